@@ -1,0 +1,201 @@
+"""Every error that loopkit raises, in one place.
+
+Each class is one kind of mistake.  An error holds what it knows as data and
+renders its message only when somebody reads it: first what was asked, then
+why it cannot be, then what would make it possible.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class SourcePosition:
+    """A place in a text that the user wrote: ``line`` and ``column`` count from 1."""
+
+    text: str
+    line: int
+    column: int
+    length: int = 1
+
+    def caret(self) -> str:
+        """The source line with a caret under the place, indented by four blanks."""
+        lines = self.text.splitlines() or [""]
+        line = lines[min(self.line, len(lines)) - 1]
+        marker = " " * (self.column - 1) + "^" * max(1, self.length)
+        return f"    {line}\n    {marker}"
+
+
+@dataclass(frozen=True)
+class Instance:
+    """One execution of a statement: its id and the value of each of its inames."""
+
+    statement: str
+    inames: Mapping[str, int]
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{name}={value}" for name, value in self.inames.items())
+        return f"{self.statement}[{values}]"
+
+
+@dataclass(frozen=True)
+class Witness:
+    """Why a schedule is wrong, in one concrete case.
+
+    ``source`` and ``sink`` are the two statement instances, ``cell`` the index
+    they share in ``array``, ``parameters`` the sizes for which it happens.
+    """
+
+    kind: str
+    array: str | None = None
+    cell: tuple[int, ...] | None = None
+    source: Instance | None = None
+    sink: Instance | None = None
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    suggestion: str | None = None
+
+
+class LoopkitError(Exception):
+    """The base of all errors of loopkit.
+
+    ``asked`` says what was asked (or is empty), ``why`` why it cannot be,
+    ``instead`` what would make it possible (or is empty).  ``step`` names the
+    transform that failed, once one is known.
+    """
+
+    def __init__(self, why: str, *, asked: str = "", instead: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+        self.asked = asked
+        self.instead = instead
+        self.step: str | None = None
+
+    def __str__(self) -> str:
+        parts = [f"{self.step}: {self.why}" if self.step else self.why]
+        if self.asked:
+            parts.insert(0, self.asked)
+        if self.instead:
+            parts.append(self.instead)
+        return "\n".join(parts)
+
+
+class ParseError(LoopkitError):
+    """The text of a kernel, expression, domain or match string is malformed."""
+
+    def __init__(
+        self, why: str, *, position: SourcePosition | None = None, asked: str = "", instead: str = ""
+    ) -> None:
+        super().__init__(why, asked=asked, instead=instead)
+        self.position = position
+
+    def __str__(self) -> str:
+        if self.position is None:
+            return super().__str__()
+        where = f"line {self.position.line}, column {self.position.column}: {self.why}"
+        parts = [where, self.position.caret()]
+        if self.asked:
+            parts.insert(0, self.asked)
+        if self.instead:
+            parts.append(self.instead)
+        return "\n".join(parts)
+
+
+class UnknownNameError(LoopkitError):
+    """A name (iname, array, statement, tag, argument, ...) does not exist."""
+
+    def __init__(
+        self,
+        kind: str,
+        name: str,
+        known: Iterable[str],
+        *,
+        position: SourcePosition | None = None,
+        asked: str = "",
+    ) -> None:
+        self.kind = kind
+        self.name = name
+        self.known = tuple(sorted(known))
+        self.position = position
+        near = difflib.get_close_matches(name, self.known, n=3, cutoff=0.6)
+        self.near = tuple(near)
+        why = f"there is no {kind} '{name}'"
+        if position is not None:
+            why = f"line {position.line}, column {position.column}: {why}\n{position.caret()}"
+        if near:
+            instead = "did you mean " + " or ".join(f"'{n}'" for n in near) + "?"
+        elif self.known:
+            shown = ", ".join(self.known[:12]) + (", ..." if len(self.known) > 12 else "")
+            instead = f"{kind}s that exist: {shown}"
+        else:
+            instead = f"this kernel has no {kind} at all"
+        super().__init__(why, asked=asked, instead=instead)
+
+
+class InvalidArgumentError(LoopkitError, ValueError):
+    """An argument of a call has a value or a type that it cannot have."""
+
+
+class TypeInferenceError(LoopkitError):
+    """The type of a variable cannot be found, or two uses of it disagree."""
+
+
+class _WithWitness(LoopkitError):
+    def __init__(
+        self, why: str, *, witness: Witness | None = None, asked: str = "", instead: str = ""
+    ) -> None:
+        super().__init__(why, asked=asked, instead=instead)
+        self.witness = witness
+
+
+class IllegalTransformError(_WithWitness):
+    """A transform would change what the kernel computes, or does not apply."""
+
+
+class UndecidedError(_WithWitness):
+    """Whether a transform is legal could not be decided."""
+
+
+class RaceError(_WithWitness):
+    """Two unordered instances touch one cell, and one of them writes."""
+
+
+class OutOfBoundsError(_WithWitness):
+    """An access leaves its array."""
+
+
+class UninitializedReadError(_WithWitness):
+    """A temporary is read where nothing has been written before."""
+
+
+class AssumptionError(LoopkitError):
+    """A call's sizes break an assumption that the kernel was compiled under."""
+
+
+class ResourceError(LoopkitError):
+    """The schedule asks for more threads, shared memory or registers than there are."""
+
+
+class CompileError(LoopkitError):
+    """A compiler rejected the generated source; ``source`` and ``log`` hold both texts."""
+
+    def __init__(self, why: str, *, source: str = "", log: str = "", instead: str = "") -> None:
+        super().__init__(why, instead=instead)
+        self.source = source
+        self.log = log
+
+    def __str__(self) -> str:
+        lines = self.source.splitlines()
+        width = len(str(len(lines)))
+        numbered = "\n".join(f"{i:>{width}} | {line}" for i, line in enumerate(lines, 1))
+        return "\n".join(p for p in (self.why, self.log.strip(), numbered, self.instead) if p)
+
+
+class LaunchError(LoopkitError):
+    """A kernel cannot be launched with these arguments, or failed while it ran."""
+
+
+class MissingDependencyError(LoopkitError, ImportError):
+    """Something optional is not installed; the message names the command that adds it."""

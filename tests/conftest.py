@@ -1,0 +1,128 @@
+"""What all tests share: golden texts, and marks for what a machine may lack."""
+
+from __future__ import annotations
+
+import ctypes
+import difflib
+import functools
+import importlib.util
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+GOLDENS = Path(__file__).parent / "goldens"
+IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--regenerate-goldens",
+        action="store_true",
+        default=False,
+        help="write the expected texts in tests/goldens anew instead of comparing with them",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    try:
+        from hypothesis import settings
+    except ImportError:
+        return
+    # Two busy cores make time limits per example meaningless; in CI the examples are fixed.
+    settings.register_profile("loopkit", deadline=None, derandomize=IN_CI)
+    settings.load_profile("loopkit")
+
+
+@functools.cache
+def _gpus() -> int:
+    """How many GPUs the driver shows; 0 where there is no driver."""
+    for name in ("libcuda.so.1", "nvcuda.dll"):
+        try:
+            driver = ctypes.CDLL(name)
+        except OSError:
+            continue
+        count = ctypes.c_int(0)
+        if driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0:
+            return count.value
+    return 0
+
+
+@functools.cache
+def _has_nvrtc() -> bool:
+    if importlib.util.find_spec("cuda") is None:
+        return False
+    try:
+        from cuda.bindings import nvrtc
+
+        return int(nvrtc.nvrtcVersion()[0]) == 0
+    except Exception:  # whatever a half-installed toolkit raises
+        return False
+
+
+@functools.cache
+def _has_compiler() -> bool:
+    names = [os.environ.get("CXX", ""), "g++", "clang++", "c++"]
+    return any(name and shutil.which(name.split()[0]) for name in names)
+
+
+# mark: (is it there, what is missing, must it be there in CI)
+NEEDS: dict[str, tuple[Callable[[], bool], str, bool]] = {
+    "gpu": (lambda: _gpus() > 0, "no GPU", False),
+    "nvrtc": (_has_nvrtc, "NVRTC is not installed", True),
+    "host": (_has_compiler, "no C++ compiler", True),
+}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark, (is_there, missing, always_in_ci) in NEEDS.items():
+        if item.get_closest_marker(mark) is None or is_there():
+            continue
+        if always_in_ci and IN_CI:
+            pytest.fail(f"{missing}, but CI must have it", pytrace=False)
+        pytest.skip(missing)
+
+
+class Golden:
+    """Compares texts with files under ``tests/goldens``, or writes those files."""
+
+    def __init__(self, regenerate: bool, folder: Path = GOLDENS) -> None:
+        self.regenerate = regenerate
+        self.folder = folder
+
+    def __call__(self, name: str, text: str) -> None:
+        path = self.folder / name
+        if not text.endswith("\n"):
+            text += "\n"
+        if self.regenerate:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.exists() or path.read_text(encoding="utf-8") != text:
+                path.write_text(text, encoding="utf-8", newline="\n")
+            return
+        if not path.exists():
+            pytest.fail(
+                f"there is no golden text {name}; `make goldens` writes it. The text is:\n{text}",
+                pytrace=False,
+            )
+        expected = path.read_text(encoding="utf-8")
+        if expected != text:
+            diff = "".join(
+                difflib.unified_diff(
+                    expected.splitlines(keepends=True),
+                    text.splitlines(keepends=True),
+                    f"goldens/{name}",
+                    "now",
+                )
+            )
+            pytest.fail(f"the text differs from its golden\n{diff}", pytrace=False)
+
+
+@pytest.fixture(scope="session")
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """``golden("name.txt", text)`` compares ``text`` with ``tests/goldens/name.txt``.
+
+    ``make goldens`` writes the files; read the diff before committing it.
+    """
+    return Golden(request.config.getoption("--regenerate-goldens"))

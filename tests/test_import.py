@@ -1,0 +1,66 @@
+"""What ``import loopkit`` costs and what it leaves alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+MEASURE = """
+import json, sys, time
+before = set(sys.modules)
+start = time.perf_counter()
+import loopkit
+seconds = time.perf_counter() - start
+print(json.dumps({
+    "seconds": seconds,
+    "file": loopkit.__file__,
+    "modules": sorted(set(sys.modules) - before),
+}))
+"""
+
+# Half a second is the promise; a machine that runs other tests beside may need twice that.
+LIMIT = 1.0 if os.environ.get("CI") or os.environ.get("PYTEST_XDIST_WORKER") else 0.5
+
+
+def _measure(*, cwd: Path, **environment: str) -> dict[str, object]:
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE],
+        cwd=cwd,
+        env=env | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert isinstance(result, dict)
+    return result
+
+
+def test_import_is_quick(tmp_path: Path) -> None:
+    _measure(cwd=tmp_path, PYTHONPATH=str(ROOT))  # once to have everything compiled and in memory
+    seconds = [float(str(_measure(cwd=tmp_path, PYTHONPATH=str(ROOT))["seconds"])) for _ in "123"]
+    assert min(seconds) <= LIMIT, f"import loopkit took {seconds} s"
+
+
+def test_import_leaves_the_heavy_packages_alone(tmp_path: Path) -> None:
+    modules = _measure(cwd=tmp_path, PYTHONPATH=str(ROOT))["modules"]
+    assert isinstance(modules, list)
+    heavy = {"cuda", "torch", "cupy", "jax", "numba", "rich", "click", "IPython", "matplotlib"}
+    assert not heavy & {str(name).split(".")[0] for name in modules}
+
+
+def test_works_from_a_checkout_without_installing(tmp_path: Path) -> None:
+    assert _measure(cwd=tmp_path, PYTHONPATH=str(ROOT))["file"] == str(
+        ROOT / "loopkit" / "__init__.py"
+    )
+
+
+def test_works_with_the_checkout_as_current_folder() -> None:
+    assert Path(str(_measure(cwd=ROOT)["file"])).resolve() == ROOT / "loopkit" / "__init__.py"

@@ -1,0 +1,221 @@
+// A launch: all blocks of a grid, in the order asked for, on one or more OS threads.
+#include <link.h>
+
+#include <atomic>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include "scheduler.h"
+
+namespace {
+
+struct Memory {
+  char *begin;
+  size_t size;
+};
+
+struct Search {
+  const char *anchor;
+  Memory found;
+};
+
+int look_at_module(dl_phdr_info *info, size_t, void *data) {
+  Search *search = static_cast<Search *>(data);
+  char *begin = static_cast<char *>(info->dlpi_tls_data);
+  if (!begin) return 0;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    ElfW(Phdr) const &header = info->dlpi_phdr[i];
+    if (header.p_type != PT_TLS) continue;
+    if (search->anchor >= begin && search->anchor < begin + header.p_memsz) {
+      search->found = {begin, header.p_memsz};
+      return 1;
+    }
+  }
+  return 0;
+}
+
+// This OS thread's copy of the kernel's shared arrays: its whole thread-local
+// block, which holds nothing else.
+Memory shared_arrays(const lk_job &job) {
+  Search search = {static_cast<const char *>(job.anchor()), {nullptr, 0}};
+  dl_iterate_phdr(look_at_module, &search);
+  return search.found;
+}
+
+// Not memset, and no call that a sanitizer would watch: the guard zone behind
+// dynamic shared memory lies in here.
+void fill_with_poison(Memory memory) {
+  uint64_t pattern = lk::poison;
+  size_t i = 0;
+  for (; i + 8 <= memory.size; i += 8) __builtin_memcpy(memory.begin + i, &pattern, 8);
+  for (; i < memory.size; ++i) memory.begin[i] = reinterpret_cast<char *>(&pattern)[i % 8];
+}
+
+// Stacks outlive launches: mapping and touching them anew costs more than most
+// launches.
+std::mutex idle_mutex;
+std::vector<std::unique_ptr<lk::Stacks>> idle_stacks;
+
+std::unique_ptr<lk::Stacks> take_stacks() {
+  std::lock_guard<std::mutex> lock(idle_mutex);
+  if (idle_stacks.empty()) return std::make_unique<lk::Stacks>();
+  std::unique_ptr<lk::Stacks> stacks = std::move(idle_stacks.back());
+  idle_stacks.pop_back();
+  return stacks;
+}
+
+void give_stacks(std::unique_ptr<lk::Stacks> stacks) {
+  std::lock_guard<std::mutex> lock(idle_mutex);
+  idle_stacks.push_back(std::move(stacks));
+}
+
+// A permutation of [0, count) that needs no table: a Feistel network on the
+// next power of four, walked until it falls inside.
+class BlockOrder {
+ public:
+  BlockOrder(int order, uint64_t count, uint64_t seed) : order_(order), count_(count) {
+    while ((uint64_t(1) << 2 * half_) < count) ++half_;
+    lk::Random random(seed);
+    for (uint64_t &key : keys_) key = random.next();
+  }
+  uint64_t operator[](uint64_t i) const {
+    if (order_ == LK_ASCENDING) return i;
+    if (order_ == LK_DESCENDING) return count_ - 1 - i;
+    do i = scramble(i);
+    while (i >= count_);
+    return i;
+  }
+
+ private:
+  uint64_t scramble(uint64_t i) const {
+    uint64_t const mask = (uint64_t(1) << half_) - 1;
+    uint64_t left = i >> half_, right = i & mask;
+    for (uint64_t key : keys_) {
+      uint64_t const mixed = (lk::Random(right ^ key).next() >> 7) & mask;
+      uint64_t const kept = right;
+      right = left ^ mixed;
+      left = kept;
+    }
+    return left << half_ | right;
+  }
+  int order_;
+  uint64_t count_;
+  int half_ = 1;
+  uint64_t keys_[4];
+};
+
+class Launch {
+ public:
+  explicit Launch(const lk_job &job)
+      : job_(job),
+        blocks_(uint64_t(job.grid[0]) * job.grid[1] * job.grid[2]),
+        order_(job.order, blocks_, job.seed) {
+    job.error->failure = LK_OK;
+  }
+
+  int run() {
+    uint64_t workers = job_.workers > 1 ? static_cast<uint64_t>(job_.workers) : 1;
+    if (workers > blocks_) workers = blocks_;
+    chunk_ = workers > 1 ? blocks_ / (workers * 16) + 1 : blocks_;
+    std::vector<std::thread> helpers;
+    for (uint64_t i = 1; i < workers; ++i) {
+      try {
+        helpers.emplace_back([this] { work(); });
+      } catch (const std::exception &) {
+        break;  // fewer threads than hoped for: the work is shared all the same
+      }
+    }
+    work();
+    for (std::thread &helper : helpers) helper.join();
+    return job_.error->failure;
+  }
+
+ private:
+  void work() {
+    try {
+      work_unguarded();
+    } catch (const std::bad_alloc &) {
+      std::lock_guard<std::mutex> lock(mutex_);
+      job_.error->failure = LK_NO_MEMORY;
+      stopped_ = true;
+    }
+  }
+
+  void work_unguarded() {
+    Memory const shared = shared_arrays(job_);
+    lk_here.block_extent = {job_.block[0], job_.block[1], job_.block[2]};
+    lk_here.grid_extent = {job_.grid[0], job_.grid[1], job_.grid[2]};
+    std::unique_ptr<lk::Stacks> stacks;
+    std::unique_ptr<lk::Block> block;
+    std::unique_ptr<lk_error> error;
+    std::vector<lk_index> turns;
+    lk_thread plain_thread;
+    unsigned const count = job_.block[0] * job_.block[1] * job_.block[2];
+    if (job_.plain) {
+      turns = plain_turns();
+    } else {
+      stacks = take_stacks();
+      if (!stacks->reserve(count)) throw std::bad_alloc();
+      block = std::make_unique<lk::Block>(&job_, stacks.get());
+      error = std::make_unique<lk_error>();
+    }
+    for (uint64_t next; !stopped_ && (next = next_.fetch_add(chunk_)) < blocks_;) {
+      uint64_t const end = next + chunk_ < blocks_ ? next + chunk_ : blocks_;
+      for (uint64_t i = next; i < end && !stopped_; ++i) {
+        uint64_t const number = order_[i];
+        place(number);
+        fill_with_poison(shared);
+        if (job_.plain) {
+          if (job_.order == LK_RANDOM) lk::Random(job_.seed + number).shuffle(turns.data(), count);
+          lk_self = &plain_thread;
+          job_.plain(job_.arguments, &plain_thread, turns.data(), count);
+        } else if (!block->run(number, error.get())) {
+          std::lock_guard<std::mutex> lock(mutex_);
+          if (!stopped_) std::memcpy(job_.error, error.get(), sizeof *error);
+          stopped_ = true;
+        }
+      }
+    }
+    lk_self = nullptr;
+    block.reset();
+    if (stacks) give_stacks(std::move(stacks));
+  }
+
+  void place(uint64_t number) {
+    lk_here.block.x = static_cast<unsigned>(number % job_.grid[0]);
+    lk_here.block.y = static_cast<unsigned>(number / job_.grid[0] % job_.grid[1]);
+    lk_here.block.z = static_cast<unsigned>(number / job_.grid[0] / job_.grid[1]);
+  }
+
+  std::vector<lk_index> plain_turns() const {
+    std::vector<lk_index> turns;
+    for (unsigned z = 0; z < job_.block[2]; ++z)
+      for (unsigned y = 0; y < job_.block[1]; ++y)
+        for (unsigned x = 0; x < job_.block[0]; ++x) turns.push_back({x, y, z});
+    if (job_.order == LK_DESCENDING)
+      for (size_t i = 0, j = turns.size() - 1; i < j; ++i, --j) std::swap(turns[i], turns[j]);
+    return turns;
+  }
+
+  const lk_job &job_;
+  uint64_t blocks_;
+  uint64_t chunk_ = 1;
+  BlockOrder order_;
+  std::atomic<uint64_t> next_{0};
+  std::atomic<bool> stopped_{false};
+  std::mutex mutex_;
+};
+
+}  // namespace
+
+extern "C" int lk_launch(const lk_job *job) {
+  try {
+    return Launch(*job).run();
+  } catch (const std::exception &) {
+    return job->error->failure = LK_NO_MEMORY;
+  }
+}

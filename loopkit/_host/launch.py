@@ -1,0 +1,227 @@
+"""Compiling a program for the CPU, and launching it there."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import re
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from loopkit._errors import CompileError, LaunchError
+from loopkit._host import sanitizer
+from loopkit._host.arguments import Bound, bind
+from loopkit._host.cache import cached, digest
+from loopkit._host.compiler import Compiler, need_compiler
+from loopkit._host.report import MAX_THREADS, ErrorRecord, launch_error
+from loopkit._program import ArrayParam, Program
+
+Order = Literal["ascending", "descending", "random"]
+ORDERS: dict[str, int] = {"ascending": 0, "descending": 1, "random": 2}
+
+# Below this many CUDA threads, starting OS threads costs more than it brings.
+_WORTH_SHARING = 1 << 14
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_DYNAMIC_SHARED = re.compile(
+    r"\bextern\s+__shared__\s+(?:__align__\s*\(\s*\w+\s*\)\s*)?"
+    r"(?P<type>[A-Za-z_][\w\s]*?)\s*(?P<name>[A-Za-z_]\w*)\s*\[\s*\]"
+)
+
+_lock = threading.Lock()
+_modules: dict[str, HostModule] = {}
+_runtime: ctypes.CDLL | None = None
+
+
+class _Job(ctypes.Structure):
+    """``lk_job`` of abi.h."""
+
+    _fields_ = (
+        ("entry", ctypes.c_void_p),
+        ("plain", ctypes.c_void_p),
+        ("anchor", ctypes.c_void_p),
+        ("guard", ctypes.c_void_p),
+        ("arguments", ctypes.c_void_p),
+        ("grid", ctypes.c_uint * 3),
+        ("block", ctypes.c_uint * 3),
+        ("order", ctypes.c_int),
+        ("workers", ctypes.c_int),
+        ("seed", ctypes.c_ulonglong),
+        ("error", ctypes.POINTER(ErrorRecord)),
+    )
+
+
+class HostModule:
+    """A program compiled for the CPU; made by :func:`compile_host`."""
+
+    def __init__(self, program: Program, path: Path, *, sanitize: bool, plain: bool) -> None:
+        self.program = program
+        self.path = path
+        self.sanitize = sanitize
+        #: Whether the kernel has no barrier and no warp operation: its threads
+        #: then run in a loop instead of as fibres.
+        self.plain = plain
+        self._library = None if sanitize else ctypes.CDLL(str(path))
+
+    def __repr__(self) -> str:
+        return f"<HostModule '{self.program.name}' at {self.path}>"
+
+    def launch(
+        self,
+        args: Sequence[Any],
+        grid: tuple[int, int, int],
+        *,
+        order: Order = "ascending",
+        seed: int = 0,
+        workers: int | None = None,
+    ) -> None:
+        """Run all blocks of ``grid``; returns when all are done.
+
+        Parameters
+        ----------
+        args
+            One per parameter of the program, in its order: a number for a value,
+            a NumPy array for a pointer.  Arrays are passed by data pointer.
+        grid
+            Blocks along x, y and z.
+        order
+            The order in which the threads of a block run between barriers, and in
+            which blocks run.  ``"descending"`` and ``"random"`` expose barriers
+            that are missing.
+        seed
+            Of the random order: the same seed gives the same order.
+        workers
+            OS threads that share the blocks.  By default one for every CPU when
+            the order is ascending and the launch is large, otherwise one.
+        """
+        program = self.program
+        if order not in ORDERS:
+            known = ", ".join(f"'{name}'" for name in ORDERS)
+            raise LaunchError(f"there is no thread order '{order}'", instead=f"orders: {known}")
+        threads = _check_extents(program, grid)
+        bound = bind(program, args)
+        if min(grid) == 0:
+            return
+        if self.sanitize:
+            sanitizer.run(program, self.path, bound, grid, ORDERS[order], seed)
+            return
+        if workers is None:
+            large = order == "ascending" and threads >= _WORTH_SHARING
+            workers = len(os.sched_getaffinity(0)) if large else 1
+        self._launch(bound, grid, ORDERS[order], seed, workers)
+
+    def _launch(
+        self, bound: Bound, grid: tuple[int, int, int], order: int, seed: int, workers: int
+    ) -> None:
+        assert self._library is not None
+        error = ErrorRecord()
+        pointers = bound.pointers()
+        job = _Job(
+            entry=_address(self._library.lk_entry),
+            plain=_address(self._library.lk_plain) if self.plain else None,
+            anchor=_address(self._library.lk_anchor),
+            guard=None,
+            arguments=ctypes.addressof(pointers),
+            grid=grid,
+            block=self.program.block,
+            order=order,
+            workers=workers,
+            seed=seed & 0xFFFFFFFFFFFFFFFF,
+            error=ctypes.pointer(error),
+        )
+        assert _runtime is not None
+        if _runtime.lk_launch(ctypes.byref(job)) != 0:
+            raise launch_error(self.program, error)
+        bound.finish()
+
+
+def compile_host(program: Program, *, sanitize: bool = False) -> HostModule:
+    """Compile ``program`` for the CPU.
+
+    With ``sanitize``, every launch runs in a process of its own under the address
+    and undefined behaviour sanitizers: an access outside an array, or outside a
+    row of a shared array, becomes an :class:`~loopkit._errors.OutOfBoundsError`.
+    """
+    compiler = need_compiler()
+    text = _translation_unit(program)
+    flags = " ".join(compiler.kernel_flags(sanitize))
+    key = digest("kernel", text, compiler.version, " ".join(compiler.command), flags)
+    with _lock:
+        module = _modules.get(key)
+        if module is not None and module.program == program:
+            return module
+        if not sanitize:
+            _load_runtime(compiler)
+
+    def build(output: Path) -> None:
+        compiler.build_kernel(text, output, sanitize=sanitize, source=program.source)
+
+    path, contents = cached(f"{key}.so", build)
+    # What a kernel takes from the runtime says whether its threads ever wait.
+    module = HostModule(program, path, sanitize=sanitize, plain=b"\0lk_rt_" not in contents)
+    with _lock:
+        _modules[key] = module
+    return module
+
+
+def _load_runtime(compiler: Compiler) -> None:
+    # One for the process, whichever compiler made it: kernels find it by name.
+    global _runtime
+    if _runtime is not None:
+        return
+    key = digest("runtime", compiler.version, " ".join(compiler.command))
+    path, _ = cached(f"runtime-{key}.so", compiler.build_runtime)
+    library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    library.lk_launch.restype = ctypes.c_int
+    _runtime = library
+
+
+def _translation_unit(program: Program) -> str:
+    sizes = [8 if isinstance(p, ArrayParam) else p.dtype.itemsize for p in program.params]
+    entry = ", ".join([program.name, *map(str, sizes), "0"])
+    return (
+        f'#line 1 "{program.name}.cu"\n{program.source}\n'
+        f'#line 1 "{program.name}.entry"\n{_dynamic_shared(program)}\nLK_ENTRY({entry})\n'
+    )
+
+
+def _dynamic_shared(program: Program) -> str:
+    found = {
+        match["name"]: " ".join(match["type"].split())
+        for match in _DYNAMIC_SHARED.finditer(_COMMENT.sub(" ", program.source))
+    }
+    if not found:
+        return "LK_NO_DYNAMIC_SHARED()"
+    if len(found) > 1:
+        names = ", ".join(f"'{name}'" for name in found)
+        raise CompileError(
+            f"'{program.name}' declares dynamic shared memory under several names: {names}",
+            source=program.source,
+            instead="declare one array and divide it",
+        )
+    [(name, type_name)] = found.items()
+    return f"LK_DYNAMIC_SHARED({type_name}, {name}, {program.dynamic_shared})"
+
+
+def _check_extents(program: Program, grid: tuple[int, int, int]) -> int:
+    threads = int(np.prod(program.block, dtype=object))
+    if min(program.block) < 1 or threads > MAX_THREADS:
+        raise LaunchError(
+            f"'{program.name}' has blocks of {program.block} threads",
+            instead=f"a block has between 1 and {MAX_THREADS} threads",
+        )
+    limits = (2**31 - 1, 65535, 65535)
+    if len(grid) != 3 or any(not 0 <= g <= limit for g, limit in zip(grid, limits, strict=True)):
+        raise LaunchError(
+            f"'{program.name}' cannot be launched on a grid of {tuple(grid)} blocks",
+            instead=f"a grid has at most {limits} blocks along x, y and z",
+        )
+    return threads * int(np.prod(grid, dtype=object))
+
+
+def _address(function: Any) -> int | None:
+    return ctypes.cast(function, ctypes.c_void_p).value

@@ -1,0 +1,140 @@
+"""What the runtime records when a launch stops, and the error that it becomes."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+from collections.abc import Iterable
+
+from loopkit._errors import LaunchError
+from loopkit._program import Program
+
+MAX_THREADS = 1024
+
+# The enumerations of abi.h.
+_DIVERGENT_BARRIER, _BARRIER_AFTER_RETURN, _WARP_DEADLOCK = 1, 2, 3
+_LANE_NOT_IN_MASK, _TRAP, _NO_MEMORY, _FAULT = 4, 5, 6, 7
+_READY, _AT_BARRIER, _AT_WARP, _RETURNED = 0, 1, 2, 3
+
+
+class ErrorRecord(ctypes.Structure):
+    """``lk_error`` of abi.h."""
+
+    _fields_ = (
+        ("failure", ctypes.c_int),
+        ("block", ctypes.c_uint * 3),
+        ("thread", ctypes.c_int),
+        ("line", ctypes.c_int),
+        ("signal", ctypes.c_int),
+        ("count", ctypes.c_uint),
+        ("state", ctypes.c_int * MAX_THREADS),
+        ("at_line", ctypes.c_int * MAX_THREADS),
+        ("mask", ctypes.c_uint * MAX_THREADS),
+    )
+
+
+def launch_error(program: Program, record: ErrorRecord) -> LaunchError:
+    """The error that ``record`` stands for."""
+    if record.failure == _NO_MEMORY:
+        return LaunchError(f"there is no memory for the threads of a block of '{program.name}'")
+    asked = f"running '{program.name}', block {tuple(record.block)}"
+    if record.failure == _LANE_NOT_IN_MASK:
+        thread = thread_index(program, record.thread)
+        why = (
+            f"thread {thread} calls a warp operation whose mask {record.mask[record.thread]:#010x} "
+            f"does not name it (lane {record.thread % 32})\n{quote(program, record.line)}"
+        )
+        return LaunchError(why, asked=asked, instead="every calling lane must be in the mask")
+    if record.failure == _TRAP:
+        thread = thread_index(program, record.thread)
+        return LaunchError(
+            f"thread {thread} executed a trap\n{quote(program, record.line)}", asked=asked
+        )
+    if record.failure == _FAULT:
+        return LaunchError(_fault(program, record), asked=asked, instead=_FAULT_HINT)
+    why, instead = {
+        _DIVERGENT_BARRIER: (
+            "threads of one block wait at different barriers",
+            "every thread of a block must come to the same barrier: move it out of the branch",
+        ),
+        _BARRIER_AFTER_RETURN: (
+            "some threads of the block wait at a barrier that others can no longer reach: "
+            "they have returned",
+            "let every thread reach the barrier, and guard the work instead of returning early",
+        ),
+        _WARP_DEADLOCK: (
+            "a warp operation waits for lanes that never come to it",
+            "every lane that the mask names must call the same operation with the same mask",
+        ),
+    }[record.failure]
+    return LaunchError(
+        "\n".join((f"{why}:", *_who_waits(program, record))), asked=asked, instead=instead
+    )
+
+
+_FAULT_HINT = "run it with sanitize=True: it names the array, the index and the line"
+
+
+def _fault(program: Program, record: ErrorRecord) -> str:
+    thread = "a thread" if record.thread < 0 else f"thread {thread_index(program, record.thread)}"
+    what = {
+        signal.SIGFPE: "divided an integer by zero",
+        signal.SIGSEGV: "accessed memory that is not there",
+        signal.SIGBUS: "accessed memory that is not there",
+    }.get(signal.Signals(record.signal), f"was stopped by signal {record.signal}")
+    return f"{thread} {what}"
+
+
+def _who_waits(program: Program, record: ErrorRecord) -> Iterable[str]:
+    groups: dict[tuple[int, int, int], list[int]] = {}
+    for i in range(record.count):
+        state = record.state[i]
+        line = record.at_line[i] if state in (_AT_BARRIER, _AT_WARP) else 0
+        mask = record.mask[i] if state == _AT_WARP else 0
+        groups.setdefault((state, line, mask), []).append(i)
+    for (state, line, mask), members in sorted(groups.items()):
+        who = f"  {_threads(program, members)} "
+        if state == _AT_BARRIER:
+            yield f"{who}at the barrier of\n{quote(program, line)}"
+        elif state == _AT_WARP:
+            yield f"{who}at the warp operation (mask {mask:#010x}) of\n{quote(program, line)}"
+        elif state == _RETURNED:
+            yield f"{who}returned"
+        else:
+            yield f"{who}still running"
+
+
+def _threads(program: Program, members: list[int]) -> str:
+    ranges: list[list[int]] = []
+    for i in members:
+        if ranges and ranges[-1][1] == i - 1:
+            ranges[-1][1] = i
+        else:
+            ranges.append([i, i])
+    shown = [
+        str(thread_index(program, first))
+        if first == last
+        else f"{thread_index(program, first)}..{thread_index(program, last)}"
+        for first, last in ranges[:4]
+    ]
+    more = ", ..." if len(ranges) > 4 else ""
+    noun = "thread" if len(members) == 1 else f"{len(members)} threads:"
+    return f"{noun} {', '.join(shown)}{more}"
+
+
+def thread_index(program: Program, linear: int) -> tuple[int, int, int]:
+    """``threadIdx`` of the thread with linear index ``linear``."""
+    x, y, _ = program.block
+    return (linear % x, linear // x % y, linear // x // y)
+
+
+def quote(program: Program, line: int) -> str:
+    """Source line ``line`` as a message shows it, with the statement it comes from."""
+    lines = program.source.splitlines()
+    text = lines[line - 1].strip() if 0 < line <= len(lines) else ""
+    origin = ""
+    if 0 < line <= len(program.lines):
+        entry = program.lines[line - 1]
+        parts = [p for p in (entry.statement, entry.step) if p]
+        origin = f"   ({', '.join(parts)})" if parts else ""
+    return f"    line {line}: {text}{origin}"

@@ -1,0 +1,207 @@
+"""Launches in a process of their own, watched by the compiler's sanitizers."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.lib.array_utils import byte_bounds
+
+from loopkit._errors import LaunchError, LoopkitError, OutOfBoundsError, Witness
+from loopkit._host.arguments import Array, Bound
+from loopkit._host.cache import cached, digest
+from loopkit._host.compiler import need_compiler
+from loopkit._host.report import ErrorRecord, launch_error, quote
+from loopkit._program import ArrayParam, Program
+
+_MAGIC = 0x31424F4A4B4C
+_FAILED_LAUNCH = 3
+
+_OPTIONS = {
+    "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0:verify_asan_link_order=0",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+}
+
+_ARRAY = re.compile(r"^loopkit array (\d+) (\d+) (\d+)$", re.MULTILINE)
+_THREAD = re.compile(r"^loopkit thread (\d+) (\d+) (\d+) block (\d+) (\d+) (\d+)$", re.MULTILINE)
+_ACCESS = re.compile(r"^(READ|WRITE) of size (\d+) at (0x[0-9a-f]+)", re.MULTILINE)
+_SEGV = re.compile(r"SEGV on unknown address (0x[0-9a-f]+)")
+_SEGV_WRITES = re.compile(r"caused by a (READ|WRITE) memory access")
+_UNDEFINED = re.compile(r"^[^\n]*?\.cu:(\d+):\d+: runtime error: (.*)$", re.MULTILINE)
+_OUTSIDE = re.compile(r"out of bounds|insufficient space|null pointer")
+
+
+@dataclass
+class _Placed:
+    """An array of the caller and where its bytes lie in the job file."""
+
+    array: Array
+    low: int
+    size: int
+    offset: int = 0
+
+    def contents(self) -> Array:
+        """All bytes that the array spans, gaps between its elements included."""
+        base = np.lib.stride_tricks.as_strided(
+            _at(self.low, self.array), shape=(self.size,), strides=(1,), writeable=False
+        )
+        return base
+
+
+def _at(address: int, owner: Array) -> Array:
+    # A byte array over memory that `owner` keeps alive.
+    interface = {"data": (address, True), "shape": (1,), "typestr": "|u1", "version": 3}
+    holder = type("_Holder", (), {"__array_interface__": interface, "owner": owner})()
+    return np.asarray(holder)
+
+
+def run(
+    program: Program, kernel: Path, bound: Bound, grid: tuple[int, int, int], order: int, seed: int
+) -> None:
+    """Launch ``kernel`` under the sanitizers and copy its results back."""
+    driver = _driver()
+    with tempfile.TemporaryDirectory(prefix="loopkit-") as folder:
+        job = Path(folder) / "job"
+        placed, error_offset = _write_job(job, program, bound, grid, order, seed)
+        done = subprocess.run(
+            [str(driver), str(kernel), str(job)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            env={**os.environ, **_OPTIONS},
+        )
+        data = np.fromfile(job, dtype=np.uint8)
+    if done.returncode == _FAILED_LAUNCH:
+        raise launch_error(program, ErrorRecord.from_buffer_copy(data.tobytes(), error_offset))
+    if done.returncode != 0:
+        raise _read_report(program, bound, done.stderr, done.returncode)
+    for place, param in zip(placed, program.params, strict=True):
+        if place is not None and isinstance(param, ArrayParam) and param.is_written:
+            _copy_back(place, data)
+    bound.finish()
+
+
+def _driver() -> Path:
+    compiler = need_compiler()
+    key = digest("driver", compiler.version, " ".join(compiler.command))
+    return cached(f"driver-{key}", compiler.build_driver)[0]
+
+
+def _write_job(
+    path: Path,
+    program: Program,
+    bound: Bound,
+    grid: tuple[int, int, int],
+    order: int,
+    seed: int,
+) -> tuple[list[_Placed | None], int]:
+    places: list[_Placed | None] = []
+    rows: list[tuple[int, int, int, int, int]] = []
+    chunks: list[tuple[int, Array]] = []
+    end = _aligned(8 * (11 + 5 * len(program.params)))
+    for param, value in zip(program.params, bound.values, strict=True):
+        if isinstance(param, ArrayParam):
+            low, high = byte_bounds(value) if value.size else (value.ctypes.data,) * 2
+            place = _Placed(value, low, high - low, end)
+            places.append(place)
+            rows.append((1, place.size, end, value.ctypes.data - low, low % 16))
+            if place.size:
+                chunks.append((end, place.contents()))
+            end = _aligned(end + place.size)
+        else:
+            places.append(None)
+            data = np.frombuffer(value.tobytes(), dtype=np.uint8)
+            rows.append((0, data.size, end, 0, 0))
+            chunks.append((end, data))
+            end = _aligned(end + data.size)
+    head = (_MAGIC, order, seed & 0xFFFFFFFFFFFFFFFF, *grid, *program.block, end, len(rows))
+    with open(path, "wb") as file:
+        file.write(struct.pack(f"<{len(head)}Q", *head))
+        for row in rows:
+            file.write(struct.pack("<5Q", *row))
+        for offset, chunk in chunks:
+            file.seek(offset)
+            chunk.tofile(file)
+        file.truncate(end + len(bytes(ErrorRecord())))
+    return places, end
+
+
+def _aligned(offset: int) -> int:
+    return (offset + 63) // 64 * 64
+
+
+def _copy_back(place: _Placed, data: Array) -> None:
+    if not place.size:
+        return
+    shift = place.array.ctypes.data - place.low
+    result = np.ndarray(
+        place.array.shape,
+        dtype=place.array.dtype,
+        buffer=data.data,
+        offset=place.offset + shift,
+        strides=place.array.strides,
+    )
+    place.array[...] = result
+
+
+def _read_report(program: Program, bound: Bound, report: str, status: int) -> LoopkitError:
+    asked = f"running '{program.name}' under the sanitizers"
+    where = _THREAD.search(report)
+    if where is not None:
+        numbers = tuple(map(int, where.groups()))
+        asked += f", block {numbers[3:]}, thread {numbers[:3]}"
+    undefined = _UNDEFINED.search(report)
+    if undefined is not None:
+        line, what = int(undefined[1]), undefined[2]
+        why = f"{what}\n{quote(program, line)}"
+        if _OUTSIDE.search(what):
+            witness = Witness(kind="out of bounds")
+            return OutOfBoundsError(why, witness=witness, asked=asked)
+        return LaunchError(why, asked=asked)
+    frame = re.search(rf"{re.escape(program.name)}\.cu:(\d+)", report)
+    source = f"\n{quote(program, int(frame[1]))}" if frame else ""
+    access, segv = _ACCESS.search(report), _SEGV.search(report)
+    if access is not None:
+        verb, size, address = access[1], int(access[2]), int(access[3], 16)
+    elif segv is not None:
+        writes = _SEGV_WRITES.search(report)
+        verb, size, address = writes[1] if writes else "access", 0, int(segv[1], 16)
+    else:
+        tail = "\n".join(report.strip().splitlines()[-20:])
+        return LaunchError(
+            f"the process that ran it ended with status {status}{source}\n{tail}", asked=asked
+        )
+    name, text = _locate(program, bound, report, address)
+    many = f" of {size} bytes" if size else ""
+    why = f"{verb.lower()}{many} {text}{source}"
+    return OutOfBoundsError(why, witness=Witness(kind="out of bounds", array=name), asked=asked)
+
+
+def _locate(program: Program, bound: Bound, report: str, address: int) -> tuple[str | None, str]:
+    """The array that ``address`` is nearest to, and where from it that is."""
+    best: tuple[int, int, int, int] | None = None
+    for match in _ARRAY.finditer(report):
+        index, begin, size = (int(group) for group in match.groups())
+        distance = max(begin - address, address - (begin + size) + 1, 0)
+        if best is None or distance < best[0]:
+            best = (distance, index, begin, size)
+    # Arrays lie gigabytes apart: what is further from all of them is none of theirs.
+    if best is None or best[0] > 1 << 33:
+        return None, f"at address {address:#x}, outside every array and every shared array"
+    _, index, begin, size = best
+    name, value = program.params[index].name, bound.values[index]
+    offset = address - begin - (value.ctypes.data - byte_bounds(value)[0] if value.size else 0)
+    element, rest = divmod(offset, value.dtype.itemsize)
+    inside = f" (byte {rest} of it)" if rest else ""
+    shape = "x".join(map(str, value.shape)) or "1"
+    return name, (
+        f"outside array '{name}': element offset {element}{inside}, and the array of {shape} "
+        f"{value.dtype} elements spans {size // value.dtype.itemsize}"
+    )

@@ -17,7 +17,7 @@ from loopkit._errors import CompileError, MissingDependencyError
 
 #: The C++ files that a kernel is compiled against, and those of the runtime.
 HERE = Path(__file__).resolve().parent
-RUNTIME_SOURCES = ("scheduler.cpp", "launch.cpp", "switch.cpp")
+RUNTIME_SOURCES = ("scheduler.cpp", "launch.cpp", "faults.cpp", "switch.cpp")
 DRIVER_SOURCES = (*RUNTIME_SOURCES, "driver.cpp")
 
 # Every kernel means what its text says, on any CPU: nothing is contracted or
@@ -49,7 +49,15 @@ _SANITIZE_FLAGS = (
     "-fno-sanitize=vptr,shift-base",
     "-fno-sanitize-recover=all",
 )
-_RUNTIME_FLAGS = ("-std=c++17", "-O2", "-fPIC", "-fvisibility=hidden", "-pthread")
+# Fortified, longjmp refuses to leave a fibre's stack for the thread's own.
+_RUNTIME_FLAGS = (
+    "-std=c++17",
+    "-O2",
+    "-fPIC",
+    "-fvisibility=hidden",
+    "-pthread",
+    "-U_FORTIFY_SOURCE",
+)
 
 
 def find_compiler() -> str | None:

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "faults.h"
 #include "scheduler.h"
 
 namespace {
@@ -140,40 +141,45 @@ class Launch {
       work_unguarded();
     } catch (const std::bad_alloc &) {
       std::lock_guard<std::mutex> lock(mutex_);
-      job_.error->failure = LK_NO_MEMORY;
+      if (!stopped_) job_.error->failure = LK_NO_MEMORY;
       stopped_ = true;
     }
   }
 
+  // What one OS thread needs to run blocks.
+  struct Worker {
+    const lk_job *job;
+    Memory shared;
+    std::vector<lk_index> turns;  // of a kernel that never waits
+    lk_thread thread;
+    lk::Block *block;  // of one that does
+    uint64_t number;
+    lk_error *error;
+  };
+
   void work_unguarded() {
-    Memory const shared = shared_arrays(job_);
+    lk::Faults faults;
     lk_here.block_extent = {job_.block[0], job_.block[1], job_.block[2]};
     lk_here.grid_extent = {job_.grid[0], job_.grid[1], job_.grid[2]};
     std::unique_ptr<lk::Stacks> stacks;
     std::unique_ptr<lk::Block> block;
-    std::unique_ptr<lk_error> error;
-    std::vector<lk_index> turns;
-    lk_thread plain_thread;
-    unsigned const count = job_.block[0] * job_.block[1] * job_.block[2];
+    auto error = std::make_unique<lk_error>();
+    Worker worker = {&job_, shared_arrays(job_), {}, {}, nullptr, 0, error.get()};
     if (job_.plain) {
-      turns = plain_turns();
+      worker.turns = plain_turns();
     } else {
       stacks = take_stacks();
-      if (!stacks->reserve(count)) throw std::bad_alloc();
+      if (!stacks->reserve(job_.block[0] * job_.block[1] * job_.block[2])) throw std::bad_alloc();
       block = std::make_unique<lk::Block>(&job_, stacks.get());
-      error = std::make_unique<lk_error>();
+      worker.block = block.get();
     }
     for (uint64_t next; !stopped_ && (next = next_.fetch_add(chunk_)) < blocks_;) {
       uint64_t const end = next + chunk_ < blocks_ ? next + chunk_ : blocks_;
       for (uint64_t i = next; i < end && !stopped_; ++i) {
-        uint64_t const number = order_[i];
-        place(number);
-        fill_with_poison(shared);
-        if (job_.plain) {
-          if (job_.order == LK_RANDOM) lk::Random(job_.seed + number).shuffle(turns.data(), count);
-          lk_self = &plain_thread;
-          job_.plain(job_.arguments, &plain_thread, turns.data(), count);
-        } else if (!block->run(number, error.get())) {
+        worker.number = order_[i];
+        place(worker.number);
+        if (int const signal = faults.guarded(run_block, &worker)) note_fault(*error, signal);
+        if (error->failure != LK_OK) {
           std::lock_guard<std::mutex> lock(mutex_);
           if (!stopped_) std::memcpy(job_.error, error.get(), sizeof *error);
           stopped_ = true;
@@ -183,6 +189,36 @@ class Launch {
     lk_self = nullptr;
     block.reset();
     if (stacks) give_stacks(std::move(stacks));
+  }
+
+  static void run_block(void *context) {
+    Worker &worker = *static_cast<Worker *>(context);
+    lk_job const &job = *worker.job;
+    fill_with_poison(worker.shared);
+    worker.error->failure = LK_OK;
+    if (worker.block) {
+      worker.block->run(worker.number, worker.error);
+      return;
+    }
+    if (job.order == LK_RANDOM)
+      lk::Random(job.seed + worker.number).shuffle(worker.turns.data(), worker.turns.size());
+    lk_self = &worker.thread;
+    job.plain(job.arguments, &worker.thread, worker.turns.data(),
+              static_cast<unsigned>(worker.turns.size()));
+  }
+
+  void note_fault(lk_error &error, int signal) {
+    error.failure = LK_FAULT;
+    error.signal = signal;
+    error.block[0] = lk_here.block.x;
+    error.block[1] = lk_here.block.y;
+    error.block[2] = lk_here.block.z;
+    error.line = 0;
+    error.thread = -1;
+    if (lk_self) {
+      lk_index const &t = lk_self->position;
+      error.thread = static_cast<int>(t.x + job_.block[0] * (t.y + job_.block[1] * t.z));
+    }
   }
 
   void place(uint64_t number) {

@@ -58,8 +58,7 @@ def launch_error(program: Program, record: ErrorRecord) -> LaunchError:
             "every thread of a block must come to the same barrier: move it out of the branch",
         ),
         _BARRIER_AFTER_RETURN: (
-            "some threads of the block wait at a barrier that others can no longer reach: "
-            "they have returned",
+            "some threads of the block wait at a barrier after others have returned",
             "let every thread reach the barrier, and guard the work instead of returning early",
         ),
         _WARP_DEADLOCK: (
@@ -77,11 +76,12 @@ _FAULT_HINT = "run it with sanitize=True: it names the array, the index and the 
 
 def _fault(program: Program, record: ErrorRecord) -> str:
     thread = "a thread" if record.thread < 0 else f"thread {thread_index(program, record.thread)}"
-    what = {
+    names: dict[int, str] = {
         signal.SIGFPE: "divided an integer by zero",
         signal.SIGSEGV: "accessed memory that is not there",
         signal.SIGBUS: "accessed memory that is not there",
-    }.get(signal.Signals(record.signal), f"was stopped by signal {record.signal}")
+    }
+    what = names.get(record.signal, f"was stopped by signal {record.signal}")
     return f"{thread} {what}"
 
 

@@ -1,0 +1,140 @@
+"""The data of a kernel: arguments and temporaries, and how they lie in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit._nodes import Expression
+
+DType = np.dtype[Any]
+
+
+class AddressSpace(Enum):
+    """Where a temporary lives.
+
+    ``PRIVATE`` exists once per thread, ``LOCAL`` once per block (CUDA's shared
+    memory), ``GLOBAL`` once.  ``AUTO`` is decided from the parallel inames in
+    the subscripts that write it.
+    """
+
+    PRIVATE = "private"
+    LOCAL = "local"
+    GLOBAL = "global"
+    AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Nested:
+    """An axis of an array: level 0 varies fastest; strides follow from the shape."""
+
+    level: int
+
+    def __str__(self) -> str:
+        return f"N{self.level}"
+
+
+@dataclass(frozen=True)
+class Strided:
+    """An axis with an explicit stride, in elements."""
+
+    stride: Expression
+
+    def __str__(self) -> str:
+        return f"stride:{self.stride}"
+
+
+DimTag = Nested | Strided
+
+
+@dataclass(frozen=True)
+class ArrayArg:
+    """An array argument in global memory.
+
+    ``shape`` in elements, one expression over sizes per axis, or None where it
+    is to be inferred from the accesses; ``dtype`` None likewise.  ``dim_tags``
+    None means row-major.
+    """
+
+    name: str
+    dtype: DType | None = None
+    shape: tuple[Expression, ...] | None = None
+    dim_tags: tuple[DimTag, ...] | None = None
+    offset: Expression = 0
+    is_input: bool | None = None
+    is_output: bool | None = None
+
+
+@dataclass(frozen=True)
+class ValueArg:
+    """A scalar argument, passed by value; integer ones may be sizes."""
+
+    name: str
+    dtype: DType | None = None
+    default: Any = None
+
+
+@dataclass(frozen=True)
+class TemporaryVariable:
+    """A scalar or array that lives only inside a kernel.
+
+    ``padding[i]`` elements are added to the storage of axis ``i``.
+    ``accumulates`` names the reduction whose accumulator loopkit made it to be:
+    such a temporary may be expanded by the transforms that need it.
+    """
+
+    name: str
+    dtype: DType | None = None
+    shape: tuple[Expression, ...] = ()
+    address_space: AddressSpace = AddressSpace.AUTO
+    dim_tags: tuple[DimTag, ...] | None = None
+    padding: tuple[int, ...] = ()
+    accumulates: str | None = None
+    made_by: str | None = None
+
+
+Argument = ArrayArg | ValueArg
+
+
+def product(factors: list[Expression]) -> Expression:
+    """The product of integer expressions, constants folded in front."""
+    constant = 1
+    rest: list[Expression] = []
+    for factor in factors:
+        if isinstance(factor, (int, np.integer)):
+            constant *= int(factor)
+        else:
+            rest.append(factor)
+    if constant != 1 or not rest:
+        rest.insert(0, constant)
+    return rest[0] if len(rest) == 1 else prim.Product(tuple(rest))
+
+
+def storage_shape(array: ArrayArg | TemporaryVariable) -> tuple[Expression, ...]:
+    """The shape with padding added."""
+    shape = array.shape or ()
+    if isinstance(array, TemporaryVariable) and array.padding:
+        return tuple(
+            (s + p if isinstance(s, int) else prim.Sum((s, p))) if p else s
+            for s, p in zip(shape, array.padding, strict=True)
+        )
+    return shape
+
+
+def strides_of(array: ArrayArg | TemporaryVariable) -> tuple[Expression, ...]:
+    """Element strides, one per axis, from the shape and the dim tags."""
+    shape = storage_shape(array)
+    tags = array.dim_tags or tuple(Nested(len(shape) - 1 - i) for i in range(len(shape)))
+    by_level = sorted((tag.level, axis) for axis, tag in enumerate(tags) if isinstance(tag, Nested))
+    strides: dict[int, Expression] = {
+        axis: tag.stride for axis, tag in enumerate(tags) if isinstance(tag, Strided)
+    }
+    inner: list[Expression] = []
+    for _, axis in by_level:
+        strides[axis] = product(inner)
+        inner = [shape[axis], *inner]
+    return tuple(strides[axis] for axis in range(len(shape)))

@@ -1,0 +1,239 @@
+"""Small mappers over expressions, one operation each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pymbolic.primitives as prim
+from pymbolic.mapper import CombineMapper, IdentityMapper, Mapper
+from pymbolic.mapper.stringifier import PREC_NONE
+
+from loopkit._nodes import Expression, Reduction, TypeCast
+from loopkit._stringify import Stringifier
+
+Constant = int | float | complex | bool | np.generic
+
+
+def is_constant(expr: Expression) -> bool:
+    """Whether ``expr`` is a literal number."""
+    return isinstance(expr, (int, float, complex, np.generic))
+
+
+def variable_names(expr: Expression) -> frozenset[str]:
+    """All names of variables, arrays and inames in ``expr`` (not those of functions)."""
+    if is_constant(expr):
+        return frozenset()
+    return _variable_names(expr)
+
+
+@lru_cache(maxsize=1 << 14)
+def _variable_names(expr: Expression) -> frozenset[str]:
+    found: set[str] = set()
+    _NameCollector(found)(expr)
+    return frozenset(found)
+
+
+class _Walker(CombineMapper):  # type: ignore[misc]
+    """Visits every child; results are thrown away."""
+
+    def combine(self, values: Iterable[Any]) -> None:
+        for _ in values:
+            pass
+
+    def map_constant(self, expr: Expression) -> None:
+        return None
+
+    def map_variable(self, expr: prim.Variable) -> None:
+        return None
+
+    def map_call(self, expr: prim.Call) -> None:
+        for parameter in expr.parameters:
+            self.rec(parameter)
+
+    def map_reduction(self, expr: Reduction) -> None:
+        self.rec(expr.operand)
+
+    def map_type_cast(self, expr: TypeCast) -> None:
+        self.rec(expr.operand)
+
+
+class _NameCollector(_Walker):
+    def __init__(self, found: set[str]) -> None:
+        super().__init__()
+        self.found = found
+
+    def map_variable(self, expr: prim.Variable) -> None:
+        self.found.add(expr.name)
+
+    def map_reduction(self, expr: Reduction) -> None:
+        self.found.update(expr.inames)
+        self.rec(expr.operand)
+
+
+class _AccessCollector(_Walker):
+    def __init__(self, found: list[tuple[str, tuple[Expression, ...]]]) -> None:
+        super().__init__()
+        self.found = found
+
+    def map_variable(self, expr: prim.Variable) -> None:
+        self.found.append((expr.name, ()))
+
+    def map_subscript(self, expr: prim.Subscript) -> None:
+        self.found.append((expr.aggregate.name, index_tuple(expr)))
+        for index in index_tuple(expr):
+            self.rec(index)
+
+
+def index_tuple(expr: prim.Subscript) -> tuple[Expression, ...]:
+    """The subscript's indices, always as a tuple."""
+    return expr.index if isinstance(expr.index, tuple) else (expr.index,)
+
+
+@lru_cache(maxsize=1 << 14)
+def _accesses(expr: Expression) -> tuple[tuple[str, tuple[Expression, ...]], ...]:
+    found: list[tuple[str, tuple[Expression, ...]]] = []
+    _AccessCollector(found)(expr)
+    return tuple(found)
+
+
+def accesses(expr: Expression) -> tuple[tuple[str, tuple[Expression, ...]], ...]:
+    """Every use of a name in ``expr`` as ``(name, indices)``; ``()`` for a bare name.
+
+    Inames and sizes appear too, as bare names; the caller knows which is what.
+    """
+    return () if is_constant(expr) else _accesses(expr)
+
+
+class ExpressionMapper(IdentityMapper):  # type: ignore[misc]
+    """Rebuilds an expression; subclasses override what they change."""
+
+    def map_reduction(self, expr: Reduction) -> Expression:
+        return Reduction(expr.operation, expr.inames, self.rec(expr.operand))
+
+    def map_type_cast(self, expr: TypeCast) -> Expression:
+        return TypeCast(expr.dtype, self.rec(expr.operand))
+
+    def map_call(self, expr: prim.Call) -> Expression:
+        return prim.Call(expr.function, tuple(self.rec(p) for p in expr.parameters))
+
+    def map_subscript(self, expr: prim.Subscript) -> Expression:
+        return prim.Subscript(
+            self.rec(expr.aggregate), tuple(self.rec(i) for i in index_tuple(expr))
+        )
+
+
+class _Substituter(ExpressionMapper):
+    def __init__(self, values: Mapping[str, Expression]) -> None:
+        super().__init__()
+        self.values = values
+
+    def map_variable(self, expr: prim.Variable) -> Expression:
+        return self.values.get(expr.name, expr)
+
+    def map_reduction(self, expr: Reduction) -> Expression:
+        inames = []
+        for iname in expr.inames:
+            new = self.values.get(iname, prim.Variable(iname))
+            inames.append(new.name if isinstance(new, prim.Variable) else iname)
+        return Reduction(expr.operation, tuple(inames), self.rec(expr.operand))
+
+
+def substitute(expr: Expression, values: Mapping[str, Expression]) -> Expression:
+    """``expr`` with every variable named in ``values`` replaced, and sums folded."""
+    if is_constant(expr) or not (variable_names(expr) & values.keys()):
+        return expr
+    return _Substituter(values)(expr)
+
+
+class _AccessReplacer(ExpressionMapper):
+    def __init__(self, replace: Callable[[str, tuple[Expression, ...]], Expression | None]) -> None:
+        super().__init__()
+        self.replace = replace
+
+    def map_variable(self, expr: prim.Variable) -> Expression:
+        new = self.replace(expr.name, ())
+        return expr if new is None else new
+
+    def map_subscript(self, expr: prim.Subscript) -> Expression:
+        indices = tuple(self.rec(i) for i in index_tuple(expr))
+        new = self.replace(expr.aggregate.name, indices)
+        return prim.Subscript(expr.aggregate, indices) if new is None else new
+
+
+def replace_accesses(
+    expr: Expression, replace: Callable[[str, tuple[Expression, ...]], Expression | None]
+) -> Expression:
+    """``expr`` with each access ``name[indices]`` replaced by what ``replace`` returns.
+
+    ``replace`` sees indices already rewritten, ``()`` for a bare name, and
+    returns None to keep an access.
+    """
+    return expr if is_constant(expr) else _AccessReplacer(replace)(expr)
+
+
+def to_text(expr: Expression) -> str:
+    """``expr`` as the user would write it in an instruction."""
+    return str(Stringifier()(expr, PREC_NONE))
+
+
+class _PythonPrinter(Mapper):  # type: ignore[misc]
+    """Prints integer expressions over sizes as Python source."""
+
+    def map_constant(self, expr: Expression) -> str:
+        return repr(int(expr)) if isinstance(expr, np.integer) else repr(expr)
+
+    def map_variable(self, expr: prim.Variable) -> str:
+        return str(expr.name)
+
+    def map_sum(self, expr: prim.Sum) -> str:
+        return "(" + " + ".join(self.rec(c) for c in expr.children) + ")"
+
+    def map_product(self, expr: prim.Product) -> str:
+        return "(" + " * ".join(self.rec(c) for c in expr.children) + ")"
+
+    def map_floor_div(self, expr: prim.FloorDiv) -> str:
+        return f"({self.rec(expr.numerator)} // {self.rec(expr.denominator)})"
+
+    def map_remainder(self, expr: prim.Remainder) -> str:
+        return f"({self.rec(expr.numerator)} % {self.rec(expr.denominator)})"
+
+    def map_min(self, expr: prim.Min) -> str:
+        return "min(" + ", ".join(self.rec(c) for c in expr.children) + ")"
+
+    def map_max(self, expr: prim.Max) -> str:
+        return "max(" + ", ".join(self.rec(c) for c in expr.children) + ")"
+
+    def map_comparison(self, expr: prim.Comparison) -> str:
+        return f"({self.rec(expr.left)} {expr.operator} {self.rec(expr.right)})"
+
+    def map_logical_and(self, expr: prim.LogicalAnd) -> str:
+        return "(" + " and ".join(self.rec(c) for c in expr.children) + ")"
+
+    def map_logical_or(self, expr: prim.LogicalOr) -> str:
+        return "(" + " or ".join(self.rec(c) for c in expr.children) + ")"
+
+    def map_logical_not(self, expr: prim.LogicalNot) -> str:
+        return f"(not {self.rec(expr.child)})"
+
+    def map_if(self, expr: prim.If) -> str:
+        return f"({self.rec(expr.then)} if {self.rec(expr.condition)} else {self.rec(expr.else_)})"
+
+
+def to_python(expr: Expression) -> str:
+    """Python source that evaluates an integer expression over sizes."""
+    return str(_PythonPrinter()(expr))
+
+
+def evaluate(expr: Expression, values: Mapping[str, int]) -> Any:
+    """The value of an integer expression over sizes."""
+    if is_constant(expr):
+        return expr
+    return eval(_compiled(expr), {"min": min, "max": max}, dict(values))
+
+
+@lru_cache(maxsize=1 << 12)
+def _compiled(expr: Expression) -> Any:
+    return compile(to_python(expr), "<loopkit expression>", "eval")

@@ -1,0 +1,72 @@
+"""What was done to a kernel, as data: a list of steps that prints as a script."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Step:
+    """One transform: its name, its arguments, and what is known of its legality.
+
+    ``verdict`` is ``"trusted"`` where nothing was proven, else what the checker
+    answered.  ``seconds`` is how long the step took.
+    """
+
+    transform: str
+    arguments: tuple[tuple[str, Any], ...]
+    verdict: str = "trusted"
+    seconds: float = field(default=0.0, compare=False)
+
+    def call(self) -> str:
+        """The step as a method call, ``.split_iname('i', 16)``."""
+        return f".{self.transform}({', '.join(f'{n}={_literal(v)}' for n, v in self.arguments)})"
+
+    def to_json(self) -> Mapping[str, Any]:
+        """A value that :mod:`json` writes and :func:`step_from_json` reads back."""
+        return {
+            "transform": self.transform,
+            "arguments": {name: _jsonable(value) for name, value in self.arguments},
+            "verdict": self.verdict,
+            "seconds": self.seconds,
+        }
+
+
+def _literal(value: Any) -> str:
+    return repr(_plain(value))
+
+
+def _plain(value: Any) -> Any:
+    """``value`` in plain Python data where that says the same."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(_plain(v) for v in value)
+    if isinstance(value, (frozenset, set)):
+        return sorted(_plain(v) for v in value)
+    if isinstance(value, Mapping):
+        return {k: _plain(v) for k, v in value.items()}
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    return value.name if hasattr(value, "name") else str(value)
+
+
+def _jsonable(value: Any) -> Any:
+    value = _plain(value)
+    if isinstance(value, tuple):
+        return [_jsonable(v) for v in value]
+    if isinstance(value, list):
+        return [_jsonable(v) for v in value]
+    if isinstance(value, dict):
+        return {str(k): _jsonable(v) for k, v in value.items()}
+    return value
+
+
+def step_from_json(data: Mapping[str, Any]) -> Step:
+    """The step that :meth:`Step.to_json` wrote."""
+    return Step(
+        data["transform"],
+        tuple(data["arguments"].items()),
+        data.get("verdict", "trusted"),
+        data.get("seconds", 0.0),
+    )

@@ -1,0 +1,345 @@
+"""The kernel: an immutable value that holds domains, statements, data and loop tree."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
+from loopkit._errors import SourcePosition, UnknownNameError
+from loopkit._expression import accesses, to_text, variable_names
+from loopkit._nodes import Expression
+from loopkit._tags import Tag
+from loopkit._tree import Path, Tree, flatten
+
+if TYPE_CHECKING:
+    from loopkit._history import Step
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One instruction: ``lhs = rhs``, executed once per value of ``inames``.
+
+    ``inames`` holds all loops and parallel coordinates around it.  With
+    ``operation`` set, the statement updates instead:
+    ``lhs = operation(lhs, rhs)``, and all updates of one accumulator may run in
+    any order.  ``kind`` is ``"user"`` for what the text spells, ``"init"`` and
+    ``"update"`` for the parts of a reduction, ``"move"`` for statements that
+    only carry data (fetches, stores).  ``made_by`` names the step that made it.
+    """
+
+    id: str
+    lhs: Expression
+    rhs: Expression
+    inames: frozenset[str] = frozenset()
+    predicates: tuple[Expression, ...] = ()
+    operation: str | None = None
+    depends_on: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    kind: str = "user"
+    made_by: str | None = None
+    position: SourcePosition | None = field(default=None, compare=False)
+
+    @property
+    def within_inames(self) -> frozenset[str]:
+        """Loopy's name for ``inames``."""
+        return self.inames
+
+    @cached_property
+    def written(self) -> str:
+        """The name of what is written."""
+        name: str = (
+            self.lhs.name if isinstance(self.lhs, prim.Variable) else self.lhs.aggregate.name
+        )
+        return name
+
+    @cached_property
+    def write(self) -> tuple[str, tuple[Expression, ...]]:
+        """``(name, indices)`` of the access that is written."""
+        return accesses(self.lhs)[0]
+
+    @cached_property
+    def reads(self) -> tuple[tuple[str, tuple[Expression, ...]], ...]:
+        """``(name, indices)`` of all that is read: arrays, scalars, inames and sizes alike."""
+        found = list(accesses(self.rhs))
+        for predicate in self.predicates:
+            found += accesses(predicate)
+        found += [a for index in self.write[1] for a in accesses(index)]
+        if self.operation is not None:
+            found.append(self.write)
+        return tuple(found)
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """All names that occur."""
+        names = variable_names(self.lhs) | variable_names(self.rhs)
+        return names.union(*(variable_names(p) for p in self.predicates))
+
+    def map_expressions(self, function: Any) -> Statement:
+        """A copy with ``function`` applied to lhs, rhs and predicates."""
+        return replace(
+            self,
+            lhs=function(self.lhs),
+            rhs=function(self.rhs),
+            predicates=tuple(function(p) for p in self.predicates),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """A set of values of ``inames``, given sizes and the inames of other domains."""
+
+    inames: tuple[str, ...]
+    set: isl.Set
+
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """Names that the set uses beside its inames."""
+        return _sets.involved_names(self.set) - frozenset(self.inames)
+
+    @cached_property
+    def text(self) -> str:
+        """The constraints in a form that does not depend on how they came about."""
+        return f"[{', '.join(self.inames)}]: {_sets.canonical_text(self.set)}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Domain) and self.text == other.text
+
+    def __hash__(self) -> int:
+        return hash(self.text)
+
+    @cached_property
+    def _projections(self) -> dict[frozenset[str], isl.Set]:
+        return {}
+
+    def without(self, inames: frozenset[str]) -> isl.Set:
+        """The set with some of its inames projected out (memoised)."""
+        if not inames:
+            return self.set
+        found = self._projections.get(inames)
+        if found is None:
+            found = _sets.project_out(self.set, sorted(inames)).coalesce()
+            self._projections[inames] = found
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"inames": self.inames, "set": self.set}
+
+
+@dataclass(frozen=True)
+class SubstitutionRule:
+    """``name(arguments) := expression``."""
+
+    name: str
+    arguments: tuple[str, ...]
+    expression: Expression
+
+
+@dataclass(frozen=True)
+class Options:
+    """Choices about code generation that belong to the kernel.
+
+    ``fast_math`` permits reassociation and approximate functions.
+    """
+
+    fast_math: bool = False
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """What is computed and how: see the module docstrings of its parts.
+
+    ``statements`` are in the order of ``tree``.  ``assumptions`` is a set over
+    sizes.  ``fixed`` maps sizes that were fixed to their values.
+    """
+
+    name: str
+    domains: tuple[Domain, ...]
+    statements: tuple[Statement, ...]
+    args: tuple[Argument, ...]
+    temporaries: tuple[TemporaryVariable, ...]
+    tree: Tree
+    tags: tuple[tuple[str, Tag], ...] = ()
+    assumptions: Domain = field(default_factory=lambda: Domain((), _sets.universe()))
+    substitutions: tuple[SubstitutionRule, ...] = ()
+    options: Options = Options()
+    reductions: tuple[Any, ...] = ()
+    history: tuple[Step, ...] = field(default=(), compare=False)
+
+    # {{{ looking things up
+
+    @cached_property
+    def statement_by_id(self) -> Mapping[str, Statement]:
+        """Statements by id."""
+        return {s.id: s for s in self.statements}
+
+    @cached_property
+    def iname_tags(self) -> Mapping[str, Tag]:
+        """The tag of each tagged iname."""
+        return dict(self.tags)
+
+    @cached_property
+    def home_domain(self) -> Mapping[str, int]:
+        """The index of the domain that an iname belongs to."""
+        return {iname: i for i, d in enumerate(self.domains) for iname in d.inames}
+
+    @cached_property
+    def all_inames(self) -> tuple[str, ...]:
+        """All inames, in the order of the domains."""
+        return tuple(iname for d in self.domains for iname in d.inames)
+
+    @cached_property
+    def arg_by_name(self) -> Mapping[str, Argument]:
+        """Arguments by name."""
+        return {a.name: a for a in self.args}
+
+    @cached_property
+    def temporary_by_name(self) -> Mapping[str, TemporaryVariable]:
+        """Temporaries by name."""
+        return {t.name: t for t in self.temporaries}
+
+    @cached_property
+    def sizes(self) -> tuple[str, ...]:
+        """Integer value arguments."""
+        return tuple(
+            a.name
+            for a in self.args
+            if isinstance(a, ValueArg) and (a.dtype is None or a.dtype.kind in "iu")
+        )
+
+    @cached_property
+    def paths(self) -> Mapping[str, Path]:
+        """The loops around each statement, outermost first."""
+        return dict(flatten(self.tree))
+
+    @cached_property
+    def writers(self) -> Mapping[str, tuple[Statement, ...]]:
+        """The statements that write each name, in order."""
+        found: dict[str, list[Statement]] = {}
+        for statement in self.statements:
+            found.setdefault(statement.written, []).append(statement)
+        return {name: tuple(them) for name, them in found.items()}
+
+    @cached_property
+    def readers(self) -> Mapping[str, tuple[Statement, ...]]:
+        """The statements that read each array or temporary, in order."""
+        found: dict[str, dict[str, Statement]] = {}
+        for statement in self.statements:
+            for name, _ in statement.reads:
+                found.setdefault(name, {})[statement.id] = statement
+        return {name: tuple(them.values()) for name, them in found.items()}
+
+    def array(self, name: str) -> ArrayArg | TemporaryVariable:
+        """The array argument or temporary called ``name``."""
+        found = self.temporary_by_name.get(name) or self.arg_by_name.get(name)
+        if found is None or isinstance(found, ValueArg):
+            known = [*self.temporary_by_name]
+            known += [a.name for a in self.args if isinstance(a, ArrayArg)]
+            raise UnknownNameError("array", name, known)
+        return found
+
+    def is_array(self, name: str) -> bool:
+        """Whether ``name`` is an array argument or a temporary (scalars included)."""
+        return name in self.temporary_by_name or isinstance(self.arg_by_name.get(name), ArrayArg)
+
+    def check_iname(self, iname: str) -> str:
+        """``iname`` itself; raises :class:`UnknownNameError` where there is no such iname."""
+        if iname not in self.home_domain:
+            raise UnknownNameError("iname", iname, self.all_inames)
+        return iname
+
+    @cached_property
+    def all_names(self) -> frozenset[str]:
+        """Every name that is taken."""
+        return frozenset(
+            [
+                *self.all_inames,
+                *self.arg_by_name,
+                *self.temporary_by_name,
+                *(s.id for s in self.statements),
+                *(r.name for r in self.substitutions),
+                self.name,
+            ]
+        )
+
+    def fresh_name(self, base: str, taken: Iterable[str] = ()) -> str:
+        """``base``, or ``base_0``, ``base_1``, ... if that is taken."""
+        used = self.all_names.union(taken)
+        name, number = base, 0
+        while name in used:
+            name, number = f"{base}_{number}", number + 1
+        return name
+
+    # }}}
+
+    # {{{ sets
+
+    @cached_property
+    def _domains_of(self) -> dict[frozenset[str], isl.Set]:
+        return {}
+
+    def domain_of(self, inames: Iterable[str]) -> isl.Set:
+        """All values of ``inames``: their domains intersected, other inames projected out.
+
+        Inames that a domain uses as parameters stay in the set as names.
+        """
+        wanted = frozenset(inames)
+        found = self._domains_of.get(wanted)
+        if found is None:
+            found = _sets.universe()
+            for index in sorted({self.home_domain[i] for i in wanted}):
+                domain = self.domains[index]
+                found = found & domain.without(frozenset(domain.inames) - wanted)
+            self._domains_of[wanted] = found
+        return found
+
+    def statement_domain(self, statement: Statement | str) -> isl.Set:
+        """The instances of a statement, predicates left aside."""
+        if isinstance(statement, str):
+            statement = self.statement_by_id[statement]
+        return self.domain_of(statement.inames)
+
+    # }}}
+
+    def with_(self, **changes: Any) -> Kernel:
+        """A copy with some fields changed; statements follow the order of the tree."""
+        if "tree" in changes or "statements" in changes:
+            tree = changes.get("tree", self.tree)
+            by_id = {s.id: s for s in changes.get("statements", self.statements)}
+            changes["statements"] = tuple(by_id[id_] for id_, _ in flatten(tree))
+        if "tags" in changes:
+            changes["tags"] = tuple(sorted(changes["tags"]))
+        return replace(self, **changes)
+
+    @cached_property
+    def key(self) -> str:
+        """A digest that equal kernels share, in every process."""
+        parts = [self.name, repr(self.tree), self.assumptions.text, repr(self.options)]
+        parts += [d.text for d in self.domains]
+        parts += [f"{i}:{t}" for i, t in self.tags]
+        parts += [repr(a) for a in (*self.args, *self.temporaries)]
+        for s in self.statements:
+            text = [s.id, to_text(s.lhs), s.operation or "=", to_text(s.rhs), s.kind]
+            text += [*sorted(s.inames), "|", *(to_text(p) for p in s.predicates)]
+            text += ["|", *sorted(s.tags), "|", *sorted(s.depends_on)]
+            parts.append(" ".join(text))
+        parts += [
+            f"{r.name}({', '.join(r.arguments)}) := {to_text(r.expression)}"
+            for r in self.substitutions
+        ]
+        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+
+    def __str__(self) -> str:
+        from loopkit._show import show
+
+        return show(self)

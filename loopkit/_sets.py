@@ -1,0 +1,519 @@
+"""Integer sets over names, on top of isl.
+
+Everywhere in loopkit a set is an isl *parameter set*: every name, iname or
+size alike, is a parameter of a space without dimensions.  isl aligns
+parameters by name, so sets of different kernels' parts intersect, project and
+compare without any bookkeeping of positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+import islpy as isl
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit._nodes import Expression
+
+PARAM = isl.dim_type.param
+
+
+class NotAffineError(Exception):
+    """An expression is not affine in names (with integer division by constants)."""
+
+
+def universe() -> isl.Set:
+    """The set without constraints."""
+    return isl.Set.universe(isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 0))
+
+
+def names_of(domain: isl.Set) -> tuple[str, ...]:
+    """The names in ``domain``'s space, used or not."""
+    return tuple(domain.get_dim_name(PARAM, i) for i in range(domain.dim(PARAM)))
+
+
+def project_out(domain: isl.Set, names: Iterable[str]) -> isl.Set:
+    """``{ rest : there are values of names }``."""
+    for name in names:
+        position = domain.find_dim_by_name(PARAM, name)
+        if position >= 0:
+            domain = domain.project_out(PARAM, position, 1)
+    return domain
+
+
+def project_onto(domain: isl.Set, keep: Iterable[str]) -> isl.Set:
+    """The projection of ``domain`` to the names in ``keep``."""
+    kept = set(keep)
+    return project_out(domain, [n for n in names_of(domain) if n not in kept])
+
+
+def involves(domain: isl.Set, name: str) -> bool:
+    """Whether a constraint of ``domain`` mentions ``name``."""
+    position = domain.find_dim_by_name(PARAM, name)
+    return position >= 0 and bool(domain.involves_dims(PARAM, position, 1))
+
+
+def involved_names(domain: isl.Set) -> frozenset[str]:
+    """The names that constraints of ``domain`` mention."""
+    return frozenset(n for n in names_of(domain) if involves(domain, n))
+
+
+def rename(domain: isl.Set, names: Mapping[str, str]) -> isl.Set:
+    """``domain`` with names replaced, all at once."""
+    for position, old in enumerate(names_of(domain)):
+        if old in names:
+            domain = domain.set_dim_name(PARAM, position, names[old])
+    return domain
+
+
+def canonical_text(domain: isl.Set) -> str:
+    """A text that is the same for the same constraints, whatever order names came in."""
+    used = sorted(involved_names(domain))
+    target = isl.Space.params_alloc(domain.get_ctx(), len(used))
+    for position, name in enumerate(used):
+        target = target.set_dim_name(PARAM, position, name)
+    trimmed = domain.drop_unused_params() if hasattr(domain, "drop_unused_params") else domain
+    return str(trimmed.align_params(target).remove_redundancies().coalesce())
+
+
+@lru_cache(maxsize=1 << 12)
+def _space(names: tuple[str, ...]) -> isl.Space:
+    space = isl.Space.params_alloc(isl.DEFAULT_CONTEXT, len(names))
+    for position, name in enumerate(names):
+        space = space.set_dim_name(PARAM, position, name)
+    return space
+
+
+class _Linear:
+    """``sum(coefficient * name) + constant``, before isl sees it."""
+
+    __slots__ = ("coefficients", "constant")
+
+    def __init__(self, coefficients: dict[str, int], constant: int) -> None:
+        self.coefficients = coefficients
+        self.constant = constant
+
+    def aff(self) -> isl.Aff:
+        names = tuple(self.coefficients)
+        space = isl.LocalSpace.from_space(_space(names))
+        aff = isl.Aff.zero_on_domain(space).set_constant_val(isl.Val(self.constant))
+        for position, name in enumerate(names):
+            aff = aff.set_coefficient_val(PARAM, position, isl.Val(self.coefficients[name]))
+        return aff
+
+
+def _combine(a: _Linear | isl.Aff, b: _Linear | isl.Aff) -> _Linear | isl.Aff:
+    if isinstance(a, _Linear) and isinstance(b, _Linear):
+        coefficients = dict(a.coefficients)
+        for name, value in b.coefficients.items():
+            coefficients[name] = coefficients.get(name, 0) + value
+        return _Linear(coefficients, a.constant + b.constant)
+    return _aligned_sum(_as_aff(a), _as_aff(b))
+
+
+def _aligned_sum(a: isl.Aff, b: isl.Aff) -> isl.Aff:
+    # Unlike sets, affine functions do not align their parameters themselves.
+    space = a.get_domain_space().align_params(b.get_domain_space())
+    return a.align_params(space).add(b.align_params(space))
+
+
+def _as_aff(value: _Linear | isl.Aff) -> isl.Aff:
+    return value.aff() if isinstance(value, _Linear) else value
+
+
+def _scaled(value: _Linear | isl.Aff, factor: int) -> _Linear | isl.Aff:
+    if isinstance(value, _Linear):
+        return _Linear(
+            {n: c * factor for n, c in value.coefficients.items()}, value.constant * factor
+        )
+    return value.scale_val(isl.Val(factor))
+
+
+def _constant_of(value: _Linear | isl.Aff) -> int | None:
+    if isinstance(value, _Linear) and not any(value.coefficients.values()):
+        return value.constant
+    return None
+
+
+def _affine(expr: Expression) -> _Linear | isl.Aff:
+    if isinstance(expr, bool):
+        raise NotAffineError(expr)
+    if isinstance(expr, (int, np.integer)):
+        return _Linear({}, int(expr))
+    if isinstance(expr, prim.Variable):
+        return _Linear({expr.name: 1}, 0)
+    if isinstance(expr, prim.Sum):
+        total: _Linear | isl.Aff = _Linear({}, 0)
+        for child in expr.children:
+            total = _combine(total, _affine(child))
+        return total
+    if isinstance(expr, prim.Product):
+        factor = 1
+        variable: _Linear | isl.Aff | None = None
+        for child in expr.children:
+            value = _affine(child)
+            constant = _constant_of(value)
+            if constant is not None:
+                factor *= constant
+            elif variable is None:
+                variable = value
+            else:
+                raise NotAffineError(expr)
+        return _Linear({}, factor) if variable is None else _scaled(variable, factor)
+    if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
+        numerator = _affine(expr.numerator)
+        denominator = _constant_of(_affine(expr.denominator))
+        if denominator is None or denominator == 0:
+            raise NotAffineError(expr)
+        quotient = _as_aff(numerator).scale_down_val(isl.Val(denominator)).floor()
+        if isinstance(expr, prim.FloorDiv):
+            return quotient
+        return _aligned_sum(_as_aff(numerator), quotient.scale_val(isl.Val(-denominator)))
+    raise NotAffineError(expr)
+
+
+@lru_cache(maxsize=1 << 14)
+def _affine_cached(expr: Expression) -> isl.Aff:
+    return _as_aff(_affine(expr))
+
+
+def affine(expr: Expression) -> isl.Aff:
+    """``expr`` as an isl affine function of names; raises :class:`NotAffineError`."""
+    return _affine_cached(expr)
+
+
+def is_affine(expr: Expression) -> bool:
+    """Whether :func:`affine` takes ``expr``."""
+    try:
+        affine(expr)
+    except NotAffineError:
+        return False
+    return True
+
+
+def pw_affine(expr: Expression) -> isl.PwAff:
+    """Like :func:`affine`, for ``min``, ``max`` and ``if`` as well."""
+    if isinstance(expr, (prim.Min, prim.Max)):
+        parts = [pw_affine(c) for c in expr.children]
+        result = parts[0]
+        for part in parts[1:]:
+            result = result.min(part) if isinstance(expr, prim.Min) else result.max(part)
+        return result
+    if isinstance(expr, prim.If):
+        condition = condition_set(expr.condition)
+        then = pw_affine(expr.then).intersect_domain(condition)
+        return then.union_add(pw_affine(expr.else_).intersect_domain(condition.complement()))
+    if isinstance(expr, prim.Sum):
+        total = pw_affine(expr.children[0])
+        for child in expr.children[1:]:
+            total = total.add(pw_affine(child))
+        return total
+    if isinstance(expr, prim.Product) and not is_affine(expr):
+        constants = [c for c in expr.children if isinstance(c, (int, np.integer))]
+        others = [c for c in expr.children if not isinstance(c, (int, np.integer))]
+        if len(others) != 1:
+            raise NotAffineError(expr)
+        factor = int(np.prod([int(c) for c in constants], dtype=object))
+        return pw_affine(others[0]).scale_val(isl.Val(factor))
+    return isl.PwAff.from_aff(affine(expr))
+
+
+@lru_cache(maxsize=1 << 12)
+def condition_set(expr: Expression) -> isl.Set:
+    """The set where an affine condition holds; raises :class:`NotAffineError`."""
+    if isinstance(expr, (bool, np.bool_)):
+        return universe() if expr else isl.Set.empty(_space(()))
+    if isinstance(expr, prim.LogicalAnd):
+        result = universe()
+        for child in expr.children:
+            result = result & condition_set(child)
+        return result
+    if isinstance(expr, prim.LogicalOr):
+        result = isl.Set.empty(_space(()))
+        for child in expr.children:
+            result = result | condition_set(child)
+        return result
+    if isinstance(expr, prim.LogicalNot):
+        return condition_set(expr.child).complement()
+    if isinstance(expr, prim.Comparison):
+        left, right = pw_affine(expr.left), pw_affine(expr.right)
+        operator = expr.operator
+        if operator == "<":
+            return left.lt_set(right)
+        if operator == "<=":
+            return left.le_set(right)
+        if operator == ">":
+            return left.gt_set(right)
+        if operator == ">=":
+            return left.ge_set(right)
+        if operator == "==":
+            return left.eq_set(right)
+        if operator == "!=":
+            return left.ne_set(right)
+    raise NotAffineError(expr)
+
+
+def equality(name: str, expr: Expression) -> isl.Set:
+    """``{ name = expr }``."""
+    left, right = isl.PwAff.from_aff(affine(prim.Variable(name))), isl.PwAff.from_aff(affine(expr))
+    return left.eq_set(right)
+
+
+# {{{ back from isl to expressions
+
+
+def _scaled_name(coefficient: int, base: Expression) -> Expression:
+    return base if coefficient == 1 else prim.Product((coefficient, base))
+
+
+def linear_sum(terms: list[tuple[int, Expression]], constant: int) -> Expression:
+    """``c0*e0 + c1*e1 + ... + constant``, positive terms first."""
+    ordered = [t for t in terms if t[0] > 0] + [t for t in terms if t[0] < 0]
+    parts: list[Expression] = [_scaled_name(c, e) for c, e in ordered]
+    if constant or not parts:
+        parts.append(constant)
+    return parts[0] if len(parts) == 1 else prim.Sum(tuple(parts))
+
+
+def _div_terms(obj: isl.Aff | isl.Constraint, values: list[int]) -> list[tuple[int, Expression]]:
+    terms = []
+    for position, value in enumerate(values):
+        if value:
+            terms.append((value, from_affine(obj.get_div(position), floor=True)))
+    return terms
+
+
+def from_affine(aff: isl.Aff, *, floor: bool = False) -> Expression:
+    """The expression of an isl affine function with integer values.
+
+    ``floor=True`` rounds a function with a denominator down (isl's divs).
+    """
+    denominator = int(aff.get_denominator_val().to_python())
+    scaled = aff.scale_val(isl.Val(denominator)) if denominator != 1 else aff
+    terms: list[tuple[int, Expression]] = []
+    for position in range(aff.dim(PARAM)):
+        value = int(scaled.get_coefficient_val(PARAM, position).to_python())
+        if value:
+            terms.append((value, prim.Variable(aff.get_dim_name(PARAM, position))))
+    divs = [
+        int(scaled.get_coefficient_val(isl.dim_type.div, p).to_python())
+        for p in range(aff.dim(isl.dim_type.div))
+    ]
+    terms += _div_terms(aff, divs)
+    numerator = linear_sum(terms, int(scaled.get_constant_val().to_python()))
+    if denominator == 1:
+        return numerator
+    if not floor:
+        raise NotAffineError(str(aff))
+    return prim.FloorDiv(numerator, denominator)
+
+
+def constraint_terms(constraint: isl.Constraint) -> tuple[list[tuple[int, Expression]], int]:
+    """The constraint's terms and constant: ``sum + constant >= 0`` or ``= 0``."""
+    terms: list[tuple[int, Expression]] = []
+    constant = 0
+    for key, value in constraint.get_coefficients_by_name().items():
+        number = int(value.to_python())
+        if key == 1:
+            constant = number
+        elif number:
+            terms.append((number, prim.Variable(key)))
+    divs = [
+        int(constraint.get_coefficient_val(isl.dim_type.div, p).to_python())
+        for p in range(constraint.dim(isl.dim_type.div))
+    ]
+    terms += _div_terms(constraint, divs)
+    return terms, constant
+
+
+def _halves(terms: list[tuple[int, Expression]], constant: int) -> tuple[Expression, Expression]:
+    """Positive and negated negative part, so that conditions read ``a < b``."""
+    left = [t for t in terms if t[0] > 0]
+    right = [(-c, e) for c, e in terms if c < 0]
+    if constant > 0:
+        return linear_sum(left, constant), linear_sum(right, 0)
+    return linear_sum(left, 0), linear_sum(right, -constant)
+
+
+def constraint_condition(constraint: isl.Constraint) -> Expression:
+    """The constraint as a comparison that a person would write."""
+    terms, constant = constraint_terms(constraint)
+    if constraint.is_equality():
+        modular = _modular(terms, constant)
+        if modular is not None:
+            return modular
+        left, right = _halves(terms, constant)
+        return prim.Comparison(left, "==", right)
+    # sum + c >= 0: prefer a strict comparison when the constant is -1 beside both signs
+    positive = [t for t in terms if t[0] > 0]
+    negative = [(-c, e) for c, e in terms if c < 0]
+    if negative and not positive:
+        return prim.Comparison(linear_sum(negative, 0), "<=", constant)
+    if positive and not negative:
+        return prim.Comparison(linear_sum(positive, 0), ">=", -constant)
+    if constant < 0:
+        return prim.Comparison(linear_sum(negative, -constant - 1), "<", linear_sum(positive, 0))
+    return prim.Comparison(linear_sum(negative, 0), "<=", linear_sum(positive, constant))
+
+
+def _modular(terms: list[tuple[int, Expression]], constant: int) -> Expression | None:
+    """``e - m*floor(e/m) = r`` as ``e % m == r``; None where the constraint is no such thing."""
+    floors = [t for t in terms if isinstance(t[1], prim.FloorDiv)]
+    if len(floors) != 1:
+        return None
+    coefficient, quotient = floors[0]
+    modulus = abs(coefficient)
+    sign = -1 if coefficient > 0 else 1
+    rest = linear_sum([(sign * c, e) for c, e in terms if e is not quotient], 0)
+    if quotient.denominator != modulus:
+        return None
+    offset = _aligned_sum(affine(rest), affine(quotient.numerator).neg())
+    if not offset.is_cst():
+        return None
+    # rest + sign*constant = modulus*floor((rest - offset)/modulus)
+    return prim.Comparison(prim.Remainder(rest, modulus), "==", (-sign * constant) % modulus)
+
+
+def conditions(domain: isl.Set) -> Expression:
+    """A condition, over names, that holds exactly in ``domain``.
+
+    True for the universe, False for the empty set, else a conjunction of
+    comparisons (a disjunction of them for a union).
+    """
+    domain = domain.coalesce().remove_redundancies()
+    pieces = []
+    for basic in domain.get_basic_sets():
+        parts = [constraint_condition(c) for c in basic.get_constraints()]
+        if not parts:
+            return True
+        pieces.append(parts[0] if len(parts) == 1 else prim.LogicalAnd(tuple(parts)))
+    if not pieces:
+        return False
+    return pieces[0] if len(pieces) == 1 else prim.LogicalOr(tuple(pieces))
+
+
+# }}}
+
+
+def constant_value(domain: isl.Set, name: str) -> int | None:
+    """The one value of ``name`` in ``domain``, or None."""
+    position = domain.find_dim_by_name(PARAM, name)
+    if position < 0:
+        return None
+    value = domain.plain_get_val_if_fixed(PARAM, position)
+    return None if value.is_nan() else int(value.to_python())
+
+
+def _as_dimension(domain: isl.Set, name: str) -> isl.Set:
+    """``domain`` with ``name`` as its only set dimension."""
+    position = domain.find_dim_by_name(PARAM, name)
+    lifted = isl.Set.from_params(domain)
+    return (
+        lifted.insert_dims(isl.dim_type.set, 0, 1)
+        .move_dims(isl.dim_type.set, 1, PARAM, position, 1)
+        .project_out(isl.dim_type.set, 0, 1)
+    )
+
+
+def maximum(domain: isl.Set, name: str) -> isl.PwAff:
+    """The largest value of ``name`` as a function of the other names."""
+    return _as_dimension(domain, name).dim_max(0)
+
+
+def minimum(domain: isl.Set, name: str) -> isl.PwAff:
+    """The smallest value of ``name`` as a function of the other names."""
+    return _as_dimension(domain, name).dim_min(0)
+
+
+def maximum_value(domain: isl.Set, expr: Expression) -> int | None:
+    """The largest value of an affine ``expr`` in ``domain``; None if unbounded or empty."""
+    return _extreme(domain, expr, 1)
+
+
+def minimum_value(domain: isl.Set, expr: Expression) -> int | None:
+    """The smallest value of an affine ``expr`` in ``domain``; None if unbounded or empty."""
+    return _extreme(domain, expr, -1)
+
+
+def _extreme(domain: isl.Set, expr: Expression, sign: int) -> int | None:
+    value = "_loopkit_value"
+    graph = project_onto(domain & equality(value, expr), [value])
+    line = _as_dimension(graph, value)
+    if line.is_empty():
+        return None
+    best = line.max_val(_identity(sign))
+    if best.is_infty() or best.is_nan() or best.is_neginfty():
+        return None
+    return sign * int(best.to_python())
+
+
+@lru_cache(maxsize=2)
+def _identity(sign: int) -> isl.Aff:
+    space = isl.LocalSpace.from_space(isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, 1))
+    return isl.Aff.zero_on_domain(space).set_coefficient_val(isl.dim_type.in_, 0, isl.Val(sign))
+
+
+def factors(domain: isl.Set, inames: Iterable[str]) -> list[tuple[tuple[str, ...], isl.Set]]:
+    """Split ``domain`` into sets over inames that no constraint links.
+
+    Returns ``[(inames, set), ...]`` in the order of ``inames``; their
+    intersection is ``domain``.  Constraints on sizes alone stay with every
+    factor.  A union of several basic sets is not split.
+    """
+    order = tuple(inames)
+    basics = domain.coalesce().get_basic_sets()
+    if len(order) <= 1 or len(basics) != 1:
+        return [(order, domain)]
+    basic = basics[0]
+    owner = {name: name for name in order}
+
+    def root(name: str) -> str:
+        while owner[name] != name:
+            owner[name] = owner[owner[name]]
+            name = owner[name]
+        return name
+
+    members: list[tuple[isl.Constraint, frozenset[str]]] = []
+    for constraint in basic.get_constraints():
+        used = constraint_names(constraint) & set(order)
+        members.append((constraint, used))
+        first, *rest = sorted(used) or [""]
+        for other in rest:
+            owner[root(other)] = root(first)
+    groups: dict[str, list[str]] = {}
+    for name in order:
+        groups.setdefault(root(name), []).append(name)
+    if len(groups) == 1:
+        return [(order, domain)]
+    result = []
+    everything = isl.BasicSet.universe(basic.get_space())
+    parts = dict.fromkeys(groups, everything)
+    for constraint, used in members:
+        keys = {root(u) for u in used} or set(groups)
+        for key in keys:
+            parts[key] = parts[key].add_constraint(constraint)
+    for key, group in groups.items():
+        others = [n for n in order if n not in group]
+        result.append((tuple(group), project_out(parts[key].to_set(), others)))
+    return result
+
+
+def constraint_names(constraint: isl.Constraint) -> frozenset[str]:
+    """The names that a constraint mentions, also inside integer divisions."""
+    terms, _ = constraint_terms(constraint)
+    found: set[str] = set()
+    for _, expr in terms:
+        found |= _names(expr)
+    return frozenset(found)
+
+
+def _names(expr: Expression) -> frozenset[str]:
+    if isinstance(expr, prim.Variable):
+        return frozenset([expr.name])
+    if isinstance(expr, (prim.Sum, prim.Product)):
+        return frozenset().union(*(_names(c) for c in expr.children))
+    if isinstance(expr, prim.FloorDiv):
+        return _names(expr.numerator)
+    return frozenset()

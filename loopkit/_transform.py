@@ -1,0 +1,106 @@
+"""What all transforms share: arguments, history, errors, and the door to the checker."""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any, TypeVar
+
+from loopkit._errors import InvalidArgumentError, LoopkitError
+from loopkit._history import Step
+from loopkit._kernel import Kernel
+from loopkit._nodes import Expression
+
+
+@dataclass(frozen=True)
+class InstanceMap:
+    """How instances of one new statement correspond to instances of an old one.
+
+    ``values[iname]`` gives an old iname as an affine expression of the new
+    statement's inames (and sizes); old inames that are missing kept their name.
+    """
+
+    new: str
+    old: str
+    values: Mapping[str, Expression] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a transform returns: the new kernel and how old instances map to new ones.
+
+    Statements of the new kernel that are in no map and keep an old id are
+    mapped identically; those in ``moves`` only carry data.
+    """
+
+    kernel: Kernel
+    instances: tuple[InstanceMap, ...] = ()
+    moves: frozenset[str] = frozenset()
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_transforms: dict[str, Callable[..., Kernel]] = {}
+
+
+def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
+    """Make a function ``(kernel, ...) -> Change`` a transform ``(kernel, ...) -> Kernel``.
+
+    It checks the call's arguments, appends a step to the history, names the
+    step in errors, and becomes a method of :class:`Kernel`.  ``unchecked=True``
+    is accepted by every transform and recorded.
+    """
+    signature = inspect.signature(function)
+    parameters = list(signature.parameters.values())[1:]
+
+    @wraps(function)
+    def apply(kernel: Kernel, *args: Any, unchecked: bool = False, **kwargs: Any) -> Kernel:
+        start = time.perf_counter()
+        if not isinstance(kernel, Kernel):
+            raise InvalidArgumentError(
+                f"{function.__name__} takes a kernel as its first argument, "
+                f"not {type(kernel).__name__}"
+            )
+        try:
+            bound = signature.bind(kernel, *args, **kwargs)
+        except TypeError as error:
+            names = ", ".join(str(p) for p in parameters)
+            raise InvalidArgumentError(
+                f"{function.__name__}: {error}", instead=f"it takes ({names})"
+            ) from None
+        given = tuple(list(bound.arguments.items())[1:])
+        step = Step(function.__name__, given)
+        try:
+            change = function(*bound.args, **bound.kwargs)
+        except LoopkitError as error:
+            if error.step is None:
+                error.step = step.call()[1:]
+            raise
+        verdict = "unchecked" if unchecked else "trusted"
+        step = replace(step, verdict=verdict, seconds=time.perf_counter() - start)
+        return change.kernel.with_(history=(*kernel.history, step))
+
+    setattr(Kernel, function.__name__, apply)
+    _transforms[function.__name__] = apply
+    return apply
+
+
+def transform_named(name: str) -> Callable[..., Kernel]:
+    """The transform called ``name``, for replaying a history."""
+    from loopkit._errors import UnknownNameError
+
+    if name not in _transforms:
+        raise UnknownNameError("transform", name, _transforms)
+    return _transforms[name]
+
+
+def replay(kernel: Kernel, steps: tuple[Step, ...]) -> Kernel:
+    """Apply recorded steps to another kernel, each checked anew."""
+    for step in steps:
+        arguments = dict(step.arguments)
+        unchecked = step.verdict == "unchecked"
+        kernel = transform_named(step.transform)(kernel, unchecked=unchecked, **arguments)
+    return kernel

@@ -121,7 +121,10 @@ int main(int argc, char **argv) {
   job.error = reinterpret_cast<lk_error *>(base + request.error_offset);
   if (!job.entry || !job.anchor || !job.guard) return fail("the kernel lacks its entry");
   __sanitizer_set_death_callback(say_where);
-  if (void *const guard = job.guard()) __asan_poison_memory_region(guard, lk_guard_size);
+  if (void *const guard = job.guard()) {
+    __asan_poison_memory_region(guard, lk_guard_size);
+    fprintf(stderr, "loopkit guard %llu\n", reinterpret_cast<unsigned long long>(guard));
+  }
   if (lk_launch(&job)) return 3;
   for (uint64_t i = 0; i < request.count; ++i) {
     Parameter const &parameter = request.parameters[i];

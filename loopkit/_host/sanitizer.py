@@ -22,6 +22,7 @@ from loopkit._program import ArrayParam, Program
 
 _MAGIC = 0x31424F4A4B4C
 _FAILED_LAUNCH = 3
+_GUARD_SIZE = 4096  # lk_guard_size of abi.h
 
 _OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0:verify_asan_link_order=0",
@@ -29,6 +30,7 @@ _OPTIONS = {
 }
 
 _ARRAY = re.compile(r"^loopkit array (\d+) (\d+) (\d+)$", re.MULTILINE)
+_GUARD = re.compile(r"^loopkit guard (\d+)$", re.MULTILINE)
 _THREAD = re.compile(r"^loopkit thread (\d+) (\d+) (\d+) block (\d+) (\d+) (\d+)$", re.MULTILINE)
 _ACCESS = re.compile(r"^(READ|WRITE) of size (\d+) at (0x[0-9a-f]+)", re.MULTILINE)
 _SEGV = re.compile(r"SEGV on unknown address (0x[0-9a-f]+)")
@@ -186,6 +188,13 @@ def _read_report(program: Program, bound: Bound, report: str, status: int) -> Lo
 
 def _locate(program: Program, bound: Bound, report: str, address: int) -> tuple[str | None, str]:
     """The array that ``address`` is nearest to, and where from it that is."""
+    guard = _GUARD.search(report)
+    if guard is not None and 0 <= address - int(guard[1]) < _GUARD_SIZE:
+        offset = program.dynamic_shared + address - int(guard[1])
+        return None, (
+            f"outside dynamic shared memory: byte offset {offset}, "
+            f"and a block has {program.dynamic_shared} bytes of it"
+        )
     best: tuple[int, int, int, int] | None = None
     for match in _ARRAY.finditer(report):
         index, begin, size = (int(group) for group in match.groups())

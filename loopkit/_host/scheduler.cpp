@@ -191,9 +191,9 @@ void Block::release_barrier() {
 
 uint64_t Block::warp(Fibre *me, int line, const Request &request) {
   unsigned const w = me->index / 32, lane = me->index % 32;
-  if (!(request.mask >> lane & 1)) stop(me, LK_LANE_NOT_IN_MASK, line);
   me->line = line;
   me->request = request;
+  if (!(request.mask >> lane & 1)) stop(me, LK_LANE_NOT_IN_MASK, line);
   states_[me->index] = LK_AT_WARP;
   waiting_[w] |= 1u << lane;
   if (!complete_warp(w, lane)) leave(me);

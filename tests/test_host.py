@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from host_kernels import (
     BFLOAT16,
     MATMUL_SOURCE,
@@ -20,6 +19,7 @@ from host_kernels import (
     reverse,
     value,
 )
+
 from loopkit._errors import CompileError, LaunchError
 from loopkit._host import compile_host
 

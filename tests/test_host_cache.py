@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from host_kernels import VECTOR_ADD, array, program
+
 from loopkit._errors import MissingDependencyError
 from loopkit._host import cache, compile_host, compiler, find_compiler, launch
 

@@ -8,8 +8,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-
 from host_kernels import BFLOAT16, array, program
+
 from loopkit._host import compile_host
 
 pytestmark = pytest.mark.host

@@ -1,0 +1,28 @@
+"""The language: from text to raw syntax trees.  Nothing here knows a kernel."""
+
+from loopkit._syntax.domains import parse_domain
+from loopkit._syntax.expressions import parse_expression
+from loopkit._syntax.instructions import parse_instructions
+from loopkit._syntax.items import (
+    RawAssignment,
+    RawItem,
+    RawNop,
+    RawStatement,
+    RawSubstitution,
+    position_of_name,
+)
+from loopkit._syntax.reductions import REDUCTIONS, resolve_reductions
+
+__all__ = [
+    "REDUCTIONS",
+    "RawAssignment",
+    "RawItem",
+    "RawNop",
+    "RawStatement",
+    "RawSubstitution",
+    "parse_domain",
+    "parse_expression",
+    "parse_instructions",
+    "position_of_name",
+    "resolve_reductions",
+]

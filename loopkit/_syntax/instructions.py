@@ -1,0 +1,468 @@
+"""Instructions: from text to raw items in the order of the text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, NoReturn
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit._errors import ParseError, SourcePosition
+from loopkit._nodes import Expression
+from loopkit._syntax.expressions import ExpressionParser
+from loopkit._syntax.items import RawAssignment, RawItem, RawNop, RawSubstitution
+from loopkit._syntax.lexer import CLOSING, END, OPENING, position_in
+from loopkit._syntax.options import NO_OPTIONS, Options, parse_options
+from loopkit._types import DTYPES
+
+# Blanked out before anything else, and offsets stay.  The newline of a line that goes on becomes a
+# vertical tab: a blank, but no end of a line.
+_SKIPPED = re.compile(r"#[^\n]*|\\[ \t]*(?:\n|\Z)")
+_BRACKETS = re.compile(r"[()\[\]{}]")
+_BLOCK_WORDS = ("for", "if", "elif", "else", "end", "with")
+_HEAD = re.compile(r"(for|if|elif|else|end|with)(?!\w)(?!\s*(?:=(?!=)|:=|[-+*/%]=))")
+# What begins a line like this is never the inside of a bracket that a line before left open.
+_BREAK = re.compile(r"\s*(?:for\s+\w|with\s*\{|elif\b|end\s*\Z)")
+_UPDATES = {"+=": "+", "-=": "-", "*=": "*", "/=": "/"}
+_OTHER_UPDATES = ("//=", "%=", "**=", "<<=", ">>=", "&=", "|=", "^=")
+
+
+def parse_instructions(text: str | Iterable[str]) -> tuple[RawItem, ...]:
+    """The instructions and substitution rules in ``text``, in its order.
+
+    A list of strings is read as the lines of one text.
+    """
+    if not isinstance(text, str):
+        text = "\n".join(text)
+    return tuple(_Reader(text).items())
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """A block that is open, and what instructions inside it inherit."""
+
+    word: str
+    at: int
+    number: int = 0
+    scopes: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    predicates: tuple[Expression, ...] = ()
+    predicate_blocks: tuple[int, ...] = ()
+    options: Options = NO_OPTIONS
+    branches: tuple[Expression, ...] = ()  # the conditions of this `if` so far
+    has_else: bool = False
+
+
+_OUTERMOST = _Block("", 0)
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.clean = _SKIPPED.sub(_blanks, text)
+        self.blocks = [_OUTERMOST]
+        self.blocks_seen = 0
+        # The line that is being read: where it begins, and its number.
+        self.start = 0
+        self.line = 1
+
+    # {{{ places
+
+    def position_of(self, offset: int, length: int) -> SourcePosition:
+        """A place in the line that is being read."""
+        return position_in(self.text, self.start + offset, length)
+
+    def fail(self, offset: int, length: int, why: str, instead: str = "") -> NoReturn:
+        raise ParseError(why, position=self.position_of(offset, length), instead=instead)
+
+    def lines(self) -> Iterator[str]:
+        """The lines of the text; one that leaves brackets open takes in those that follow."""
+        clean = self.clean
+        at = 0
+        line = 1
+        while at < len(clean):
+            end = clean.find("\n", at)
+            end = len(clean) if end < 0 else end
+            piece = clean[at:end]
+            depth = self._depth(piece)
+            next_line = line + 1 + self.text.count("\n", at, end)
+            while depth > 0 and end < len(clean):
+                begin = end + 1
+                end = clean.find("\n", begin)
+                end = len(clean) if end < 0 else end
+                more = clean[begin:end]
+                if _BREAK.match(more):
+                    end = begin - 1
+                    break
+                depth += self._depth(more)
+                next_line += 1 + self.text.count("\n", begin, end)
+            piece = clean[at:end]
+            stripped = piece.lstrip()
+            if stripped:
+                indent = len(piece) - len(stripped)
+                self.start = at + indent
+                self.line = line + self.text.count("\n", at, self.start)
+                yield stripped.rstrip()
+            at = end + 1
+            line = next_line
+
+    @staticmethod
+    def _depth(piece: str) -> int:
+        return sum(1 if b in OPENING else -1 for b in _BRACKETS.findall(piece))
+
+    # }}}
+
+    def items(self) -> Iterator[RawItem]:
+        for line in self.lines():
+            head = _HEAD.match(line)
+            if head is not None:
+                self.block(head[1], line)
+            else:
+                yield self.item(line)
+        if len(self.blocks) > 1:
+            block = self.blocks[-1]
+            self.start = block.at
+            self.fail(0, len(block.word), f"this '{block.word}' has no 'end'")
+
+    # {{{ blocks
+
+    def block(self, word: str, line: str) -> None:
+        rest = line[len(word) :]
+        if line.endswith(":") and word != "end":
+            self.fail(len(line) - 1, 1, f"no ':' ends a '{word}' line", "leave it out")
+        if word == "for":
+            self.open_for(rest)
+        elif word == "if":
+            self.blocks_seen += 1
+            condition = self.condition(line, len(word))
+            self.open_if(self.blocks[-1], self.start, self.blocks_seen, (), condition)
+        elif word in ("elif", "else"):
+            self.open_branch(word, line)
+        elif word == "with":
+            self.open_with(line)
+        else:
+            if rest.strip():
+                self.fail(len(word), len(rest), "nothing stands behind 'end'")
+            if len(self.blocks) == 1:
+                self.fail(0, len(word), "this 'end' ends nothing: no block is open here")
+            self.blocks.pop()
+
+    def open_for(self, rest: str) -> None:
+        outer = self.blocks[-1]
+        parser = ExpressionParser(rest, lambda offset, length: self.position_of(3 + offset, length))
+        words = parser.words
+        enclosing = {iname for _, inames in outer.scopes for iname in inames}
+        inames: list[str] = []
+        at = 0
+        while True:
+            iname = words[at]
+            if not iname.isidentifier():
+                parser.fail(
+                    at,
+                    f"expected the name of an iname but found {parser.describe(at)}",
+                    instead="a loop is written 'for i, j' and closed by 'end'",
+                )
+            if iname in enclosing or iname in inames:
+                parser.fail(at, f"this is already inside a loop over '{iname}'")
+            inames.append(iname)
+            at += 1
+            if words[at] == END:
+                break
+            if words[at] != ",":
+                parser.fail(
+                    at,
+                    f"expected ',' or the end of the line but found {parser.describe(at)}",
+                    instead="the bounds of an iname stand in its domain",
+                )
+            at += 1
+        self.blocks_seen += 1
+        self.blocks.append(
+            _Block(
+                "for",
+                self.start,
+                self.blocks_seen,
+                (*outer.scopes, (self.blocks_seen, tuple(inames))),
+                outer.predicates,
+                outer.predicate_blocks,
+                outer.options,
+            )
+        )
+
+    def condition(self, line: str, begin: int) -> Expression:
+        parser = ExpressionParser(
+            line[begin:], lambda offset, length: self.position_of(begin + offset, length)
+        )
+        if parser.words[0] == END:
+            self.fail(0, begin, f"'{line[:begin]}' needs a condition")
+        condition = parser.expression()
+        if parser.words[parser.at] != END:
+            parser.fail_at_leftover()
+        return condition
+
+    def open_if(
+        self,
+        outer: _Block,
+        start: int,
+        number: int,
+        earlier: tuple[Expression, ...],
+        condition: Expression | None,
+    ) -> None:
+        """Open a branch that runs where none of ``earlier`` holds, and ``condition`` does."""
+        new: tuple[Expression, ...] = tuple(prim.LogicalNot(c) for c in earlier)
+        if condition is not None:
+            new = (*new, condition)
+        self.blocks.append(
+            _Block(
+                "if",
+                start,
+                number,
+                outer.scopes,
+                outer.predicates + new,
+                outer.predicate_blocks + (number,) * len(new),
+                outer.options,
+                earlier if condition is None else (*earlier, condition),
+                condition is None,
+            )
+        )
+
+    def open_branch(self, word: str, line: str) -> None:
+        block = self.blocks[-1]
+        if block.word != "if":
+            where = f"the innermost open block is a '{block.word}'" if block.word else ""
+            self.fail(0, len(word), f"this '{word}' belongs to no 'if'", where)
+        if block.has_else:
+            self.fail(0, len(word), f"'{word}' after the 'else' of the same 'if'")
+        condition = None
+        if word == "elif":
+            condition = self.condition(line, len(word))
+        elif line != word:
+            instead = "write 'elif'" if re.match(r"else\s+if\b", line) else ""
+            self.fail(len(word), len(line) - len(word), "nothing stands behind 'else'", instead)
+        self.blocks.pop()
+        self.open_if(self.blocks[-1], block.at, block.number, block.branches, condition)
+
+    def open_with(self, line: str) -> None:
+        outer = self.blocks[-1]
+        brace = line.find("{")
+        if brace < 0 or line[len("with") : brace].strip():
+            self.fail(0, len(line), "'with' needs options", "it is written 'with {dep=a, tags=b}'")
+        options = self.options(line, brace)
+        if options.id is not None:
+            self.fail(brace, len(line) - brace, "an id belongs to one instruction, not to a block")
+        merged = options.inside(outer.options)
+        self.blocks.append(
+            _Block(
+                "with",
+                self.start,
+                0,
+                outer.scopes,
+                outer.predicates,
+                outer.predicate_blocks,
+                merged,
+            )
+        )
+
+    # }}}
+
+    # {{{ instructions
+
+    def options(self, line: str, brace: int) -> Options:
+        text = line[brace:]
+        depth = 0
+        end = 0
+        for bracket in _BRACKETS.finditer(text):
+            depth += 1 if bracket[0] in OPENING else -1
+            if depth == 0:
+                end = bracket.end()
+                break
+        if end == 0:
+            self.fail(brace, 1, "'{' is never closed", "add the '}' that belongs to it")
+        behind = text[end:]
+        if behind.strip():
+            offset = brace + end + len(behind) - len(behind.lstrip())
+            self.fail(offset, len(behind.strip()), "nothing stands behind the options")
+        return parse_options(text, lambda offset, length: self.position_of(brace + offset, length))
+
+    def item(self, line: str) -> RawItem:
+        brace = line.find("{")
+        body = line if brace < 0 else line[:brace]
+        parser = ExpressionParser(body, self.position_of)
+        words = parser.words
+        if ":=" in words:
+            if brace >= 0:
+                self.fail(brace, len(line) - brace, "a substitution rule takes no options")
+            return self.substitution(parser, line)
+        options = NO_OPTIONS if brace < 0 else self.options(line, brace)
+        block = self.blocks[-1]
+        if block.options is not NO_OPTIONS:
+            options = options.inside(block.options)
+        shared: dict[str, Any] = {
+            "id": options.id,
+            "id_prefix": options.id_prefix,
+            "depends_on": options.depends_on,
+            "depends_on_is_final": options.depends_on_is_final,
+            "inames": options.inames,
+            "inames_is_final": options.inames_is_final,
+            "predicates": block.predicates + options.predicates,
+            "predicate_blocks": block.predicate_blocks + (0,) * len(options.predicates),
+            "tags": options.tags,
+            "nosync": options.nosync,
+            "priority": options.priority,
+            "scopes": block.scopes,
+            **self.place(line),
+        }
+        if words[0] == "...":
+            self.check_special(parser)
+            return RawNop(**shared)
+        declared = self.declaration(parser)
+        lhs = self.target(parser)
+        operator = words[parser.at]
+        at = parser.at
+        if operator != "=" and operator not in _UPDATES:
+            self.fail_at_operator(parser, lhs)
+        parser.at = at + 1
+        rhs = parser.expression()
+        if words[parser.at] != END:
+            if words[parser.at] in ("=", *_UPDATES):
+                parser.fail(parser.at, "an instruction holds one assignment")
+            parser.fail_at_leftover()
+        if operator != "=":
+            if declared is not None:
+                parser.fail(at, f"'{operator}' cannot declare: the variable has no value yet")
+            rhs = _updated(lhs, _UPDATES[operator], rhs)
+        return RawAssignment(
+            lhs=lhs,
+            rhs=rhs,
+            declared=declared,
+            update=_UPDATES.get(operator),
+            atomic=options.atomic,
+            **shared,
+        )
+
+    def place(self, line: str) -> dict[str, Any]:
+        """The text of an item without its comments, and where it stands."""
+        begin = self.text.rfind("\n", 0, self.start) + 1
+        line = line.replace("\v", "\n")
+        length = len(line) if "\n" not in line else line.index("\n")
+        position = SourcePosition(self.text, self.line, self.start - begin + 1, length)
+        return {"text": line, "position": position}
+
+    def declaration(self, parser: ExpressionParser) -> np.dtype[Any] | Literal["auto"] | None:
+        words = parser.words
+        if words[0] != "<":
+            return None
+        if words[1] == ">":
+            parser.at = 2
+            return "auto"
+        if words[2] != ">":
+            parser.fail(0, "'<' is never closed", instead="a temporary is declared '<> t = ...'")
+        parser.at = 3
+        dtype = DTYPES.get(words[1].removeprefix("np."))
+        if dtype is None:
+            parser.fail_at_type(1)
+        return dtype
+
+    def target(self, parser: ExpressionParser) -> Expression:
+        first = parser.at
+        lhs = parser.expression()
+        if parser.words[parser.at] == ",":
+            parser.fail(
+                first,
+                "an instruction assigns to one variable",
+                last=parser.at,
+                instead="write one instruction for each",
+            )
+        if not isinstance(lhs, (prim.Variable, prim.Subscript)):
+            if parser.words[parser.at] in ("=", *_UPDATES):
+                parser.fail(
+                    first,
+                    "only a variable or an element of an array can be assigned to",
+                    last=parser.at - 1,
+                )
+            self.fail_at_operator(parser, lhs)
+        return lhs
+
+    def fail_at_operator(self, parser: ExpressionParser, lhs: Expression) -> NoReturn:
+        at = parser.at
+        word = parser.words[at]
+        if word in _OTHER_UPDATES:
+            parser.fail(at, f"there is no '{word}'", instead=f"write a = a {word[:-1]} b")
+        if word == END:
+            instead = "an instruction is written 'a[i] = ...'"
+            if isinstance(lhs, prim.Comparison) and lhs.operator == "==":
+                instead = "an assignment is written with one '='"
+            parser.fail(0, "this assigns to nothing", last=max(0, at - 1), instead=instead)
+        if word not in OPENING and word not in CLOSING:
+            parser.fail(at, f"expected '=' but found {parser.describe(at)}")
+        parser.fail_at_leftover()
+        raise AssertionError
+
+    def check_special(self, parser: ExpressionParser) -> None:
+        words = parser.words
+        if words[1] != "nop":
+            instead = "the only special instruction is '... nop'"
+            if words[1].endswith("barrier"):
+                instead = "barriers are not written: they follow from what threads share"
+            parser.fail(1, f"expected 'nop' but found {parser.describe(1)}", instead=instead)
+        if words[2] != END:
+            parser.fail(2, "nothing but options stands behind '... nop'")
+
+    def substitution(self, parser: ExpressionParser, line: str) -> RawSubstitution:
+        words = parser.words
+        name = words[0]
+        usage = "a substitution rule is written 'f(x, y) := ...' or 'f := ...'"
+        if not name.isidentifier() or name in _BLOCK_WORDS:
+            parser.fail(0, f"{parser.describe(0)} cannot name a substitution rule", instead=usage)
+        at = 1
+        arguments: list[str] = []
+        if words[at] == "(":
+            at += 1
+            while words[at] != ")":
+                if not words[at].isidentifier():
+                    parser.fail(
+                        at,
+                        f"expected the name of an argument but found {parser.describe(at)}",
+                        instead=usage,
+                    )
+                if words[at] in arguments:
+                    parser.fail(at, f"there are two arguments '{words[at]}'")
+                arguments.append(words[at])
+                at += 1
+                if words[at] == ",":
+                    at += 1
+                elif words[at] != ")":
+                    parser.fail(
+                        at,
+                        f"expected ',' or ')' but found {parser.describe(at)}",
+                        instead=usage,
+                    )
+            at += 1
+        if words[at] != ":=":
+            parser.fail(at, f"expected ':=' but found {parser.describe(at)}", instead=usage)
+        parser.at = at + 1
+        expression = parser.expression()
+        if words[parser.at] != END:
+            parser.fail_at_leftover()
+        return RawSubstitution(
+            name=name, arguments=tuple(arguments), expression=expression, **self.place(line)
+        )
+
+    # }}}
+
+
+def _blanks(skipped: re.Match[str]) -> str:
+    length = skipped.end() - skipped.start()
+    return " " * (length - 1) + "\v" if skipped[0].endswith("\n") else " " * length
+
+
+def _updated(lhs: Expression, operator: str, rhs: Expression) -> Expression:
+    """``lhs operator rhs``, with ``rhs`` computed as a whole first."""
+    if operator == "+":
+        return prim.Sum((lhs, rhs))
+    if operator == "-":
+        return prim.Sum((lhs, prim.Product((-1, rhs))))
+    if operator == "*":
+        return prim.Product((lhs, rhs))
+    return prim.Quotient(lhs, rhs)

@@ -1,0 +1,93 @@
+"""What instruction text becomes: one frozen value per instruction or rule."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from loopkit._errors import SourcePosition
+from loopkit._nodes import Expression
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawStatement:
+    """What all instructions have, enclosing blocks folded in.
+
+    ``scopes`` are the enclosing ``for`` blocks, outermost first: the number of
+    the block in the text and its inames (two blocks over one iname are two
+    loops).  ``predicates`` are the conditions, outermost first;
+    ``predicate_blocks`` gives for each the number of the ``if`` block it comes
+    from, 0 for the option ``if=``: a block decides once, before its body runs.
+    ``depends_on`` and ``nosync`` hold ids that may contain wildcards.
+    """
+
+    id: str | None = None
+    id_prefix: str | None = None
+    depends_on: tuple[str, ...] = ()
+    depends_on_is_final: bool = False
+    inames: frozenset[str] | None = None
+    inames_is_final: bool = False
+    predicates: tuple[Expression, ...] = ()
+    predicate_blocks: tuple[int, ...] = ()
+    tags: tuple[str, ...] = ()
+    nosync: tuple[str, ...] = ()
+    priority: int = 0
+    scopes: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    text: str
+    position: SourcePosition
+
+    @property
+    def for_inames(self) -> tuple[str, ...]:
+        """The inames of all enclosing ``for`` blocks, outermost first."""
+        return tuple(iname for _, inames in self.scopes for iname in inames)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawAssignment(RawStatement):
+    """``lhs = rhs``.
+
+    ``declared`` is None, ``"auto"`` for ``<> t = ...``, or the type of
+    ``<float32> t = ...``.  For ``a[i] += x``, ``update`` is ``"+"`` and ``rhs``
+    already ``a[i] + x``.
+    """
+
+    lhs: Expression
+    rhs: Expression
+    declared: np.dtype[Any] | Literal["auto"] | None = None
+    update: str | None = None
+    atomic: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawNop(RawStatement):
+    """``... nop``: no work, only a place in the order that others depend on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawSubstitution:
+    """``name(arguments) := expression``."""
+
+    name: str
+    arguments: tuple[str, ...]
+    expression: Expression
+    text: str
+    position: SourcePosition
+
+
+RawItem = RawAssignment | RawNop | RawSubstitution
+
+
+def position_of_name(item: RawItem, name: str) -> SourcePosition:
+    """Where ``name`` first stands in an item's text; the item's own place if it does not."""
+    found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", item.text)
+    if found is None:
+        return item.position
+    before = item.text[: found.start()]
+    lines = before.count("\n")
+    column = len(before) - (before.rfind("\n") + 1) + 1
+    if lines == 0:
+        column += item.position.column - 1
+    return SourcePosition(item.position.text, item.position.line + lines, column, len(name))

@@ -1,0 +1,112 @@
+"""Words of the language, and the way back from a word to its place in the text.
+
+One compiled pattern splits a text.  Only strings are kept: where a word stands
+is found by splitting again, which happens when an error is reported and never
+otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NoReturn
+
+from loopkit._errors import ParseError, SourcePosition
+
+PositionOf = Callable[[int, int], SourcePosition]
+"""From an offset and a length in the text that is parsed to a place in the user's text."""
+
+# Alternatives in the order of how common they are.  Blanks match nothing, so `findall` skips
+# them; whatever the language does not know matches `\S` and is reported where it stands.  A
+# number takes the letters behind it along, so that `1.0f` and `2x` are seen whole.
+_WORDS = re.compile(
+    r"(?:np\.)?[A-Za-z_]\w*"
+    r"|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+\w*|\w*)"
+    r"|\*\*=?|//=?|<<=?|>>=?|[<>=!:+\-*/%&|^]=|&&|\|\||\.\.\.|->"
+    r"|\S"
+)
+
+END = ""
+"""The word after the last word of a text."""
+
+OPENING = {"(": ")", "[": "]", "{": "}"}
+CLOSING = {")": "(", "]": "[", "}": "{"}
+
+words_of = _WORDS.findall
+
+
+def position_in(text: str, offset: int, length: int = 1) -> SourcePosition:
+    """The place ``offset`` characters into ``text``, as line and column."""
+    offset = max(0, min(offset, len(text)))
+    line = text.count("\n", 0, offset) + 1
+    start = text.rfind("\n", 0, offset) + 1
+    end = text.find("\n", offset)
+    if end < 0:
+        end = len(text)
+    return SourcePosition(text, line, offset - start + 1, max(1, min(length, end - offset)))
+
+
+class Words:
+    """The words of one text with a place to read from; knows how to report an error.
+
+    ``words`` ends in :data:`END`; ``at`` is the next word's number.
+    """
+
+    __slots__ = ("at", "position_of", "text", "words")
+
+    def __init__(self, text: str, position_of: PositionOf | None = None) -> None:
+        self.text = text
+        self.words: list[str] = words_of(text)
+        self.words.append(END)
+        self.at = 0
+        self.position_of = position_of
+
+    def position(self, number: int, last: int | None = None) -> SourcePosition:
+        """Where word ``number`` (or the words up to ``last``) stands in the user's text."""
+        spans = [match.span() for match in _WORDS.finditer(self.text)]
+        end = spans[-1][1] if spans else 0
+        spans.append((end, end + 1))
+        start = spans[min(number, len(spans) - 1)][0]
+        stop = spans[min(number if last is None else last, len(spans) - 1)][1]
+        if self.position_of is not None:
+            return self.position_of(start, max(1, stop - start))
+        return position_in(self.text, start, max(1, stop - start))
+
+    def fail(
+        self, number: int, why: str, *, instead: str = "", last: int | None = None
+    ) -> NoReturn:
+        """Report an error at word ``number``."""
+        raise ParseError(why, position=self.position(number, last), instead=instead) from None
+
+    def describe(self, number: int) -> str:
+        """Word ``number`` as a message names it."""
+        word = self.words[number]
+        if not word:
+            return "the end of the text"
+        return "a quote" if word in ("'", '"') else f"'{word}'"
+
+    def fail_on_brackets(self) -> None:
+        """Report the first bracket without a partner, if there is one."""
+        opened: list[int] = []
+        for number, word in enumerate(self.words):
+            if word in OPENING:
+                opened.append(number)
+            elif word in CLOSING:
+                if not opened:
+                    self.fail(number, f"'{word}' closes nothing: no '{CLOSING[word]}' is open here")
+                partner = opened.pop()
+                if self.words[partner] != CLOSING[word]:
+                    where = self.position(partner)
+                    self.fail(
+                        number,
+                        f"'{word}' cannot close the '{self.words[partner]}' opened at "
+                        f"line {where.line}, column {where.column}",
+                        instead=f"'{OPENING[self.words[partner]]}' would close it",
+                    )
+        if opened:
+            word = self.words[opened[-1]]
+            self.fail(
+                opened[-1],
+                f"'{word}' is never closed",
+                instead=f"add the '{OPENING[word]}' that belongs to it",
+            )

@@ -1,0 +1,223 @@
+"""The block of options behind an instruction: ``{id=w, dep=a:b*, tags=x}``."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NoReturn
+
+from loopkit._errors import ParseError
+from loopkit._nodes import Expression
+from loopkit._syntax.expressions import parse_expression
+from loopkit._syntax.lexer import CLOSING, OPENING, PositionOf
+
+_PATTERN = re.compile(r"[\w*?\[\]!.$-]+\Z")
+_PATTERN_AND_SCOPE = re.compile(r"[\w*?\[\]!.$-]+(@(local|global|any))?\Z")
+_NAME = re.compile(r"[A-Za-z_]\w*\Z")
+_TAG = re.compile(r"[\w.$-]+\Z")
+
+# Loopy's options that restrict its scheduler.  Here the order is that of the text, so there is
+# nothing for them to restrict.
+_WITHOUT_EFFECT = ("nosync_query", "groups", "conflicts", "conflicts_grp", "mem_kind")
+_NOT_HERE = {
+    "dep_query": "name the instructions with wildcards: dep=fetch_*",
+    "dup": "call duplicate_inames on the kernel",
+}
+_KNOWN = ("id", "id_prefix", "dep", "inames", "if", "tags", "nosync", "priority", "atomic")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of one instruction, or those that a ``with`` block gives to all inside."""
+
+    id: str | None = None
+    id_prefix: str | None = None
+    depends_on: tuple[str, ...] = ()
+    depends_on_is_final: bool = False
+    inames: frozenset[str] | None = None
+    inames_is_final: bool = False
+    predicates: tuple[Expression, ...] = ()
+    tags: tuple[str, ...] = ()
+    nosync: tuple[str, ...] = ()
+    priority: int = 0
+    atomic: bool = False
+
+    def inside(self, outer: Options) -> Options:
+        """These options for an instruction in a ``with`` block that has ``outer``."""
+        inames, is_final = self.inames, self.inames_is_final
+        if inames is None:
+            inames, is_final = outer.inames, outer.inames_is_final
+        elif not is_final and outer.inames is not None:
+            inames, is_final = inames | outer.inames, outer.inames_is_final
+        return Options(
+            id=self.id,
+            id_prefix=self.id_prefix or outer.id_prefix,
+            depends_on=_joined(outer.depends_on, self.depends_on),
+            depends_on_is_final=self.depends_on_is_final or outer.depends_on_is_final,
+            inames=inames,
+            inames_is_final=is_final,
+            predicates=outer.predicates + self.predicates,
+            tags=_joined(outer.tags, self.tags),
+            nosync=_joined(outer.nosync, self.nosync),
+            priority=self.priority or outer.priority,
+            atomic=self.atomic or outer.atomic,
+        )
+
+
+NO_OPTIONS = Options()
+
+
+def _joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(first + second))
+
+
+def parse_options(text: str, position_of: PositionOf) -> Options:
+    """The options in ``text``, which begins with ``{`` and ends after the ``}``."""
+    options = NO_OPTIONS
+    seen: set[str] = set()
+    for start, stop in split_outside_brackets(text, 1, len(text.rstrip()) - 1, ","):
+        piece = text[start:stop]
+        key_text, equals, value_text = piece.partition("=")
+        key = key_text.strip()
+        key_at = start + len(key_text) - len(key_text.lstrip())
+        value = value_text.strip()
+        value_at = start + len(key_text) + 1 + len(value_text) - len(value_text.lstrip())
+        reader = _Value(key, value, value_at, position_of)
+        if not key and not equals:
+            if stop - start == 0 and len(text.strip()) > 2:
+                reader.at = start
+                reader.fail("an option is missing between the commas")
+            if piece.strip() or seen:
+                reader.at = start
+                reader.fail("an option is missing here")
+            continue
+        if key in seen:
+            raise ParseError(
+                f"the option '{key}' is given twice", position=position_of(key_at, len(key))
+            )
+        seen.add(key)
+        if not value and key != "atomic" and key in (*_KNOWN, *_WITHOUT_EFFECT):
+            reader.at = key_at
+            reader.fail(f"the option '{key}' needs a value", instead=f"{key}=...")
+        if key == "id":
+            options = replace(options, id=reader.name())
+        elif key == "id_prefix":
+            options = replace(options, id_prefix=reader.name())
+        elif key == "dep":
+            final = value.startswith("*")
+            names = reader.names(_PATTERN, "id, or pattern for ids", skip=final)
+            options = replace(options, depends_on=names, depends_on_is_final=final)
+        elif key == "inames":
+            added = value.startswith("+")
+            names = reader.names(_NAME, "iname", skip=added)
+            options = replace(options, inames=frozenset(names), inames_is_final=not added)
+        elif key == "if":
+            options = replace(options, predicates=reader.conditions())
+        elif key in ("tags", "tag"):
+            options = replace(options, tags=reader.names(_TAG, "tag"))
+        elif key == "nosync":
+            names = reader.names(_PATTERN_AND_SCOPE, "id, or pattern for ids")
+            options = replace(options, nosync=names)
+        elif key == "priority":
+            options = replace(options, priority=reader.integer())
+        elif key == "atomic":
+            options = replace(options, atomic=True)
+        elif key not in _WITHOUT_EFFECT:
+            _fail_at_unknown(key, key_at, position_of)
+    return options
+
+
+def _fail_at_unknown(key: str, at: int, position_of: PositionOf) -> NoReturn:
+    position = position_of(at, max(1, len(key)))
+    if key in _NOT_HERE:
+        raise ParseError(
+            f"the option '{key}' is not supported", position=position, instead=_NOT_HERE[key]
+        )
+    near = difflib.get_close_matches(key, _KNOWN, n=2, cutoff=0.5)
+    raise ParseError(
+        f"there is no option '{key}'",
+        position=position,
+        instead="did you mean " + " or ".join(f"'{name}'" for name in near) + "?"
+        if near
+        else "options: " + ", ".join(_KNOWN),
+    )
+
+
+@dataclass
+class _Value:
+    """The value of one option, with its place."""
+
+    key: str
+    value: str
+    at: int
+    position_of: PositionOf
+
+    def fail(self, why: str, *, instead: str = "", offset: int = 0, length: int = 1) -> NoReturn:
+        raise ParseError(why, position=self.position_of(self.at + offset, length), instead=instead)
+
+    def name(self) -> str:
+        if not _NAME.match(self.value):
+            self.fail(
+                f"'{self.value}' cannot be an id: it is letters, digits and '_'",
+                length=len(self.value),
+            )
+        return self.value
+
+    def names(self, pattern: re.Pattern[str], what: str, *, skip: bool = False) -> tuple[str, ...]:
+        offset = int(skip)
+        if not self.value[offset:].strip():
+            return ()
+        names = []
+        for part in self.value[offset:].split(":"):
+            name = part.strip()
+            if not pattern.match(name):
+                self.fail(
+                    f"'{name}' is no {what}" if name else f"the {what} is missing here",
+                    instead=f"several are separated by ':', as in {self.key}=a:b",
+                    offset=offset + len(part) - len(part.lstrip()),
+                    length=max(1, len(name)),
+                )
+            names.append(name)
+            offset += len(part) + 1
+        return tuple(names)
+
+    def conditions(self) -> tuple[Expression, ...]:
+        found = []
+        for start, stop in split_outside_brackets(self.value, 0, len(self.value), ":"):
+
+            def position_of(offset: int, length: int, start: int = start) -> object:
+                return self.position_of(self.at + start + offset, length)
+
+            found.append(
+                parse_expression(
+                    self.value[start:stop],
+                    position_of=position_of,  # type: ignore[arg-type]
+                )
+            )
+        return tuple(found)
+
+    def integer(self) -> int:
+        try:
+            return int(self.value)
+        except ValueError:
+            self.fail(f"'{self.value}' is not an integer", length=len(self.value))
+
+
+def split_outside_brackets(
+    text: str, start: int, stop: int, separator: str
+) -> Iterator[tuple[int, int]]:
+    """The pieces of ``text[start:stop]`` between separators that no bracket encloses."""
+    depth = 0
+    begin = start
+    for at in range(start, stop):
+        character = text[at]
+        if character in OPENING:
+            depth += 1
+        elif character in CLOSING:
+            depth -= 1
+        elif character == separator and depth == 0:
+            yield begin, at
+            begin = at + 1
+    yield begin, stop

@@ -1,0 +1,129 @@
+"""Which calls are reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, NoReturn
+
+import pymbolic.primitives as prim
+
+from loopkit._errors import ParseError, SourcePosition
+from loopkit._expression import ExpressionMapper, to_text
+from loopkit._nodes import Expression, Reduction
+
+REDUCTIONS = frozenset(("sum", "product", "max", "min", "any", "all", "argmax", "argmin"))
+"""The reductions that every kernel knows."""
+
+
+def resolve_reductions(
+    expr: Expression,
+    is_iname: Callable[[str], bool],
+    *,
+    reductions: Collection[str] = REDUCTIONS,
+    position: SourcePosition | None = None,
+) -> Expression:
+    """``expr`` with its reductions as :class:`~loopkit._nodes.Reduction` nodes.
+
+    A call of a name in ``reductions`` is one if its first argument is an iname,
+    or a tuple of inames, for which ``is_iname`` holds: those that the
+    instruction is not yet inside.  Inside a reduction its own inames do not
+    count any more.  ``max`` and ``min`` of anything else are the maximum and
+    minimum of values; any other name is an error, reported at ``position``.
+    """
+    if type(expr) in (int, float, complex, bool, prim.Variable):
+        return expr
+    return _Resolver(is_iname, reductions, position)(expr)
+
+
+class _Resolver(ExpressionMapper):
+    def __init__(
+        self,
+        is_iname: Callable[[str], bool],
+        reductions: Collection[str],
+        position: SourcePosition | None,
+    ) -> None:
+        super().__init__()
+        self.is_iname = is_iname
+        self.reductions = reductions
+        self.position = position
+        self.inside: tuple[str, ...] = ()
+
+    def fail(self, why: str, instead: str = "") -> NoReturn:
+        raise ParseError(why, position=self.position, instead=instead)
+
+    def free_inames(self, first: Expression) -> tuple[str, ...] | None:
+        """The names in a first argument, if all of them are inames to reduce over."""
+        items = first if isinstance(first, tuple) else (first,)
+        names = tuple(item.name for item in items if isinstance(item, prim.Variable))
+        if len(names) != len(items) or not names:
+            return None
+        if any(name in self.inside or not self.is_iname(name) for name in names):
+            return None
+        return names
+
+    def reduction(self, name: str, inames: tuple[str, ...], operand: Expression) -> Expression:
+        if len(set(inames)) != len(inames):
+            self.fail(f"'{name}' names an iname twice: {', '.join(inames)}")
+        outside = self.inside
+        self.inside = outside + inames
+        try:
+            return Reduction(name, inames, self.rec(operand))
+        finally:
+            self.inside = outside
+
+    def map_max(self, expr: prim.Max) -> Expression:
+        return self.extremum("max", expr)
+
+    def map_min(self, expr: prim.Min) -> Expression:
+        return self.extremum("min", expr)
+
+    def extremum(self, name: str, expr: prim.Max | prim.Min) -> Expression:
+        if len(expr.children) == 2 and isinstance(expr.children[0], prim.Variable):
+            inames = self.free_inames(expr.children[0])
+            if inames is not None:
+                return self.reduction(name, inames, expr.children[1])
+        return type(expr)(tuple(self.rec(child) for child in expr.children))
+
+    def map_call(self, expr: prim.Call) -> Expression:
+        function: Any = expr.function
+        name = function.name
+        parameters = expr.parameters
+        first = parameters[0] if parameters else None
+        if name not in self.reductions:
+            if isinstance(first, tuple):
+                self.fail(
+                    f"'{name}' is not a reduction, so it takes no tuple of inames",
+                    "reductions: " + ", ".join(sorted(self.reductions)),
+                )
+            return prim.Call(expr.function, tuple(self.rec(p) for p in parameters))
+        inames = self.free_inames(first)
+        if len(parameters) != 2:
+            self.fail(
+                f"the reduction '{name}' takes an iname, or a tuple of inames, and one expression",
+                f"it is written {name}(k, x) or {name}((k, l), x)",
+            )
+        if inames is None:
+            self.fail_at_first(name, first)
+        return self.reduction(name, inames, parameters[1])
+
+    def fail_at_first(self, name: str, first: Expression) -> NoReturn:
+        items = first if isinstance(first, tuple) else (first,)
+        for item in items:
+            if not isinstance(item, prim.Variable):
+                self.fail(
+                    f"'{name}' is a reduction, and '{to_text(item)}' is not an iname",
+                    f"it is written {name}(k, x) or {name}((k, l), x)",
+                )
+            if item.name in self.inside:
+                self.fail(
+                    f"'{name}' reduces over '{item.name}' inside a reduction over '{item.name}'",
+                    "give the inner one an iname of its own",
+                )
+            if not self.is_iname(item.name):
+                self.fail(
+                    f"'{name}' cannot reduce over '{item.name}': it is not an iname that the "
+                    "instruction is outside of",
+                    f"a domain must declare '{item.name}', and neither a 'for' nor the left side "
+                    "may use it",
+                )
+        self.fail(f"'{name}' is a reduction and needs inames")

@@ -33,6 +33,7 @@ class Statement:
     any order.  ``kind`` is ``"user"`` for what the text spells, ``"init"`` and
     ``"update"`` for the parts of a reduction, ``"move"`` for statements that
     only carry data (fetches, stores).  ``made_by`` names the step that made it.
+    ``inames_reduced`` are the inames that an update runs over.
     """
 
     id: str
@@ -45,6 +46,7 @@ class Statement:
     tags: frozenset[str] = frozenset()
     kind: str = "user"
     made_by: str | None = None
+    inames_reduced: frozenset[str] = frozenset()
     position: SourcePosition | None = field(default=None, compare=False)
 
     @property

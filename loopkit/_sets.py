@@ -285,6 +285,18 @@ def _div_terms(obj: isl.Aff | isl.Constraint, values: list[int]) -> list[tuple[i
     return terms
 
 
+def _folded(terms: list[tuple[int, Expression]], constant: int) -> Expression:
+    """``(n - 1)//16 + 1`` as ``(n + 15)//16``: a constant beside one floor goes inside it."""
+    floors = [(i, e) for i, (c, e) in enumerate(terms) if c == 1 and isinstance(e, prim.FloorDiv)]
+    if constant and len(floors) == 1:
+        position, quotient = floors[0]
+        shifted = _aligned_sum(affine(quotient.numerator), affine(constant * quotient.denominator))
+        terms = [*terms]
+        terms[position] = (1, prim.FloorDiv(from_affine(shifted), quotient.denominator))
+        constant = 0
+    return linear_sum(terms, constant)
+
+
 def from_affine(aff: isl.Aff, *, floor: bool = False) -> Expression:
     """The expression of an isl affine function with integer values.
 
@@ -302,9 +314,10 @@ def from_affine(aff: isl.Aff, *, floor: bool = False) -> Expression:
         for p in range(aff.dim(isl.dim_type.div))
     ]
     terms += _div_terms(aff, divs)
-    numerator = linear_sum(terms, int(scaled.get_constant_val().to_python()))
+    constant = int(scaled.get_constant_val().to_python())
     if denominator == 1:
-        return numerator
+        return _folded(terms, constant)
+    numerator = linear_sum(terms, constant)
     if not floor:
         raise NotAffineError(str(aff))
     return prim.FloorDiv(numerator, denominator)

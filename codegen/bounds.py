@@ -1,0 +1,197 @@
+"""Loop bounds and guards, read off integer sets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._nodes import Expression
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """``for name in range(lower, upper, step)``, and the set that the loop enforces."""
+
+    lower: Expression
+    upper: Expression
+    step: int
+    enforced: isl.Set
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the loop runs exactly once, wherever it is reached."""
+        return isinstance(self.lower, int) and self.upper == self.lower + 1
+
+
+def single_basic_set(domain: isl.Set) -> isl.BasicSet:
+    """``domain``, or a hull of it that is one conjunction."""
+    domain = domain.coalesce()
+    basics = domain.get_basic_sets()
+    if len(basics) == 1:
+        return basics[0].remove_redundancies()
+    return domain.simple_hull().remove_redundancies()
+
+
+def implied(context: isl.Set, constraint: isl.Constraint) -> bool:
+    """Whether ``context`` has only points that satisfy ``constraint`` (decided over integers)."""
+    basic = isl.BasicSet.from_constraint(constraint)
+    return bool((context - basic.to_set()).is_empty())
+
+
+def _floor_div(numerator: Expression, denominator: int) -> Expression:
+    if denominator == 1:
+        return numerator
+    return _sets.from_affine(_sets.affine(prim.FloorDiv(numerator, denominator)))
+
+
+def _extreme(parts: list[Expression], kind: type) -> Expression:
+    unique: list[Expression] = []
+    for part in parts:
+        if part not in unique:
+            unique.append(part)
+    constants = [p for p in unique if isinstance(p, int)]
+    if len(constants) > 1:
+        best = min(constants) if kind is prim.Min else max(constants)
+        unique = [p for p in unique if not isinstance(p, int)]
+        unique.insert(0, best)
+    return unique[0] if len(unique) == 1 else kind(tuple(unique))
+
+
+class UnboundedError(Exception):
+    """A loop has no lower or no upper bound."""
+
+
+def loop_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
+    """The tightest bounds of ``name`` in ``domain`` that one loop can have.
+
+    ``context`` holds where the loop is reached; what it implies is not tested
+    again.  Raises :class:`UnboundedError`.
+    """
+    basic = single_basic_set(domain)
+    simplified = basic.to_set().gist(_sets.project_out(context, [name])).coalesce()
+    pieces = simplified.get_basic_sets()
+    if len(pieces) == 1:
+        basic = pieces[0].remove_redundancies()
+    lowers: list[Expression] = []
+    uppers: list[Expression] = []
+    enforced = isl.BasicSet.universe(basic.get_space())
+    strided = False
+    candidates = []
+    for constraint in basic.get_constraints():
+        position = constraint.get_space().find_dim_by_name(_sets.PARAM, name)
+        if position < 0:
+            continue
+        coefficient = int(constraint.get_coefficient_val(_sets.PARAM, position).to_python())
+        inside_floor = name in _floor_names(constraint)
+        if inside_floor:
+            strided = strided or constraint.is_equality()
+            continue
+        if coefficient:
+            candidates.append((constraint, coefficient))
+    for constraint, coefficient in candidates:
+        enforced = enforced.add_constraint(constraint)
+        terms, constant = _sets.constraint_terms(constraint)
+        rest = [(c, e) for c, e in terms if e != prim.Variable(name)]
+        if constraint.is_equality() or coefficient > 0:
+            # coefficient*name >= -rest - constant
+            size = abs(coefficient)
+            sign = -1 if coefficient > 0 else 1
+            numerator = _sets.linear_sum(
+                [(sign * c, e) for c, e in rest], sign * constant + size - 1
+            )
+            lowers.append(_floor_div(numerator, size))
+        if constraint.is_equality() or coefficient < 0:
+            size = abs(coefficient)
+            sign = -1 if coefficient > 0 else 1
+            numerator = _sets.linear_sum([(sign * c, e) for c, e in rest], sign * constant + size)
+            uppers.append(_floor_div(numerator, size))
+    if not lowers or not uppers:
+        raise UnboundedError(name)
+    lower, upper = _extreme(lowers, prim.Max), _extreme(uppers, prim.Min)
+    step = 1
+    result = enforced.to_set()
+    if strided:
+        step, lower, aligned = _stride(domain, name, lower)
+        if aligned is not None:
+            result = result & aligned
+    return Bounds(lower, upper, step, result)
+
+
+def _floor_names(constraint: isl.Constraint) -> frozenset[str]:
+    found: set[str] = set()
+    for position in range(constraint.dim(isl.dim_type.div)):
+        if int(constraint.get_coefficient_val(isl.dim_type.div, position).to_python()):
+            div = constraint.get_div(position)
+            found |= _sets._names(_sets.from_affine(div, floor=True))
+    return frozenset(found)
+
+
+def _stride(
+    domain: isl.Set, name: str, lower: Expression
+) -> tuple[int, Expression, isl.Set | None]:
+    """The step of a strided loop, its first value, and the congruence it enforces."""
+    line = _sets._as_dimension(domain, name)
+    info = line.get_stride_info(0)
+    stride = int(info.get_stride().to_python())
+    if stride == 1:
+        return 1, lower, None
+    offset_aff = info.get_offset()
+    offset = _sets.from_affine(offset_aff)
+    variable = prim.Variable(name)
+    congruence = _sets.condition_set(
+        prim.Comparison(
+            prim.Remainder(prim.Sum((variable, prim.Product((-1, offset)))), stride), "==", 0
+        )
+    )
+    if isinstance(lower, int) and isinstance(offset, int):
+        return stride, lower + (offset - lower) % stride, congruence
+    gap = prim.Remainder(prim.Sum((offset, prim.Product((-1, lower)))), stride)
+    return stride, prim.Sum((lower, gap)), congruence
+
+
+def guard(domain: isl.Set, context: isl.Set) -> tuple[Expression, isl.Set]:
+    """What must still be tested for ``domain`` where ``context`` holds.
+
+    Returns a condition (True if nothing is left) and the set it selects.
+    """
+    left = domain.gist(context).coalesce()
+    if left.plain_is_universe():
+        return True, left
+    pieces = left.get_basic_sets()
+    if len(pieces) == 1:
+        parts = []
+        enforced = _sets.universe()
+        for constraint in pieces[0].remove_redundancies().get_constraints():
+            if not implied(context, constraint):
+                parts.append(_sets.constraint_condition(constraint))
+                enforced = enforced & isl.BasicSet.from_constraint(constraint).to_set()
+        if not parts:
+            return True, _sets.universe()
+        parts.sort(key=_strictness)
+        return (parts[0] if len(parts) == 1 else prim.LogicalAnd(tuple(parts))), enforced
+    if context.is_subset(domain):
+        return True, _sets.universe()
+    return _sets.conditions(left), left
+
+
+def _strictness(condition: Expression) -> int:
+    """Lower bounds before upper bounds."""
+    return 0 if condition.operator == ">=" else 1
+
+
+def conjunction(*conditions: Expression) -> Expression:
+    """``and`` of conditions, True left out."""
+    parts: list[Expression] = []
+    for condition in conditions:
+        if condition is True:
+            continue
+        if isinstance(condition, prim.LogicalAnd):
+            parts.extend(condition.children)
+        else:
+            parts.append(condition)
+    if not parts:
+        return True
+    return parts[0] if len(parts) == 1 else prim.LogicalAnd(tuple(parts))

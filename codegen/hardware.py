@@ -1,0 +1,185 @@
+"""Blocks and threads: which inames are hardware coordinates, and how far they reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._errors import IllegalTransformError, ResourceError
+from loopkit._expression import to_text
+from loopkit._kernel import Kernel
+from loopkit._nodes import Expression
+from loopkit._tags import GroupAxis, LocalAuto, LocalAxis
+
+MAX_THREADS = 1024
+MAX_EXTENTS = (1024, 1024, 64)
+_LETTERS = "xyz"
+
+
+@dataclass(frozen=True)
+class Coordinate:
+    """One parallel iname: ``iname = hardware index + lower``."""
+
+    iname: str
+    kind: str  # "g" or "l"
+    axis: int
+    lower: int
+    extent: Expression
+
+    @property
+    def word(self) -> str:
+        """CUDA's word for the hardware index."""
+        return f"{'blockIdx' if self.kind == 'g' else 'threadIdx'}.{_LETTERS[self.axis]}"
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """The launch that a kernel's tags ask for."""
+
+    coordinates: tuple[Coordinate, ...]
+    grid: tuple[Expression, Expression, Expression]
+    block: tuple[int, int, int]
+
+    @cached_property
+    def by_iname(self) -> Mapping[str, Coordinate]:
+        """Coordinates by iname."""
+        return {c.iname: c for c in self.coordinates}
+
+    @cached_property
+    def local_inames(self) -> frozenset[str]:
+        """Inames that are thread indices."""
+        return frozenset(c.iname for c in self.coordinates if c.kind == "l")
+
+    @cached_property
+    def group_inames(self) -> frozenset[str]:
+        """Inames that are block indices."""
+        return frozenset(c.iname for c in self.coordinates if c.kind == "g")
+
+    def used_axes(self, kind: str) -> tuple[int, ...]:
+        """Axes of that kind along which more than one instance runs."""
+        extents: tuple[Expression, ...] = self.grid if kind == "g" else self.block
+        return tuple(axis for axis, extent in enumerate(extents) if extent != 1)
+
+
+def axis_word(kind: str, axis: int) -> str:
+    """CUDA's word for the hardware index ``kind.axis``."""
+    return f"{'blockIdx' if kind == 'g' else 'threadIdx'}.{_LETTERS[axis]}"
+
+
+def piecewise_maximum(function: isl.PwAff, context: isl.Set) -> Expression:
+    """A piecewise affine function as an expression that is right in ``context``.
+
+    Several pieces become the maximum of those, which is exact for the largest
+    value of an iname in a union.
+    """
+    pieces: list[Expression] = []
+    for domain, aff in function.get_pieces():
+        if not (domain.params() & context).is_empty():
+            expr = _sets.from_affine(aff)
+            if expr not in pieces:
+                pieces.append(expr)
+    if not pieces:
+        return -1
+    if len(pieces) == 1:
+        return pieces[0]
+    return prim.Max(tuple(pieces))
+
+
+def plus(expr: Expression, constant: int) -> Expression:
+    """``expr + constant``, folded."""
+    if isinstance(expr, (prim.Max, prim.Min)):
+        return type(expr)(tuple(plus(c, constant) for c in expr.children))
+    return _sets.from_affine(_sets.affine(prim.Sum((expr, constant))))
+
+
+def find_hardware(kernel: Kernel) -> Hardware:
+    """The grid and block of a kernel.
+
+    Raises :class:`IllegalTransformError` where an axis has no extent or two,
+    :class:`ResourceError` where the block is larger than any GPU allows.
+    """
+    context = kernel.assumptions.set
+    coordinates = []
+    extents: dict[tuple[str, int], tuple[Expression, str]] = {}
+    used = frozenset().union(*(s.inames for s in kernel.statements))
+    for iname, tag in kernel.tags:
+        if isinstance(tag, LocalAuto) and iname in used:
+            raise IllegalTransformError(
+                f"iname '{iname}' is still tagged l.auto", instead="tag it l.0, l.1 or l.2"
+            )
+        if not isinstance(tag, (GroupAxis, LocalAxis)) or iname not in used:
+            continue
+        coordinate = _coordinate(kernel, iname, tag, context)
+        coordinates.append(coordinate)
+        key = (coordinate.kind, coordinate.axis)
+        known = extents.setdefault(key, (coordinate.extent, iname))
+        if not same_value(known[0], coordinate.extent, context):
+            raise IllegalTransformError(
+                f"inames '{known[1]}' and '{iname}' are both on {tag}, but '{known[1]}' has "
+                f"{to_text(known[0])} values and '{iname}' {to_text(coordinate.extent)}",
+                instead="split one of them so that both have the same length, or use another axis",
+            )
+    grid = tuple(extents.get(("g", a), (1, ""))[0] for a in range(3))
+    block = tuple(int(extents.get(("l", a), (1, ""))[0]) for a in range(3))
+    threads = block[0] * block[1] * block[2]
+    if threads > MAX_THREADS:
+        shape = " x ".join(str(b) for b in block if b != 1)
+        raise ResourceError(
+            f"a block of {shape} = {threads} threads is larger than any GPU allows ({MAX_THREADS})",
+            instead="split the l.0, l.1 and l.2 inames by less, and keep the rest as a loop",
+        )
+    for axis, extent in enumerate(block):
+        if extent > MAX_EXTENTS[axis]:
+            raise ResourceError(
+                f"axis l.{axis} has {extent} threads; a GPU allows {MAX_EXTENTS[axis]} there",
+                instead="use l.0 for the longest iname",
+            )
+    return Hardware(tuple(coordinates), (grid[0], grid[1], grid[2]), (block[0], block[1], block[2]))
+
+
+def same_value(a: Expression, b: Expression, context: isl.Set) -> bool:
+    """Whether two expressions agree wherever ``context`` holds."""
+    if a == b:
+        return True
+    difference = _sets.pw_affine(a).ne_set(_sets.pw_affine(b))
+    return bool((difference & context).is_empty())
+
+
+def _coordinate(
+    kernel: Kernel, iname: str, tag: GroupAxis | LocalAxis, context: isl.Set
+) -> Coordinate:
+    sizes = [*kernel.sizes, iname]
+    reach = _sets.project_onto(kernel.domain_of([iname]) & context, sizes)
+    for other in sorted(_sets.involved_names(kernel.domain_of([iname])) & set(kernel.all_inames)):
+        if other != iname:
+            outer = kernel.domain_of([other])
+            reach = _sets.project_onto((kernel.domain_of([iname]) & outer) & context, sizes)
+    kind = "g" if isinstance(tag, GroupAxis) else "l"
+    lower = _sets.minimum_value(reach, prim.Variable(iname))
+    upper = _sets.maximum_value(reach, prim.Variable(iname))
+    if reach.is_empty():
+        return Coordinate(iname, kind, tag.axis, 0, 0 if kind == "g" else 1)
+    if lower is None:
+        raise IllegalTransformError(
+            f"iname '{iname}' is tagged {tag}, but has no constant lower bound",
+            instead=f"map_domain or affine_map_inames can shift '{iname}' to begin at 0",
+        )
+    if upper is not None:
+        return Coordinate(iname, kind, tag.axis, lower, upper - lower + 1)
+    try:
+        largest = _sets.maximum(reach, iname)
+    except isl.Error:
+        largest = None
+    if largest is None or kind == "l":
+        why = "has no upper bound" if largest is None else "has no constant length"
+        raise IllegalTransformError(
+            f"iname '{iname}' is tagged {tag}, but {why}",
+            instead=f"split_iname('{iname}', 128, inner_tag='l.0') gives an axis of 128 threads",
+        )
+    extent = plus(piecewise_maximum(largest, context), 1 - lower)
+    return Coordinate(iname, kind, tag.axis, lower, extent)

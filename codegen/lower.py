@@ -1,0 +1,90 @@
+"""From a kernel to a program: a fixed sequence of passes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import prod
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import ArrayArg, Strided
+from loopkit._expression import to_text
+from loopkit._kernel import Kernel
+from loopkit._nodes import Expression
+from loopkit._program import ArrayParam, Check, Program, ValueParam
+from loopkit.codegen.nest import make_nest
+from loopkit.codegen.prepare import prepare
+from loopkit.codegen.source import BodyWriter, Lines, names_in, parameters, signature
+from loopkit.codegen.storage import global_temporaries, lay_out
+from loopkit.codegen.values import preamble
+from loopkit.codegen.widths import INT64, Ranges
+
+
+def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
+    """CUDA C for a kernel, and its signature.
+
+    ``strided`` names array arguments whose strides become parameters, for
+    arrays that do not lie contiguously.  Raises what the passes raise: types
+    that are missing, schedules that no block can run, sizes that are no
+    constants where they must be.
+    """
+    kernel = prepare(kernel)
+    kernel, strides = _with_strides(kernel, strided)
+    nest = make_nest(kernel)
+    storage = lay_out(kernel)
+    scratch = global_temporaries(kernel)
+    ranges = Ranges(kernel, nest.hardware)
+    writer = BodyWriter(kernel, nest, storage, ranges)
+    writer.declarations()
+    writer.coordinates(names_in(nest.code))
+    writer.code(nest.code, 1)
+    params: list[ValueParam | ArrayParam] = [*parameters(kernel, scratch), *strides]
+    whole = Lines()
+    helpers = writer.values.helpers | writer.index.helpers
+    for text in preamble(helpers, writer.values.includes, kernel):
+        whole.add(text)
+    for text in signature(kernel, params, prod(nest.hardware.block)):
+        whole.add(text)
+    whole.text += writer.lines.text
+    whole.origins += writer.lines.origins
+    whole.add("}")
+    return Program(
+        name=kernel.name,
+        source="\n".join(whole.text) + "\n",
+        params=tuple(params),
+        grid=nest.hardware.grid,
+        block=nest.hardware.block,
+        static_shared=storage.static_shared,
+        dynamic_shared=storage.dynamic_shared,
+        checks=_checks(kernel.assumptions.set),
+        arguments=tuple(a.name for a in kernel.args),
+        options=("--use_fast_math",) if kernel.options.fast_math else (),
+        lines=tuple(whole.origins),
+    )
+
+
+def _with_strides(kernel: Kernel, strided: frozenset[str]) -> tuple[Kernel, list[ValueParam]]:
+    """The kernel with stride parameters for some arrays."""
+    parameters_: list[ValueParam] = []
+    args = []
+    for argument in kernel.args:
+        if isinstance(argument, ArrayArg) and argument.name in strided and argument.shape:
+            tags = []
+            for axis in range(len(argument.shape)):
+                name = f"{argument.name}_stride{axis}"
+                tags.append(Strided(prim.Variable(name)))
+                parameters_.append(ValueParam(name, INT64, "stride", argument.name, axis))
+            argument = replace(argument, dim_tags=tuple(tags))
+        args.append(argument)
+    return kernel.with_(args=tuple(args)), parameters_
+
+
+def _checks(assumptions: isl.Set) -> tuple[Check, ...]:
+    """The assumptions as conditions that every call tests."""
+    condition: Expression = _sets.conditions(assumptions)
+    if condition is True:
+        return ()
+    parts = condition.children if isinstance(condition, prim.LogicalAnd) else (condition,)
+    return tuple(Check(part, to_text(part)) for part in parts)

@@ -1,0 +1,197 @@
+"""From the loop tree to code: bounds, guards and barriers, without types or names of C."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import AddressSpace
+from loopkit._errors import IllegalTransformError
+from loopkit._kernel import Kernel, Statement
+from loopkit._nodes import Expression
+from loopkit._tags import InstructionParallel, Unroll
+from loopkit.codegen.barriers import BarrierNode, GuardedLoop, Placed, PlacedNode, place_barriers
+from loopkit.codegen.bounds import Bounds, UnboundedError, conjunction, guard, loop_bounds
+from loopkit.codegen.hardware import Hardware, axis_word, find_hardware
+from loopkit.codegen.instances import Instances, executed_instances, split_predicates
+from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
+
+
+@dataclass(frozen=True)
+class Nest:
+    """A kernel's code, and the launch it is for."""
+
+    code: tuple[Code, ...]
+    hardware: Hardware
+    instances: Instances
+
+
+def make_nest(kernel: Kernel) -> Nest:
+    """Loops, guards and barriers of a kernel whose address spaces are decided."""
+    hardware = find_hardware(kernel)
+    instances = executed_instances(kernel, hardware)
+    placed = place_barriers(kernel, hardware, instances)
+    return Nest(_Walker(kernel, hardware, instances).run(placed), hardware, instances)
+
+
+def statements_of(node: PlacedNode) -> tuple[str, ...]:
+    """Statement ids below a placed node."""
+    if isinstance(node, str):
+        return (node,)
+    if isinstance(node, BarrierNode):
+        return ()
+    return tuple(s for n in node.body for s in statements_of(n))
+
+
+def has_barrier(node: PlacedNode) -> bool:
+    """Whether a barrier stands below a placed node."""
+    if isinstance(node, GuardedLoop):
+        return any(has_barrier(n) for n in node.body)
+    return isinstance(node, BarrierNode)
+
+
+class _Walker:
+    def __init__(self, kernel: Kernel, hardware: Hardware, instances: Instances) -> None:
+        self.kernel = kernel
+        self.hardware = hardware
+        self.instances = instances
+        self.inames = frozenset(kernel.all_inames)
+        self._projections: dict[tuple[int, frozenset[str]], isl.Set] = {}
+
+    def run(self, placed: Placed) -> tuple[Code, ...]:
+        parallel = frozenset(c.iname for c in self.hardware.coordinates)
+        return self.sequence(placed, self.launch_context(), parallel)
+
+    def launch_context(self) -> isl.Set:
+        """What holds for every thread of the launch."""
+        context = self.kernel.assumptions.set
+        for coordinate in self.hardware.coordinates:
+            variable = prim.Variable(coordinate.iname)
+            low = prim.Comparison(variable, ">=", coordinate.lower)
+            context = context & _sets.condition_set(low)
+            extents = coordinate.extent
+            for end in extents.children if isinstance(extents, prim.Max) else (extents,):
+                if isinstance(extents, prim.Max):
+                    break
+                below = prim.Comparison(variable, "<", prim.Sum((end, coordinate.lower)))
+                context = context & _sets.condition_set(below)
+        return context
+
+    def reach(self, statements: tuple[str, ...], known: frozenset[str]) -> isl.Set:
+        """Where at least one of the statements runs, over the inames in ``known``."""
+        result: isl.Set | None = None
+        for number in dict.fromkeys(self.instances.keys[s] for s in statements):
+            key = (number, known)
+            if key not in self._projections:
+                sample = next(s for s in statements if self.instances.keys[s] == number)
+                domain = self.instances.of(sample)
+                hidden = sorted((set(_sets.names_of(domain)) & self.inames) - known)
+                self._projections[key] = _sets.project_out(domain, hidden).coalesce()
+            found = self._projections[key]
+            result = found if result is None else result | found
+        assert result is not None
+        return result.coalesce()
+
+    def sequence(
+        self, nodes: tuple[PlacedNode, ...], context: isl.Set, known: frozenset[str]
+    ) -> tuple[Code, ...]:
+        groups: list[tuple[Expression, list[Code]]] = []
+        for node in nodes:
+            if isinstance(node, BarrierNode):
+                groups.append((True, [Barrier(node.reason)]))
+                continue
+            condition, code = self.node(node, context, known)
+            if condition is False:
+                continue
+            if groups and condition is not True and groups[-1][0] == condition:
+                groups[-1][1].extend(code)
+            else:
+                groups.append((condition, list(code)))
+        result: list[Code] = []
+        for condition, code in groups:
+            if condition is True:
+                result.extend(code)
+            else:
+                result.append(If(condition, tuple(code)))
+        return tuple(result)
+
+    def node(
+        self, node: PlacedNode, context: isl.Set, known: frozenset[str]
+    ) -> tuple[Expression, tuple[Code, ...]]:
+        """The condition under which the node has anything to do, and its code."""
+        assert not isinstance(node, BarrierNode)
+        statements = statements_of(node)
+        uniform = has_barrier(node)
+        visible = known - self.hardware.local_inames if uniform else known
+        if isinstance(node, str):
+            statement = self.kernel.statement_by_id[node]
+            condition, _ = guard(self.reach(statements, visible), context)
+            _, rest = split_predicates(statement)
+            whole = conjunction(condition, *self.chosen_thread(statement), *rest)
+            return whole, (Do(statement),)
+        where = self.reach(statements, visible)
+        condition, enforced = guard(where, context)
+        if condition is False:
+            return False, ()
+        inner = context & enforced
+        reach = self.reach(statements, visible | {node.iname})
+        bounds = self.bounds(node, reach, inner)
+        body_context = inner & bounds.enforced
+        body = self.sequence(node.body, body_context, known | {node.iname})
+        if not body:
+            return False, ()
+        if bounds.is_single:
+            return condition, (Let(node.iname, bounds.lower, body),)
+        unroll = self.is_unrolled(node.iname)
+        return condition, (For(node.iname, bounds.lower, bounds.upper, bounds.step, unroll, body),)
+
+    def is_unrolled(self, iname: str) -> bool:
+        """Whether a loop is to be written out whole."""
+        return isinstance(self.kernel.iname_tags.get(iname), (Unroll, InstructionParallel))
+
+    def bounds(self, node: GuardedLoop, reach: isl.Set, context: isl.Set) -> Bounds:
+        if self.is_unrolled(node.iname):
+            # All copies are written out, so the bounds are constants; guards do the rest.
+            domain = self.kernel.domain_of([node.iname]) & self.kernel.assumptions.set
+            low = _sets.minimum_value(domain, prim.Variable(node.iname))
+            high = _sets.maximum_value(domain, prim.Variable(node.iname))
+            if low is None or high is None:
+                raise IllegalTransformError(
+                    f"iname '{node.iname}' is tagged {self.kernel.iname_tags[node.iname]}, "
+                    "but its length is not a constant",
+                    instead=f"split it first: split_iname('{node.iname}', 4, inner_tag='unr')",
+                )
+            variable = prim.Variable(node.iname)
+            box = prim.LogicalAnd(
+                (prim.Comparison(variable, ">=", low), prim.Comparison(variable, "<=", high))
+            )
+            return Bounds(low, high + 1, 1, _sets.condition_set(box))
+        try:
+            return loop_bounds(reach, node.iname, context)
+        except UnboundedError:
+            raise IllegalTransformError(
+                f"the loop over '{node.iname}' has no end: its domain is unbounded",
+                instead="give the iname a lower and an upper bound in its domain",
+            ) from None
+
+    def chosen_thread(self, statement: Statement) -> list[Expression]:
+        """Conditions that leave one thread along axes that the statement has no iname for."""
+        temporary = self.kernel.temporary_by_name.get(statement.written)
+        if temporary is not None and temporary.address_space is AddressSpace.PRIVATE:
+            return []
+        conditions: list[Expression] = []
+        kinds = (
+            "l" if temporary is not None and temporary.address_space is AddressSpace.LOCAL else "gl"
+        )
+        for kind in kinds:
+            for axis in self.hardware.used_axes(kind):
+                if not any(
+                    (c.kind, c.axis) == (kind, axis) and c.iname in statement.inames
+                    for c in self.hardware.coordinates
+                ):
+                    word = prim.Variable(axis_word(kind, axis))
+                    conditions.append(prim.Comparison(word, "==", 0))
+        return conditions

@@ -1,0 +1,149 @@
+"""Where temporaries live, and how shared memory is laid out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+
+from loopkit._arrays import AddressSpace, Nested, TemporaryVariable, storage_shape, strides_of
+from loopkit._errors import IllegalTransformError, ResourceError
+from loopkit._expression import to_text, variable_names
+from loopkit._kernel import Kernel
+from loopkit._tags import GroupAxis, LocalAxis
+
+STATIC_LIMIT = 48 * 1024
+BLOCK_LIMIT = 227 * 1024
+ALIGNMENT = 16
+
+
+def decide_address_spaces(kernel: Kernel) -> Kernel:
+    """Replace ``AUTO`` by what the writes' subscripts say.
+
+    A temporary whose subscript has a block iname lives in global memory, one
+    with a thread iname in shared memory, all others in private memory.
+    """
+    if all(t.address_space is not AddressSpace.AUTO for t in kernel.temporaries):
+        return kernel
+    decided = []
+    for temporary in kernel.temporaries:
+        if temporary.address_space is AddressSpace.AUTO:
+            temporary = replace(temporary, address_space=_space_of(kernel, temporary))
+        decided.append(temporary)
+    return kernel.with_(temporaries=tuple(decided))
+
+
+def _space_of(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:
+    space = AddressSpace.PRIVATE
+    for statement in kernel.writers.get(temporary.name, ()):
+        for index in statement.write[1]:
+            for name in variable_names(index):
+                tag = kernel.iname_tags.get(name)
+                if isinstance(tag, GroupAxis):
+                    return AddressSpace.GLOBAL
+                if isinstance(tag, LocalAxis):
+                    space = AddressSpace.LOCAL
+    return space
+
+
+@dataclass(frozen=True)
+class Declared:
+    """How one temporary is declared: C dimensions in storage order, and its bytes.
+
+    ``order[i]`` is the axis that C dimension ``i`` holds; None where an
+    explicit stride makes the temporary one flat array.
+    """
+
+    temporary: TemporaryVariable
+    dimensions: tuple[int, ...]
+    order: tuple[int, ...] | None
+    size: int
+    offset: int | None = None
+
+
+@dataclass(frozen=True)
+class Storage:
+    """All temporaries of a kernel, and the shared memory that a block needs."""
+
+    declared: dict[str, Declared]
+    static_shared: int
+    dynamic_shared: int
+
+
+def constant_shape(temporary: TemporaryVariable) -> tuple[int, ...]:
+    """The storage shape; raises :class:`ResourceError` where it depends on sizes."""
+    shape = storage_shape(temporary)
+    for extent in shape:
+        if not isinstance(extent, (int, np.integer)):
+            where = "shared" if temporary.address_space is AddressSpace.LOCAL else "private"
+            raise ResourceError(
+                f"temporary '{temporary.name}' in {where} memory has "
+                f"{' x '.join(to_text(s) for s in shape)} elements, which is not a constant",
+                instead="split the loops that index it by constant lengths, fix the size with "
+                "fix_parameters, or put it into global memory with set_temporary_address_space",
+            )
+    return tuple(int(s) for s in shape)
+
+
+def _declare(temporary: TemporaryVariable) -> Declared:
+    shape = constant_shape(temporary)
+    item = (temporary.dtype or np.dtype(np.float32)).itemsize
+    tags = temporary.dim_tags
+    if tags is None:
+        return Declared(temporary, shape, tuple(range(len(shape))), prod(shape) * item)
+    if all(isinstance(t, Nested) for t in tags):
+        levels = [t.level for t in tags if isinstance(t, Nested)]
+        order = tuple(sorted(range(len(shape)), key=lambda axis: -levels[axis]))
+        return Declared(temporary, tuple(shape[a] for a in order), order, prod(shape) * item)
+    strides = [int(s) for s in strides_of(temporary)]
+    count = 1 + sum((e - 1) * s for e, s in zip(shape, strides, strict=True))
+    return Declared(temporary, (count,), None, count * item)
+
+
+def lay_out(kernel: Kernel) -> Storage:
+    """Declarations of all private and shared temporaries.
+
+    Shared memory beyond 48 KiB a block is taken dynamically; beyond 227 KiB
+    raises :class:`ResourceError`.
+    """
+    declared = {
+        t.name: _declare(t)
+        for t in kernel.temporaries
+        if t.address_space in (AddressSpace.PRIVATE, AddressSpace.LOCAL)
+    }
+    shared = [d for d in declared.values() if d.temporary.address_space is AddressSpace.LOCAL]
+    offset = 0
+    placed = []
+    for declaration in shared:
+        offset = -(-offset // ALIGNMENT) * ALIGNMENT
+        placed.append(replace(declaration, offset=offset))
+        offset += declaration.size
+    if offset > BLOCK_LIMIT:
+        listed = ", ".join(
+            f"{d.temporary.name} {'x'.join(map(str, d.dimensions))} "
+            f"{d.temporary.dtype} ({d.size / 1024:.1f} KiB)"
+            for d in shared
+        )
+        raise ResourceError(
+            f"a block needs {offset / 1024:.1f} KiB of shared memory, but no GPU has more than "
+            f"{BLOCK_LIMIT // 1024} KiB a block: {listed}",
+            instead="make the tiles smaller, or keep some of the data in private memory",
+        )
+    if offset <= STATIC_LIMIT:
+        return Storage(declared, offset, 0)
+    declared.update({d.temporary.name: d for d in placed})
+    return Storage(declared, 0, offset)
+
+
+def global_temporaries(kernel: Kernel) -> list[TemporaryVariable]:
+    """Temporaries in global memory, which the executor allocates."""
+    found = [t for t in kernel.temporaries if t.address_space is AddressSpace.GLOBAL]
+    for temporary in found:
+        names: set[str] = set().union(*(variable_names(s) for s in temporary.shape))
+        if names - set(kernel.sizes):
+            raise IllegalTransformError(
+                f"the shape of '{temporary.name}' uses {', '.join(sorted(names))}",
+                instead="shapes may use sizes only",
+            )
+    return found

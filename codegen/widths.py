@@ -1,0 +1,162 @@
+"""How large index arithmetic gets, and so how wide its integers must be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import islpy as isl
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import ValueArg
+from loopkit._kernel import Kernel
+from loopkit._nodes import Expression
+from loopkit._sets import NotAffineError
+from loopkit.codegen.hardware import Hardware
+
+INT32 = np.dtype("int32")
+INT64 = np.dtype("int64")
+Range = tuple[int, int]
+_LIMITS = (-(2**31), 2**31 - 1)
+_EVERYTHING = (-(2**63), 2**63 - 1)
+
+
+class Ranges:
+    """Bounds of inames, sizes and expressions of them, under a kernel's assumptions.
+
+    ``narrow`` numbers fit 32 bits, whatever sizes a caller passes.
+    """
+
+    def __init__(self, kernel: Kernel, hardware: Hardware) -> None:
+        self.kernel = kernel
+        self.hardware = hardware
+        self._known: dict[str, Range] = {}
+        self._context = kernel.assumptions.set
+        self._extent_sizes = _sizes_of_extents(kernel)
+        for name in kernel.sizes:
+            low, high = self._type_range(name)
+            box = prim.LogicalAnd(
+                (
+                    prim.Comparison(prim.Variable(name), ">=", low),
+                    prim.Comparison(prim.Variable(name), "<=", high),
+                )
+            )
+            self._context = self._context & _sets.condition_set(box)
+
+    def _type_range(self, name: str) -> Range:
+        argument = self.kernel.arg_by_name[name]
+        assert isinstance(argument, ValueArg)
+        info = np.iinfo(argument.dtype or INT32)
+        low = 0 if name in self._extent_sizes else int(info.min)
+        return low, int(info.max)
+
+    def of_name(self, name: str) -> Range:
+        """The smallest and largest value of an iname or size."""
+        found = self._known.get(name)
+        if found is None:
+            if name in self.kernel.home_domain:
+                domain = self.kernel.domain_of([name])
+                parents = _sets.involved_names(domain) & set(self.kernel.all_inames) - {name}
+                if parents:
+                    domain = domain & self.kernel.domain_of(parents)
+            elif name in self.kernel.sizes:
+                domain = _sets.universe()
+            else:
+                return _EVERYTHING
+            found = self._extremes(domain & self._context, prim.Variable(name))
+            self._known[name] = found
+        return found
+
+    def _extremes(self, domain: isl.Set, expr: Expression) -> Range:
+        if domain.is_empty():
+            return 0, 0
+        low = _sets.minimum_value(domain, expr)
+        high = _sets.maximum_value(domain, expr)
+        return (
+            _EVERYTHING[0] if low is None else low,
+            _EVERYTHING[1] if high is None else high,
+        )
+
+    def dtype_of(self, name: str) -> np.dtype[Any]:
+        """The type that an iname or size has in the generated code."""
+        argument = self.kernel.arg_by_name.get(name)
+        if isinstance(argument, ValueArg):
+            return argument.dtype or INT32
+        return INT32 if fits(self.of_name(name)) else INT64
+
+    def of(self, expr: Expression) -> Range:
+        """The smallest and largest value of an integer expression, by intervals.
+
+        Affine expressions of several inames are bounded by isl instead, which
+        knows that ``16*i_outer + i_inner`` stays below ``n``.
+        """
+        if isinstance(expr, (int, np.integer)):
+            return int(expr), int(expr)
+        if isinstance(expr, prim.Variable):
+            return self.of_name(expr.name)
+        if isinstance(expr, prim.Sum):
+            ranges = [self.of(c) for c in expr.children]
+            return sum(r[0] for r in ranges), sum(r[1] for r in ranges)
+        if isinstance(expr, prim.Product):
+            low, high = 1, 1
+            for child in expr.children:
+                a, b = self.of(child)
+                corners = (low * a, low * b, high * a, high * b)
+                low, high = min(corners), max(corners)
+            return low, high
+        if isinstance(expr, prim.FloorDiv):
+            low, high = self.of(expr.numerator)
+            divisor = self.of(expr.denominator)
+            if divisor[0] > 0:
+                quotients = [x // d for x in (low, high) for d in divisor]
+                return min(quotients), max(quotients)
+            return min(low, -high), max(high, -low)
+        if isinstance(expr, prim.Remainder):
+            low, high = self.of(expr.denominator)
+            return (0, high - 1) if low > 0 else (min(low + 1, 0), max(high - 1, 0))
+        if isinstance(expr, prim.Min):
+            ranges = [self.of(c) for c in expr.children]
+            return min(r[0] for r in ranges), min(r[1] for r in ranges)
+        if isinstance(expr, prim.Max):
+            ranges = [self.of(c) for c in expr.children]
+            return max(r[0] for r in ranges), max(r[1] for r in ranges)
+        if isinstance(expr, prim.If):
+            a, b = self.of(expr.then), self.of(expr.else_)
+            return min(a[0], b[0]), max(a[1], b[1])
+        return _EVERYTHING
+
+    def is_nonnegative(self, expr: Expression) -> bool:
+        """Whether an integer expression is provably never negative."""
+        if self.of(expr)[0] >= 0:
+            return True
+        try:
+            below = _sets.pw_affine(expr).lt_set(_sets.pw_affine(0))
+        except NotAffineError:
+            return False
+        names = frozenset(n for n in _sets.names_of(below) if n in self.kernel.home_domain)
+        return bool((self.kernel.domain_of(names) & self._context & below).is_empty())
+
+    def is_narrow(self, expr: Expression) -> bool:
+        """Whether every part of an integer expression fits 32 bits."""
+        children: tuple[Expression, ...] = ()
+        if isinstance(expr, (prim.Sum, prim.Product, prim.Min, prim.Max)):
+            children = expr.children
+        elif isinstance(expr, (prim.FloorDiv, prim.Remainder)):
+            children = (expr.numerator, expr.denominator)
+        return fits(self.of(expr)) and all(self.is_narrow(c) for c in children)
+
+
+def fits(values: Range) -> bool:
+    """Whether all values of a range are 32-bit integers."""
+    return _LIMITS[0] <= values[0] and values[1] <= _LIMITS[1]
+
+
+def _sizes_of_extents(kernel: Kernel) -> frozenset[str]:
+    """Sizes that are, alone, the extent of an argument: never negative."""
+    found = set()
+    for argument in kernel.args:
+        for extent in getattr(argument, "shape", None) or ():
+            if isinstance(extent, prim.Variable):
+                found.add(extent.name)
+    return frozenset(found)

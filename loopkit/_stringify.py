@@ -17,6 +17,9 @@ from pymbolic.mapper.stringifier import (
 from loopkit._nodes import Expression, Reduction, TypeCast
 
 
+_DIVISIONS = (prim.Quotient, prim.FloorDiv, prim.Remainder)
+
+
 def _negated(expr: Expression) -> Expression | None:
     """``x`` if ``expr`` is ``-x``, else None."""
     if isinstance(expr, (int, float)) and not isinstance(expr, bool) and expr < 0:
@@ -50,7 +53,13 @@ class Stringifier(StringifyMapper):  # type: ignore[misc]
         if positive is not None:
             text = "-" + self.rec(positive, PREC_UNARY, *args)
             return str(self.parenthesize_if_needed(text, enclosing_prec, PREC_UNARY))
-        text = "*".join(self.rec(c, PREC_PRODUCT, *args) for c in expr.children)
+        first, *rest = expr.children
+        # `2*(i % 8)` is not `2*i % 8`.
+        text = self.rec(first, PREC_PRODUCT, *args)
+        text += "".join(
+            "*" + self.rec(c, PREC_UNARY if isinstance(c, _DIVISIONS) else PREC_PRODUCT, *args)
+            for c in rest
+        )
         return str(self.parenthesize_if_needed(text, enclosing_prec, PREC_PRODUCT))
 
     def map_subscript(self, expr: prim.Subscript, enclosing_prec: int, *args: Any) -> str:

@@ -1,0 +1,203 @@
+"""Integer expressions as linear forms over names and floor quotients.
+
+A transform that shifts, strides and lays out indices needs sums with
+coefficients, and wants text that a person reads: ``32*r + t//8`` and not
+``(256*r + t) // 8``.  Sets stay with isl; this is only about expressions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit._expression import variable_names
+from loopkit._nodes import Expression
+from loopkit._sets import NotAffineError, linear_sum
+
+Ranges = Mapping[str, tuple[int, int]]
+NO_RANGES: Ranges = {}
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """``sum(coefficient * atom) + constant``; atoms are names and floor quotients."""
+
+    terms: Mapping[Expression, int]
+    constant: int = 0
+
+    def __add__(self, other: Linear | int) -> Linear:
+        if isinstance(other, int):
+            return Linear(self.terms, self.constant + other)
+        terms = dict(self.terms)
+        for atom, coefficient in other.terms.items():
+            total = terms.get(atom, 0) + coefficient
+            if total:
+                terms[atom] = total
+            else:
+                del terms[atom]
+        return Linear(terms, self.constant + other.constant)
+
+    def __mul__(self, factor: int) -> Linear:
+        if factor == 0:
+            return Linear({})
+        return Linear({a: c * factor for a, c in self.terms.items()}, self.constant * factor)
+
+    def __sub__(self, other: Linear | int) -> Linear:
+        return self + (other * -1)
+
+    def divided(self, divisor: int) -> Linear:
+        """The form divided by ``divisor``, which divides all of it."""
+        return Linear({a: c // divisor for a, c in self.terms.items()}, self.constant // divisor)
+
+    def same_terms(self, other: Linear) -> bool:
+        """Whether the two differ by a constant."""
+        return self.terms == other.terms
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that occur, also inside quotients."""
+        return frozenset().union(*(variable_names(a) for a in self.terms))
+
+    @property
+    def expression(self) -> Expression:
+        """The form as an expression; ``x - m*(x//m)`` is written ``x % m``."""
+        terms = dict(self.terms)
+        constant = self.constant
+        folded: list[tuple[int, Expression]] = []
+        for atom, coefficient in self.terms.items():
+            if not isinstance(atom, prim.FloorDiv) or coefficient % atom.denominator:
+                continue
+            factor = -coefficient // atom.denominator
+            inner = linear(atom.numerator)
+            if factor and all(terms.get(a) == c * factor for a, c in inner.terms.items()):
+                for a in inner.terms:
+                    del terms[a]
+                del terms[atom]
+                constant -= inner.constant * factor
+                folded.append((factor, prim.Remainder(atom.numerator, atom.denominator)))
+        return linear_sum([(c, a) for a, c in terms.items()] + folded, constant)
+
+    def range(self, ranges: Ranges) -> tuple[int, int] | None:
+        """The smallest and the largest value, given those of the names; None if unknown."""
+        low = high = self.constant
+        for atom, coefficient in self.terms.items():
+            known = _atom_range(atom, ranges)
+            if known is None:
+                return None
+            first, last = known if coefficient > 0 else (known[1], known[0])
+            low += coefficient * first
+            high += coefficient * last
+        return low, high
+
+    def floor_div(self, divisor: int, ranges: Ranges = NO_RANGES) -> Linear:
+        """``floor(self / divisor)``, with what divides evenly drawn out of the quotient.
+
+        ``ranges`` tell how large names get, so that ``(16*t + s) // 128`` with
+        ``0 <= s < 16`` becomes ``t // 8``.
+        """
+        if divisor < 0:
+            return (self * -1).floor_div(-divisor, ranges)
+        if divisor == 1:
+            return self
+        outside = {a: c // divisor for a, c in self.terms.items() if c % divisor == 0}
+        inside = {a: c for a, c in self.terms.items() if c % divisor}
+        quotient, constant = divmod(self.constant, divisor)
+        whole = Linear(outside, quotient)
+        rest, divisor = _without_small_terms(Linear(inside, constant), divisor, ranges)
+        if divisor == 1:
+            return whole + rest
+        known = rest.range(ranges)
+        if known is not None and known[0] // divisor == known[1] // divisor:
+            return whole + known[0] // divisor
+        [*atoms] = rest.terms
+        first = atoms[0]
+        if len(atoms) == 1 and isinstance(first, prim.FloorDiv) and rest.terms[first] == 1:
+            inner = linear(first.numerator) + rest.constant * first.denominator
+            return whole + inner.floor_div(divisor * first.denominator, ranges)
+        return whole + Linear({prim.FloorDiv(rest.expression, divisor): 1})
+
+    def remainder(self, divisor: int, ranges: Ranges = NO_RANGES) -> Linear:
+        """``self % divisor``."""
+        return self - self.floor_div(divisor, ranges) * divisor
+
+    def substitute(self, values: Mapping[str, Linear]) -> Linear:
+        """The form with names replaced."""
+        result = Linear({}, self.constant)
+        for atom, coefficient in self.terms.items():
+            if isinstance(atom, prim.Variable):
+                part = values.get(atom.name) or Linear({atom: 1})
+            else:
+                part = linear(atom.numerator).substitute(values).floor_div(atom.denominator)
+            result = result + part * coefficient
+        return result
+
+
+def _without_small_terms(rest: Linear, divisor: int, ranges: Ranges) -> tuple[Linear, int]:
+    """Numerator and denominator of the same floor quotient, with smaller numbers."""
+    by_size = sorted(rest.terms.items(), key=lambda item: -abs(item[1]))
+    common = divisor
+    for position, (_, coefficient) in enumerate(by_size):
+        step = math.gcd(common, coefficient)
+        if step == 1:
+            break
+        common = step
+        small = Linear(dict(by_size[position + 1 :]), rest.constant % step)
+        known = small.range(ranges)
+        if known is not None and known[0] >= 0 and known[1] < step:
+            large = Linear(dict(by_size[: position + 1]), rest.constant - rest.constant % step)
+            return large.divided(step), divisor // step
+    return rest, divisor
+
+
+def _atom_range(atom: Expression, ranges: Ranges) -> tuple[int, int] | None:
+    if isinstance(atom, prim.Variable):
+        return ranges.get(atom.name)
+    inner = linear(atom.numerator).range(ranges)
+    return None if inner is None else (inner[0] // atom.denominator, inner[1] // atom.denominator)
+
+
+def variable(name: str) -> Linear:
+    """The form that is one name."""
+    return Linear({prim.Variable(name): 1})
+
+
+def total(parts: Iterable[Linear]) -> Linear:
+    """The sum of forms."""
+    result = Linear({})
+    for part in parts:
+        result = result + part
+    return result
+
+
+def linear(expr: Expression) -> Linear:
+    """``expr`` as a linear form; raises :class:`NotAffineError` where it is none."""
+    if isinstance(expr, (int, np.integer)) and not isinstance(expr, bool):
+        return Linear({}, int(expr))
+    if isinstance(expr, prim.Variable):
+        return Linear({expr: 1})
+    if isinstance(expr, prim.Sum):
+        return total(linear(child) for child in expr.children)
+    if isinstance(expr, prim.Product):
+        result = Linear({}, 1)
+        for child in expr.children:
+            part = linear(child)
+            if not part.terms:
+                result = result * part.constant
+            elif not result.terms:
+                result = part * result.constant
+            else:
+                raise NotAffineError(expr)
+        return result
+    if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
+        divisor = linear(expr.denominator)
+        if divisor.terms or not divisor.constant:
+            raise NotAffineError(expr)
+        numerator = linear(expr.numerator)
+        if isinstance(expr, prim.FloorDiv):
+            return numerator.floor_div(divisor.constant)
+        return numerator.remainder(divisor.constant)
+    raise NotAffineError(expr)

@@ -1,0 +1,79 @@
+"""What the command line takes; each command's work is in a module of its own."""
+
+from __future__ import annotations
+
+import importlib.metadata
+
+import click
+
+EXECUTORS = ("cuda", "host", "reference")
+SIZE = click.IntRange(min=1)
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("loopkit")
+    except importlib.metadata.PackageNotFoundError:
+        return "from a checkout that is not installed"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(_version(), prog_name="loopkit")
+def loopkit() -> None:
+    """Say what is computed, then how: transformed loop nests as readable CUDA C."""
+
+
+@loopkit.command()
+@click.option("--n", type=SIZE, help="Rows of a and c.")
+@click.option("--m", type=SIZE, help="Columns of b and c.")
+@click.option("--l", type=SIZE, help="Columns of a, rows of b.")
+@click.option(
+    "--executor",
+    type=click.Choice(EXECUTORS),
+    help="Where it runs; by default a GPU, or the CPU where there is none.",
+)
+def demo(n: int | None, m: int | None, l: int | None, executor: str | None) -> int:
+    """Follow a matrix product from its text to its result.
+
+    Prints the loop nest before and after each transform and the CUDA C, runs it,
+    and compares the result with NumPy's.
+    """
+    from loopkit._cli._demo import demo
+
+    return demo(n=n, m=m, l=l, executor=executor)
+
+
+@loopkit.command()
+@click.argument("target", metavar="FILE.py:NAME")
+@click.option("--nest", "view", flag_value="nest", default=True, help="The loop nest (default).")
+@click.option("--cuda", "view", flag_value="cuda", help="The CUDA C.")
+@click.option("--ptx", "view", flag_value="ptx", help="NVRTC's PTX.")
+@click.option("--sass", "view", flag_value="sass", help="The machine code, disassembled.")
+@click.option("--resources", "view", flag_value="resources", help="Registers, memory, spills.")
+@click.option(
+    "--arch",
+    metavar="sm_90a",
+    help="The GPU architecture for --ptx, --sass and --resources; by default this machine's.",
+)
+def show(target: str, view: str, arch: str | None) -> int:
+    """Print one view of the kernel NAME in FILE.py.
+
+    NAME is a kernel, or a function that needs no arguments and returns one. It may
+    be left out where the file has just one kernel.
+    """
+    from loopkit._cli._show import show
+
+    return show(target, view, arch)
+
+
+@loopkit.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def doctor(as_json: bool) -> int:
+    """Say what is installed, what works, and what to do about the rest.
+
+    Everything is tried, not only looked for. The exit code is 1 where something
+    is broken that loopkit cannot do without.
+    """
+    from loopkit._cli._doctor_view import doctor
+
+    return doctor(as_json=as_json)

@@ -1,0 +1,193 @@
+"""``loopkit show``: one view of one kernel of a file."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+import runpy
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from loopkit._cli._output import Output
+from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
+from loopkit._kernel import Kernel
+
+
+def show(target: str, view: str, arch: str | None) -> int:
+    """Print ``view`` of the kernel that ``target`` (``FILE.py:NAME``) names."""
+    kernel = load(target)
+    text, language = render(kernel, view, arch)
+    # Only now, so that after an error nothing is on stdout.
+    Output().code(text, language)
+    return 0
+
+
+def render(kernel: Kernel, view: str, arch: str | None) -> tuple[str, str]:
+    """The text of a view and the language it is in."""
+    if view in ("nest", "cuda") and arch is not None:
+        raise InvalidArgumentError(
+            f"--arch says nothing about --{view}: it is the same for all architectures",
+            instead="it belongs to --ptx, --sass and --resources",
+        )
+    made_for = {} if arch is None else {"arch": arch}
+    look: Any = kernel
+    if view == "nest":
+        return str(kernel), "text"
+    if view == "cuda":
+        return str(look.cuda()), "cuda"
+    if view == "ptx":
+        return str(look.ptx(**made_for)), "ptx"
+    if view == "sass":
+        return str(look.sass(**made_for)), "text"
+    return str(look.resources(**made_for)), "text"
+
+
+def load(target: str) -> Kernel:
+    """The kernel that ``FILE.py:NAME`` or ``FILE.py`` names."""
+    file, name = _split(target)
+    path = Path(file)
+    if not path.is_file():
+        raise _no_such_file(path)
+    namespace = _run(path)
+    return _find(namespace, name, path)
+
+
+def _split(target: str) -> tuple[str, str | None]:
+    file, colon, name = target.rpartition(":")
+    # A colon inside a path (a drive letter, an odd folder) is none of ours.
+    if not colon or "/" in name or os.sep in name or name.endswith(".py"):
+        return target, None
+    if not name.isidentifier():
+        raise InvalidArgumentError(
+            f"'{name}' is not a Python name",
+            asked=f"loopkit show {target}",
+            instead="say FILE.py:NAME, NAME being a kernel or a function that returns one",
+        )
+    return file, name
+
+
+def _no_such_file(path: Path) -> LoopkitError:
+    try:
+        beside = sorted(p.name for p in path.parent.glob("*.py"))
+    except OSError:
+        beside = []
+    if not beside:
+        return InvalidArgumentError(f"there is no file {path}")
+    error = UnknownNameError("file", path.name, beside)
+    error.why = f"there is no file {path}"
+    return error
+
+
+def _run(path: Path) -> dict[str, Any]:
+    """What the file's names mean once it has run; what it prints goes to stderr."""
+    folder = str(path.resolve().parent)
+    sys.path.insert(0, folder)
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            return runpy.run_path(str(path), run_name="__loopkit_show__")
+    except LoopkitError:
+        raise
+    except SystemExit as error:
+        raise LoopkitError(f"{path} ends the program (exit code {error.code})") from error
+    except Exception as error:
+        raise _failed(str(path), error) from error
+    finally:
+        with contextlib.suppress(ValueError):
+            sys.path.remove(folder)
+
+
+def _failed(what: str, error: Exception) -> LoopkitError:
+    """The user's own error, with the place in the user's own code, not in ours."""
+    if isinstance(error, SyntaxError):
+        said = "".join(traceback.format_exception_only(error)).rstrip()
+        return LoopkitError(f"{what} is not valid Python\n{said}")
+    here = str(Path(__file__).resolve().parent)
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((here, "<frozen"))
+        and os.path.basename(frame.filename) != "runpy.py"
+    ]
+    place = f", line {frames[-1].lineno}: {frames[-1].line}" if frames else ""
+    file = frames[-1].filename if frames else what
+    said = "".join(traceback.format_exception_only(error)).rstrip()
+    return LoopkitError(
+        f"{what} fails: {said}\n    {file}{place}",
+        instead="LOOPKIT_DEBUG=1 in the environment shows the whole traceback",
+    )
+
+
+def _find(namespace: dict[str, Any], name: str | None, path: Path) -> Kernel:
+    kernels = [n for n, v in namespace.items() if isinstance(v, Kernel)]
+    makers = [n for n, v in namespace.items() if _could_make_a_kernel(v)]
+    if name is None:
+        if len(kernels) == 1:
+            found: Kernel = namespace[kernels[0]]
+            return found
+        known = ", ".join(f"{path}:{n}" for n in [*kernels, *makers])
+        raise InvalidArgumentError(
+            f"{path} has {len(kernels) or 'no'} kernel{'' if len(kernels) == 1 else 's'}"
+            " at its top level; say which one",
+            asked=f"loopkit show {path}",
+            instead=f"there is {known}" if known else "",
+        )
+    if name not in namespace:
+        raise UnknownNameError("kernel or function", name, [*kernels, *makers])
+    value = namespace[name]
+    if isinstance(value, Kernel):
+        return value
+    if not callable(value):
+        raise InvalidArgumentError(
+            f"{name} in {path} is neither a kernel nor a function that returns one,"
+            f" but {_a(type(value).__name__)}",
+        )
+    return _call(name, value, path)
+
+
+def _call(name: str, function: Any, path: Path) -> Kernel:
+    needed = _needs(function)
+    if needed:
+        raise InvalidArgumentError(
+            f"{name} in {path} takes arguments: {', '.join(needed)}",
+            instead="write a function without arguments that calls it",
+        )
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            made = function()
+    except LoopkitError:
+        raise
+    except Exception as error:
+        raise _failed(f"{path}:{name}", error) from error
+    if not isinstance(made, Kernel):
+        raise InvalidArgumentError(
+            f"{name}() in {path} returns {_a(type(made).__name__)}, not a kernel"
+        )
+    return made
+
+
+def _a(noun: str) -> str:
+    if noun == "NoneType":
+        return "None"
+    return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"
+
+
+def _needs(function: Any) -> list[str]:
+    """The parameters that a call has to give."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in variable]
+
+
+def _could_make_a_kernel(value: Any) -> bool:
+    return (
+        inspect.isfunction(value)
+        and value.__module__ == "__loopkit_show__"
+        and not value.__name__.startswith("_")
+        and not _needs(value)
+    )

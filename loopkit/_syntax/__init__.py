@@ -1,6 +1,6 @@
 """The language: from text to raw syntax trees.  Nothing here knows a kernel."""
 
-from loopkit._syntax.domains import parse_domain
+from loopkit._syntax.domains import parse_assumptions, parse_domain
 from loopkit._syntax.expressions import parse_expression
 from loopkit._syntax.instructions import parse_instructions
 from loopkit._syntax.items import (
@@ -20,6 +20,7 @@ __all__ = [
     "RawNop",
     "RawStatement",
     "RawSubstitution",
+    "parse_assumptions",
     "parse_domain",
     "parse_expression",
     "parse_instructions",

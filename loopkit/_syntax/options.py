@@ -79,20 +79,17 @@ def parse_options(text: str, position_of: PositionOf) -> Options:
     seen: set[str] = set()
     for start, stop in split_outside_brackets(text, 1, len(text.rstrip()) - 1, ","):
         piece = text[start:stop]
-        key_text, equals, value_text = piece.partition("=")
+        key_text, _, value_text = piece.partition("=")
         key = key_text.strip()
         key_at = start + len(key_text) - len(key_text.lstrip())
         value = value_text.strip()
         value_at = start + len(key_text) + 1 + len(value_text) - len(value_text.lstrip())
         reader = _Value(key, value, value_at, position_of)
-        if not key and not equals:
-            if stop - start == 0 and len(text.strip()) > 2:
-                reader.at = start
-                reader.fail("an option is missing between the commas")
-            if piece.strip() or seen:
-                reader.at = start
-                reader.fail("an option is missing here")
-            continue
+        if not key:
+            if text[1:].strip(" \t\n\v") == "}":
+                break
+            reader.at = start
+            reader.fail("an option is missing here")
         if key in seen:
             raise ParseError(
                 f"the option '{key}' is given twice", position=position_of(key_at, len(key))

@@ -164,9 +164,7 @@ class BodyWriter:
             statement.id if statement.made_by is None else f"{statement.id}, by {statement.made_by}"
         )
         if statement.kind == "update":
-            note = f"{statement.id}: {statement.operation} over " + ", ".join(
-                sorted(statement.inames_reduced)
-            )
+            note = f"{statement.id}: {statement.operation} over " + ", ".join(self.kernel.reduced_inames(statement))
         self.line(depth, text, note, statement)
 
 

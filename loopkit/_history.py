@@ -70,3 +70,17 @@ def step_from_json(data: Mapping[str, Any]) -> Step:
         data.get("verdict", "trusted"),
         data.get("seconds", 0.0),
     )
+
+
+def script(steps: tuple[Step, ...], name: str = "knl") -> str:
+    """Python source that applies the steps to a kernel called ``name``."""
+    lines = [f"{name} = ({name}"] + [f"    {step.call()}" for step in steps]
+    return "\n".join(lines) + ")\n" if steps else ""
+
+
+def show_history(steps: tuple[Step, ...]) -> str:
+    """One line per step: what was done, what is known of it, how long it took."""
+    return "\n".join(
+        f"{i:>3}  {s.call()[1:]:<80} {s.verdict:<10} {1e3 * s.seconds:.1f} ms"
+        for i, s in enumerate(steps, 1)
+    )

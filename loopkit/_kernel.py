@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,9 @@ from loopkit._tree import Path, Tree, flatten
 
 if TYPE_CHECKING:
     from loopkit._history import Step
+    from loopkit._inspect import LaunchConfig
+    from loopkit._program import Program
+    from loopkit._run.resources import Resources
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,6 @@ class Statement:
     any order.  ``kind`` is ``"user"`` for what the text spells, ``"init"`` and
     ``"update"`` for the parts of a reduction, ``"move"`` for statements that
     only carry data (fetches, stores).  ``made_by`` names the step that made it.
-    ``inames_reduced`` are the inames that an update runs over.
     """
 
     id: str
@@ -46,7 +48,6 @@ class Statement:
     tags: frozenset[str] = frozenset()
     kind: str = "user"
     made_by: str | None = None
-    inames_reduced: frozenset[str] = frozenset()
     position: SourcePosition | None = field(default=None, compare=False)
 
     @property
@@ -238,6 +239,12 @@ class Kernel:
                 found.setdefault(name, {})[statement.id] = statement
         return {name: tuple(them.values()) for name, them in found.items()}
 
+    def reduced_inames(self, statement: Statement) -> tuple[str, ...]:
+        """The inames that an update runs over: those that its accumulator's start is not in."""
+        starts = [s for s in self.writers.get(statement.written, ()) if s.kind == "init"]
+        outer = frozenset().union(*(s.inames for s in starts))
+        return tuple(i for i in self.all_inames if i in statement.inames - outer)
+
     def array(self, name: str) -> ArrayArg | TemporaryVariable:
         """The array argument or temporary called ``name``."""
         found = self.temporary_by_name.get(name) or self.arg_by_name.get(name)
@@ -345,3 +352,89 @@ class Kernel:
         from loopkit._show import show
 
         return show(self)
+
+    # {{{ looking at the code
+
+    @cached_property
+    def _programs(self) -> dict[frozenset[str], Program]:
+        return {}
+
+    def program(self, strided: frozenset[str] = frozenset()) -> Program:
+        """The generated program (memoised); ``strided`` names arrays with free strides."""
+        found = self._programs.get(strided)
+        if found is None:
+            from loopkit.codegen.lower import lower
+
+            found = self._programs[strided] = lower(self, strided)
+        return found
+
+    def cuda(self) -> str:
+        """The CUDA C source."""
+        return self.program().source
+
+    def ptx(self, arch: str | None = None) -> str:
+        """PTX, compiled by NVRTC for ``arch`` (default: the GPU here, or sm_90a)."""
+        from loopkit._inspect import ptx
+
+        return ptx(self, arch)
+
+    def cubin(self, arch: str | None = None) -> bytes:
+        """The binary for ``arch`` (default: the GPU here, or sm_90a)."""
+        from loopkit._inspect import cubin
+
+        return cubin(self, arch)
+
+    def sass(self, arch: str | None = None) -> str:
+        """Machine code of the binary, disassembled."""
+        from loopkit._inspect import sass
+
+        return sass(self, arch)
+
+    def resources(self, arch: str | None = None) -> Resources:
+        """Registers, shared memory and spills of the binary."""
+        from loopkit._inspect import resources
+
+        return resources(self, arch)
+
+    def launch_config(self, **sizes: int) -> LaunchConfig:
+        """Grid, block and shared memory of a launch with these sizes."""
+        from loopkit._inspect import launch_config
+
+        return launch_config(self, sizes)
+
+    def script(self) -> str:
+        """Python source that applies this kernel's history to another kernel ``knl``."""
+        from loopkit._history import script
+
+        return script(self.history)
+
+    # }}}
+
+    # {{{ running
+
+    @cached_property
+    def _call(self) -> Callable[..., Any]:
+        from loopkit._execute import default_executor
+
+        return default_executor(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run: arrays and sizes by name.  See ``loopkit._execute``."""
+        return self._call(*args, **kwargs)
+
+    def executor(self, name: str | None = None, **options: Any) -> Any:
+        """The kernel bound to one executor: ``"cuda"``, ``"host"`` or ``"reference"``.
+
+        ``"host"`` takes ``order`` (``"ascending"``, ``"descending"``,
+        ``"random"``), ``seed`` and ``sanitize``.
+        """
+        from loopkit._execute import executor
+
+        return executor(self, name, **options)
+
+    def bind(self, **arguments: Any) -> Callable[[], Any]:
+        """Check arguments once; the result is a callable that only launches."""
+        bound: Callable[[], Any] = self._call.bind(**arguments)  # type: ignore[attr-defined]
+        return bound
+
+    # }}}

@@ -90,9 +90,9 @@ def _beside(text: str, note: str, column: int = _COLUMN) -> str:
     return f"{text:<{column - 1}} {note}".rstrip() if note else text
 
 
-def _note(statement: Statement) -> str:
+def _note(kernel: Kernel, statement: Statement) -> str:
     if statement.kind == "update":
-        return f"{statement.operation} over {', '.join(sorted(statement.inames_reduced))}"
+        return f"{statement.operation} over {', '.join(kernel.reduced_inames(statement))}"
     if statement.kind == "move":
         return statement.made_by or "move"
     return ""
@@ -172,7 +172,7 @@ class _NestWriter:
         elif isinstance(code, Barrier):
             self.lines.append(f"{pad}---- barrier: {code.reason}")
         elif isinstance(code, Do):
-            note = _note(code.statement)
+            note = _note(self.kernel, code.statement)
             text = pad + statement_text(code.statement)
             self.lines.append(_beside(text, _if(conditions, note)))
 

@@ -1,0 +1,124 @@
+"""What happens to a kernel before it becomes code: rules, types, places, copies."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import AddressSpace, TemporaryVariable
+from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._expression import replace_accesses
+from loopkit._kernel import Kernel, Statement
+from loopkit._make.infer import infer_types
+from loopkit._nodes import Expression
+from loopkit._rules import expand_rules
+from loopkit._tags import InstructionParallel
+from loopkit._tree import Path, flatten, rewrite_paths
+from loopkit.codegen.storage import decide_address_spaces
+
+_C_WORDS = frozenset(
+    "auto bool break case char class const continue default delete do double else enum extern "
+    "false float for friend goto half if inline int long namespace new operator private protected "
+    "public register return short signed sizeof static struct switch template this throw true try "
+    "typedef typename union unsigned using virtual void volatile while min max threadIdx blockIdx "
+    "blockDim gridDim shared_memory".split()
+)
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+
+
+def prepare(kernel: Kernel) -> Kernel:
+    """The kernel with all that lowering needs decided: types, address spaces, copies."""
+    kernel = expand_rules(kernel)
+    kernel = infer_types(kernel)
+    kernel = realize_instruction_parallel(kernel)
+    kernel = decide_address_spaces(kernel)
+    check_names(kernel)
+    return kernel
+
+
+def check_names(kernel: Kernel) -> None:
+    """Refuse names that C does not allow."""
+    names = {*kernel.all_inames, *kernel.arg_by_name, *kernel.temporary_by_name, kernel.name}
+    for name in sorted(names):
+        if name in _C_WORDS or not _IDENTIFIER.fullmatch(name):
+            raise InvalidArgumentError(
+                f"'{name}' cannot be a name in CUDA C", instead="rename it in the kernel's text"
+            )
+
+
+def realize_instruction_parallel(kernel: Kernel) -> Kernel:
+    """Make each ``ilp`` iname the innermost, unrolled loop of every statement in it.
+
+    Private temporaries that are written there get an axis for the iname.
+    """
+    inames = [i for i, tag in kernel.tags if isinstance(tag, InstructionParallel)]
+    for iname in inames:
+        kernel = _one_loop_per_statement(_expand_private(kernel, iname), iname)
+    return kernel
+
+
+def _one_loop_per_statement(kernel: Kernel, iname: str) -> Kernel:
+    count = len(flatten(kernel.tree))
+    numbers = {s.id: count + i for i, s in enumerate(kernel.statements)}
+
+    def rewrite(statement: str, path: Path) -> Path:
+        if iname not in kernel.statement_by_id[statement].inames:
+            return path
+        rest = tuple(key for key in path if key[0] != iname)
+        return (*rest, (iname, 10**6 + numbers[statement]))
+
+    return kernel.with_(tree=rewrite_paths(kernel.tree, rewrite))
+
+
+def _expand_private(kernel: Kernel, iname: str) -> Kernel:
+    domain = kernel.domain_of([iname]) & kernel.assumptions.set
+    low = _sets.minimum_value(domain, prim.Variable(iname))
+    high = _sets.maximum_value(domain, prim.Variable(iname))
+    expanded: dict[str, TemporaryVariable] = {}
+    for temporary in kernel.temporaries:
+        writers = kernel.writers.get(temporary.name, ())
+        private = temporary.address_space in (AddressSpace.PRIVATE, AddressSpace.AUTO)
+        if not private or not any(iname in s.inames for s in writers):
+            continue
+        if any(iname in _index_names(s.write[1]) for s in writers):
+            continue
+        if low is None or high is None:
+            raise IllegalTransformError(
+                f"iname '{iname}' is tagged ilp, but its length is not a constant",
+                instead=f"split it first: split_iname('{iname}', 4, inner_tag='ilp')",
+            )
+        for statement in (*writers, *kernel.readers.get(temporary.name, ())):
+            if iname not in statement.inames:
+                raise IllegalTransformError(
+                    f"'{temporary.name}' has one value per '{iname}' (ilp), but statement "
+                    f"'{statement.id}' uses it outside '{iname}'",
+                    instead=f"tag '{iname}' unr, or put '{statement.id}' into its loop",
+                )
+        expanded[temporary.name] = replace(
+            temporary, shape=(*temporary.shape, high - low + 1), dim_tags=None, padding=()
+        )
+    if not expanded:
+        return kernel
+    index: Expression = prim.Variable(iname) if not low else prim.Sum((prim.Variable(iname), -low))
+
+    def access(name: str, indices: tuple[Expression, ...]) -> Expression | None:
+        if name not in expanded:
+            return None
+        return prim.Subscript(prim.Variable(name), (*indices, index))
+
+    def rewrite(statement: Statement) -> Statement:
+        return statement.map_expressions(lambda e: replace_accesses(e, access))
+
+    return kernel.with_(
+        statements=tuple(rewrite(s) for s in kernel.statements),
+        temporaries=tuple(expanded.get(t.name, t) for t in kernel.temporaries),
+    )
+
+
+def _index_names(indices: tuple[Expression, ...]) -> frozenset[str]:
+    from loopkit._expression import variable_names
+
+    return frozenset().union(*(variable_names(i) for i in indices))

@@ -1,0 +1,68 @@
+"""Binaries and launches of a kernel, to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._expression import evaluate, variable_names
+from loopkit._kernel import Kernel
+from loopkit._run.nvrtc import compile_program
+from loopkit._run.resources import Resources
+
+DEFAULT_ARCH = "sm_90a"
+
+
+@dataclass(frozen=True)
+class LaunchConfig:
+    """Grid and block extents (x, y, z), and dynamic shared memory in bytes a block."""
+
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+
+
+def ptx(kernel: Kernel, arch: str | None = None) -> str:
+    """PTX text."""
+    return compile_program(kernel.program(), arch or _here()).ptx
+
+
+def cubin(kernel: Kernel, arch: str | None = None) -> bytes:
+    """The binary."""
+    return compile_program(kernel.program(), arch or _here()).cubin
+
+
+def sass(kernel: Kernel, arch: str | None = None) -> str:
+    """Disassembled machine code."""
+    from loopkit._run.resources import disassemble
+
+    return disassemble(cubin(kernel, arch))
+
+
+def resources(kernel: Kernel, arch: str | None = None) -> Resources:
+    """What the binary uses."""
+    return compile_program(kernel.program(), arch or _here()).resources
+
+
+def _here() -> str:
+    from loopkit._run.driver import current_arch
+
+    return current_arch() or DEFAULT_ARCH
+
+
+def launch_config(kernel: Kernel, sizes: Mapping[str, int]) -> LaunchConfig:
+    """The launch for given sizes; raises for sizes that are unknown or missing."""
+    program = kernel.program()
+    needed: frozenset[str] = frozenset().union(*(variable_names(e) for e in program.grid))
+    for name in sizes:
+        if name not in kernel.sizes:
+            raise UnknownNameError("size", name, kernel.sizes)
+    missing = sorted(needed - sizes.keys())
+    if missing:
+        raise InvalidArgumentError(
+            f"launch_config needs the sizes {', '.join(missing)}",
+            instead=f"launch_config({', '.join(f'{m}=...' for m in missing)})",
+        )
+    x, y, z = (int(evaluate(e, sizes)) for e in program.grid)
+    return LaunchConfig((x, y, z), program.block, program.dynamic_shared)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -13,16 +14,35 @@ T = TypeVar("T")
 
 
 class Steps:
-    """Runs steps and remembers how long each took, in order; equal names add up."""
+    """Runs steps and remembers how long each took, in order; equal names add up.
+
+    A step that runs inside another is counted for itself alone.
+    """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+        self._inner = [0.0]
 
     def __call__(self, name: str, function: Callable[..., T], *args: Any, **kwargs: Any) -> T:
+        self._inner.append(0.0)
         start = time.perf_counter()
-        result = function(*args, **kwargs)
-        self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
-        return result
+        try:
+            return function(*args, **kwargs)
+        finally:
+            whole = time.perf_counter() - start
+            own = whole - self._inner.pop()
+            self._inner[-1] += whole
+            self.seconds[name] = self.seconds.get(name, 0.0) + own
+
+    def wrap(self, module: Any, function: str, name: str) -> None:
+        """From now on, calls of ``module.function`` are a step of this name."""
+        original = getattr(module, function)
+
+        @functools.wraps(original)
+        def timed(*args: Any, **kwargs: Any) -> Any:
+            return self(name, original, *args, **kwargs)
+
+        setattr(module, function, timed)
 
 
 def main(cases: Mapping[str, Callable[[Steps], str]]) -> None:

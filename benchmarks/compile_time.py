@@ -35,6 +35,8 @@ CASES = [
     *(f"{n} statements" for n in _texts.STATEMENTS),
     *(f"chain of {n} loops" for n in _texts.CHAINS),
 ]
+# The passes of lowering, in the order in which they run.
+PASSES = ["prepare", "hardware", "instances", "barriers", "nest", "storage", "widths"]
 TARGET = 0.2
 # A case that Loopy needs longer for than this is not repeated.
 SLOW = 20.0
@@ -116,8 +118,9 @@ def print_stages(results: dict[str, dict[str, Any]]) -> None:
         for name in result["loopkit"].get("steps", {}):
             if name not in names:
                 names.append(name)
-    order = ["create", *(n for n in names if n not in ("create", "lower", "print"))]
-    order += [n for n in ("lower", "print") if n in names]
+    passes = [name for name in names if name in PASSES]
+    order = [name for name in names if name not in PASSES and name != "print"]
+    order += [*sorted(passes, key=PASSES.index), *(["print"] if "print" in names else [])]
     print("\nloopkit, milliseconds by stage")
     _report.print_table(
         ["case", *order],

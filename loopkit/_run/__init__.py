@@ -1,0 +1,7 @@
+"""Running a program: arguments, compilation, caching, devices and launches.
+
+``plan`` turns the arguments of a call into checked sizes, scalars and arrays, for
+every executor alike.  ``nvrtc``, ``cache`` and ``resources`` make binaries and say
+what they use.  ``executor`` holds the callables that run a program.  Nothing of
+CUDA is imported before it is needed.
+"""

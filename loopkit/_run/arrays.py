@@ -1,0 +1,223 @@
+"""What executors know about an array, and the kinds of arrays that everybody has.
+
+A *kind* is a library's array type: how to read pointer, shape, strides and dtype
+off it without a copy, how to make an output of it, which stream its library works
+on.  Libraries are recognised by the module of the object's type, and imported only
+when one of their arrays shows up, that is, when they are imported already.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from loopkit._errors import InvalidArgumentError
+
+BFLOAT16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """Where memory is: ``("host", 0)`` or ``("cuda", i)``."""
+
+    type: str
+    index: int
+
+    def __str__(self) -> str:
+        return f"cuda:{self.index}" if self.type == "cuda" else "the host"
+
+
+HOST = Location("host", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayInfo:
+    """One array as a program sees it; ``strides`` are in elements."""
+
+    kind: ArrayKind
+    object: Any
+    pointer: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: np.dtype[Any]
+    location: Location
+    readonly: bool = False
+    stream: int | None = None
+    keep: Any = field(default=None, repr=False)
+
+    @property
+    def size(self) -> int:
+        """How many elements there are."""
+        return int(np.prod(self.shape, dtype=object))
+
+    def byte_range(self) -> tuple[int, int]:
+        """The first byte and the byte past the last."""
+        if self.size == 0:
+            return self.pointer, self.pointer
+        low = high = 0
+        for extent, stride in zip(self.shape, self.strides, strict=True):
+            reach = (extent - 1) * stride
+            low, high = low + min(reach, 0), high + max(reach, 0)
+        itemsize = self.dtype.itemsize
+        return self.pointer + low * itemsize, self.pointer + (high + 1) * itemsize
+
+
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The strides of a row-major array, in elements."""
+    strides, step = [], 1
+    for extent in reversed(shape):
+        strides.append(step)
+        step *= max(extent, 1)
+    return tuple(reversed(strides))
+
+
+def span(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """How many elements lie between the first and the last, both counted."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((extent - 1) * abs(s) for extent, s in zip(shape, strides, strict=True))
+
+
+def numpy_empty(
+    shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]
+) -> np.ndarray[Any, Any]:
+    """A NumPy array with these strides (in elements, none negative), not initialised."""
+    if strides == contiguous_strides(shape):
+        return np.empty(shape, dtype)
+    flat = np.empty(span(shape, strides), dtype)
+    return np.lib.stride_tricks.as_strided(flat, shape, tuple(s * dtype.itemsize for s in strides))
+
+
+def element_strides(
+    name: str, strides: tuple[int, ...], shape: tuple[int, ...], itemsize: int
+) -> tuple[int, ...]:
+    """Byte strides in elements; those of axes with one element may be anything."""
+    result = []
+    for axis, (stride, extent) in enumerate(zip(strides, shape, strict=True)):
+        if stride % itemsize and extent > 1:
+            raise InvalidArgumentError(
+                f"{name}: axis {axis} has a stride of {stride} bytes, "
+                f"which is not a multiple of its elements' {itemsize} bytes",
+                instead="pass a copy of it",
+            )
+        result.append(stride // itemsize)
+    return tuple(result)
+
+
+class ArrayKind:
+    """A library's array type; this base class holds what most of them share."""
+
+    name = "array"
+    #: Whether arrays cannot be written, so that results are always new arrays.
+    immutable = False
+    #: Whether the library orders its own work after ours without our waiting.
+    stream_ordered = True
+    #: Whether `guard` and `pointer` below make calls of checked signatures fast.
+    has_guard = False
+
+    def describe(self, name: str, x: Any) -> ArrayInfo:
+        """Read ``x``; ``name`` is what errors call it."""
+        raise NotImplementedError
+
+    def empty(
+        self,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        dtype: np.dtype[Any],
+        location: Location,
+    ) -> Any:
+        """A new array on a device, not initialised; ``strides`` in elements."""
+        raise InvalidArgumentError(
+            f"arrays of type {self.name} cannot be allocated here",
+            instead="pass the outputs as arguments, too",
+        )
+
+    def copy(self, x: Any) -> Any:
+        """A copy that nobody else sees, for kinds that are immutable."""
+        raise NotImplementedError
+
+    def as_numpy(self, x: Any) -> np.ndarray[Any, Any]:
+        """``x``, which is in host memory, as a NumPy array over the same memory."""
+        return np.from_dlpack(x)
+
+    def from_numpy(self, x: np.ndarray[Any, Any]) -> Any:
+        """A NumPy array as one of this kind over the same memory."""
+        return x
+
+    def current_stream(self, index: int) -> int:
+        """The handle of the stream that the library works on, on device ``index``."""
+        return 0
+
+    def stream_source(self, index: int, constants: dict[str, Any]) -> str:
+        """`current_stream` as an expression of Python; adds what it uses to ``constants``."""
+        constants["current_stream"] = self.current_stream
+        return f"current_stream({index})"
+
+    def guard(
+        self, var: str, info: ArrayInfo, devices: int, constants: dict[str, Any]
+    ) -> list[str]:
+        """Conditions that prove that ``var`` equals ``info`` in all but its address."""
+        raise NotImplementedError
+
+    def pointer(self, var: str) -> str:
+        """The address of ``var``, as an expression of Python."""
+        raise NotImplementedError
+
+
+class NumpyKind(ArrayKind):
+    """NumPy's arrays, in host memory."""
+
+    name = "NumPy"
+
+    def describe(self, name: str, x: Any) -> ArrayInfo:
+        return ArrayInfo(
+            self,
+            x,
+            x.__array_interface__["data"][0],
+            x.shape,
+            element_strides(name, x.strides, x.shape, max(x.itemsize, 1)),
+            x.dtype,
+            HOST,
+            not x.flags.writeable,
+        )
+
+    def as_numpy(self, x: Any) -> np.ndarray[Any, Any]:
+        result: np.ndarray[Any, Any] = x
+        return result
+
+
+NUMPY = NumpyKind()
+
+_kinds: dict[type, ArrayKind | None] = {}
+
+
+def kind_of(x: Any) -> ArrayKind | None:
+    """The kind of ``x``, or None if it is no array."""
+    cls = type(x)
+    try:
+        return _kinds[cls]
+    except KeyError:
+        kind = _kinds[cls] = _find_kind(cls)
+        return kind
+
+
+def _find_kind(cls: type) -> ArrayKind | None:
+    if issubclass(cls, np.ndarray):
+        return NUMPY
+    from loopkit._run import libraries
+
+    for base in cls.__mro__:
+        root = base.__module__.partition(".")[0]
+        found = libraries.KINDS.get((root, base.__name__))
+        if found is not None:
+            return found()
+    if issubclass(cls, np.generic):  # numbers, though they speak DLPack's language
+        return None
+    if hasattr(cls, "__cuda_array_interface__"):
+        return libraries.CudaArrayInterfaceKind()
+    if hasattr(cls, "__dlpack__") and hasattr(cls, "__dlpack_device__"):
+        return libraries.DLPackKind()
+    return None

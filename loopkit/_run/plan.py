@@ -1,0 +1,351 @@
+"""The calling convention of a program, worked out once, and checked at every call.
+
+A plan takes the arguments of a call, by name or by position, and answers with sizes,
+scalars and arrays that are known to fit the program, or with an error that names the
+argument, what was expected and what came.  All executors share it.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from loopkit._errors import AssumptionError, InvalidArgumentError, UnknownNameError
+from loopkit._program import ArrayParam, Program, ValueParam
+from loopkit._run import expressions, overlap, sizes
+from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Location, kind_of, numpy_empty
+from loopkit._run.scalars import check_scalar, is_integer, type_name
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The shape and the strides (in elements) that the program wants of one array."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+@dataclass
+class Resolved:
+    """The arguments of one call, checked.
+
+    ``values`` holds every size and scalar, ``arrays`` what was passed, ``layouts``
+    what the program wants of each array, passed or not.  ``strided`` names the arrays
+    whose strides differ from that: they need the program's strided variant.
+    ``location`` is where the arrays are, ``kind`` what an output is made as.
+    """
+
+    plan: ArgumentPlan
+    values: dict[str, Any]
+    arrays: dict[str, ArrayInfo]
+    layouts: dict[str, Layout]
+    strided: frozenset[str]
+    location: Location
+    kind: ArrayKind
+    _numpy: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The outputs that were not passed, in argument order."""
+        return tuple(name for name in self.plan.outputs if name not in self.arrays)
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        """How many blocks run along x, y and z; no extent is negative."""
+        x, y, z = (max(int(extent), 0) for extent in self.plan.grid_function(self.values))
+        return x, y, z
+
+    def stride(self, array: str, axis: int) -> int:
+        """The stride of ``array``, as passed or as allocated, along ``axis``."""
+        info = self.arrays.get(array)
+        return info.strides[axis] if info is not None else self.layouts[array].strides[axis]
+
+    def value(self, param: ValueParam) -> Any:
+        """The value of a parameter of the program or of one of its strided variants."""
+        if param.role == "stride":
+            assert param.array is not None and param.axis is not None
+            stride = self.stride(param.array, param.axis)
+            return check_scalar(param.name, stride, param.dtype, f"the stride of {param.array}")
+        return self.values[param.name]
+
+    def numpy_arrays(self) -> dict[str, np.ndarray[Any, Any]]:
+        """All arrays of the program as NumPy arrays over the caller's memory.
+
+        Outputs that were not passed are allocated, and so are scratch arrays; arrays
+        that cannot be written are copied first.  `result` hands out what this made.
+        """
+        if self.location != HOST:
+            where = next(n for n, info in self.arrays.items() if info.location != HOST)
+            raise InvalidArgumentError(
+                f"{where} is on {self.location}, but this executor takes arrays in host memory",
+                instead="copy it to the host, or run the kernel with the cuda executor",
+            )
+        for param in self.plan.array_params:
+            if param.name in self._numpy:
+                continue
+            info = self.arrays.get(param.name)
+            if info is None:
+                layout = self.layouts[param.name]
+                array = numpy_empty(layout.shape, layout.strides, param.dtype)
+            else:
+                array = info.kind.as_numpy(info.object)
+                if param.is_written and info.kind.immutable:
+                    array = array.copy()
+            self._numpy[param.name] = array
+        return self._numpy
+
+    def result(self) -> Any:
+        """What the call returns, after `numpy_arrays` were computed with."""
+        outputs = []
+        for name in self.plan.outputs:
+            info = self.arrays.get(name)
+            if info is None or info.kind.immutable:
+                kind = self.kind if info is None else info.kind
+                outputs.append(kind.from_numpy(self._numpy[name]))
+            else:
+                outputs.append(info.object)
+        return self.plan.pack_outputs(outputs)
+
+
+class ArgumentPlan:
+    """What calls of one program take and return.
+
+    Parameters
+    ----------
+    program:
+        Only its signature is looked at: ``name``, ``params``, ``arguments``, ``grid``
+        and ``checks``.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.name = program.name
+        self.array_params: tuple[ArrayParam, ...] = tuple(
+            p for p in program.params if isinstance(p, ArrayParam)
+        )
+        self.arrays = {p.name: p for p in self.array_params if p.role == "argument"}
+        self.scalars: dict[str, ValueParam] = {
+            p.name: p for p in program.params if isinstance(p, ValueParam) and p.role == "argument"
+        }
+        declared = [*self.arrays, *self.scalars]
+        order = program.arguments or tuple(declared)
+        # A declared argument that the code never uses has no parameter; it may be passed.
+        self.names: tuple[str, ...] = (*order, *(n for n in declared if n not in order))
+        self.outputs = tuple(n for n in self.names if n in self.arrays and self._written(n))
+        self.solver = sizes.SizeSolver(self)
+        self.grid_function = expressions.compile_tuple(program.grid)
+
+    def _written(self, name: str) -> bool:
+        return self.arrays[name].is_written
+
+    def signature(self) -> str:
+        """``matmul(n, m, l; a[n, l], b[l, m]) -> c[n, m]``, for messages."""
+        scalars = ", ".join(n for n in self.names if n in self.scalars)
+        reads = ", ".join(
+            self.declaration(n) for n in self.names if n in self.arrays and n not in self.outputs
+        )
+        writes = ", ".join(self.declaration(n) for n in self.outputs)
+        inside = "; ".join(part for part in (scalars, reads) if part)
+        return f"{self.name}({inside}) -> {writes}"
+
+    def declaration(self, name: str) -> str:
+        """``a[n, l]``"""
+        return f"{name}[{', '.join(str(e) for e in self.arrays[name].shape)}]"
+
+    @cached_property
+    def _tuple_type(self) -> Any:
+        return collections.namedtuple(
+            f"{self.name}_result", self.outputs, rename=True, module=__name__
+        )
+
+    def pack_outputs(self, outputs: Sequence[Any]) -> Any:
+        """One output as itself, several as a named tuple, none as None."""
+        if len(outputs) == 1:
+            return outputs[0]
+        return self._tuple_type(*outputs) if outputs else None
+
+    # -- a call, step by step
+
+    def resolve(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Resolved:
+        """Check the arguments of one call."""
+        given = self._bind(args, kwargs)
+        arrays = self._describe(given)
+        values = {
+            name: check_scalar(name, given[name], param.dtype)
+            for name, param in self.scalars.items()
+            if name in given
+        }
+        origins = dict.fromkeys(values, "as passed")
+        for name in given.keys() - self.arrays.keys() - self.scalars.keys():
+            if isinstance(given[name], int | np.integer):  # an unused size
+                values[name], origins[name] = int(given[name]), "as passed"
+        self.solver.infer(values, origins, arrays)
+        self._complete(values)
+        self.solver.check_shapes(values, origins, arrays)
+        for name, param in self.scalars.items():
+            if is_integer(param.dtype):
+                values[name] = check_scalar(name, values[name], param.dtype, origins.get(name, ""))
+        self._check_assumptions(values, origins)
+        layouts = self.solver.layouts(values, origins)
+        location, kind = self._place(arrays)
+        self._check_written(arrays)
+        overlap.check(self, arrays)
+        strided = frozenset(n for n, info in arrays.items() if _differs(info, layouts[n]))
+        return Resolved(self, values, arrays, layouts, strided, location, kind)
+
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        if len(args) > len(self.names):
+            raise InvalidArgumentError(
+                f"{self.name} takes at most {len(self.names)} arguments "
+                f"({', '.join(self.names)}), but {len(args)} were given by position"
+            )
+        given = dict(zip(self.names, args, strict=False))
+        for name, value in kwargs.items():
+            if name in given:
+                raise InvalidArgumentError(
+                    f"{name} was given twice, by position and by name, in a call of {self.name}"
+                )
+            if name not in self.names:
+                raise UnknownNameError(
+                    "argument", name, self.names, asked=f"in a call of {self.signature()}"
+                )
+            given[name] = value
+        return {name: value for name, value in given.items() if value is not None}
+
+    def _describe(self, given: Mapping[str, Any]) -> dict[str, ArrayInfo]:
+        missing = [n for n in self.names if n in self.arrays and n not in given]
+        missing = [n for n in missing if self.arrays[n].is_read]
+        if missing:
+            what = [f"{self.declaration(n)} of {type_name(self.arrays[n].dtype)}" for n in missing]
+            verb = "are" if len(what) > 1 else "is"
+            raise InvalidArgumentError(
+                f"{', '.join(what)} {verb} missing: {self.name} reads "
+                f"{'them' if len(what) > 1 else 'it'}",
+                asked=f"in a call of {self.signature()}",
+                instead=f"pass {', '.join(f'{n}=...' for n in missing)}",
+            )
+        infos = {}
+        for name in self.names:
+            param = self.arrays.get(name)
+            if param is None or name not in given:
+                continue
+            infos[name] = info = self._describe_one(name, param, given[name])
+            if info.dtype != param.dtype:
+                # Equal names mean that only the order of the bytes differs.
+                same = type_name(info.dtype) == type_name(param.dtype)
+                came = str(info.dtype) if same else type_name(info.dtype)
+                raise InvalidArgumentError(
+                    f"{name}: dtype should be {type_name(param.dtype)}, but is {came}",
+                    instead=f"convert it, or make the kernel for {name} of another type"
+                    if not same
+                    else "convert it to this machine's byte order",
+                )
+            if len(info.shape) != len(param.shape):
+                raise InvalidArgumentError(
+                    f"{name}: should have {_axes(len(param.shape))}, as {self.declaration(name)} "
+                    f"has, but its shape is {tuple(info.shape)}"
+                )
+        return infos
+
+    def _describe_one(self, name: str, param: ArrayParam, x: Any) -> ArrayInfo:
+        kind = kind_of(x)
+        if kind is None:
+            raise InvalidArgumentError(
+                f"{name}: an array of {type_name(param.dtype)} is needed, "
+                f"but an object of type {type(x).__name__} came",
+                instead=f"for example, numpy.asarray({name}, dtype={type_name(param.dtype)!r})",
+            )
+        info = kind.describe(name, x)
+        if param.alignment > 1 and info.pointer % param.alignment:
+            raise InvalidArgumentError(
+                f"{name}: the address should be a multiple of {param.alignment} bytes, which the "
+                f"code's wide accesses need, but is {info.pointer % param.alignment} past one",
+                instead="pass a copy of it",
+            )
+        return info
+
+    def _complete(self, values: dict[str, Any]) -> None:
+        for name, param in self.scalars.items():
+            if name not in values and param.default is not None:
+                values[name] = check_scalar(name, param.default, param.dtype)
+        missing = [n for n in self.names if n in self.scalars and n not in values]
+        if not missing:
+            return
+        name = missing[0]
+        if is_integer(self.scalars[name].dtype):
+            where = [n for n in self.names if n in self.arrays and self.solver.mentions(n, name)]
+            why = f"the value of {name} is not known: "
+            why += (
+                f"what was passed does not determine it ({', '.join(map(self.declaration, where))})"
+                if where
+                else "no array has it in its shape"
+            )
+        else:
+            why = f"{name} ({type_name(self.scalars[name].dtype)}) is missing"
+        raise InvalidArgumentError(
+            why, asked=f"in a call of {self.signature()}", instead=f"pass {name}=..."
+        )
+
+    def _check_assumptions(self, values: dict[str, Any], origins: dict[str, str]) -> None:
+        for check in self.program.checks:
+            if not expressions.evaluate(check.condition, values):
+                names = sorted(expressions.variables(check.condition))
+                raise AssumptionError(
+                    f"{self.name} was made under the assumption {check.text}, "
+                    f"but {sizes.describe_values(names, values, origins)}"
+                )
+
+    def _place(self, arrays: Mapping[str, ArrayInfo]) -> tuple[Location, ArrayKind]:
+        first: ArrayInfo | None = None
+        for name, info in arrays.items():
+            if first is None:
+                first, first_name = info, name
+            elif info.location != first.location:
+                (host, h), (device, d) = sorted(
+                    ((info, name), (first, first_name)),
+                    key=lambda pair: pair[0].location.type != "host",
+                )
+                if host.location == HOST:
+                    raise InvalidArgumentError(
+                        f"{h} is in host memory (an array of {host.kind.name}), "
+                        f"but {d} is on {device.location}",
+                        instead="copy one of them to where the other is",
+                    )
+                raise InvalidArgumentError(
+                    f"{name} is on {info.location}, but {first_name} is on {first.location}",
+                    instead="copy one of them to where the other is",
+                )
+        return (HOST, NUMPY) if first is None else (first.location, first.kind)
+
+    def _check_written(self, arrays: Mapping[str, ArrayInfo]) -> None:
+        for name in self.outputs:
+            info = arrays.get(name)
+            if info is None:
+                continue
+            if info.readonly and not info.kind.immutable:
+                raise InvalidArgumentError(f"{name} is read-only, but {self.name} writes it")
+            for axis, (extent, stride) in enumerate(zip(info.shape, info.strides, strict=True)):
+                if stride == 0 and extent > 1:
+                    raise InvalidArgumentError(
+                        f"{name}: axis {axis} has stride 0, so that its {extent} elements are one "
+                        f"place in memory, but {self.name} writes them",
+                        instead="pass a copy of it",
+                    )
+
+
+def _differs(info: ArrayInfo, layout: Layout) -> bool:
+    if 0 in info.shape:
+        return False
+    return any(
+        extent > 1 and have != want
+        for extent, have, want in zip(info.shape, info.strides, layout.strides, strict=True)
+    )
+
+
+def _axes(n: int) -> str:
+    return "1 axis" if n == 1 else f"{n} axes"

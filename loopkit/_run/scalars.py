@@ -1,0 +1,122 @@
+"""Scalar arguments: checking their values and packing them into bytes."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from loopkit._errors import InvalidArgumentError
+
+
+def type_name(dtype: np.dtype[Any]) -> str:
+    """How messages call a dtype: ``float32``, ``bfloat16``."""
+    return str(dtype.name)
+
+
+def is_integer(dtype: np.dtype[Any]) -> bool:
+    """Whether values of ``dtype`` are integers; booleans are not."""
+    return dtype.kind in "iu"
+
+
+def check_scalar(name: str, value: Any, dtype: np.dtype[Any], origin: str = "") -> Any:
+    """``value`` as a Python number that ``dtype`` can hold, or an error that names it."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if is_integer(dtype):
+        return _check_integer(name, value, dtype, origin)
+    if dtype.kind == "b":
+        if isinstance(value, bool | np.bool_):
+            return bool(value)
+        raise _not_a(name, "True or False", value)
+    if dtype.kind == "c":
+        try:
+            number = complex(value)
+        except (TypeError, ValueError):
+            raise _not_a(name, f"a number of type {type_name(dtype)}", value) from None
+        for part in (number.real, number.imag):
+            _check_range(name, number, part, np.dtype(f"f{dtype.itemsize // 2}"), dtype)
+        return number
+    if isinstance(value, str | bytes | complex | np.complexfloating):
+        raise _not_a(name, f"a number of type {type_name(dtype)}", value)
+    try:
+        real = float(value)
+    except (TypeError, ValueError):
+        raise _not_a(name, f"a number of type {type_name(dtype)}", value) from None
+    except OverflowError:
+        raise _too_large(name, value, dtype) from None
+    _check_range(name, real, real, dtype, dtype)
+    return real
+
+
+def _check_integer(name: str, value: Any, dtype: np.dtype[Any], origin: str) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        if isinstance(value, float | np.floating):
+            raise InvalidArgumentError(
+                f"{name}: an integer ({type_name(dtype)}) is needed, but {value!s} came"
+            ) from None
+        raise _not_a(name, f"an integer ({type_name(dtype)})", value) from None
+    limits = np.iinfo(dtype)
+    if not limits.min <= number <= limits.max:
+        came = f" ({origin})" if origin else ""
+        raise InvalidArgumentError(
+            f"{name} = {number}{came} does not fit {type_name(dtype)} "
+            f"({limits.min} to {limits.max}), the type that the code has for it"
+        )
+    return number
+
+
+def _check_range(
+    name: str, value: Any, part: float, dtype: np.dtype[Any], shown: np.dtype[Any]
+) -> None:
+    with np.errstate(over="ignore"):
+        rounded = float(np.asarray(part).astype(dtype))
+    if rounded in (float("inf"), float("-inf")) and part != rounded:
+        raise _too_large(name, value, shown)
+
+
+def _too_large(name: str, value: Any, dtype: np.dtype[Any]) -> InvalidArgumentError:
+    return InvalidArgumentError(f"{name} = {value} does not fit {type_name(dtype)}")
+
+
+def _not_a(name: str, what: str, value: Any) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"{name}: {what} is needed, but an object of type {type(value).__name__} came"
+    )
+
+
+def pack_scalar(value: Any, dtype: np.dtype[Any]) -> bytes:
+    """The bytes of ``value`` as the generated function takes them."""
+    return np.asarray(value).astype(dtype).tobytes()
+
+
+# The struct codes of what `struct` can pack by itself; it raises where a value does not fit.
+_CODES = {
+    "bool": "?",
+    "int8": "b",
+    "int16": "h",
+    "int32": "i",
+    "int64": "q",
+    "uint8": "B",
+    "uint16": "H",
+    "uint32": "I",
+    "uint64": "Q",
+    "float16": "e",
+    "float32": "f",
+    "float64": "d",
+}
+
+
+def struct_code(dtype: np.dtype[Any]) -> str:
+    """The ``struct`` code for a value: a field of its own, or raw bytes from `pack_scalar`."""
+    return _CODES.get(dtype.name, f"{dtype.itemsize}s")
+
+
+def python_type(dtype: np.dtype[Any]) -> type | None:
+    """The Python type whose values `struct_code` packs directly; None if there is none."""
+    if dtype.name not in _CODES:
+        return None
+    return bool if dtype.kind == "b" else int if is_integer(dtype) else float

@@ -1,0 +1,192 @@
+"""Sizes from shapes: inferring them, and comparing every extent with what it should be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from loopkit._errors import InvalidArgumentError
+from loopkit._program import ArrayParam, Expression
+from loopkit._run import expressions
+from loopkit._run.arrays import ArrayInfo
+
+if TYPE_CHECKING:
+    from loopkit._run.plan import ArgumentPlan, Layout
+
+
+# An expression, its value, whence that is, and the array and axis of an extent.
+_Equation = tuple[Expression, int, str, tuple[str, int] | None]
+
+
+def describe_values(
+    names: Iterable[str], values: Mapping[str, Any], origins: Mapping[str, str]
+) -> str:
+    """``n = 3 (from a's axis 0) and m = 4 (as passed)``"""
+    parts = [f"{n} = {values[n]}" + (f" ({origins[n]})" if origins.get(n) else "") for n in names]
+    return " and ".join(parts)
+
+
+class SizeSolver:
+    """Infers the sizes of one program from the shapes and strides of its arrays."""
+
+    def __init__(self, plan: ArgumentPlan) -> None:
+        self._plan = plan
+        self._shape_functions = {
+            p.name: expressions.compile_tuple(p.shape) for p in plan.array_params
+        }
+        self._stride_functions = {
+            p.name: expressions.compile_tuple(p.strides) for p in plan.array_params
+        }
+        #: (array, axis, extent, whether it is a plain name), plain names first.
+        self._extents = sorted(
+            (
+                (name, axis, extent)
+                for name in plan.names
+                if name in plan.arrays
+                for axis, extent in enumerate(plan.arrays[name].shape)
+                if expressions.variables(extent)
+            ),
+            key=lambda item: not _is_name(item[2]),
+        )
+        self._strides = [
+            (name, axis, stride)
+            for name in plan.names
+            if name in plan.arrays
+            for axis, stride in enumerate(plan.arrays[name].strides)
+            if expressions.variables(stride)
+        ]
+
+    def mentions(self, array: str, size: str) -> bool:
+        """Whether ``size`` stands in the shape of ``array``."""
+        return any(size in expressions.variables(e) for e in self._plan.arrays[array].shape)
+
+    def infer(
+        self, values: dict[str, Any], origins: dict[str, str], arrays: Mapping[str, ArrayInfo]
+    ) -> None:
+        """Add the sizes that the arrays determine to ``values``, and whence to ``origins``."""
+        equations: list[_Equation] = [
+            (extent, arrays[name].shape[axis], f"from {name}'s axis {axis}", (name, axis))
+            for name, axis, extent in self._extents
+            if name in arrays
+        ]
+        self._infer_from(equations, values, origins)
+        unknown = self._plan.scalars.keys() - values.keys()
+        if unknown:
+            # A leading dimension that is an argument of its own is known from strides alone.
+            equations = [
+                (s, arrays[n].strides[axis], f"from the stride of {n}'s axis {axis}", None)
+                for n, axis, s in self._strides
+                if n in arrays
+            ]
+            self._infer_from(equations, values, origins)
+
+    def _infer_from(
+        self,
+        equations: Sequence[_Equation],
+        values: dict[str, Any],
+        origins: dict[str, str],
+    ) -> None:
+        waiting = list(equations)
+        while True:
+            left = []
+            for equation in waiting:
+                expr, number, origin, place = equation
+                unknown = expressions.variables(expr) - values.keys()
+                if not unknown:
+                    continue
+                line = expressions.affine(expr, values) if len(unknown) == 1 else None
+                if line is None or not line[0]:
+                    left.append(equation)
+                    continue
+                ((name, coefficient),) = line[0].items()
+                value, rest = divmod(number - line[1], coefficient)
+                if not rest:
+                    values[name], origins[name] = value, origin
+                elif place is not None:
+                    raise self._no_solution(expr, number, place, values, origins, name)
+            if len(left) == len(waiting):
+                break
+            waiting = left
+        lines = [(expressions.affine(e, values), number) for e, number, _, _ in waiting]
+        system = [(line, number) for line, number in lines if line is not None]
+        for name, solved in expressions.solve(system).items():
+            if solved.denominator == 1:
+                values[name], origins[name] = int(solved), "from the shapes"
+
+    def _no_solution(
+        self,
+        expr: Expression,
+        number: int,
+        place: tuple[str, int],
+        values: Mapping[str, Any],
+        origins: Mapping[str, str],
+        name: str,
+    ) -> InvalidArgumentError:
+        array, axis = place
+        known = sorted(expressions.variables(expr) - {name})
+        given = f" with {describe_values(known, values, origins)}" if known else ""
+        return InvalidArgumentError(
+            f"{array}: axis {axis} should have {expr} elements{given}, but has {number}, "
+            f"which no integer {name} gives"
+        )
+
+    def check_shapes(
+        self,
+        values: Mapping[str, Any],
+        origins: Mapping[str, str],
+        arrays: Mapping[str, ArrayInfo],
+    ) -> None:
+        """Compare every extent that was passed with what it should be."""
+        for name, info in arrays.items():
+            wanted = self._shape_functions[name](values)
+            if wanted == tuple(info.shape):
+                continue
+            param = self._plan.arrays[name]
+            axis = next(i for i, n in enumerate(wanted) if n != info.shape[i])
+            raise InvalidArgumentError(
+                f"{name}: axis {axis} should have "
+                f"{_expected(param.shape[axis], wanted[axis], values, origins)}, "
+                f"but has {info.shape[axis]}"
+            )
+
+    def layouts(self, values: Mapping[str, Any], origins: Mapping[str, str]) -> dict[str, Layout]:
+        """Shape and strides of every array, scratch arrays too."""
+        from loopkit._run.plan import Layout
+
+        result = {}
+        for param in self._plan.array_params:
+            shape = self._shape_functions[param.name](values)
+            for axis, extent in enumerate(shape):
+                if extent < 0:
+                    raise self._negative(param, axis, extent, values, origins)
+            result[param.name] = Layout(shape, self._stride_functions[param.name](values))
+        return result
+
+    def _negative(
+        self,
+        param: ArrayParam,
+        axis: int,
+        extent: int,
+        values: Mapping[str, Any],
+        origins: Mapping[str, str],
+    ) -> InvalidArgumentError:
+        what = _expected(param.shape[axis], extent, values, origins)
+        return InvalidArgumentError(f"{param.name}: axis {axis} would have {what}")
+
+
+def _is_name(expr: Expression) -> bool:
+    return len(expressions.variables(expr)) == 1 and not getattr(expr, "children", None)
+
+
+def _expected(
+    expr: Expression, value: int, values: Mapping[str, Any], origins: Mapping[str, str]
+) -> str:
+    """``n + 2 = 9 elements (n = 7 from b's axis 0)``"""
+    names = sorted(expressions.variables(expr))
+    if not names:
+        return f"{value} elements"
+    if str(expr) == names[0]:
+        origin = origins.get(names[0], "")
+        return f"{expr} = {value} elements" + (f" ({origin})" if origin else "")
+    known = ", ".join(f"{n} = {values[n]} {origins.get(n, '')}".rstrip() for n in names)
+    return f"{expr} = {value} elements ({known})"

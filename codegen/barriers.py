@@ -59,8 +59,10 @@ class _Conflicts:
         self.hardware = hardware
         self.instances = instances
         self.accesses = {s.id: self._accesses_of(s) for s in kernel.statements}
-        self._known: dict[tuple[_Access, _Access, frozenset[str], str | None], bool] = {}
+        self._known: dict[tuple[object, ...], bool] = {}
+        self._sides: dict[tuple[object, ...], tuple[isl.Set, tuple[Expression, ...]]] = {}
         self.single_thread = hardware.block == (1, 1, 1)
+        self._owned: dict[str, bool] = {}
 
     def _crosses_threads(self, name: str) -> bool:
         temporary = self.kernel.temporary_by_name.get(name)
@@ -91,12 +93,53 @@ class _Conflicts:
             return False
         if not (first.is_write or second.is_write):
             return False
-        key = (first, second, shared, carried)
+        if self._is_owned(first.array):
+            return False
+        key = (self._kind(first), self._kind(second), shared, carried)
         if key not in self._known:
             self._known[key] = self._meet(first, second, shared, carried)
         return self._known[key]
 
+    def _kind(self, access: _Access) -> tuple[object, ...]:
+        """What decides an access's conflicts; statements that differ elsewhere share it."""
+        number = self.instances.keys[access.statement]
+        inames = self.kernel.statement_by_id[access.statement].inames
+        return (access.array, access.indices, access.is_write, number, inames)
+
+    def _is_owned(self, array: str) -> bool:
+        """Whether the indices that all accesses of ``array`` share already tell threads apart.
+
+        Then no cell is ever touched by two threads of a block, and no pair needs a look.
+        """
+        if array not in self._owned:
+            found = [a for accesses in self.accesses.values() for a in accesses if a.array == array]
+            statements = self.kernel.statement_by_id
+            alike = len({self._parallel(statements[a.statement].inames) for a in found}) == 1
+            columns = list(zip(*(a.indices for a in found), strict=True))
+            same = [axis for axis, column in enumerate(columns) if len(set(column)) == 1]
+            owned = alike and bool(same) and len(found) > 1
+            if owned:
+                kept = tuple(found[0].indices[axis] for axis in same)
+                kinds = {self._kind(a)[3:]: a for a in found}.values()
+                probes = [_Access(a.statement, array, kept, True) for a in kinds]
+                pairs = [(a, b) for i, a in enumerate(probes) for b in probes[i:]]
+                owned = len(pairs) <= 10 and not any(
+                    self._meet(a, b, frozenset(), None) for a, b in pairs
+                )
+            self._owned[array] = owned
+        return self._owned[array]
+
+    def _parallel(self, inames: frozenset[str]) -> frozenset[str]:
+        return inames & (self.hardware.local_inames | self.hardware.group_inames)
+
     def _side(self, access: _Access, suffix: str) -> tuple[isl.Set, tuple[Expression, ...]]:
+        """The access's instances and indices, with ``suffix`` behind every iname (memoised)."""
+        key = (*self._kind(access), suffix)
+        if key not in self._sides:
+            self._sides[key] = self._make_side(access, suffix)
+        return self._sides[key]
+
+    def _make_side(self, access: _Access, suffix: str) -> tuple[isl.Set, tuple[Expression, ...]]:
         statement = self.kernel.statement_by_id[access.statement]
         domain = self.instances.of(access.statement)
         names = {i: i + suffix for i in self.kernel.all_inames}

@@ -58,7 +58,7 @@ def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
         block=nest.hardware.block,
         static_shared=storage.static_shared,
         dynamic_shared=storage.dynamic_shared,
-        checks=_checks(kernel.assumptions.set),
+        checks=checks(kernel.assumptions.set),
         arguments=tuple(a.name for a in kernel.args),
         options=("--use_fast_math",) if kernel.options.fast_math else (),
         lines=tuple(whole.origins),
@@ -81,7 +81,7 @@ def _with_strides(kernel: Kernel, strided: frozenset[str]) -> tuple[Kernel, list
     return kernel.with_(args=tuple(args)), parameters_
 
 
-def _checks(assumptions: isl.Set) -> tuple[Check, ...]:
+def checks(assumptions: isl.Set) -> tuple[Check, ...]:
     """The assumptions as conditions that every call tests."""
     condition: Expression = _sets.conditions(assumptions)
     if condition is True:

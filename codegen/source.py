@@ -164,7 +164,9 @@ class BodyWriter:
             statement.id if statement.made_by is None else f"{statement.id}, by {statement.made_by}"
         )
         if statement.kind == "update":
-            note = f"{statement.id}: {statement.operation} over " + ", ".join(self.kernel.reduced_inames(statement))
+            note = f"{statement.id}: {statement.operation} over " + ", ".join(
+                self.kernel.reduced_inames(statement)
+            )
         self.line(depth, text, note, statement)
 
 

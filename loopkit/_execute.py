@@ -1,0 +1,160 @@
+"""Running a kernel: which executor, and the one that interprets the text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from loopkit._arrays import ArrayArg
+from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._kernel import Kernel
+from loopkit._run.plan import ArgumentPlan
+
+EXECUTORS = ("cuda", "host", "reference")
+
+
+def executor(kernel: Kernel, name: str | None = None, **options: Any) -> Any:
+    """The kernel as a callable of one executor.
+
+    ``name`` None picks ``"cuda"`` where there is a GPU, else ``"host"`` where
+    there is a C++ compiler, else ``"reference"``.  Raises
+    :class:`UnknownNameError` for any other name, :class:`InvalidArgumentError`
+    for options that the executor does not take.
+    """
+    chosen = best_executor() if name is None else name
+    if chosen not in EXECUTORS:
+        raise UnknownNameError("executor", chosen, EXECUTORS)
+    if any(isinstance(a, ArrayArg) and a.dtype is None for a in kernel.args):
+        return TypedOnCall(kernel, chosen, options)
+    try:
+        return _make(kernel, chosen, options)
+    except TypeError as error:
+        if not options:
+            raise
+        raise InvalidArgumentError(
+            f"the {chosen} executor does not take {', '.join(sorted(options))}",
+            instead="order, seed and sanitize belong to the host executor",
+        ) from error
+
+
+def _make(kernel: Kernel, name: str, options: dict[str, Any]) -> Any:
+    if name == "reference":
+        return ReferenceExecutor(kernel, **options)
+    from loopkit._run.executor import CudaExecutor, HostExecutor
+
+    made: Any = (CudaExecutor if name == "cuda" else HostExecutor)(kernel.program, **options)
+    return made
+
+
+def best_executor() -> str:
+    """``"cuda"``, ``"host"`` or ``"reference"``: the first that works here."""
+    from loopkit._run.driver import has_gpu
+
+    if has_gpu():
+        return "cuda"
+    from loopkit._host import find_compiler
+
+    if find_compiler() is not None:
+        return "host"
+    if not _noticed:
+        _noticed.append(True)
+        print(
+            "loopkit: no GPU and no C++ compiler here; kernels run in the reference interpreter, "
+            "which is slow (loopkit doctor says what to install)",
+            file=sys.stderr,
+        )
+    return "reference"
+
+
+_noticed: list[bool] = []
+
+
+def default_executor(kernel: Kernel) -> Callable[..., Any]:
+    """What calling the kernel runs."""
+    made: Callable[..., Any] = executor(kernel)
+    return made
+
+
+class TypedOnCall:
+    """A kernel some of whose arrays have no type yet: each call's arrays say it."""
+
+    def __init__(self, kernel: Kernel, name: str, options: dict[str, Any]) -> None:
+        self.kernel = kernel
+        self.name = name
+        self.options = options
+        self._typed: dict[tuple[tuple[str, str], ...], Any] = {}
+
+    def _executor(self, kwargs: dict[str, Any]) -> Any:
+        from loopkit._run.arrays import kind_of
+        from loopkit.transforms import add_dtypes
+
+        dtypes = {}
+        for argument in self.kernel.args:
+            if argument.dtype is None and argument.name in kwargs:
+                value = kwargs[argument.name]
+                kind = kind_of(value)
+                dtype = kind.describe(value).dtype if kind is not None else np.asarray(value).dtype
+                dtypes[argument.name] = dtype
+        key = tuple(sorted((n, str(d)) for n, d in dtypes.items()))
+        if key not in self._typed:
+            kernel = add_dtypes(self.kernel, dtypes) if dtypes else self.kernel
+            self._typed[key] = _make(kernel, self.name, self.options)
+        return self._typed[key]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if args:
+            raise InvalidArgumentError(
+                f"{self.kernel.name}: pass arguments by name while some arrays have no type",
+                instead="give types with make_kernel(..., dtypes={...})",
+            )
+        return self._executor(kwargs)(**kwargs)
+
+    def bind(self, **kwargs: Any) -> Callable[[], Any]:
+        """Check arguments once; the result only launches."""
+        bound: Callable[[], Any] = self._executor(kwargs).bind(**kwargs)
+        return bound
+
+
+class ReferenceExecutor:
+    """Runs the kernel's text, instance by instance, in NumPy."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.plan = ArgumentPlan(_signature_only(kernel))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        from loopkit._reference import run_reference
+
+        resolved = self.plan.resolve(args, kwargs)
+        arrays = resolved.numpy_arrays()
+        outputs = run_reference(self.kernel, {**resolved.values, **arrays})
+        for name, value in outputs.items():
+            if name in arrays and arrays[name] is not value:
+                arrays[name][...] = value
+        return resolved.result()
+
+    def bind(self, **kwargs: Any) -> Callable[[], Any]:
+        """The call with its arguments fixed."""
+        return lambda: self(**kwargs)
+
+
+def _signature_only(kernel: Kernel) -> Any:
+    """The signature of the kernel, without any lowering."""
+    from loopkit._make.infer import infer_types
+    from loopkit._program import Program
+    from loopkit.codegen.lower import checks
+    from loopkit.codegen.source import parameters
+
+    kernel = infer_types(kernel)
+    return Program(
+        name=kernel.name,
+        source="",
+        params=tuple(parameters(kernel, [])),
+        grid=(1, 1, 1),
+        block=(1, 1, 1),
+        checks=checks(kernel.assumptions.set),
+        arguments=tuple(a.name for a in kernel.args),
+    )

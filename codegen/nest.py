@@ -133,12 +133,17 @@ class _Walker:
             whole = conjunction(condition, *self.chosen_thread(statement), *rest)
             return whole, (Do(statement),)
         where = self.reach(statements, visible)
+        reach = self.reach(statements, visible | {node.iname})
         condition, enforced = guard(where, context)
         if condition is False:
             return False, ()
         inner = context & enforced
-        reach = self.reach(statements, visible | {node.iname})
         bounds = self.bounds(node, reach, inner)
+        if condition is not True:
+            # A loop that is empty wherever the guard fails needs no guard.
+            alone = self.bounds(node, reach, context)
+            if (context & alone.enforced).is_subset(where):
+                condition, inner, bounds = True, context, alone
         body_context = inner & bounds.enforced
         body = self.sequence(node.body, body_context, known | {node.iname})
         if not body:

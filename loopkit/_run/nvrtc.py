@@ -1,0 +1,155 @@
+"""From source to binary, with NVRTC; no GPU and no driver is needed."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from loopkit._errors import CompileError, MissingDependencyError
+from loopkit._program import Program
+from loopkit._run import cache, headers, resources
+
+
+@dataclass(frozen=True)
+class CompiledProgram:
+    """A binary with what the compiler said about it."""
+
+    program: Program
+    arch: str
+    cubin: bytes
+    ptx: str
+    log: str
+
+    @cached_property
+    def resources(self) -> resources.Resources:
+        """What the binary uses."""
+        return resources.from_log(self.log, self.program, self.arch)
+
+
+_BASE_OPTIONS = ("--std=c++17", "--ptxas-options=-v")
+_KEPT = 256
+_compiled: OrderedDict[str, CompiledProgram] = OrderedDict()
+_lock = threading.Lock()
+
+
+@functools.cache
+def nvrtc_version() -> str:
+    """``13.4``; an error that names the remedy where there is no NVRTC."""
+    return ".".join(str(n) for n in _checked(_nvrtc().nvrtcVersion()))
+
+
+@functools.cache
+def _nvrtc() -> Any:
+    try:
+        from cuda.bindings import nvrtc
+
+        nvrtc.nvrtcVersion()
+    except Exception as error:  # what a half-installed toolkit raises is of many types
+        raise MissingDependencyError(
+            f"NVRTC, which compiles the kernels, cannot be loaded: {error}",
+            instead="pip install 'loopkit[cuda]'",
+        ) from error
+    return nvrtc
+
+
+def supported_archs() -> tuple[str, ...]:
+    """The architectures that this NVRTC compiles for, as ``sm_90``."""
+    (archs,) = _checked(_nvrtc().nvrtcGetSupportedArchs())
+    return tuple(f"sm_{arch}" for arch in archs)
+
+
+def compile_program(program: Program, arch: str) -> CompiledProgram:
+    """Compile ``program`` for ``arch`` (``sm_80``, ``sm_90a``, ...), or recall it.
+
+    Raises `CompileError` with the numbered source if the compiler rejects it.
+    """
+    version = nvrtc_version()
+    key = cache.key_of(program.name, program.source, arch, version, *program.options)
+    with _lock:
+        known = _compiled.get(key)
+        if known is not None:
+            _compiled.move_to_end(key)
+    if known is None:
+        known = _recall(key, program, arch)
+        if known is None:
+            known = _compile(program, arch)
+            cache.store(
+                key, {"cubin": known.cubin, "ptx": known.ptx.encode(), "log": known.log.encode()}
+            )
+        with _lock:
+            _compiled[key] = known
+            while len(_compiled) > _KEPT:
+                _compiled.popitem(last=False)
+    if known.program is program or known.program == program:
+        return known
+    # The same text with another signature, block or dynamic shared memory.
+    return CompiledProgram(program, arch, known.cubin, known.ptx, known.log)
+
+
+def _recall(key: str, program: Program, arch: str) -> CompiledProgram | None:
+    parts = cache.load(key)
+    if parts is None or parts.keys() != {"cubin", "ptx", "log"}:
+        return None
+    ptx, log = parts["ptx"].decode(), parts["log"].decode()
+    return CompiledProgram(program, arch, parts["cubin"], ptx, log)
+
+
+def _compile(program: Program, arch: str) -> CompiledProgram:
+    nvrtc = _nvrtc()
+    options = (
+        f"--gpu-architecture={arch}",
+        *_BASE_OPTIONS,
+        *headers.include_options(program.source),
+        *program.options,
+    )
+    file_name = f"{program.name}.cu".encode()
+    (handle,) = _checked(nvrtc.nvrtcCreateProgram(program.source.encode(), file_name, 0, [], []))
+    try:
+        encoded = [option.encode() for option in options]
+        (status, *_) = nvrtc.nvrtcCompileProgram(handle, len(encoded), encoded)
+        log = _text(handle, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
+        if int(status):
+            raise _error(program, arch, status, log)
+        cubin = _bytes(handle, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
+        ptx = _text(handle, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
+    finally:
+        nvrtc.nvrtcDestroyProgram(handle)
+    return CompiledProgram(program, arch, cubin, ptx, log)
+
+
+def _error(program: Program, arch: str, status: Any, log: str) -> CompileError:
+    (name,) = _checked(_nvrtc().nvrtcGetErrorString(status))
+    if "ARCH" in log.upper() and "gpu-architecture" in log:
+        return CompileError(
+            f"NVRTC {nvrtc_version()} does not compile for {arch}",
+            log=log,
+            instead=f"it knows {', '.join(supported_archs())}, and those with the suffix a",
+        )
+    return CompileError(
+        f"NVRTC {nvrtc_version()} rejects the source of {program.name} for {arch} "
+        f"({name.decode()})",
+        source=program.source,
+        log=log,
+    )
+
+
+def _bytes(handle: Any, size_of: Any, get: Any) -> bytes:
+    (size,) = _checked(size_of(handle))
+    buffer = bytes(size)  # filled in place by the binding
+    _checked(get(handle, buffer))
+    return buffer
+
+
+def _text(handle: Any, size_of: Any, get: Any) -> str:
+    return _bytes(handle, size_of, get).rstrip(b"\0").decode(errors="replace")
+
+
+def _checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:
+    status, *values = answer
+    if int(status):
+        raise CompileError(f"NVRTC fails with {status}")
+    return tuple(values)

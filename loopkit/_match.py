@@ -1,0 +1,279 @@
+"""Match strings: which statements a transform is to touch.
+
+``"id:w* and (writes:acc or not reads:a)"`` selects by globs over ``id``,
+``writes``, ``reads``, ``iname`` and ``tag``, joined by ``and``, ``or``, ``not``
+and parentheses.  ``and`` binds more strongly than ``or``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+
+import pymbolic.primitives as prim
+from pymbolic.mapper import CombineMapper
+
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, ParseError, SourcePosition
+from loopkit._expression import is_constant, variable_names
+from loopkit._kernel import Kernel, Statement
+
+
+@dataclass(frozen=True)
+class Match:
+    """The base of all match expressions: call one with a kernel and a statement."""
+
+    def __call__(self, kernel: Kernel, statement: Statement) -> bool:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class All(Match):
+    """Matches every statement."""
+
+    def __call__(self, kernel: Kernel, statement: Statement) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return ""
+
+
+@dataclass(frozen=True)
+class And(Match):
+    """Matches what all of its parts match."""
+
+    children: tuple[Match, ...]
+
+    def __call__(self, kernel: Kernel, statement: Statement) -> bool:
+        return all(child(kernel, statement) for child in self.children)
+
+    def __str__(self) -> str:
+        return " and ".join(f"({c})" if isinstance(c, Or) else str(c) for c in self.children)
+
+
+@dataclass(frozen=True)
+class Or(Match):
+    """Matches what any of its parts matches."""
+
+    children: tuple[Match, ...]
+
+    def __call__(self, kernel: Kernel, statement: Statement) -> bool:
+        return any(child(kernel, statement) for child in self.children)
+
+    def __str__(self) -> str:
+        return " or ".join(str(c) for c in self.children)
+
+
+@dataclass(frozen=True)
+class Not(Match):
+    """Matches what its part does not match."""
+
+    child: Match
+
+    def __call__(self, kernel: Kernel, statement: Statement) -> bool:
+        return not self.child(kernel, statement)
+
+    def __str__(self) -> str:
+        return f"not ({self.child})" if isinstance(self.child, (And, Or)) else f"not {self.child}"
+
+
+@dataclass(frozen=True)
+class Glob(Match):
+    """``field:pattern``; matches if one of the statement's names of that field does."""
+
+    field: str
+    pattern: str
+
+    def __call__(self, kernel: Kernel, statement: Statement) -> bool:
+        return any(fnmatchcase(n, self.pattern) for n in _names(kernel, statement, self.field))
+
+    def __str__(self) -> str:
+        return f"{self.field}:{self.pattern}"
+
+
+FIELDS = ("id", "writes", "reads", "iname", "tag")
+
+
+def _names(kernel: Kernel, statement: Statement, field: str) -> Iterable[str]:
+    if field == "id":
+        return (statement.id,)
+    if field == "writes":
+        return (statement.written,)
+    if field == "iname":
+        return statement.inames
+    if field == "tag":
+        return statement.tags
+    return read_names(kernel, statement)
+
+
+def read_names(kernel: Kernel, statement: Statement) -> frozenset[str]:
+    """Every name that a statement reads, also through substitution rules; and those rules."""
+    found = {name for name, _ in statement.reads}
+    if not kernel.substitutions:
+        return frozenset(found)
+    rules = {rule.name: rule for rule in kernel.substitutions}
+    waiting = [statement.lhs, statement.rhs, *statement.predicates]
+    seen: set[str] = set()
+    while waiting:
+        expr = waiting.pop()
+        for name in called_names(expr):
+            if name in rules and name not in seen:
+                seen.add(name)
+                rule = rules[name]
+                waiting.append(rule.expression)
+                found |= {n for n in variable_names(rule.expression) if n not in rule.arguments}
+    return frozenset(found | seen)
+
+
+class _Calls(CombineMapper):  # type: ignore[misc]
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def combine(self, values: Iterable[None]) -> None:
+        for _ in values:
+            pass
+
+    def map_constant(self, expr: object) -> None:
+        return None
+
+    def map_variable(self, expr: prim.Variable) -> None:
+        self.found.add(expr.name)
+
+    def map_call(self, expr: prim.Call) -> None:
+        self.found.add(expr.function.name)
+        for parameter in expr.parameters:
+            self.rec(parameter)
+
+    def map_reduction(self, expr: prim.ExpressionNode) -> None:
+        self.rec(expr.operand)
+
+    map_type_cast = map_reduction
+
+
+def called_names(expr: prim.ExpressionNode) -> frozenset[str]:
+    """Names of all functions that ``expr`` calls, and of all variables."""
+    return frozenset() if is_constant(expr) else _called_names(expr)
+
+
+@lru_cache(maxsize=1 << 12)
+def _called_names(expr: prim.ExpressionNode) -> frozenset[str]:
+    mapper = _Calls()
+    mapper(expr)
+    return frozenset(mapper.found)
+
+
+# {{{ parsing
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<paren>[()])|(?P<word>and|or|not)(?![\w:*?\[\].])"
+    r"|(?P<field>[A-Za-z_]\w*)\s*:\s*(?P<glob>[\w*?\[\]!.$-]+)|(?P<bad>\S+))"
+)
+
+
+class _Parser:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = [m for m in _TOKEN.finditer(text) if m.group().strip()]
+        self.at = 0
+
+    def fail(
+        self, why: str, token: re.Match[str] | None = None, *, instead: str = ""
+    ) -> ParseError:
+        if token is None:
+            start, length = len(self.text.rstrip()), 1
+        else:
+            shown = token.group().strip()
+            start, length = token.end() - len(shown), len(shown)
+        position = SourcePosition(self.text, 1, start + 1, length)
+        return ParseError(why, position=position, asked="a match string", instead=instead)
+
+    def peek(self, kind: str, value: str) -> bool:
+        if self.at < len(self.tokens) and self.tokens[self.at][kind] == value:
+            self.at += 1
+            return True
+        return False
+
+    def either(self) -> Match:
+        children = [self.both()]
+        while self.peek("word", "or"):
+            children.append(self.both())
+        return children[0] if len(children) == 1 else Or(tuple(children))
+
+    def both(self) -> Match:
+        children = [self.single()]
+        while self.peek("word", "and"):
+            children.append(self.single())
+        return children[0] if len(children) == 1 else And(tuple(children))
+
+    def single(self) -> Match:
+        if self.at == len(self.tokens):
+            raise self.fail("a condition is missing here", instead=_EXAMPLE)
+        if self.peek("word", "not"):
+            return Not(self.single())
+        token = self.tokens[self.at]
+        if self.peek("paren", "("):
+            inner = self.either()
+            if not self.peek("paren", ")"):
+                found = self.tokens[self.at] if self.at < len(self.tokens) else None
+                raise self.fail("')' is missing", found)
+            return inner
+        if token["field"]:
+            if token["field"] not in FIELDS:
+                known = ", ".join(f"{f}:" for f in FIELDS)
+                raise self.fail(
+                    f"statements are not matched by '{token['field']}:'",
+                    token,
+                    instead=f"they are matched by {known}",
+                )
+            self.at += 1
+            return Glob(token["field"], token["glob"])
+        raise self.fail(f"'{token.group().strip()}' is no condition", token, instead=_EXAMPLE)
+
+
+_EXAMPLE = "conditions look like 'id:w* and (writes:acc or not tag:input)'"
+
+
+@lru_cache(maxsize=1 << 10)
+def _parse(text: str) -> Match:
+    parser = _Parser(text)
+    if not parser.tokens:
+        return All()
+    match = parser.either()
+    if parser.at < len(parser.tokens):
+        token = parser.tokens[parser.at]
+        raise parser.fail(
+            f"'{token.group().strip()}' cannot stand here: 'and' or 'or' is missing", token
+        )
+    return match
+
+
+def parse_match(match: str | Match | None) -> Match:
+    """The match expression that ``match`` spells; None and ``""`` match everything."""
+    if match is None:
+        return All()
+    if isinstance(match, Match):
+        return match
+    if not isinstance(match, str):
+        raise InvalidArgumentError(
+            f"statements are selected by a match string, not {type(match).__name__}",
+            instead=_EXAMPLE,
+        )
+    return _parse(match)
+
+
+# }}}
+
+
+def matching(kernel: Kernel, match: str | Match | None) -> frozenset[str]:
+    """The ids of the statements that match; an error where none does."""
+    parsed = parse_match(match)
+    found = frozenset(s.id for s in kernel.statements if parsed(kernel, s))
+    if not found:
+        ids = ", ".join(s.id for s in kernel.statements[:12])
+        raise IllegalTransformError(
+            f"no statement matches '{parsed}'", instead=f"statements that exist: {ids}"
+        )
+    return found

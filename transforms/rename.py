@@ -1,0 +1,176 @@
+"""Other names for inames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._kernel import Domain, Kernel
+from loopkit._match import Match
+from loopkit._transform import Change, transform
+from loopkit._tree import Path, rewrite_paths
+from loopkit.transforms._common import (
+    check_nesting,
+    maps_for,
+    names_in,
+    new_name,
+    rewrite_statements,
+    settled_tree,
+    then,
+)
+from loopkit.transforms._expand import expand_accumulators
+from loopkit.transforms.duplicate import chosen_statements, duplicate_for
+from loopkit.transforms.unused import without_inames
+
+
+def _renamed(kernel: Kernel, old: str, new: str) -> Change:
+    """All of ``old`` called ``new``, a name that is free."""
+    ids = chosen_statements(kernel, [old], None)
+    values = {old: prim.Variable(new)}
+    statements, rules = rewrite_statements(kernel, ids, values, [new])
+    domains = tuple(
+        Domain(tuple(new if i == old else i for i in d.inames), _sets.rename(d.set, {old: new}))
+        if old in d.inames or old in d.parameters
+        else d
+        for d in kernel.domains
+    )
+
+    def rename(statement: str, path: Path) -> Path:
+        return tuple((new if iname == old else iname, number) for iname, number in path)
+
+    changed = kernel.with_(
+        domains=domains,
+        statements=statements,
+        substitutions=rules,
+        tree=rewrite_paths(kernel.tree, rename),
+        tags=tuple((new if i == old else i, t) for i, t in kernel.tags),
+    )
+    return Change(changed, maps_for(kernel, ids, values))
+
+
+def _moved(kernel: Kernel, old: str, new: str, ids: frozenset[str]) -> Change:
+    """The statements ``ids`` moved from ``old`` to ``new``, which exists."""
+    for id_ in sorted(ids):
+        statement = kernel.statement_by_id[id_]
+        if new in statement.inames:
+            raise IllegalTransformError(
+                f"'{old}' cannot be renamed to '{new}': statement '{id_}' is inside both"
+            )
+        before = kernel.domain_of(statement.inames)
+        after = kernel.domain_of((statement.inames - {old}) | {new})
+        after = _sets.rename(after, {new: old})
+        known = kernel.assumptions.set
+        if not (before & known).is_equal(after & known):
+            raise IllegalTransformError(
+                f"'{old}' cannot be renamed to '{new}': around statement '{id_}' they do not "
+                f"have the same values",
+                instead="duplicate_inames makes a new iname of the same values",
+            )
+    for domain in kernel.domains:
+        if old in domain.parameters and any(
+            i in kernel.statement_by_id[id_].inames for i in domain.inames for id_ in ids
+        ):
+            raise IllegalTransformError(
+                f"'{old}' cannot be renamed to '{new}': the bounds of '{domain.inames[0]}' "
+                f"depend on '{old}'",
+                instead=f"rename '{domain.inames[0]}' first",
+            )
+    values = {old: prim.Variable(new)}
+    statements, rules = rewrite_statements(kernel, ids, values, [new])
+
+    def rename(statement: str, path: Path) -> Path:
+        if statement not in ids:
+            return path
+        return tuple((new if iname == old else iname, number) for iname, number in path)
+
+    changed = kernel.with_(
+        statements=statements, substitutions=rules, tree=rewrite_paths(kernel.tree, rename)
+    )
+    return Change(settled_tree(changed), maps_for(kernel, ids, values))
+
+
+def _rename(
+    kernel: Kernel,
+    old: str,
+    new: str,
+    existing_ok: bool,
+    within: str | Match | None,
+    preserve_tags: bool,
+) -> Change:
+    kernel.check_iname(old)
+    if old == new:
+        raise InvalidArgumentError(f"'{old}' is called '{new}' already")
+    ids = chosen_statements(kernel, [old], within)
+    if new in kernel.home_domain:
+        if not existing_ok:
+            raise InvalidArgumentError(
+                f"there is an iname '{new}' already",
+                instead="existing_ok=True uses it, if it has the same values",
+            )
+        change = _moved(kernel, old, new, ids)
+    else:
+        name = new_name(kernel, new, new)
+        if ids == chosen_statements(kernel, [old], None):
+            return _renamed(kernel, old, name)
+        tag = kernel.iname_tags.get(old) if preserve_tags else None
+        return duplicate_for(kernel, [old], ids, {old: name}, {name: tag})
+    after = change.kernel
+    if not any(old in s.inames for s in after.statements):
+        change = Change(without_inames(after, [old]), change.instances)
+    check_nesting(change.kernel)
+    return expand_accumulators(kernel, change)
+
+
+@transform
+def rename_iname(
+    kernel: Kernel,
+    old_iname: str,
+    new_iname: str,
+    existing_ok: bool = False,
+    within: str | Match | None = None,
+    preserve_tags: bool = True,
+    raise_on_domain_mismatch: bool | None = None,
+) -> Change:
+    """Call an iname by another name.
+
+    Before: for i: S(i)        After: for j: S(j)
+
+    :arg existing_ok: ``new_iname`` may exist already, if it has the same values;
+        loops stay apart even so.
+    :arg within: a match string: rename only around these statements, which gives
+        them a loop of their own.
+    :arg preserve_tags: a new iname gets the tag of the old one.
+    :arg raise_on_domain_mismatch: accepted; a mismatch is always an error.
+    """
+    return _rename(kernel, old_iname, new_iname, existing_ok, within, preserve_tags)
+
+
+@transform
+def rename_inames(
+    kernel: Kernel,
+    old_inames: str | Iterable[str],
+    new_iname: str,
+    existing_ok: bool = False,
+    within: str | Match | None = None,
+    raise_on_domain_mismatch: bool | None = None,
+) -> Change:
+    """Call several inames of the same values by one name.
+
+    Before: for i: S(i)  and then  for j: T(j)
+    After: for k: S(k)  and then  for k: T(k)
+    """
+    old = names_in(old_inames)
+    for iname in old:
+        kernel.check_iname(iname)
+    change = Change(kernel)
+    for number, iname in enumerate(i for i in old if i != new_iname):
+        reuse = existing_ok or number > 0 or new_iname in old
+
+        def one(current: Kernel, iname: str = iname, reuse: bool = reuse) -> Change:
+            return _rename(current, iname, new_iname, reuse, within, True)
+
+        change = then(kernel, change, one)
+    return change

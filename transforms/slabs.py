@@ -1,0 +1,275 @@
+"""Separating the first and last iterations of a loop, so that the others need no guards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import islpy as isl
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._kernel import Domain, Kernel, Statement
+from loopkit._transform import Change, InstanceMap, transform
+from loopkit._tree import Loop, Node, Tree, statements_in
+from loopkit.transforms._common import (
+    ancestors_of,
+    is_parallel,
+    maps_for,
+    ordered_domains,
+    rewrite_statements,
+    simplified,
+)
+
+
+def check_slabs(slabs: Sequence[int]) -> tuple[int, int]:
+    """``slabs`` as two counts."""
+    counts = tuple(slabs)
+    if len(counts) != 2 or any(
+        isinstance(c, bool) or not isinstance(c, (int, np.integer)) or c < 0 for c in counts
+    ):
+        raise InvalidArgumentError(
+            f"slabs are two counts, of iterations at the start and at the end, not {slabs!r}",
+            instead="slabs=(0, 1) separates the last iteration",
+        )
+    return int(counts[0]), int(counts[1])
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Some iterations of the loop: ``suffix`` names copies, "" stands for the original."""
+
+    suffix: str
+    where: isl.Set
+
+
+def _parts(kernel: Kernel, iname: str, first: int, last: int) -> list[_Part]:
+    """The iterations at the start, in the middle and at the end, in this order."""
+    domain = kernel.domain_of([iname])
+    value = _sets.pw_affine(prim.Variable(iname))
+    middle = _sets.universe()
+    parts: list[_Part] = []
+    known = domain & kernel.assumptions.set
+    if first:
+        start = _sets.minimum(domain, iname).add(_sets.pw_affine(first))
+        parts.append(_Part("_first", value.lt_set(start)))
+        middle = middle & value.ge_set(start)
+    if last:
+        end = _sets.maximum(domain, iname).sub(_sets.pw_affine(last))
+        final = _Part("_last", value.gt_set(end) & middle)
+        middle = middle & value.le_set(end)
+        parts.append(final)
+    if (known & middle).is_empty():
+        raise IllegalTransformError(
+            f"nothing of loop '{iname}' is left between its first {first} and last {last} "
+            f"iterations",
+            instead="peel fewer iterations",
+        )
+    parts.append(_Part("", middle))
+    return sorted(parts, key=lambda part: ("_first", "", "_last").index(part.suffix))
+
+
+def peeled(kernel: Kernel, iname: str, first: int, last: int) -> Change:
+    """The change that :func:`peel_iname` makes."""
+    parts = _parts(kernel, iname, first, last)
+    if is_parallel(kernel, iname):
+        return _peeled_by_predicates(kernel, iname, parts)
+    return _peeled_loop(kernel, iname, parts)
+
+
+# {{{ copying statements and trees
+
+
+def _copies(kernel: Kernel, ids: Sequence[str], suffix: str) -> dict[str, str]:
+    names: dict[str, str] = {}
+    for id_ in ids:
+        names[id_] = kernel.fresh_name(id_ + suffix, names.values()) if suffix else id_
+    return names
+
+
+def _is_unit(kernel: Kernel, node: Node, iname: str, parallel: bool) -> bool:
+    """Whether a node is to be copied as a whole."""
+    if not parallel:
+        return isinstance(node, Loop) and node.iname == iname
+    return all(iname in kernel.statement_by_id[s].inames for s in statements_in(node))
+
+
+def _copied_tree(
+    kernel: Kernel,
+    tree: Tree,
+    iname: str,
+    parallel: bool,
+    copies: Sequence[tuple[Mapping[str, str], Mapping[str, str]]],
+) -> Tree:
+    """The tree with each longest run of units replaced by one copy per part."""
+    result: list[Node] = []
+    run: list[Node] = []
+
+    def flush() -> None:
+        for ids, inames in copies:
+            result.extend(_renamed(node, ids, inames) for node in run)
+        run.clear()
+
+    for node in tree:
+        if _is_unit(kernel, node, iname, parallel):
+            run.append(node)
+            if not parallel:
+                flush()
+            continue
+        flush()
+        if isinstance(node, Loop):
+            body = _copied_tree(kernel, node.body, iname, parallel, copies)
+            node = Loop(node.iname, body)
+        result.append(node)
+    flush()
+    return tuple(result)
+
+
+def _renamed(node: Node, ids: Mapping[str, str], inames: Mapping[str, str]) -> Node:
+    if isinstance(node, str):
+        return ids[node]
+    body = tuple(_renamed(n, ids, inames) for n in node.body)
+    return Loop(inames.get(node.iname, node.iname), body)
+
+
+def _with_dependencies(
+    statements: Iterator[Statement] | Sequence[Statement],
+    copies: Sequence[Mapping[str, str]],
+) -> tuple[Statement, ...]:
+    """Statements that depend on one that was copied depend on all of its copies."""
+    more: dict[str, set[str]] = {}
+    for names in copies:
+        for old, new in names.items():
+            more.setdefault(old, set()).add(new)
+    return tuple(
+        replace(s, depends_on=s.depends_on.union(*(more.get(d, ()) for d in s.depends_on)))
+        for s in statements
+    )
+
+
+# }}}
+
+
+def _peeled_by_predicates(kernel: Kernel, iname: str, parts: Sequence[_Part]) -> Change:
+    """Copies under conditions: a parallel iname has the same range for all statements."""
+    ids = [s.id for s in kernel.statements if iname in s.inames]
+    context = kernel.domain_of([iname]) & kernel.assumptions.set
+    statements = [s for s in kernel.statements if iname not in s.inames]
+    maps: list[InstanceMap] = []
+    copies = []
+    for part in parts:
+        names = _copies(kernel, ids, part.suffix)
+        copies.append((names, dict[str, str]()))
+        condition = _sets.conditions(part.where.gist(context))
+        added = condition.children if isinstance(condition, prim.LogicalAnd) else (condition,)
+        for id_ in ids:
+            statement = kernel.statement_by_id[id_]
+            predicates = statement.predicates + tuple(c for c in added if c is not True)
+            statements.append(replace(statement, id=names[id_], predicates=predicates))
+            maps.append(InstanceMap(names[id_], id_))
+    new = kernel.with_(
+        tree=_copied_tree(kernel, kernel.tree, iname, True, copies),
+        statements=_with_dependencies(statements, [names for names, _ in copies]),
+    )
+    return Change(new, tuple(maps))
+
+
+def _inner_inames(kernel: Kernel, iname: str) -> tuple[str, ...]:
+    """``iname`` and those inames inside its loop whose values it limits."""
+    outside: set[str] = set()
+    for path in kernel.paths.values():
+        names = [name for name, _ in path]
+        if iname in names:
+            outside |= set(names[: names.index(iname)])
+    inside = {i for s in kernel.statements if iname in s.inames for i in s.inames} - outside
+    whole = kernel.domains[kernel.home_domain[iname]]
+    group = {iname} | (set(whole.inames) & inside)
+    group |= {i for i in inside if ancestors_of(kernel, [i]) & group}
+    return tuple(i for i in kernel.all_inames if i in group)
+
+
+def _peeled_loop(kernel: Kernel, iname: str, parts: Sequence[_Part]) -> Change:
+    """One loop per part, each over an iname of its own."""
+    ids = [s.id for s in kernel.statements if iname in s.inames]
+    group = _inner_inames(kernel, iname)
+    homes = {kernel.home_domain[i] for i in group}
+    domains = list(kernel.domains)
+    tags = list(kernel.tags)
+    statements = {s.id: s for s in kernel.statements}
+    rules = kernel.substitutions
+    maps: list[InstanceMap] = []
+    copies = []
+    taken: list[str] = []
+    for part in parts:
+        names = _copies(kernel, ids, part.suffix)
+        inames: dict[str, str] = {}
+        for old in group if part.suffix else ():
+            inames[old] = kernel.fresh_name(old + part.suffix, taken)
+            taken.append(inames[old])
+        copies.append((names, inames))
+        if not part.suffix:
+            home = kernel.home_domain[iname]
+            whole = kernel.domains[home]
+            middle = (whole.set & part.where).coalesce().remove_redundancies()
+            domains[home] = Domain(whole.inames, middle)
+            continue
+        values = {old: prim.Variable(new) for old, new in inames.items()}
+        current = kernel.with_(substitutions=rules)
+        rewritten, rules = rewrite_statements(current, ids, values, inames.values())
+        for statement in rewritten:
+            if statement.id in names:
+                statements[names[statement.id]] = replace(statement, id=names[statement.id])
+        back = {names[m.new]: m.values for m in maps_for(kernel, ids, values)}
+        maps += [InstanceMap(new, old, back[new]) for old, new in names.items()]
+        domains += [
+            _restricted(kernel.domains[home], group, inames, part.where) for home in sorted(homes)
+        ]
+        tags += [(inames[i], t) for i, t in kernel.tags if i in inames]
+    new = kernel.with_(
+        tree=_copied_tree(kernel, kernel.tree, iname, False, copies),
+        statements=_with_dependencies(list(statements.values()), [n for n, _ in copies]),
+        domains=ordered_domains(domains),
+        tags=tuple(tags),
+        substitutions=rules,
+    )
+    changed = {name for names, _ in copies for name in names.values()}
+    return Change(simplified(new, changed), tuple(maps))
+
+
+def _restricted(
+    domain: Domain, group: Sequence[str], names: Mapping[str, str], where: isl.Set
+) -> Domain:
+    """A copy of ``domain`` over the new names; inames outside the group stay as parameters."""
+    mine = tuple(i for i in domain.inames if i in group)
+    everything = (domain.set & where).coalesce().remove_redundancies()
+    return Domain(tuple(names[i] for i in mine), _sets.rename(everything, names))
+
+
+@transform
+def peel_iname(kernel: Kernel, iname: str, first: int = 0, last: int = 0) -> Change:
+    """Give the first and last iterations of a loop code of their own.
+
+    Before: for i in [0, n): S(i)
+    After (``last=1``): for i in [0, n - 1): S(i)  and then  for i_last in [n - 1, n): S(i_last)
+
+    What holds for all other iterations, such as that a tile is full, then needs
+    no test there.  A sequential loop becomes up to three, over inames
+    ``<iname>_first``, ``<iname>`` and ``<iname>_last``; inames inside whose
+    values depend on it are copied in the same way.  For an iname that is a block
+    or thread axis, copies of the statements get predicates on it instead: blocks
+    at the edge run one copy, all others the other.
+
+    :arg first: how many iterations at the start.
+    :arg last: how many iterations at the end.
+    """
+    kernel.check_iname(iname)
+    first, last = check_slabs((first, last))
+    if not first and not last:
+        raise IllegalTransformError(
+            f"no iteration of '{iname}' is to be peeled", instead="give first= or last="
+        )
+    if not any(iname in s.inames for s in kernel.statements):
+        raise IllegalTransformError(f"no statement is inside '{iname}'")
+    return peeled(kernel, iname, first, last)

@@ -294,6 +294,10 @@ class Kernel:
     def _domains_of(self) -> dict[frozenset[str], isl.Set]:
         return {}
 
+    @cached_property
+    def _domains_around(self) -> dict[frozenset[str], isl.Set]:
+        return {}
+
     def domain_of(self, inames: Iterable[str]) -> isl.Set:
         """All values of ``inames``: their domains intersected, other inames projected out.
 
@@ -313,7 +317,27 @@ class Kernel:
         """The instances of a statement, predicates left aside."""
         if isinstance(statement, str):
             statement = self.statement_by_id[statement]
-        return self.domain_of(statement.inames)
+        return self.domain_around(statement.inames)
+
+    def domain_around(self, inames: Iterable[str]) -> isl.Set:
+        """Like :meth:`domain_of`, with all other inames projected out.
+
+        They differ where a domain has a parameter that is an iname not in
+        ``inames``: a loop that some thread enters is one that the block enters.
+        """
+        wanted = frozenset(inames)
+        found = self._domains_around.get(wanted)
+        if found is None:
+            found = self.domain_of(wanted)
+            missing = set(self.all_inames) & _sets.involved_names(found) - wanted
+            closure = set(wanted)
+            while missing:
+                closure |= missing
+                found = self.domain_of(closure)
+                missing = set(self.all_inames) & _sets.involved_names(found) - closure
+            found = _sets.project_out(found, sorted(closure - wanted))
+            self._domains_around[wanted] = found
+        return found
 
     # }}}
 

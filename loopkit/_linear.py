@@ -69,16 +69,14 @@ class Linear:
         constant = self.constant
         folded: list[tuple[int, Expression]] = []
         for atom, coefficient in self.terms.items():
-            if not isinstance(atom, prim.FloorDiv) or coefficient % atom.denominator:
-                continue
-            factor = -coefficient // atom.denominator
-            inner = linear(atom.numerator)
-            if factor and all(terms.get(a) == c * factor for a, c in inner.terms.items()):
+            remainder = _remainder_of(atom, coefficient, terms)
+            if remainder is not None:
+                factor, whole, inner = remainder
                 for a in inner.terms:
                     del terms[a]
                 del terms[atom]
                 constant -= inner.constant * factor
-                folded.append((factor, prim.Remainder(atom.numerator, atom.denominator)))
+                folded.append((factor, whole))
         return linear_sum([(c, a) for a, c in terms.items()] + folded, constant)
 
     def range(self, ranges: Ranges) -> tuple[int, int] | None:
@@ -134,6 +132,32 @@ class Linear:
                 part = linear(atom.numerator).substitute(values).floor_div(atom.denominator)
             result = result + part * coefficient
         return result
+
+
+def _remainder_of(
+    atom: Expression, coefficient: int, terms: Mapping[Expression, int]
+) -> tuple[int, Expression, Linear] | None:
+    """``(c, x % m, x)`` if ``terms`` hold all of ``c*x`` and ``coefficient*atom`` is
+    ``-c*m*(x//m)``.
+    """
+    if not isinstance(atom, prim.FloorDiv) or atom not in terms:
+        return None
+    inner = linear(atom.numerator)
+    factor, rest = divmod(-coefficient, atom.denominator)
+    if not rest and all(terms.get(a) == c * factor for a, c in inner.terms.items()):
+        return factor, prim.Remainder(atom.numerator, atom.denominator), inner
+    for other, factor in terms.items():
+        # (x//n) - m*(x//(m*n)) is (x//n) % m.
+        if (
+            isinstance(other, prim.FloorDiv)
+            and other.numerator == atom.numerator
+            and atom.denominator % other.denominator == 0
+            and coefficient * other.denominator == -factor * atom.denominator
+            and other != atom
+        ):
+            modulus = atom.denominator // other.denominator
+            return factor, prim.Remainder(other, modulus), Linear({other: 1})
+    return None
 
 
 def _without_small_terms(rest: Linear, divisor: int, ranges: Ranges) -> tuple[Linear, int]:

@@ -1,0 +1,296 @@
+"""Footprints: which cells of an array a tile of a loop nest touches.
+
+A footprint is a box: per axis a lower bound that is affine in what stays fixed,
+a constant extent, and a stride.  It is the box of the *full* tile: swept
+inames run over all values that they ever have, not over what is left of them
+at a ragged end.  :func:`touched_cells` says which cells of the box are really
+used, and is exact about ragged ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._expression import to_text, variable_names
+from loopkit._kernel import Kernel
+from loopkit._linear import Linear, linear, total, variable
+from loopkit._nodes import Expression
+
+
+class FootprintError(Exception):
+    """A footprint has no constant extent; ``why`` says which access is to blame."""
+
+    def __init__(self, why: str, instead: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+        self.instead = instead
+
+
+@dataclass(frozen=True, eq=False)
+class Range:
+    """Values of a swept iname: ``lower <= iname <= lower + span``."""
+
+    lower: Linear
+    span: int
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """One axis of a box: the cells ``lower + stride*d`` for ``0 <= d < extent``.
+
+    ``swept`` tells whether a swept iname moves along the axis.
+    """
+
+    lower: Linear
+    extent: int
+    stride: int
+    swept: bool
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether a copy of the box needs this axis."""
+        return self.swept or self.extent > 1
+
+    def local(self, index: Expression) -> Expression:
+        """The position in the box of the cell ``index``."""
+        return (linear(index) - self.lower).divided(self.stride).expression
+
+    def cell(self, position: Linear) -> Linear:
+        """The cell at a position in the box."""
+        return self.lower + position * self.stride
+
+    def cell_at(self, name: str) -> Expression:
+        """The cell at the position called ``name``."""
+        return self.cell(variable(name)).expression
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """One access: its indices, and the instances for which it happens."""
+
+    indices: tuple[Expression, ...]
+    domain: isl.Set
+    text: str
+
+
+def iname_ranges(kernel: Kernel, inames: Sequence[str]) -> dict[str, Range]:
+    """How far each swept iname runs: between constants, or relative to other inames.
+
+    Raises :class:`FootprintError` for an iname without constant length.
+    """
+    return {iname: _range(kernel, iname) for iname in inames}
+
+
+def _range(kernel: Kernel, iname: str) -> Range:
+    own = kernel.domain_of([iname]) & kernel.assumptions.set
+    name = prim.Variable(iname)
+    low, high = _sets.minimum_value(own, name), _sets.maximum_value(own, name)
+    if low is not None and high is not None:
+        return Range(Linear({}, low), high - low)
+    home = kernel.domains[kernel.home_domain[iname]]
+    relative = _relative_range(own, iname) or _relative_range(home.set, iname)
+    if relative is None:
+        raise FootprintError(
+            f"iname '{iname}' has no constant length",
+            f"split_iname('{iname}', 16) makes '{iname}_inner', which has, and can be swept",
+        )
+    return relative
+
+
+def _relative_range(domain: isl.Set, iname: str) -> Range | None:
+    """Bounds ``lower <= iname <= lower + span`` among the constraints; the closest such."""
+    basics = domain.coalesce().get_basic_sets()
+    if len(basics) != 1:
+        return None
+    lowers: list[Linear] = []
+    uppers: list[Linear] = []
+    target = prim.Variable(iname)
+    for constraint in basics[0].get_constraints():
+        terms, constant = _sets.constraint_terms(constraint)
+        form = total(linear(e) * c for c, e in terms) + constant
+        own = form.terms.get(target, 0)
+        rest = Linear({a: c for a, c in form.terms.items() if a != target}, form.constant)
+        if abs(own) != 1 or iname in rest.names:
+            continue
+        if constraint.is_equality():
+            lowers.append(rest * -own)
+            uppers.append(rest * -own)
+        elif own == 1:
+            lowers.append(rest * -1)
+        else:
+            uppers.append(rest)
+    spans = [
+        (upper.constant - lower.constant, position, lower)
+        for position, lower in enumerate(lowers)
+        for upper in uppers
+        if lower.same_terms(upper)
+    ]
+    if not spans:
+        return None
+    span, _, lower = min(spans, key=lambda item: item[:2])
+    return Range(lower, max(span, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Hull:
+    """``lower + (0 .. span)`` in steps of multiples of ``step``."""
+
+    lower: Linear
+    span: int
+    step: int
+    swept: bool
+
+
+def _hull(form: Linear, ranges: Mapping[str, Range]) -> _Hull:
+    """All values of ``form`` while swept inames run."""
+    span, step, swept = 0, 0, False
+    while True:
+        names = form.names & ranges.keys()
+        if not names:
+            return _Hull(form, span, step, swept)
+        swept = True
+        # An iname whose bounds mention others goes first: the others may cancel.
+        name = min(names, key=lambda n: (not (ranges[n].lower.names & names), n))
+        inside = [
+            a for a in form.terms if not isinstance(a, prim.Variable) and name in variable_names(a)
+        ]
+        if inside:
+            atom = inside[0]
+            part = _quotient_hull(atom, ranges)
+        else:
+            atom = prim.Variable(name)
+            part = _Hull(ranges[name].lower, ranges[name].span, 1, True)
+        coefficient = form.terms[atom]
+        without = Linear({a: c for a, c in form.terms.items() if a != atom}, form.constant)
+        first = part.lower if coefficient > 0 else part.lower + part.span
+        form = without + first * coefficient
+        span += part.span * abs(coefficient)
+        if part.span:
+            step = math.gcd(step, coefficient)
+
+
+def _quotient_hull(atom: prim.FloorDiv, ranges: Mapping[str, Range]) -> _Hull:
+    inner = _hull(linear(atom.numerator), ranges)
+    lower = inner.lower.floor_div(atom.denominator)
+    if not inner.lower.terms:
+        last = (inner.lower.constant + inner.span) // atom.denominator
+        return _Hull(lower, last - lower.constant, 1, True)
+    # floor((x + y)/m) exceeds floor(x/m) by ceil(y/m) at most.
+    return _Hull(lower, -(-inner.span // atom.denominator), 1, True)
+
+
+def bounding_box(uses: Sequence[Use], ranges: Mapping[str, Range]) -> tuple[Axis, ...]:
+    """The box around all ``uses`` while the inames in ``ranges`` run.
+
+    Raises :class:`FootprintError` where an index is not affine, or where two
+    accesses are not a constant apart.
+    """
+    return tuple(_axis(number, uses, ranges) for number in range(len(uses[0].indices)))
+
+
+def _axis(number: int, uses: Sequence[Use], ranges: Mapping[str, Range]) -> Axis:
+    hulls: list[_Hull] = []
+    for use in uses:
+        try:
+            hulls.append(_hull(linear(use.indices[number]), ranges))
+        except _sets.NotAffineError:
+            raise FootprintError(
+                f"index {to_text(use.indices[number])} of {use.text} is not affine in inames "
+                "and sizes",
+                "`within` can leave this access out",
+            ) from None
+    first = hulls[0]
+    for use, hull in zip(uses, hulls, strict=True):
+        if not first.lower.same_terms(hull.lower):
+            raise FootprintError(
+                f"accesses {uses[0].text} and {use.text} are not a constant apart: along axis "
+                f"{number} one begins at {to_text(first.lower.expression)}, the other at "
+                f"{to_text(hull.lower.expression)}",
+                "sweep the inames in which they differ, or select one of them by `within`",
+            )
+    low = min(h.lower.constant for h in hulls)
+    high = max(h.lower.constant + h.span for h in hulls)
+    step = math.gcd(*(h.step for h in hulls), *(h.lower.constant - low for h in hulls)) or 1
+    lower = Linear(first.lower.terms, low)
+    return Axis(lower, (high - low) // step + 1, step, any(h.swept for h in hulls))
+
+
+def outer_names(box: Sequence[Axis]) -> frozenset[str]:
+    """The names that the box moves with."""
+    return frozenset().union(*(axis.lower.names for axis in box))
+
+
+# {{{ sets of positions
+
+
+def box_set(names: Sequence[str], extents: Sequence[int]) -> isl.Set:
+    """``{ 0 <= name < extent for all names }``."""
+    parts: list[Expression] = []
+    for name, extent in zip(names, extents, strict=True):
+        parts.append(prim.Comparison(prim.Variable(name), ">=", 0))
+        parts.append(prim.Comparison(prim.Variable(name), "<=", extent - 1))
+    return _sets.condition_set(prim.LogicalAnd(tuple(parts))) if parts else _sets.universe()
+
+
+def between(low: Linear, value: Linear, high: Linear) -> isl.Set:
+    """``{ low <= value <= high }``."""
+    above, below = value - low, high - value
+    above_set = isl.PwAff.from_aff(_sets.affine(above.expression)).nonneg_set()
+    return above_set & isl.PwAff.from_aff(_sets.affine(below.expression)).nonneg_set()
+
+
+def touched_cells(
+    uses: Sequence[Use],
+    box: Sequence[Axis],
+    names: Sequence[str | None],
+    keep: Iterable[str],
+    *,
+    exact: bool = False,
+) -> isl.Set:
+    """The positions that some instance touches, over ``names`` and the names in ``keep``.
+
+    Accesses that differ by constants are taken together, and what lies between
+    them is counted as touched, unless ``exact``.  ``names[i]`` is None for an
+    axis of one cell.
+    """
+    groups: dict[tuple[object, ...], list[Use]] = {}
+    forms = {id(use): [linear(i) for i in use.indices] for use in uses}
+    for use in uses:
+        shape: tuple[object, ...] = tuple(frozenset(f.terms.items()) for f in forms[id(use)])
+        if exact:
+            shape += tuple(f.constant for f in forms[id(use)])
+        groups.setdefault((id(use.domain), shape), []).append(use)
+    kept = {*keep, *(n for n in names if n is not None)}
+    union: isl.Set | None = None
+    for group in groups.values():
+        domain = group[0].domain
+        for number, (axis, name) in enumerate(zip(box, names, strict=True)):
+            if name is None:
+                continue
+            values = [forms[id(use)][number] for use in group]
+            low = min(v.constant for v in values)
+            high = max(v.constant for v in values)
+            # lower + stride*d - (terms + c) = 0 for some c between low and high
+            gap = axis.cell(variable(name)) - Linear(values[0].terms)
+            domain = domain & between(Linear({}, low), gap, Linear({}, high))
+        cells = _sets.project_onto(domain, kept)
+        union = cells if union is None else union | cells
+    assert union is not None
+    return union
+
+
+def hull(cells: isl.Set) -> isl.Set:
+    """One convex set around ``cells``, from their own constraints."""
+    cells = cells.coalesce()
+    if cells.n_basic_set() <= 1:
+        return cells
+    return cells.simple_hull().to_set()
+
+
+# }}}

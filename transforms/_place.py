@@ -1,0 +1,235 @@
+"""Where a statement that moves data can stand in the loop tree."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from loopkit import _sets
+from loopkit._arrays import AddressSpace
+from loopkit._errors import IllegalTransformError
+from loopkit._expression import to_text
+from loopkit._footprint import Use
+from loopkit._kernel import Kernel, Statement
+from loopkit._nodes import Expression
+from loopkit._tags import GroupAxis, LocalAxis
+from loopkit._tree import Entry, Path, common_prefix, flatten, path_inames
+from loopkit.transforms._spaces import is_thread_iname
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place in the loop tree: inside ``path``, before entry ``first``.
+
+    All users stand between the entries ``first`` and ``last`` (inclusive).
+    ``coordinates`` are the parallel inames that a statement there has.
+    """
+
+    path: Path
+    first: int
+    last: int
+    coordinates: frozenset[str]
+
+    @property
+    def inames(self) -> frozenset[str]:
+        """All inames of a statement at this place."""
+        return frozenset(path_inames(self.path)) | self.coordinates
+
+
+def find_place(
+    kernel: Kernel,
+    users: Sequence[Statement],
+    *,
+    what: str,
+    swept: Collection[str],
+    needed: Collection[str],
+    writers: Iterable[Statement],
+    space: AddressSpace,
+    outer: Collection[str] | None = None,
+) -> Place:
+    """The outermost place before all ``users`` where the inames in ``needed`` are known.
+
+    It is inside every loop around users that holds one of ``writers``, so that
+    what they write is there, and inside no loop over a ``swept`` iname.  With
+    ``outer``, the place is inside exactly the shared loops over these inames.
+    """
+    entries = flatten(kernel.tree)
+    paths = dict(entries)
+    shared = common_prefix([paths[u.id] for u in users])
+    free = shared[: _first(shared, swept)]
+    parallel = coordinates(kernel, users, swept, needed, space)
+    for name in sorted(needed):
+        if name not in path_inames(free) and name not in parallel:
+            raise _out_of_reach(kernel, what, name, users, shared, swept, space)
+    holding = {key for writer in writers for key in paths[writer.id]}
+    depth = 0
+    for number, key in enumerate(free, 1):
+        wanted = key[0] in outer if outer is not None else key[0] in needed
+        if wanted or key in holding:
+            depth = number
+    place = free[:depth]
+    if outer is not None:
+        _check_outer(what, place, needed, outer, parallel)
+    first, last = _extent(entries, {u.id for u in users}, place)
+    return Place(place, first, last, parallel)
+
+
+def _first(path: Path, inames: Collection[str]) -> int:
+    return next((i for i, (iname, _) in enumerate(path) if iname in inames), len(path))
+
+
+def coordinates(
+    kernel: Kernel,
+    users: Sequence[Statement],
+    swept: Collection[str],
+    needed: Collection[str],
+    space: AddressSpace,
+) -> frozenset[str]:
+    """The parallel inames of a statement that fills memory in ``space`` for ``users``.
+
+    Every block fills its own shared memory, every thread its private memory.
+    """
+    kinds: tuple[type, ...] = ()
+    if space is AddressSpace.LOCAL:
+        kinds = (GroupAxis,)
+    elif space is AddressSpace.PRIVATE:
+        kinds = (GroupAxis, LocalAxis)
+    chosen: dict[object, str] = {}
+    for user in users:
+        for iname in sorted(user.inames, key=lambda i: (i not in needed, i)):
+            tag = kernel.iname_tags.get(iname)
+            if isinstance(tag, kinds) and iname not in swept:
+                chosen.setdefault(tag, iname)
+    return frozenset(chosen.values())
+
+
+def _out_of_reach(
+    kernel: Kernel,
+    what: str,
+    name: str,
+    users: Sequence[Statement],
+    shared: Path,
+    swept: Collection[str],
+    space: AddressSpace,
+) -> IllegalTransformError:
+    tag = kernel.iname_tags.get(name)
+    if is_thread_iname(kernel, name):
+        return IllegalTransformError(
+            f"{what} depends on '{name}' ({tag}), but shared memory exists once for all threads "
+            "of a block",
+            instead=f"sweep '{name}' too, or give each thread a copy of its own "
+            "(temporary_address_space='private')",
+        )
+    if isinstance(tag, GroupAxis):
+        return IllegalTransformError(
+            f"{what} depends on the block '{name}' ({tag}), but global memory exists once",
+            instead="stage in shared or private memory",
+        )
+    around = [i for i in path_inames(shared) if i in swept]
+    if name in path_inames(shared):
+        path = path_inames(shared)
+        inner = max(i for i, n in enumerate(path) if n == name)
+        front = [i for i in path[: inner + 1] if i not in swept]
+        order = ",".join([*front, *(i for i in path if i not in front)])
+        return IllegalTransformError(
+            f"{what} depends on '{name}', which is a loop inside the swept loop '{around[0]}'",
+            instead=f"prioritize_loops('{order}') moves '{name}' out; or sweep '{name}', too",
+        )
+    without = next((u for u in users if name not in u.inames), None)
+    if without is not None:
+        return IllegalTransformError(
+            f"{what} depends on '{name}', but statement '{without.id}' that uses it is outside "
+            "of that loop",
+            instead=f"sweep '{name}', too, or select statements by `within`",
+        )
+    return IllegalTransformError(
+        f"{what} depends on '{name}', but its users do not share one loop over '{name}'",
+        instead=f"sweep '{name}', too, or select one of the users by `within`",
+    )
+
+
+def _check_outer(
+    what: str,
+    path: Path,
+    needed: Collection[str],
+    outer: Collection[str],
+    parallel: Collection[str],
+) -> None:
+    for name in sorted(needed):
+        if name not in outer and name not in parallel:
+            raise IllegalTransformError(
+                f"{what} depends on '{name}', which is not among fetch_outer_inames",
+                instead=f"add '{name}' there, or sweep it",
+            )
+    for name in path_inames(path):
+        if name not in outer:
+            raise IllegalTransformError(
+                f"loop '{name}' is not among fetch_outer_inames, but encloses "
+                f"'{path_inames(path)[-1]}', which is, or what is fetched is written in it",
+                instead=f"add '{name}', or move it by prioritize_loops",
+            )
+
+
+def _extent(entries: Sequence[Entry], users: Collection[str], place: Path) -> tuple[int, int]:
+    """The entries of the first and the last user, widened to whole loops inside ``place``."""
+    numbers = [i for i, (statement, _) in enumerate(entries) if statement in users]
+    first, last = min(numbers), max(numbers)
+    depth = len(place)
+
+    def together(a: int, b: int) -> bool:
+        left, right = entries[a][1][: depth + 1], entries[b][1][: depth + 1]
+        return len(left) > depth and left == right
+
+    while first > 0 and together(first - 1, first):
+        first -= 1
+    while last + 1 < len(entries) and together(last, last + 1):
+        last += 1
+    return first, last
+
+
+def check_not_overwritten(
+    kernel: Kernel, name: str, place: Place, uses: Sequence[Use], what: str
+) -> None:
+    """Refuse if ``name`` is written between ``place`` and the last use of it.
+
+    A write to other cells than those that are used is fine.
+    """
+    entries = flatten(kernel.tree)
+    number = {statement: i for i, (statement, _) in enumerate(entries)}
+    for writer in kernel.writers.get(name, ()):
+        if place.first <= number[writer.id] <= place.last and not _apart(
+            kernel, writer, place, uses
+        ):
+            shown = to_text(writer.lhs)
+            raise IllegalTransformError(
+                f"statement '{writer.id}' writes {shown} after {what} and before its copy was "
+                "last read",
+                instead=f"buffer_array('{name}', ...) copies in, lets all accesses use the copy, "
+                "and copies back",
+            )
+
+
+def _apart(kernel: Kernel, writer: Statement, place: Place, uses: Sequence[Use]) -> bool:
+    """Whether ``writer`` and ``uses`` touch different cells in one run of ``place``.
+
+    Other threads and blocks count, too: only the loops of ``place`` are the same.
+    """
+    same = frozenset(path_inames(place.path))
+    own = [n for n in kernel.all_inames if n not in same]
+    cells = [f"_cell_{i}" for i in range(len(writer.write[1]))]
+
+    def touched(indices: Sequence[Expression], domain: isl.Set) -> isl.Set:
+        for cell, index in zip(cells, indices, strict=True):
+            domain = domain & _sets.equality(cell, index)
+        return _sets.project_out(domain, own)
+
+    try:
+        written = touched(writer.write[1], kernel.statement_domain(writer))
+        return all(
+            (written & touched(u.indices, u.domain) & kernel.assumptions.set).is_empty()
+            for u in uses
+        )
+    except _sets.NotAffineError:
+        return False

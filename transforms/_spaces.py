@@ -1,0 +1,54 @@
+"""Which memory a temporary is in, and what follows from it."""
+
+from __future__ import annotations
+
+from loopkit._arrays import AddressSpace, TemporaryVariable
+from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._kernel import Kernel
+from loopkit._tags import LocalAuto, LocalAxis
+
+_SPELLINGS = {
+    "private": AddressSpace.PRIVATE,
+    "local": AddressSpace.LOCAL,
+    "shared": AddressSpace.LOCAL,
+    "global": AddressSpace.GLOBAL,
+    "auto": AddressSpace.AUTO,
+}
+
+
+def parse_address_space(space: AddressSpace | str) -> AddressSpace:
+    """The address space that ``"private"``, ``"shared"``, ``"local"``, ... spells."""
+    if isinstance(space, AddressSpace):
+        return space
+    if not isinstance(space, str):
+        raise InvalidArgumentError(
+            f"an address space is a name, not {space!r}",
+            instead="it is 'private', 'shared' (or 'local') or 'global'",
+        )
+    found = _SPELLINGS.get(space.lower())
+    if found is None:
+        raise UnknownNameError("address space", space, _SPELLINGS)
+    return found
+
+
+def is_thread_iname(kernel: Kernel, iname: str) -> bool:
+    """Whether ``iname`` is a thread axis, or is to become one."""
+    return isinstance(kernel.iname_tags.get(iname), (LocalAxis, LocalAuto))
+
+
+def is_private(kernel: Kernel, temporary: TemporaryVariable) -> bool:
+    """Whether each thread has its own copy of a temporary.
+
+    One whose space is still open is private where no thread axis occurs in the
+    subscripts that write it.
+    """
+    if temporary.address_space is not AddressSpace.AUTO:
+        return temporary.address_space is AddressSpace.PRIVATE
+    from loopkit._expression import variable_names
+
+    return not any(
+        is_thread_iname(kernel, name)
+        for writer in kernel.writers.get(temporary.name, ())
+        for index in writer.write[1]
+        for name in variable_names(index)
+    )

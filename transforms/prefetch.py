@@ -1,0 +1,275 @@
+"""add_prefetch: reads of an array become reads of a staged copy of a tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import AddressSpace, ArrayArg
+from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._expression import accesses, index_tuple, replace_accesses, to_text
+from loopkit._footprint import Axis
+from loopkit._kernel import Kernel, Statement
+from loopkit._linear import linear
+from loopkit._match import Match, called_names, matching
+from loopkit._nodes import Expression
+from loopkit._rules import expand_in
+from loopkit._tags import Tag, parse_tag
+from loopkit._transform import Change, transform
+from loopkit.transforms._fetch import (
+    Access,
+    Staging,
+    axis_tags,
+    check_sweep,
+    choose_space,
+    find_box,
+    inside_array,
+    make_uses,
+    name_list,
+    stage,
+    with_statements,
+)
+
+
+@transform
+def add_prefetch(
+    kernel: Kernel,
+    var_name: str,
+    sweep_inames: str | Collection[str] = (),
+    dim_arg_names: Sequence[str] | None = None,
+    default_tag: str | Tag | None = "l.auto",
+    rule_name: str | None = None,
+    temporary_name: str | None = None,
+    temporary_address_space: AddressSpace | str | None = None,
+    footprint_subscripts: object = None,
+    fetch_bounding_box: bool = False,
+    fetch_outer_inames: str | Collection[str] | None = None,
+    prefetch_insn_id: str | None = None,
+    within: str | Match | None = None,
+) -> Change:
+    """Stage the cells of ``var_name`` that a tile reads, and read the copy instead.
+
+    Before::
+
+        for k_outer
+            for k_inner
+                acc += a[16*i_outer + i_inner, 16*k_outer + k_inner] * ...
+
+    After ``add_prefetch("a", ["i_inner", "k_inner"])``::
+
+        for k_outer
+            a_s[a_dim_0, a_dim_1] = a[16*i_outer + a_dim_0, 16*k_outer + a_dim_1]
+            for k_inner
+                acc += a_s[i_inner, k_inner] * ...
+
+    The copy holds all cells that are read while ``sweep_inames`` run over their
+    full constant ranges and all other inames stand still: one axis per axis of
+    the array that moves, with a halo where reads are shifted against each other,
+    without the cells between where they are strided.  Cells that nobody reads,
+    at a ragged edge for instance, are not fetched.
+
+    The fetch stands inside the loops that the footprint depends on, and no
+    deeper.  ``fetch_outer_inames`` puts it inside further loops.
+
+    ``default_tag`` says how the fetch runs: ``"l.auto"`` lays it over all threads
+    of the block, neighbouring threads along the array's fastest axis; ``None`` and
+    ``"unr"`` give a plain and an unrolled loop per axis, named ``dim_arg_names``.
+
+    The copy is in shared memory where threads fill it or read it together
+    (``default_tag`` or a swept iname is a thread axis), else in private memory,
+    unless ``temporary_address_space`` says which.  Private memory is filled by
+    its own thread: ``"l.auto"`` then means ``None``.
+
+    ``footprint_subscripts``, a subscript or a list of them, replaces the accesses
+    as what spans the footprint; accesses outside it stay.  ``fetch_bounding_box``
+    fetches all of the box that is inside the array.  ``within`` selects
+    statements.  ``rule_name`` is accepted for Loopy's scripts and names nothing.
+    """
+    array = kernel.array(var_name)
+    swept = check_sweep(kernel, sweep_inames)
+    tag = parse_tag(default_tag)
+    selected = matching(kernel, within)
+    expanded = expand_rules_reading(kernel, var_name, selected)
+    found = [a for s in expanded.statements if s.id in selected for a in reads_of(s, var_name)]
+    if not found:
+        raise _nothing_to_replace(kernel, var_name, within)
+    what = f"the prefetch of '{var_name}'"
+    spanning, replaced = _spanning(expanded, found, footprint_subscripts, var_name)
+    uses = make_uses(expanded, spanning)
+    box = find_box(expanded, uses, swept, what)
+    if footprint_subscripts is not None:
+        replaced = [a for a in found if _is_inside(expanded, a, box, swept)]
+        if not replaced:
+            raise IllegalTransformError(
+                f"{what} would replace nothing: no access lies in the footprint of "
+                "footprint_subscripts",
+                instead="accesses are " + ", ".join(dict.fromkeys(a.text for a in found)),
+            )
+        uses = make_uses(expanded, replaced)
+    space = choose_space(kernel, temporary_address_space, swept, [tag])
+    suffix = "s" if space is AddressSpace.LOCAL else "r"
+    name = temporary_name or kernel.fresh_name(f"{var_name}_{suffix}")
+    statement = prefetch_insn_id or kernel.fresh_name(f"fetch_{var_name}")
+    _check_free(kernel, [name, statement])
+    shape = array.shape if isinstance(array, ArrayArg) else array.shape
+
+    staging = Staging(
+        made_by=f"add_prefetch('{var_name}')",
+        what=what,
+        accesses=replaced,
+        uses=uses,
+        box=box,
+        swept=swept,
+        space=space,
+        tags=axis_tags(dict.fromkeys(range(len(box)), tag), space, what),
+        value=lambda cells: _element(var_name, cells),
+        inside=lambda cells: inside_array(shape, cells),
+        sources=(var_name,),
+        dtype=array.dtype,
+        temporary=name,
+        statement=statement,
+        base=var_name,
+        array=array,
+        outer=None if fetch_outer_inames is None else name_list(fetch_outer_inames),
+        axis_names=dim_arg_names,
+        whole_box=fetch_bounding_box,
+    )
+    result, copy = stage(expanded, staging)
+    wanted = {(a.statement.id, a.indices) for a in replaced}
+    changed = {}
+    for id_ in {a.statement.id for a in replaced}:
+        changed[id_] = replace_reads(
+            result.statement_by_id[id_],
+            var_name,
+            lambda indices, id_=id_: copy.at(indices) if (id_, indices) in wanted else None,
+        )
+    return Change(with_statements(result, changed), moves=frozenset([statement]))
+
+
+def _check_free(kernel: Kernel, names: Sequence[str]) -> None:
+    for name in names:
+        if name in kernel.all_names:
+            raise InvalidArgumentError(f"the name '{name}' is taken", instead="choose another")
+
+
+def _element(name: str, cells: tuple[Expression, ...]) -> Expression:
+    return prim.Subscript(prim.Variable(name), cells) if cells else prim.Variable(name)
+
+
+def reads_of(statement: Statement, name: str) -> list[Access]:
+    """The reads of an array in a statement's text (not the one that an update implies)."""
+    expressions = [statement.rhs, *statement.predicates, *statement.write[1]]
+    found = [i for e in expressions for n, i in accesses(e) if n == name]
+    return [Access(statement, i, to_text(_element(name, i))) for i in dict.fromkeys(found)]
+
+
+def replace_reads(
+    statement: Statement,
+    name: str,
+    new: Callable[[tuple[Expression, ...]], Expression | None],
+) -> Statement:
+    """The statement with reads of an array replaced; what it writes stays."""
+
+    def one(found: str, indices: tuple[Expression, ...]) -> Expression | None:
+        return new(indices) if found == name else None
+
+    def function(expr: Expression) -> Expression:
+        if expr is statement.lhs:
+            if not isinstance(expr, prim.Subscript):
+                return expr
+            indices = tuple(replace_accesses(i, one) for i in index_tuple(expr))
+            return prim.Subscript(expr.aggregate, indices)
+        return replace_accesses(expr, one)
+
+    return statement.map_expressions(function)
+
+
+def expand_rules_reading(kernel: Kernel, name: str, selected: Collection[str]) -> Kernel:
+    """The kernel with those substitution rules expanded that use ``name``, where selected."""
+    rules = {r.name: r for r in kernel.substitutions}
+    reaching: dict[str, object] = {}
+    for _ in rules:
+        for rule in rules.values():
+            used = called_names(rule.expression) - frozenset(rule.arguments)
+            if name in used or used & reaching.keys():
+                reaching[rule.name] = rule
+    chosen = {n: r for n, r in rules.items() if n in reaching}
+    if not chosen:
+        return kernel
+    changed: Mapping[str, Statement] = {
+        s.id: s.map_expressions(lambda e: expand_in(e, chosen))
+        for s in kernel.statements
+        if s.id in selected
+    }
+    return with_statements(kernel, changed)
+
+
+def _nothing_to_replace(
+    kernel: Kernel, name: str, within: str | Match | None
+) -> IllegalTransformError:
+    readers = [s.id for s in kernel.readers.get(name, ())]
+    where = "" if within is None else f" that `within` ('{within}') selects"
+    if readers:
+        instead = f"'{name}' is read by {', '.join(readers)}"
+    else:
+        read = sorted(n for n in kernel.readers if kernel.is_array(n))
+        instead = f"no statement reads '{name}' at all; read are {', '.join(read) or 'no arrays'}"
+    return IllegalTransformError(
+        f"the prefetch would replace nothing: no statement{where} reads '{name}'", instead=instead
+    )
+
+
+# {{{ footprint_subscripts
+
+
+def _spanning(
+    kernel: Kernel, found: Sequence[Access], subscripts: object, name: str
+) -> tuple[Sequence[Access], Sequence[Access]]:
+    if subscripts is None:
+        return found, found
+    rank = len(found[0].indices)
+    several = subscripts if isinstance(subscripts, list) else [subscripts]
+    spanning = []
+    for subscript in several:
+        indices = _parse_subscript(subscript)
+        if len(indices) != rank:
+            raise InvalidArgumentError(
+                f"footprint_subscripts: {subscript!r} has {len(indices)} indices, but '{name}' "
+                f"has {rank} axes"
+            )
+        spanning.append(Access(found[0].statement, indices, to_text(_element(name, indices))))
+    return spanning, found
+
+
+def _parse_subscript(subscript: object) -> tuple[Expression, ...]:
+    from loopkit._syntax.expressions import parse_expression
+
+    if isinstance(subscript, str):
+        parsed = parse_expression(f"footprint[{subscript}]")
+        return index_tuple(parsed)
+    parts = subscript if isinstance(subscript, tuple) else (subscript,)
+    return tuple(parse_expression(p) if isinstance(p, str) else p for p in parts)
+
+
+def _is_inside(kernel: Kernel, access: Access, box: Sequence[Axis], swept: Sequence[str]) -> bool:
+    """Whether an access never leaves the box."""
+    (use,) = make_uses(kernel, [access])
+    context = use.domain
+    for index, axis in zip(access.indices, box, strict=True):
+        try:
+            local = linear(index) - axis.lower
+            if any(c % axis.stride for c in (*local.terms.values(), local.constant)):
+                return False
+            position = local.divided(axis.stride).expression
+            low = _sets.minimum_value(context, position)
+            high = _sets.maximum_value(context, position)
+        except _sets.NotAffineError:
+            return False
+        if low is None or high is None or low < 0 or high >= axis.extent:
+            return False
+    return True
+
+
+# }}}

@@ -111,11 +111,11 @@ class _Walker:
             else:
                 groups.append((condition, list(code)))
         result: list[Code] = []
-        for condition, code in groups:
+        for condition, members in groups:
             if condition is True:
-                result.extend(code)
+                result.extend(members)
             else:
-                result.append(If(condition, tuple(code)))
+                result.append(If(condition, tuple(members)))
         return tuple(result)
 
     def node(

@@ -107,9 +107,9 @@ class Ranges:
             return low, high
         if isinstance(expr, prim.FloorDiv):
             low, high = self.of(expr.numerator)
-            divisor = self.of(expr.denominator)
-            if divisor[0] > 0:
-                quotients = [x // d for x in (low, high) for d in divisor]
+            divisors = self.of(expr.denominator)
+            if divisors[0] > 0:
+                quotients = [x // d for x in (low, high) for d in divisors]
                 return min(quotients), max(quotients)
             return min(low, -high), max(high, -low)
         if isinstance(expr, prim.Remainder):

@@ -21,7 +21,7 @@ Expression = Any
 
 
 @prim.expr_dataclass()
-class Reduction(prim.ExpressionNode):
+class Reduction(prim.ExpressionNode):  # type: ignore[misc]
     """``operation(inames, operand)``, for example ``sum((k, l), a[k] * b[l])``.
 
     Only kernels under construction hold these: creation turns them into loops
@@ -34,7 +34,7 @@ class Reduction(prim.ExpressionNode):
 
 
 @prim.expr_dataclass()
-class TypeCast(prim.ExpressionNode):
+class TypeCast(prim.ExpressionNode):  # type: ignore[misc]
     """The value of ``operand`` converted to ``dtype``, as ``numpy.astype`` would."""
 
     dtype: np.dtype[Any]

@@ -91,6 +91,8 @@ class IndexPrinter:
             negated = _negated(child)
             if position == 0:
                 text = self._print(child, _SUM, wide)
+                if wide and isinstance(child, prim.Variable) and not self.ranges.is_narrow(expr):
+                    text = f"(long long){text}"
             elif negated is None:
                 text += " + " + self._print(child, _SUM, wide)
             else:

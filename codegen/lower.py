@@ -9,7 +9,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import ArrayArg, Strided
+from loopkit._arrays import ArrayArg, Strided, ValueArg
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
@@ -19,7 +19,7 @@ from loopkit.codegen.prepare import prepare
 from loopkit.codegen.source import BodyWriter, Lines, names_in, parameters, signature
 from loopkit.codegen.storage import global_temporaries, lay_out
 from loopkit.codegen.values import preamble
-from loopkit.codegen.widths import INT64, Ranges
+from loopkit.codegen.widths import INT32, INT64, Ranges, largest_size
 
 
 def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
@@ -58,7 +58,7 @@ def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
         block=nest.hardware.block,
         static_shared=storage.static_shared,
         dynamic_shared=storage.dynamic_shared,
-        checks=checks(kernel.assumptions.set),
+        checks=(*checks(kernel.assumptions.set), *size_checks(kernel)),
         arguments=tuple(a.name for a in kernel.args),
         options=("--use_fast_math",) if kernel.options.fast_math else (),
         lines=tuple(whole.origins),
@@ -79,6 +79,19 @@ def _with_strides(kernel: Kernel, strided: frozenset[str]) -> tuple[Kernel, list
             argument = replace(argument, dim_tags=tuple(tags))
         args.append(argument)
     return kernel.with_(args=tuple(args)), parameters_
+
+
+def size_checks(kernel: Kernel) -> tuple[Check, ...]:
+    """32-bit sizes stay below where index arithmetic that rounds them up would overflow."""
+    result = []
+    for argument in kernel.args:
+        if isinstance(argument, ValueArg) and argument.name in kernel.sizes:
+            limit = largest_size(argument.dtype or INT32)
+            if limit < 2**32:
+                text = f"{argument.name} <= {limit} (declare '{argument.name}' int64 for more)"
+                condition = prim.Comparison(prim.Variable(argument.name), "<=", limit)
+                result.append(Check(condition, text))
+    return tuple(result)
 
 
 def checks(assumptions: isl.Set) -> tuple[Check, ...]:

@@ -102,7 +102,7 @@ class BodyWriter:
         """One line, with a note behind it."""
         whole = _INDENT * depth + text
         if note:
-            whole = f"{whole:<{_NOTE_COLUMN}}// {note}"
+            whole = f"{whole:<{_NOTE_COLUMN - 2}}  // {note}"
         if statement is None:
             self.lines.add(whole)
         else:
@@ -153,9 +153,14 @@ class BodyWriter:
         step = f"++{name}" if node.step == 1 else f"{name} += {node.step}"
         if node.unroll:
             self.line(depth, "#pragma unroll")
-        head = f"for ({kind} {name} = {self.index(node.lower)}; {name} < {self.index(node.upper)};"
+        lower, upper = (self.bound(e) for e in (node.lower, node.upper))
+        head = f"for ({kind} {name} = {lower}; {name} < {upper};"
         self.line(depth, f"{head} {step})" + self.opening(node.body))
         self.block(node.body, depth)
+
+    def bound(self, expr: Expression) -> str:
+        """A loop bound, in 64 bits where 32 might not do."""
+        return self.index(expr, wide=not self.ranges.is_narrow(expr))
 
     def statement(self, statement: Statement, depth: int) -> None:
         """One instruction."""

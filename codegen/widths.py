@@ -19,7 +19,15 @@ INT32 = np.dtype("int32")
 INT64 = np.dtype("int64")
 Range = tuple[int, int]
 _LIMITS = (-(2**31), 2**31 - 1)
+HEADROOM = 1024
+"""How far 32-bit sizes stay below the largest integer, so that rounding them up cannot overflow."""
 _EVERYTHING = (-(2**63), 2**63 - 1)
+
+
+def largest_size(dtype: np.dtype[Any]) -> int:
+    """The largest value that generated code takes for a size of this type."""
+    info = np.iinfo(dtype)
+    return int(info.max) - HEADROOM if info.bits == 32 else int(info.max)
 
 
 class Ranges:
@@ -49,7 +57,7 @@ class Ranges:
         assert isinstance(argument, ValueArg)
         info = np.iinfo(argument.dtype or INT32)
         low = 0 if name in self._extent_sizes else int(info.min)
-        return low, int(info.max)
+        return low, largest_size(argument.dtype or INT32)
 
     def of_name(self, name: str) -> Range:
         """The smallest and largest value of an iname or size."""

@@ -114,8 +114,9 @@ class Linear:
         [*atoms] = rest.terms
         first = atoms[0]
         if len(atoms) == 1 and isinstance(first, prim.FloorDiv) and rest.terms[first] == 1:
-            inner = linear(first.numerator) + rest.constant * first.denominator
-            return whole + inner.floor_div(divisor * first.denominator, ranges)
+            within: int = first.denominator
+            inner = linear(first.numerator) + rest.constant * within
+            return whole + inner.floor_div(divisor * within, ranges)
         return whole + Linear({prim.FloorDiv(rest.expression, divisor): 1})
 
     def remainder(self, divisor: int, ranges: Ranges = NO_RANGES) -> Linear:

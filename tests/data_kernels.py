@@ -127,3 +127,27 @@ def tiled_matmul() -> Kernel:
 
 def v(name):
     return prim.Variable(name)
+
+
+def register_tiled(tile_i: int = 128, tile_j: int = 128, tile_k: int = 8, per: int = 8) -> Kernel:
+    """The product with ``per`` by ``per`` results a thread, not yet staged."""
+    return (
+        matmul()
+        .split_iname("i", tile_i, outer_tag="g.1", inner_iname="i_tile")
+        .split_iname("j", tile_j, outer_tag="g.0", inner_iname="j_tile")
+        .split_iname("i_tile", per, outer_iname="i_t", inner_iname="i_reg")
+        .split_iname("j_tile", per, outer_iname="j_t", inner_iname="j_reg")
+        .tag_inames({"i_t": "l.1", "j_t": "l.0", "i_reg": "unr", "j_reg": "unr"})
+        .split_iname("k", tile_k)
+        .prioritize_loops("k_outer,k_inner,i_reg,j_reg")
+    )
+
+
+def sgemm(tile_i: int = 128, tile_j: int = 128, tile_k: int = 8, per: int = 8) -> Kernel:
+    return (
+        register_tiled(tile_i, tile_j, tile_k, per)
+        .add_prefetch("a", ["i_t", "i_reg", "k_inner"], default_tag="l.auto")
+        .add_prefetch("b", ["k_inner", "j_t", "j_reg"], default_tag="l.auto")
+        .add_prefetch("a_s", ["i_reg"], default_tag="unr")
+        .add_prefetch("b_s", ["j_reg"], default_tag="unr")
+    )

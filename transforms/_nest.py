@@ -14,7 +14,7 @@ from loopkit._arrays import ArrayArg, Nested, TemporaryVariable, strides_of
 from loopkit._errors import InvalidArgumentError
 from loopkit._footprint import Axis, box_set
 from loopkit._kernel import Domain, Kernel
-from loopkit._linear import Linear, variable
+from loopkit._linear import Linear, linear, total, variable
 from loopkit._nodes import Expression
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit.transforms._lay_over_threads import block_shape, lay_over_threads
@@ -99,13 +99,12 @@ def make_nest(
             bound = _sets.affine((number * -1 + (cell_count - 1)).expression)
             cells = cells & isl.PwAff.from_aff(bound).nonneg_set()
     _check_axes(parts)
-    for axis in order:
-        name = position_names[axis]
-        assert name is not None
-        if forms[axis].expression == prim.Variable(name):
-            continue
-        cells = cells & _sets.equality(name, forms[axis].expression)
-        cells = _sets.project_out(cells, [name])
+    values = {
+        position: forms[axis]
+        for axis, position in enumerate(position_names)
+        if position is not None and forms[axis].expression != prim.Variable(position)
+    }
+    cells = _rewritten(cells, values)
     full = box_set([n for n, _, _ in parts], [e for _, e, _ in parts])
     domain_set = (cells & full).gist(context)
     predicates: tuple[Expression, ...] = ()
@@ -123,6 +122,28 @@ def make_nest(
         Domain(inames, domain_set) if inames else None,
         predicates,
     )
+
+
+def _rewritten(cells: isl.Set, values: Mapping[str, Linear]) -> isl.Set:
+    """``cells`` with names replaced, each constraint by itself.
+
+    Unlike projecting the names out, this keeps quotients as they are written.
+    """
+    if not values:
+        return cells
+    result: isl.Set | None = None
+    for basic in cells.get_basic_sets():
+        piece = _sets.universe()
+        for constraint in basic.get_constraints():
+            terms, constant = _sets.constraint_terms(constraint)
+            form = total(linear(e) * c for c, e in terms) + constant
+            function = isl.PwAff.from_aff(_sets.affine(form.substitute(values).expression))
+            if constraint.is_equality():
+                piece = piece & function.zero_set()
+            else:
+                piece = piece & function.nonneg_set()
+        result = piece if result is None else result | piece
+    return cells if result is None else result
 
 
 def _leaves_threads_out(domain: isl.Set, parts: Sequence[tuple[str, int, Tag | None]]) -> bool:

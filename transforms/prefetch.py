@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import AddressSpace, ArrayArg
+from loopkit._arrays import AddressSpace
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import accesses, index_tuple, replace_accesses, to_text
 from loopkit._footprint import Axis
@@ -20,6 +20,7 @@ from loopkit._tags import Tag, parse_tag
 from loopkit._transform import Change, transform
 from loopkit.transforms._fetch import (
     Access,
+    Copy,
     Staging,
     axis_tags,
     check_sweep,
@@ -31,6 +32,8 @@ from loopkit.transforms._fetch import (
     stage,
     with_statements,
 )
+
+Replacement = Callable[[tuple[Expression, ...]], Expression | None]
 
 
 @transform
@@ -113,8 +116,6 @@ def add_prefetch(
     name = temporary_name or kernel.fresh_name(f"{var_name}_{suffix}")
     statement = prefetch_insn_id or kernel.fresh_name(f"fetch_{var_name}")
     _check_free(kernel, [name, statement])
-    shape = array.shape if isinstance(array, ArrayArg) else array.shape
-
     staging = Staging(
         made_by=f"add_prefetch('{var_name}')",
         what=what,
@@ -125,7 +126,7 @@ def add_prefetch(
         space=space,
         tags=axis_tags(dict.fromkeys(range(len(box)), tag), space, what),
         value=lambda cells: _element(var_name, cells),
-        inside=lambda cells: inside_array(shape, cells),
+        inside=lambda cells: inside_array(array.shape, cells),
         sources=(var_name,),
         dtype=array.dtype,
         temporary=name,
@@ -137,15 +138,16 @@ def add_prefetch(
         whole_box=fetch_bounding_box,
     )
     result, copy = stage(expanded, staging)
-    wanted = {(a.statement.id, a.indices) for a in replaced}
-    changed = {}
-    for id_ in {a.statement.id for a in replaced}:
-        changed[id_] = replace_reads(
-            result.statement_by_id[id_],
-            var_name,
-            lambda indices, id_=id_: copy.at(indices) if (id_, indices) in wanted else None,
-        )
+    changed = {
+        id_: replace_reads(result.statement_by_id[id_], var_name, _by_copy(copy, replaced, id_))
+        for id_ in {a.statement.id for a in replaced}
+    }
     return Change(with_statements(result, changed), moves=frozenset([statement]))
+
+
+def _by_copy(copy: Copy, accesses: Sequence[Access], statement: str) -> Replacement:
+    wanted = {a.indices for a in accesses if a.statement.id == statement}
+    return lambda indices: copy.at(indices) if indices in wanted else None
 
 
 def _check_free(kernel: Kernel, names: Sequence[str]) -> None:
@@ -168,7 +170,7 @@ def reads_of(statement: Statement, name: str) -> list[Access]:
 def replace_reads(
     statement: Statement,
     name: str,
-    new: Callable[[tuple[Expression, ...]], Expression | None],
+    new: Replacement,
 ) -> Statement:
     """The statement with reads of an array replaced; what it writes stays."""
 

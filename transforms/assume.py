@@ -1,0 +1,244 @@
+"""What is known about sizes and types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import islpy as isl
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import Argument, ArrayArg, Strided, TemporaryVariable, ValueArg
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._expression import ExpressionMapper, is_constant, substitute, variable_names
+from loopkit._kernel import Domain, Kernel, SubstitutionRule
+from loopkit._nodes import Expression
+from loopkit._simplify import simplify
+from loopkit._syntax import parse_assumptions
+from loopkit._transform import Change, transform
+from loopkit._types import as_dtype, dtype_name
+from loopkit.transforms._common import integer_names, names_in, simplified
+
+# {{{ assume
+
+
+@transform
+def assume(kernel: Kernel, assumptions: str | isl.Set | isl.BasicSet) -> Change:
+    """Say what is true of the sizes.
+
+    Before: guards for ragged tiles      After (``"n mod 16 = 0"``): none
+
+    Assumptions add up.  Every call of the kernel checks them.
+
+    :arg assumptions: for example ``"n >= 1 and n mod 16 = 0"``.
+    """
+    if isinstance(assumptions, str):
+        given = parse_assumptions(assumptions)
+    elif isinstance(assumptions, isl.BasicSet):
+        given = assumptions.to_set().params()
+    elif isinstance(assumptions, isl.Set):
+        given = assumptions.params()
+    else:
+        raise InvalidArgumentError(
+            f"assumptions are text or an isl set, not {type(assumptions).__name__}",
+            instead='for example assume("n >= 1 and n mod 16 = 0")',
+        )
+    for name in sorted(_sets.involved_names(given)):
+        if name not in kernel.sizes:
+            raise UnknownNameError("size", name, kernel.sizes)
+    combined = (kernel.assumptions.set & given).coalesce()
+    if combined.is_empty():
+        raise InvalidArgumentError(
+            f"no sizes satisfy '{assumptions}'"
+            + ("" if given.is_empty() else f" together with {kernel.assumptions.text}")
+        )
+    return Change(kernel.with_(assumptions=Domain((), combined)))
+
+
+# }}}
+
+# {{{ fix_parameters
+
+
+class _Fixer(ExpressionMapper):
+    """Puts numbers in the place of sizes: typed ones among values, plain ones in indices."""
+
+    def __init__(self, kernel: Kernel, values: Mapping[str, int]) -> None:
+        super().__init__()
+        self.values = values
+        self.integers = integer_names(kernel)
+        self.typed: dict[str, Expression] = {}
+        for name, value in values.items():
+            argument = kernel.arg_by_name[name]
+            dtype = argument.dtype
+            self.typed[name] = value if dtype is None else dtype.type(value)
+
+    def map_variable(self, expr: prim.Variable) -> Expression:
+        return self.typed.get(expr.name, expr)
+
+    def map_subscript(self, expr: prim.Subscript) -> Expression:
+        index = expr.index if isinstance(expr.index, tuple) else (expr.index,)
+        return prim.Subscript(expr.aggregate, tuple(self.index(i) for i in index))
+
+    def map_comparison(self, expr: prim.Comparison) -> Expression:
+        if variable_names(expr) <= self.integers:
+            return prim.Comparison(self.index(expr.left), expr.operator, self.index(expr.right))
+        return prim.Comparison(self.rec(expr.left), expr.operator, self.rec(expr.right))
+
+    def index(self, expr: Expression) -> Expression:
+        """An expression of integers, with plain numbers."""
+        plain = substitute(expr, self.values)
+        return expr if plain is expr else simplify(plain)
+
+    def any(self, expr: Expression) -> Expression:
+        """An expression of any kind."""
+        return expr if is_constant(expr) else self.rec(expr)
+
+
+def _fixed_set(domain: isl.Set, values: Mapping[str, int]) -> isl.Set:
+    for name, value in values.items():
+        position = domain.find_dim_by_name(_sets.PARAM, name)
+        if position >= 0:
+            domain = domain.fix_val(_sets.PARAM, position, isl.Val(value))
+            domain = domain.project_out(_sets.PARAM, position, 1)
+    return domain
+
+
+def _fixed_data(data: Any, fixer: _Fixer) -> Any:
+    changes: dict[str, Any] = {}
+    if data.shape is not None:
+        changes["shape"] = tuple(fixer.index(s) for s in data.shape)
+    if data.dim_tags is not None:
+        changes["dim_tags"] = tuple(
+            Strided(fixer.index(t.stride)) if isinstance(t, Strided) else t for t in data.dim_tags
+        )
+    if isinstance(data, ArrayArg):
+        changes["offset"] = fixer.index(data.offset)
+    return replace(data, **changes)
+
+
+def _fixed_values(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, int]:
+    values: dict[str, int] = {}
+    for name, value in given.items():
+        if name not in kernel.sizes:
+            raise UnknownNameError("size", name, kernel.sizes)
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+            raise InvalidArgumentError(f"the size '{name}' must be an integer, not {value!r}")
+        values[name] = int(value)
+    if not values:
+        raise InvalidArgumentError("no size is given", instead="for example fix_parameters(n=16)")
+    return values
+
+
+@transform
+def fix_parameters(kernel: Kernel, **value_dict: Any) -> Change:
+    """Make sizes constants; they are no arguments any more.
+
+    Before: for i in [0, n): S(i)      After (``n=16``): for i in [0, 16): S(i)
+    """
+    # A recorded step holds the keyword arguments as one value.
+    recorded = value_dict.get("value_dict")
+    if isinstance(recorded, Mapping) and len(value_dict) == 1:
+        value_dict = dict(recorded)
+    values = _fixed_values(kernel, value_dict)
+    known = kernel.assumptions.set
+    for name, value in values.items():
+        known = _fixed_set(known, {name: value})
+    if known.is_empty():
+        shown = ", ".join(f"{n}={v}" for n, v in values.items())
+        raise IllegalTransformError(
+            f"{shown} contradicts the assumptions of the kernel: {kernel.assumptions.text}"
+        )
+    fixer = _Fixer(kernel, values)
+    domains = tuple(
+        Domain(d.inames, _fixed_set(d.set, values)) if d.parameters & values.keys() else d
+        for d in kernel.domains
+    )
+    args: list[Argument] = []
+    for argument in kernel.args:
+        if isinstance(argument, ValueArg):
+            if argument.name not in values:
+                args.append(argument)
+        else:
+            args.append(_fixed_data(argument, fixer))
+    temporaries: list[TemporaryVariable] = [_fixed_data(t, fixer) for t in kernel.temporaries]
+    new = kernel.with_(
+        domains=domains,
+        statements=tuple(s.map_expressions(fixer.any) for s in kernel.statements),
+        args=tuple(args),
+        temporaries=tuple(temporaries),
+        assumptions=Domain((), known),
+        substitutions=tuple(_fixed_rule(kernel, r, values) for r in kernel.substitutions),
+    )
+    touched = {s.id for s in kernel.statements if s.names & values.keys()}
+    return Change(simplified(new, touched) if touched else new)
+
+
+def _fixed_rule(
+    kernel: Kernel, rule: SubstitutionRule, values: Mapping[str, int]
+) -> SubstitutionRule:
+    mine = {n: v for n, v in values.items() if n not in rule.arguments}
+    return replace(rule, expression=_Fixer(kernel, mine).any(rule.expression))
+
+
+# }}}
+
+# {{{ types
+
+
+def _with_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Kernel:
+    wanted: dict[str, np.dtype[Any]] = {}
+    for names, spec in dtype_dict.items():
+        for name in names_in(names):
+            if name not in kernel.arg_by_name and name not in kernel.temporary_by_name:
+                known = [*kernel.arg_by_name, *kernel.temporary_by_name]
+                raise UnknownNameError("argument or temporary", name, known)
+            wanted[name] = as_dtype(spec)
+    if not wanted:
+        raise InvalidArgumentError("no type is given", instead='add_dtypes({"a, b": "float32"})')
+    for name, dtype in wanted.items():
+        data = kernel.arg_by_name.get(name) or kernel.temporary_by_name[name]
+        if data.dtype is not None and data.dtype != dtype:
+            raise InvalidArgumentError(
+                f"'{name}' has the type {dtype_name(data.dtype)} already, and cannot become "
+                f"{dtype_name(dtype)}"
+            )
+
+    def typed(data: Any) -> Any:
+        return replace(data, dtype=wanted[data.name]) if data.name in wanted else data
+
+    return kernel.with_(
+        args=tuple(typed(a) for a in kernel.args),
+        temporaries=tuple(typed(t) for t in kernel.temporaries),
+    )
+
+
+@transform
+def add_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Change:
+    """Give arguments and temporaries types.
+
+    Before: a, b of unknown type      After (``{"a, b": "float32"}``): float32 arrays
+    """
+    return Change(_with_dtypes(kernel, dtype_dict))
+
+
+@transform
+def add_and_infer_dtypes(
+    kernel: Kernel, dtype_dict: Mapping[str, Any], expect_completion: bool = False
+) -> Change:
+    """Give arguments and temporaries types, and work out what follows from these.
+
+    Before: a of unknown type, b[i] = 2*a[i]
+    After (``{"a": "float32"}``): a and b are float32 arrays
+
+    :arg expect_completion: accepted; a type that does not follow is an error.
+    """
+    from loopkit._make.infer import infer_types
+
+    return Change(infer_types(_with_dtypes(kernel, dtype_dict)))
+
+
+# }}}

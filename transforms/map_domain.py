@@ -1,0 +1,214 @@
+"""Other coordinates for loops: skewing, reversing, diamonds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, ParseError
+from loopkit._kernel import Kernel
+from loopkit._match import Match
+from loopkit._nodes import Expression
+from loopkit._syntax import parse_expression
+from loopkit._transform import Change, transform
+from loopkit.transforms._common import names_in, new_name, refuse_tagged, then
+from loopkit.transforms._reindex import Reindexing, marks_for, reindexed
+from loopkit.transforms.duplicate import chosen_statements, duplicate_for
+
+_EXAMPLE = 'for example map_domain("{ [t, i] -> [w, i]: w = t + i }")'
+
+
+def _parsed_map(kernel: Kernel, transform_map: str | isl.Map | isl.BasicMap) -> isl.Map:
+    if isinstance(transform_map, isl.BasicMap):
+        return transform_map.to_map()
+    if isinstance(transform_map, isl.Map):
+        return transform_map
+    if not isinstance(transform_map, str):
+        raise InvalidArgumentError(
+            f"a map is text or an isl map, not {type(transform_map).__name__}", instead=_EXAMPLE
+        )
+    text = transform_map.strip()
+    if text.startswith("{"):
+        text = f"[{', '.join(kernel.sizes)}] -> {text}"
+    try:
+        return isl.Map(text)
+    except isl.Error as error:
+        reason = str(error).split("failed:")[-1].split(" in /")[0].strip()
+        raise ParseError(
+            f"'{transform_map}' is no map in isl's notation: {reason}", instead=_EXAMPLE
+        ) from None
+
+
+def _as_graph(relation: isl.Map, marks: Sequence[str]) -> isl.Set:
+    """The map as a set over its input names and ``marks``."""
+    count = relation.dim(isl.dim_type.in_)
+    at = relation.dim(isl.dim_type.param)
+    graph = relation.move_dims(isl.dim_type.param, at, isl.dim_type.in_, 0, count).range()
+    for number, mark in enumerate(marks):
+        graph = graph.set_dim_name(isl.dim_type.set, number, mark)
+    at = graph.dim(isl.dim_type.param)
+    return graph.move_dims(isl.dim_type.param, at, isl.dim_type.set, 0, len(marks)).params()
+
+
+def _is_same(graph: isl.Set, first: str, second: str) -> bool:
+    equal = prim.Comparison(prim.Variable(first), "==", prim.Variable(second))
+    return bool(graph.is_subset(_sets.condition_set(equal)))
+
+
+def _output_names(relation: isl.Map, old: Sequence[str], graph: isl.Set) -> list[str]:
+    names: list[str] = []
+    for number, mark in enumerate(marks_for(relation.dim(isl.dim_type.out))):
+        name = relation.get_dim_name(isl.dim_type.out, number)
+        if name is None:
+            name = next((o for o in old if _is_same(graph, o, mark)), None)
+        if name is None:
+            raise InvalidArgumentError(
+                f"output {number + 1} of the map has no name", instead=f"name it, {_EXAMPLE}"
+            )
+        names.append(name.rstrip("'"))
+    if len(set(names)) < len(names):
+        raise InvalidArgumentError(f"two outputs of the map have one name: {', '.join(names)}")
+    return names
+
+
+@transform
+def map_domain(
+    kernel: Kernel,
+    transform_map: str | isl.Map | isl.BasicMap,
+    within: str | Match | None = None,
+    rename_after: Mapping[str, str] | None = None,
+) -> Change:
+    """Exchange inames for others, one to one, by an affine map.
+
+    Before: for t: for i: S(t, i)
+    After (``"{ [t, i] -> [w, i]: w = t + i }"``): for w: for i: S(w - i, i)
+
+    The new loops take the places of the old ones, in the order in which the map
+    names them.  A primed output, such as ``i'``, may take the name of the input
+    that it replaces.  A statement that is inside only some of the old inames
+    gets those new ones that depend on no other.  A map that is not one to one is
+    refused with two instances that show it.
+
+    :arg transform_map: from old inames to new ones; an isl map or its text.
+    :arg within: a match string: only around these statements, which gives them
+        loops of their own.
+    :arg rename_after: other names for outputs of the map.
+    """
+    relation = _parsed_map(kernel, transform_map)
+    names = [
+        relation.get_dim_name(isl.dim_type.in_, k) for k in range(relation.dim(isl.dim_type.in_))
+    ]
+    if any(n is None for n in names):
+        raise InvalidArgumentError("an input of the map is no iname", instead=_EXAMPLE)
+    old: list[str] = [kernel.check_iname(n) for n in names]
+    sizes = set(kernel.sizes)
+    for number in range(relation.dim(isl.dim_type.param)):
+        name = relation.get_dim_name(isl.dim_type.param, number)
+        if name not in sizes and name not in kernel.home_domain:
+            kernel.check_iname(name)
+    marks = marks_for(relation.dim(isl.dim_type.out))
+    graph = _as_graph(relation, marks)
+    new = _output_names(relation, old, graph)
+    new = [(rename_after or {}).get(n, n) for n in new]
+    return _mapped(kernel, old, new, graph, within)
+
+
+def _mapped(
+    kernel: Kernel,
+    old: Sequence[str],
+    new: Sequence[str],
+    graph: isl.Set,
+    within: str | Match | None,
+) -> Change:
+    marks = marks_for(len(new))
+    ids = chosen_statements(kernel, old, within)
+    kept = {
+        o
+        for o, n, m in ((n, n, m) for n, m in zip(new, marks, strict=True))
+        if o in old and _is_same(graph, o, m)
+    }
+    for iname in old:
+        if iname not in kept:
+            refuse_tagged(kernel, iname, "map")
+    if set(old) == kept:
+        raise IllegalTransformError("the map leaves every iname as it is")
+    for name in new:
+        if name not in old:
+            new_name(kernel, name, name)
+    changed = [iname for iname in old if iname not in kept]
+    if ids == chosen_statements(kernel, old, None):
+        return _without_kept(kernel, old, new, graph, kept)
+    copies = {i: kernel.fresh_name(f"{i}_0", new) for i in changed}
+    isolated = duplicate_for(kernel, changed, ids, copies)
+    inputs = [copies.get(i, i) for i in old]
+    renamed = _sets.rename(graph, copies)
+    outputs = [n if n in kept or n not in old else kernel.fresh_name(f"{n}_1") for n in new]
+    return then(kernel, isolated, lambda k: _without_kept(k, inputs, outputs, renamed, kept))
+
+
+def _without_kept(
+    kernel: Kernel, old: Sequence[str], new: Sequence[str], graph: isl.Set, kept: set[str]
+) -> Change:
+    """Map what changes; inames that the map keeps are only put into its order."""
+    marks = marks_for(len(new))
+    parallel = {i for i in kept if i in kernel.iname_tags}
+    # A tagged iname that stays what it is is a parameter of the map.
+    stay = [m for n, m in zip(new, marks, strict=True) if n in parallel]
+    graph = _sets.project_out(graph, stay)
+    pairs = [(n, m) for n, m in zip(new, marks, strict=True) if n not in parallel]
+    reindexing = Reindexing(
+        tuple(i for i in old if i not in parallel),
+        tuple(n for n, _ in pairs),
+        tuple(m for _, m in pairs),
+        graph,
+    )
+    return reindexed(kernel, reindexing, "map")
+
+
+def _side(text: str | Expression) -> Expression:
+    return parse_expression(text) if isinstance(text, str) else text
+
+
+@transform
+def affine_map_inames(
+    kernel: Kernel,
+    old_inames: str | Iterable[str],
+    new_inames: str | Iterable[str],
+    equations: str | Iterable[str | tuple[Expression, Expression]],
+) -> Change:
+    """Exchange inames for others that equations define.
+
+    Before: for i: for j: S(i, j)
+    After (``"i, j", "u, v", ["u = i + j", "v = i - j"]``): for u: for v:
+    S((u + v)//2, (u - v)//2)
+
+    :arg equations: texts such as ``"u = i + j"``, or pairs of expressions.
+    """
+    old, new = names_in(old_inames), names_in(new_inames)
+    for iname in old:
+        kernel.check_iname(iname)
+    for name in new:
+        new_name(kernel, name, name)
+    graph = _sets.universe()
+    for equation in [equations] if isinstance(equations, str) else equations:
+        if isinstance(equation, str):
+            left, equal, right = equation.replace("==", "=").partition("=")
+            if not equal:
+                raise InvalidArgumentError(
+                    f"'{equation}' is no equation", instead='for example "u = i + j"'
+                )
+            pair: tuple[Expression, Expression] = (left.strip(), right.strip())
+        else:
+            pair = equation
+        sides = [_side(s) for s in pair]
+        try:
+            graph = graph & _sets.condition_set(prim.Comparison(sides[0], "==", sides[1]))
+        except _sets.NotAffineError:
+            raise InvalidArgumentError(
+                f"the equation {pair[0]} = {pair[1]} is not affine"
+            ) from None
+    marks = dict(zip(new, marks_for(len(new)), strict=True))
+    return _mapped(kernel, old, new, _sets.rename(graph, marks), None)

@@ -1,0 +1,335 @@
+"""Substitution rules: expressions with a name, expanded in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit._arrays import ArrayArg, DType, TemporaryVariable
+from loopkit._errors import (
+    IllegalTransformError,
+    InvalidArgumentError,
+    LoopkitError,
+    UnknownNameError,
+)
+from loopkit._expression import replace_accesses, variable_names
+from loopkit._kernel import Kernel, Statement, SubstitutionRule
+from loopkit._match import Match, matching
+from loopkit._nodes import Expression, TypeCast
+from loopkit._rules import expand_in
+from loopkit._syntax import parse_expression
+from loopkit._transform import Change, transform
+from loopkit._tree import build, common_prefix, flatten
+from loopkit._types import dtype_of
+from loopkit.transforms._common import names_in, new_name, rules_of, simplified
+from loopkit.transforms._unify import TemplateReplacer
+
+# {{{ expanding
+
+
+@transform
+def expand_subst(kernel: Kernel, within: str | Match | None = None) -> Change:
+    """Replace uses of substitution rules by what the rules say.
+
+    Before: f(x) := a[x]**2, b[i] = f(i + 1)      After: b[i] = a[i + 1]**2
+
+    Rules that nothing uses any more are forgotten.
+
+    :arg within: a match string: only in these statements.
+    """
+    ids = frozenset(s.id for s in kernel.statements)
+    if within is not None:
+        ids = matching(kernel, within)
+    rules = {r.name: r for r in kernel.substitutions}
+    touched = {s.id for s in kernel.statements if s.id in ids and rules_of(kernel, s)}
+    if not touched and (within is not None or not rules):
+        what = f"in the statements that match '{within}'" if within else "in this kernel"
+        raise IllegalTransformError(f"no substitution rule is used {what}")
+    statements = tuple(
+        s.map_expressions(lambda e: expand_in(e, rules)) if s.id in touched else s
+        for s in kernel.statements
+    )
+    before = frozenset().union(*(rules_of(kernel, s) for s in kernel.statements))
+    new = kernel.with_(statements=statements)
+    after = frozenset().union(*(rules_of(new, s) for s in statements))
+    kept = tuple(
+        r for r in kernel.substitutions if r.name in after or (within and r.name not in before)
+    )
+    return Change(simplified(new.with_(substitutions=kept), touched))
+
+
+# }}}
+
+# {{{ extracting
+
+
+@transform
+def extract_subst(
+    kernel: Kernel,
+    subst_name: str,
+    template: str | Expression,
+    parameters: str | Iterable[str] = (),
+    within: str | Match | None = None,
+) -> Change:
+    """Give every expression that matches a template a name.
+
+    Before: b[i] = a[i]**2 + a[i + 1]**2
+    After (``"f", "a[x]**2", "x"``): f(x) := a[x]**2, b[i] = f(i) + f(i + 1)
+
+    Of a sum or product that is longer than the template, its beginning can
+    match, because that is what is computed first.
+
+    :arg parameters: names in the template that stand for any expression.
+    :arg within: a match string: only in these statements.
+    """
+    name = new_name(kernel, subst_name, subst_name)
+    arguments = names_in(parameters)
+    pattern = parse_expression(template) if isinstance(template, str) else template
+    for argument in arguments:
+        if argument not in variable_names(pattern):
+            raise UnknownNameError("name in the template", argument, variable_names(pattern))
+    ids = frozenset(s.id for s in kernel.statements)
+    if within is not None:
+        ids = matching(kernel, within)
+    replacer = TemplateReplacer(
+        pattern,
+        frozenset(arguments),
+        lambda found: _use(name, tuple(found[a] for a in arguments)),
+    )
+
+    def rewrite(statement: Statement) -> Statement:
+        if statement.id not in ids:
+            return statement
+        lhs = statement.lhs
+        if isinstance(lhs, prim.Subscript):
+            index = tuple(replacer(i) for i in statement.write[1])
+            lhs = prim.Subscript(lhs.aggregate, index)
+        predicates = tuple(replacer(p) for p in statement.predicates)
+        return replace(statement, lhs=lhs, rhs=replacer(statement.rhs), predicates=predicates)
+
+    statements = tuple(rewrite(s) for s in kernel.statements)
+    rules = kernel.substitutions
+    if within is None:
+        rules = tuple(replace(r, expression=replacer(r.expression)) for r in rules)
+    if not replacer.count:
+        raise IllegalTransformError(
+            f"no expression matches the template '{template}'",
+            instead=f"names that stand for any expression must be listed: parameters="
+            f"{list(arguments)!r}",
+        )
+    rule = SubstitutionRule(name, arguments, pattern)
+    return Change(kernel.with_(statements=statements, substitutions=(*rules, rule)))
+
+
+def _use(name: str, arguments: tuple[Expression, ...]) -> Expression:
+    return prim.Call(prim.Variable(name), arguments) if arguments else prim.Variable(name)
+
+
+# }}}
+
+# {{{ from assignments
+
+
+@transform
+def assignment_to_subst(
+    kernel: Kernel,
+    lhs_name: str,
+    extra_arguments: str | Iterable[str] = (),
+    within: str | Match | None = None,
+    force_retain_argument: bool = False,
+) -> Change:
+    """Compute a value where it is used, instead of storing it.
+
+    Before: t[i] = 2*a[i], b[i] = t[i] + t[i + 1]
+    After: t_subst(i) := 2*a[i], b[i] = t_subst(i) + t_subst(i + 1)
+
+    A temporary that nobody reads any more goes, with its assignment; an argument
+    stays and is still written.
+
+    :arg lhs_name: what the assignment writes; exactly one statement may write it.
+    :arg extra_arguments: inames of the assignment that become arguments of the
+        rule beside its subscripts.
+    :arg within: a match string: only where these statements read it.
+    :arg force_retain_argument: accepted; arguments are always retained.
+    """
+    array = kernel.array(lhs_name)
+    definition = _definition(kernel, lhs_name)
+    rule = _rule_from(kernel, array, definition, names_in(extra_arguments))
+    ids = frozenset(s.id for s in kernel.readers.get(lhs_name, ()))
+    if within is not None:
+        ids &= matching(kernel, within)
+    if not ids:
+        raise IllegalTransformError(f"no such statement reads '{lhs_name}'")
+    for id_ in sorted(ids):
+        _check_use(kernel, definition, kernel.statement_by_id[id_], rule)
+    given = len(rule.arguments) - len(names_in(extra_arguments))
+    extra = tuple(prim.Variable(n) for n in rule.arguments[given:])
+
+    def access(name: str, indices: tuple[Expression, ...]) -> Expression | None:
+        return _use(rule.name, (*indices, *extra)) if name == lhs_name else None
+
+    statements = [
+        s.map_expressions(lambda e: replace_accesses(e, access)) if s.id in ids else s
+        for s in kernel.statements
+    ]
+    tree, temporaries = kernel.tree, kernel.temporaries
+    is_read = len(ids) < len(kernel.readers[lhs_name])
+    if isinstance(array, TemporaryVariable) and not is_read:
+        tree = build([(id_, path) for id_, path in flatten(tree) if id_ != definition.id])
+        statements = [
+            replace(s, depends_on=_without(s.depends_on, definition))
+            for s in statements
+            if s.id != definition.id
+        ]
+        temporaries = tuple(t for t in temporaries if t.name != lhs_name)
+    return Change(
+        kernel.with_(
+            statements=tuple(statements),
+            tree=tree,
+            temporaries=temporaries,
+            substitutions=(*kernel.substitutions, rule),
+        )
+    )
+
+
+def _without(depends_on: frozenset[str], definition: Statement) -> frozenset[str]:
+    if definition.id not in depends_on:
+        return depends_on
+    return (depends_on - {definition.id}) | definition.depends_on
+
+
+def _definition(kernel: Kernel, name: str) -> Statement:
+    writers = kernel.writers.get(name, ())
+    if len(writers) != 1:
+        ids = ", ".join(s.id for s in writers) or "none"
+        raise IllegalTransformError(
+            f"'{name}' must be written by exactly one statement to become a substitution rule; "
+            f"it is written by {len(writers)} ({ids})"
+        )
+    definition = writers[0]
+    if definition.operation is not None or name in variable_names(definition.rhs):
+        raise IllegalTransformError(
+            f"'{name}' cannot become a substitution rule: statement '{definition.id}' updates it"
+        )
+    if definition.predicates:
+        raise IllegalTransformError(
+            f"'{name}' cannot become a substitution rule: statement '{definition.id}' writes it "
+            f"only under a condition"
+        )
+    return definition
+
+
+def _rule_from(
+    kernel: Kernel,
+    array: ArrayArg | TemporaryVariable,
+    definition: Statement,
+    extra: tuple[str, ...],
+) -> SubstitutionRule:
+    name, indices = definition.write
+    arguments: list[str] = []
+    for index in indices:
+        if not isinstance(index, prim.Variable) or index.name not in kernel.home_domain:
+            raise IllegalTransformError(
+                f"'{name}' cannot become a substitution rule: its subscript '{index}' in "
+                f"statement '{definition.id}' is not an iname"
+            )
+        arguments.append(index.name)
+    for iname in extra:
+        if kernel.check_iname(iname) not in definition.inames:
+            raise InvalidArgumentError(
+                f"the extra argument '{iname}' is no iname of statement '{definition.id}'"
+            )
+        arguments.append(iname)
+    if len(set(arguments)) < len(arguments):
+        raise IllegalTransformError(
+            f"'{name}' cannot become a substitution rule: an iname stands in two of its "
+            f"subscripts ({', '.join(arguments)})"
+        )
+    expression = definition.rhs
+    dtype = array.dtype
+    if dtype is not None and not _has_dtype(kernel, expression, dtype):
+        expression = TypeCast(dtype, expression)
+    return SubstitutionRule(kernel.fresh_name(f"{name}_subst"), tuple(arguments), expression)
+
+
+def _has_dtype(kernel: Kernel, expr: Expression, dtype: DType) -> bool:
+    """Whether ``expr`` is known to have this type."""
+
+    def type_of(name: str) -> DType:
+        if name in kernel.home_domain:
+            return np.dtype(np.int32)
+        data = kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)
+        if data is None or data.dtype is None:
+            raise KeyError(name)
+        return data.dtype
+
+    try:
+        return dtype_of(expr, type_of) == dtype
+    except (KeyError, LoopkitError):
+        return False
+
+
+def _check_use(
+    kernel: Kernel, definition: Statement, use: Statement, rule: SubstitutionRule
+) -> None:
+    """Refuse where the expression would have another value at ``use``."""
+    paths = kernel.paths
+    shared = common_prefix([paths[definition.id], paths[use.id]])
+    together = {iname for iname, _ in shared}
+    together |= {
+        i for i in definition.inames & use.inames if i not in {n for n, _ in paths[use.id]}
+    }
+    given = set(rule.arguments)
+    count = len(definition.write[1])
+    extra = rule.arguments[count:]
+    used = _names_below(kernel, definition)
+    for iname in sorted((used & definition.inames) - given) + sorted(extra):
+        if iname not in together and iname not in use.inames & set(extra):
+            raise IllegalTransformError(
+                f"'{definition.written}' cannot become a substitution rule: its value depends on "
+                f"'{iname}', which is no subscript of it, and statement '{use.id}' is not in the "
+                f"same loop over '{iname}'"
+            )
+    order = {s.id: number for number, s in enumerate(kernel.statements)}
+    for name in sorted(used):
+        for writer in kernel.writers.get(name, ()) if kernel.is_array(name) else ():
+            if not _is_between(kernel, order, definition, writer, use):
+                continue
+            raise IllegalTransformError(
+                f"'{definition.written}' cannot become a substitution rule: statement "
+                f"'{writer.id}' may write '{name}' between '{definition.id}', which reads it, and "
+                f"the use in '{use.id}'"
+            )
+
+
+def _names_below(kernel: Kernel, definition: Statement) -> frozenset[str]:
+    rules = {r.name: r for r in kernel.substitutions}
+    return variable_names(expand_in(definition.rhs, rules))
+
+
+def _is_between(
+    kernel: Kernel,
+    order: Mapping[str, int],
+    definition: Statement,
+    writer: Statement,
+    use: Statement,
+) -> bool:
+    """Whether ``writer`` may run after ``definition`` and before ``use``."""
+    paths = kernel.paths
+    flow = common_prefix([paths[definition.id], paths[use.id]])
+    at, start, end = order[writer.id], order[definition.id], order[use.id]
+    if at < start:
+        around = common_prefix([paths[writer.id], paths[definition.id]])
+    elif at > end or writer.id == use.id:
+        around = common_prefix([paths[writer.id], paths[use.id]])
+        if writer.id == use.id:
+            around = paths[use.id]
+    else:
+        return True
+    return start > end or flow[: len(around)] != around
+
+
+# }}}

@@ -61,6 +61,13 @@ def check_sweep(kernel: Kernel, inames: str | Collection[str] | None) -> tuple[s
     return swept
 
 
+def check_free(kernel: Kernel, names: Sequence[str]) -> None:
+    """An error if one of ``names`` is taken."""
+    for name in names:
+        if name in kernel.all_names:
+            raise InvalidArgumentError(f"the name '{name}' is taken", instead="choose another")
+
+
 def choose_space(
     kernel: Kernel,
     given: AddressSpace | str | None,
@@ -173,9 +180,9 @@ class Copy:
 class Staging:
     """All that says how a copy is made; see :func:`stage`.
 
-    ``value(cells)`` is what a cell holds; it reads ``sources``, and needs the
-    inames ``needed`` beside those of the footprint.  ``inside(cells)`` is the set
-    where it can be computed, or None.
+    ``value(cells)`` is what a cell holds; for ``accesses`` it stands for the
+    reads ``sources``, by array, and it needs the inames ``needed`` beside those of
+    the footprint.  ``inside(cells)`` is the set where it can be computed, or None.
     """
 
     made_by: str
@@ -187,7 +194,7 @@ class Staging:
     tags: Mapping[int, Tag | None]
     value: Callable[[Indices], Expression]
     inside: Callable[[Indices], isl.Set | None]
-    sources: Collection[str]
+    sources: Mapping[str, Sequence[Use]]
     dtype: np.dtype[np.generic] | None
     temporary: str
     statement: str
@@ -228,7 +235,7 @@ def stage(kernel: Kernel, staging: Staging) -> tuple[Kernel, Copy]:
         outer=s.outer,
     )
     for name in sorted(s.sources):
-        check_not_overwritten(kernel, name, place, s.uses if s.array is not None else (), s.what)
+        check_not_overwritten(kernel, name, place, s.sources[name], s.what)
     axis_names, positions = name_axes(kernel, s.box, s.base, s.axis_names, s.names_argument)
     cells = cells_in_use(kernel, s.uses, s.box, positions, place, whole_box=s.whole_box)
     at = tuple(

@@ -199,9 +199,8 @@ def check_not_overwritten(
     entries = flatten(kernel.tree)
     number = {statement: i for i, (statement, _) in enumerate(entries)}
     for writer in kernel.writers.get(name, ()):
-        if place.first <= number[writer.id] <= place.last and not _apart(
-            kernel, writer, place, uses
-        ):
+        inside = place.first <= number[writer.id] <= place.last
+        if inside and not _disjoint(kernel, writer, writer.write[1], place, uses):
             shown = to_text(writer.lhs)
             raise IllegalTransformError(
                 f"statement '{writer.id}' writes {shown} after {what} and before its copy was "
@@ -211,14 +210,43 @@ def check_not_overwritten(
             )
 
 
-def _apart(kernel: Kernel, writer: Statement, place: Place, uses: Sequence[Use]) -> bool:
-    """Whether ``writer`` and ``uses`` touch different cells in one run of ``place``.
+def check_not_touched(
+    kernel: Kernel,
+    name: str,
+    others: Sequence[Statement],
+    place: Place,
+    uses: Sequence[Use],
+    what: str,
+) -> None:
+    """Refuse if one of ``others`` touches cells of a buffer while it is in use."""
+    entries = flatten(kernel.tree)
+    number = {statement: i for i, (statement, _) in enumerate(entries)}
+    for other in others:
+        if not place.first <= number[other.id] <= place.last:
+            continue
+        touched = [i for n, i in (other.write, *other.reads) if n == name]
+        if not all(_disjoint(kernel, other, indices, place, uses) for indices in touched):
+            raise IllegalTransformError(
+                f"statement '{other.id}' uses '{name}' while {what} holds its cells, and is not "
+                "selected by `within`",
+                instead=f"select '{other.id}', too",
+            )
+
+
+def _disjoint(
+    kernel: Kernel,
+    other: Statement,
+    own_indices: Sequence[Expression],
+    place: Place,
+    uses: Sequence[Use],
+) -> bool:
+    """Whether an access of ``other`` and ``uses`` touch different cells in one run of ``place``.
 
     Other threads and blocks count, too: only the loops of ``place`` are the same.
     """
     same = frozenset(path_inames(place.path))
     own = [n for n in kernel.all_inames if n not in same]
-    cells = [f"_cell_{i}" for i in range(len(writer.write[1]))]
+    cells = [f"_cell_{i}" for i in range(len(own_indices))]
 
     def touched(indices: Sequence[Expression], domain: isl.Set) -> isl.Set:
         for cell, index in zip(cells, indices, strict=True):
@@ -226,7 +254,7 @@ def _apart(kernel: Kernel, writer: Statement, place: Place, uses: Sequence[Use])
         return _sets.project_out(domain, own)
 
     try:
-        written = touched(writer.write[1], kernel.statement_domain(writer))
+        written = touched(own_indices, kernel.statement_domain(other))
         return all(
             (written & touched(u.indices, u.domain) & kernel.assumptions.set).is_empty()
             for u in uses

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import pymbolic.primitives as prim
 
@@ -13,9 +13,8 @@ from loopkit._expression import accesses, index_tuple, replace_accesses, to_text
 from loopkit._footprint import Axis
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import linear
-from loopkit._match import Match, called_names, matching
+from loopkit._match import Match, matching
 from loopkit._nodes import Expression
-from loopkit._rules import expand_in
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import Change, transform
 from loopkit.transforms._fetch import (
@@ -23,6 +22,7 @@ from loopkit.transforms._fetch import (
     Copy,
     Staging,
     axis_tags,
+    check_free,
     check_sweep,
     choose_space,
     find_box,
@@ -32,6 +32,7 @@ from loopkit.transforms._fetch import (
     stage,
     with_statements,
 )
+from loopkit.transforms._rule_uses import expand_rules_that_use
 
 Replacement = Callable[[tuple[Expression, ...]], Expression | None]
 
@@ -94,7 +95,7 @@ def add_prefetch(
     swept = check_sweep(kernel, sweep_inames)
     tag = parse_tag(default_tag)
     selected = matching(kernel, within)
-    expanded = expand_rules_reading(kernel, var_name, selected)
+    expanded = expand_rules_that_use(kernel, var_name, selected)
     found = [a for s in expanded.statements if s.id in selected for a in reads_of(s, var_name)]
     if not found:
         raise _nothing_to_replace(kernel, var_name, within)
@@ -115,7 +116,7 @@ def add_prefetch(
     suffix = "s" if space is AddressSpace.LOCAL else "r"
     name = temporary_name or kernel.fresh_name(f"{var_name}_{suffix}")
     statement = prefetch_insn_id or kernel.fresh_name(f"fetch_{var_name}")
-    _check_free(kernel, [name, statement])
+    check_free(kernel, [name, statement])
     staging = Staging(
         made_by=f"add_prefetch('{var_name}')",
         what=what,
@@ -125,9 +126,9 @@ def add_prefetch(
         swept=swept,
         space=space,
         tags=axis_tags(dict.fromkeys(range(len(box)), tag), space, what),
-        value=lambda cells: _element(var_name, cells),
+        value=lambda cells: element(var_name, cells),
         inside=lambda cells: inside_array(array.shape, cells),
-        sources=(var_name,),
+        sources={var_name: uses},
         dtype=array.dtype,
         temporary=name,
         statement=statement,
@@ -150,13 +151,8 @@ def _by_copy(copy: Copy, accesses: Sequence[Access], statement: str) -> Replacem
     return lambda indices: copy.at(indices) if indices in wanted else None
 
 
-def _check_free(kernel: Kernel, names: Sequence[str]) -> None:
-    for name in names:
-        if name in kernel.all_names:
-            raise InvalidArgumentError(f"the name '{name}' is taken", instead="choose another")
-
-
-def _element(name: str, cells: tuple[Expression, ...]) -> Expression:
+def element(name: str, cells: tuple[Expression, ...]) -> Expression:
+    """``name[cells]``, or the bare name of a scalar."""
     return prim.Subscript(prim.Variable(name), cells) if cells else prim.Variable(name)
 
 
@@ -164,7 +160,7 @@ def reads_of(statement: Statement, name: str) -> list[Access]:
     """The reads of an array in a statement's text (not the one that an update implies)."""
     expressions = [statement.rhs, *statement.predicates, *statement.write[1]]
     found = [i for e in expressions for n, i in accesses(e) if n == name]
-    return [Access(statement, i, to_text(_element(name, i))) for i in dict.fromkeys(found)]
+    return [Access(statement, i, to_text(element(name, i))) for i in dict.fromkeys(found)]
 
 
 def replace_reads(
@@ -186,26 +182,6 @@ def replace_reads(
         return replace_accesses(expr, one)
 
     return statement.map_expressions(function)
-
-
-def expand_rules_reading(kernel: Kernel, name: str, selected: Collection[str]) -> Kernel:
-    """The kernel with those substitution rules expanded that use ``name``, where selected."""
-    rules = {r.name: r for r in kernel.substitutions}
-    reaching: dict[str, object] = {}
-    for _ in rules:
-        for rule in rules.values():
-            used = called_names(rule.expression) - frozenset(rule.arguments)
-            if name in used or used & reaching.keys():
-                reaching[rule.name] = rule
-    chosen = {n: r for n, r in rules.items() if n in reaching}
-    if not chosen:
-        return kernel
-    changed: Mapping[str, Statement] = {
-        s.id: s.map_expressions(lambda e: expand_in(e, chosen))
-        for s in kernel.statements
-        if s.id in selected
-    }
-    return with_statements(kernel, changed)
 
 
 def _nothing_to_replace(
@@ -241,7 +217,7 @@ def _spanning(
                 f"footprint_subscripts: {subscript!r} has {len(indices)} indices, but '{name}' "
                 f"has {rank} axes"
             )
-        spanning.append(Access(found[0].statement, indices, to_text(_element(name, indices))))
+        spanning.append(Access(found[0].statement, indices, to_text(element(name, indices))))
     return spanning, found
 
 

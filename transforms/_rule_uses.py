@@ -1,0 +1,38 @@
+"""Substitution rules, as far as they stand between a statement and what it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from loopkit._kernel import Kernel, Statement, SubstitutionRule
+from loopkit._match import called_names
+from loopkit._rules import expand_in
+
+
+def called_by(statement: Statement) -> frozenset[str]:
+    """Names of functions, rules and variables in a statement's text."""
+    parts = [statement.lhs, statement.rhs, *statement.predicates]
+    return frozenset().union(*(called_names(p) for p in parts))
+
+
+def expand_rules_that_use(kernel: Kernel, name: str, selected: Collection[str]) -> Kernel:
+    """The kernel with those rules expanded in place that use ``name``, also through others.
+
+    Only in the selected statements; the rule ``name`` itself stays.
+    """
+    rules = {r.name: r for r in kernel.substitutions if r.name != name}
+    reaching: dict[str, SubstitutionRule] = {}
+    for _ in rules:
+        for rule in rules.values():
+            used = called_names(rule.expression) - frozenset(rule.arguments)
+            if name in used or used & reaching.keys():
+                reaching[rule.name] = rule
+    changed = {
+        s.id: s.map_expressions(lambda e: expand_in(e, reaching))
+        for s in kernel.statements
+        if reaching and s.id in selected and called_by(s) & reaching.keys()
+    }
+    if not changed:
+        return kernel
+    by_id = {**kernel.statement_by_id, **changed}
+    return kernel.with_(statements=tuple(by_id.values()))

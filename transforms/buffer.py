@@ -1,0 +1,368 @@
+"""buffer_array: reads and writes go to a copy, loaded before and stored after."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import AddressSpace, TemporaryVariable
+from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._expression import substitute, to_text, variable_names
+from loopkit._footprint import Axis, Use, hull, outer_names, touched_cells
+from loopkit._kernel import Kernel, Statement
+from loopkit._match import Match, matching
+from loopkit._nodes import Expression
+from loopkit._tags import LocalAuto, Tag, parse_tag
+from loopkit._transform import Change, transform
+from loopkit._tree import common_prefix, path_inames
+from loopkit.transforms._fetch import (
+    Access,
+    Copy,
+    axis_tags,
+    cells_in_use,
+    check_sweep,
+    find_box,
+    inames_of_sources,
+    inside_array,
+    make_uses,
+    with_nest,
+    with_statements,
+)
+from loopkit.transforms._nest import by_stride, make_nest, name_axes
+from loopkit.transforms._place import Place, check_not_touched, find_place
+from loopkit.transforms._rule_uses import expand_rules_that_use
+from loopkit.transforms._spaces import is_thread_iname, parse_address_space
+from loopkit.transforms.prefetch import element, reads_of, replace_reads
+
+
+@transform
+def buffer_array(
+    kernel: Kernel,
+    var_name: str,
+    buffer_inames: str | Collection[str] = (),
+    init_expression: str | Expression | None = None,
+    store_expression: str | Expression | bool | None = None,
+    within: str | Match | None = None,
+    default_tag: str | Tag | None = "l.auto",
+    temporary_scope: AddressSpace | str | None = None,
+    fetch_bounding_box: bool = False,
+) -> Change:
+    """Let all accesses of ``var_name`` in a tile use a copy.
+
+    Before::
+
+        for k
+            for j
+                c[i, j] = c[i, j] + a[i, k]*b[k, j]
+
+    After ``buffer_array("c", ["j"], default_tag=None)``, with ``0 <= j < 8``::
+
+        for c_init_dim_1
+            c_buf[c_init_dim_1] = c[i, c_init_dim_1]
+        for k
+            for j
+                c_buf[j] = c_buf[j] + a[i, k]*b[k, j]
+        for c_store_dim_1
+            c[i, c_store_dim_1] = c_buf[c_store_dim_1]
+
+    The footprint is that of all reads and writes while ``buffer_inames`` run over
+    their full constant ranges.  Exactly the cells that the tile writes are stored.
+    Loading is left out where every read follows a write of its cell in the tile.
+
+    ``init_expression`` is what a cell of the buffer begins with; in it, ``base``
+    is the cell of the array (the default).  ``store_expression`` is what is
+    stored; in it, ``base`` is the cell of the array and ``buffer`` that of the
+    buffer (the default); ``False`` stores nothing.
+
+    The buffer is in shared memory where buffered inames are thread axes, in
+    private memory where each thread has cells of its own, unless
+    ``temporary_scope`` says which.  ``default_tag`` and ``within`` are those of
+    :func:`add_prefetch`; ``fetch_bounding_box`` loads all of the box that is in
+    the array.
+    """
+    array = kernel.array(var_name)
+    swept = check_sweep(kernel, buffer_inames)
+    selected = matching(kernel, within)
+    expanded = expand_rules_that_use(kernel, var_name, selected)
+    reads, writes = _accesses(expanded, var_name, selected)
+    if not reads and not writes:
+        raise _nothing_to_buffer(kernel, var_name)
+    what = f"the buffer of '{var_name}'"
+    read_uses, write_uses = make_uses(expanded, reads), make_uses(expanded, writes)
+    box = find_box(expanded, [*read_uses, *write_uses], swept, what)
+    ids = dict.fromkeys(a.statement.id for a in (*reads, *writes))
+    users = [s for s in expanded.statements if s.id in ids]
+    needed = outer_names(box) & frozenset(kernel.all_inames)
+    needed |= inames_of_sources(expanded, [var_name])
+    tag = parse_tag(default_tag)
+    space = _choose_space(expanded, users, swept, needed, tag, temporary_scope)
+    others = [
+        s
+        for s in expanded.statements
+        if s.id not in ids and (s.written == var_name or reads_of(s, var_name))
+    ]
+    place = find_place(
+        expanded,
+        users,
+        what=what,
+        swept=swept,
+        needed=needed,
+        writers=others,
+        space=space,
+    )
+    check_not_touched(expanded, var_name, others, place, [*read_uses, *write_uses], what)
+
+    name = kernel.fresh_name(f"{var_name}_buf")
+    kept = [axis for axis in box if axis.is_kept]
+    made_by = f"buffer_array('{var_name}')"
+    temporary = TemporaryVariable(
+        name, array.dtype, tuple(a.extent for a in kept), space, made_by=made_by
+    )
+    copy = Copy(temporary, box)
+    result = expanded.with_(temporaries=(*expanded.temporaries, temporary))
+    result = with_statements(result, {s.id: _on_copy(s, var_name, copy) for s in users})
+    mover = _Mover(
+        array_name=var_name,
+        copy=copy,
+        place=place,
+        tag=tag,
+        made_by=made_by,
+        order=by_stride(array, [i for i, axis in enumerate(box) if axis.is_kept]),
+        shape=array.shape,
+    )
+    moves = []
+    if store_expression is not False and writes:
+        if not isinstance(store_expression, bool):
+            stored = _given(store_expression, "buffer", {"base", "buffer"}, "store_expression")
+        else:
+            raise InvalidArgumentError(
+                "store_expression is an expression, None or False, not True",
+                instead="None stores the buffer as it is",
+            )
+        result, id_ = mover.add(result, "store", write_uses, stored, exact=True)
+        moves.append(id_)
+    if init_expression is not None or not _reads_follow_writes(expanded, place, box, reads, writes):
+        loaded = _given(init_expression, "base", {"base"}, "init_expression")
+        result, id_ = mover.add(
+            result, "init", [*read_uses, *write_uses], loaded, whole_box=fetch_bounding_box
+        )
+        moves.append(id_)
+    return Change(result, moves=frozenset(moves))
+
+
+# {{{ accesses
+
+
+def _accesses(
+    kernel: Kernel, name: str, selected: Collection[str]
+) -> tuple[list[Access], list[Access]]:
+    reads: list[Access] = []
+    writes: list[Access] = []
+    for statement in kernel.statements:
+        if statement.id not in selected:
+            continue
+        reads += reads_of(statement, name)
+        if statement.written == name:
+            write = Access(statement, statement.write[1], to_text(statement.lhs))
+            writes.append(write)
+            if statement.operation is not None:
+                reads.append(write)
+    return reads, writes
+
+
+def _nothing_to_buffer(kernel: Kernel, name: str) -> IllegalTransformError:
+    touching = [s.id for s in kernel.statements if s.written == name or reads_of(s, name)]
+    return IllegalTransformError(
+        f"the buffer would replace nothing: no selected statement reads or writes '{name}'",
+        instead=f"'{name}' is used by {', '.join(touching)}" if touching else "",
+    )
+
+
+def _on_copy(statement: Statement, name: str, copy: Copy) -> Statement:
+    changed = replace_reads(statement, name, copy.at)
+    if statement.written != name:
+        return changed
+    return changed.map_expressions(lambda e: copy.at(statement.write[1]) if e is changed.lhs else e)
+
+
+def _choose_space(
+    kernel: Kernel,
+    users: Sequence[Statement],
+    swept: Collection[str],
+    needed: Collection[str],
+    tag: Tag | None,
+    given: AddressSpace | str | None,
+) -> AddressSpace:
+    space = AddressSpace.AUTO if given is None else parse_address_space(given)
+    if space is AddressSpace.GLOBAL:
+        raise InvalidArgumentError(
+            "a buffer is in shared or private memory", instead="temporary_scope='shared'"
+        )
+    if space is not AddressSpace.AUTO:
+        return space
+    if any(is_thread_iname(kernel, i) for i in swept):
+        return AddressSpace.LOCAL
+    threads = {i for s in users for i in s.inames if is_thread_iname(kernel, i)}
+    if not threads or threads & set(needed):
+        return AddressSpace.PRIVATE
+    together = isinstance(tag, LocalAuto) or (tag is not None and tag.is_parallel)
+    return AddressSpace.LOCAL if together else AddressSpace.PRIVATE
+
+
+def _reads_follow_writes(
+    kernel: Kernel,
+    place: Place,
+    box: Sequence[Axis],
+    reads: Sequence[Access],
+    writes: Sequence[Access],
+) -> bool:
+    """Whether each read cell is written before, in the same run of ``place``.
+
+    It is where an earlier statement writes it in the same iteration of all loops
+    that the two share.
+    """
+    number = {id_: i for i, id_ in enumerate(kernel.paths)}
+    starts = [
+        w
+        for w in writes
+        if w.statement.operation is None
+        and not reads_of(w.statement, w.statement.written)
+        and all(_is_affine_condition(p) for p in w.statement.predicates)
+    ]
+    for read in reads:
+        earlier = [w for w in starts if number[w.statement.id] < number[read.statement.id]]
+        if not any(_covers(kernel, w, read, box) for w in earlier):
+            return False
+    return True
+
+
+def _is_affine_condition(predicate: Expression) -> bool:
+    try:
+        _sets.condition_set(predicate)
+    except _sets.NotAffineError:
+        return False
+    return True
+
+
+def _covers(kernel: Kernel, write: Access, read: Access, box: Sequence[Axis]) -> bool:
+    paths = kernel.paths
+    shared = common_prefix([paths[write.statement.id], paths[read.statement.id]])
+    parallel = {
+        i
+        for i in write.statement.inames & read.statement.inames
+        if (tag := kernel.iname_tags.get(i)) is not None and tag.is_parallel
+    }
+    keep = {*path_inames(shared), *parallel, *kernel.sizes}
+    names = [f"_cell_{i}" if axis.is_kept else None for i, axis in enumerate(box)]
+
+    def touched(access: Access) -> isl.Set:
+        return touched_cells(make_uses(kernel, [access]), box, names, keep, exact=True)
+
+    return bool(touched(read).is_subset(touched(write)))
+
+
+# }}}
+
+# {{{ statements that load and store
+
+
+def _given(
+    expr: str | Expression | None, default: str, names: Collection[str], argument: str
+) -> Expression:
+    if expr is None:
+        return prim.Variable(default)
+    if isinstance(expr, str):
+        from loopkit._syntax.expressions import parse_expression
+
+        expr = parse_expression(expr)
+    unknown = sorted(variable_names(expr) - set(names))
+    if unknown:
+        raise InvalidArgumentError(
+            f"{argument} uses '{unknown[0]}'",
+            instead="it may use " + " and ".join(f"'{n}'" for n in sorted(names)),
+        )
+    return expr
+
+
+class _Mover:
+    """Adds the statements that move data between an array and its buffer."""
+
+    def __init__(
+        self,
+        *,
+        array_name: str,
+        copy: Copy,
+        place: Place,
+        tag: Tag | None,
+        made_by: str,
+        order: Sequence[int],
+        shape: tuple[Expression, ...] | None,
+    ) -> None:
+        self.array_name = array_name
+        self.copy = copy
+        self.place = place
+        self.tag = tag
+        self.made_by = made_by
+        self.order = order
+        self.shape = shape
+
+    def add(
+        self,
+        kernel: Kernel,
+        verb: str,
+        uses: Sequence[Use],
+        expr: Expression,
+        *,
+        exact: bool = False,
+        whole_box: bool = False,
+    ) -> tuple[Kernel, str]:
+        """The kernel with a statement that loads (``"init"``) or stores (``"store"``)."""
+        box, place = self.copy.box, self.place
+        space = self.copy.temporary.address_space
+        base = f"{self.array_name}_{verb}"
+        axis_names, positions = name_axes(kernel, box, base, None, "")
+        cells = cells_in_use(kernel, uses, box, positions, place, exact=exact, whole_box=whole_box)
+        at = tuple(
+            axis.lower.expression if name is None else axis.cell_at(name)
+            for axis, name in zip(box, positions, strict=True)
+        )
+        inside = inside_array(self.shape, at)
+        if inside is not None and not exact:
+            cells = cells & inside
+        tags = axis_tags(
+            dict.fromkeys(range(len(box)), self.tag), space, f"the buffer of '{self.array_name}'"
+        )
+        nest = make_nest(
+            kernel,
+            box,
+            place,
+            cells=cells.coalesce() if exact else hull(cells),
+            position_names=positions,
+            axis_names=axis_names,
+            base=base,
+            tags=tags,
+            order=self.order,
+            together=space is not AddressSpace.PRIVATE,
+        )
+        element_ = element(self.array_name, nest.cells(box))
+        buffer = self.copy.element(nest.kept(box))
+        value = substitute(expr, {"base": element_, "buffer": buffer})
+        storing = verb == "store"
+        prefix = "store" if storing else "load" if element_ == value else "init"
+        statement = Statement(
+            kernel.fresh_name(f"{prefix}_{self.array_name}"),
+            element_ if storing else buffer,
+            value,
+            place.inames | frozenset(nest.inames),
+            predicates=nest.predicates,
+            kind="move" if value in (element_, buffer) else "user",
+            made_by=self.made_by,
+        )
+        entry = place.last + 1 if storing else place.first
+        return with_nest(kernel, statement, nest, place, entry), statement.id
+
+
+# }}}

@@ -1,0 +1,145 @@
+"""privatize_temporaries_with_inames: a temporary gets an element per iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import pymbolic.primitives as prim
+
+from loopkit._arrays import TemporaryVariable
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._expression import accesses, replace_accesses
+from loopkit._footprint import FootprintError, Range, iname_ranges
+from loopkit._kernel import Kernel, Statement
+from loopkit._linear import variable
+from loopkit._match import read_names
+from loopkit._nodes import Expression
+from loopkit._transform import Change, transform
+from loopkit.transforms._fetch import name_list
+from loopkit.transforms._rule_uses import expand_rules_that_use
+
+
+@transform
+def privatize_temporaries_with_inames(
+    kernel: Kernel,
+    privatizing_inames: str | Collection[str],
+    only_var_names: str | Collection[str] | None = None,
+) -> Change:
+    """Give temporaries an axis per iname, so that iterations do not share an element.
+
+    Before::
+
+        for i
+            t = a[i]
+            b[i] = 2*t
+
+    After ``privatize_temporaries_with_inames("i", "t")``, with ``0 <= i < 16``::
+
+        for i
+            t[i] = a[i]
+            b[i] = 2*t[i]
+
+    All temporaries that are written inside one of ``privatizing_inames`` get the
+    axes of those inames that they are inside of, or only ``only_var_names``.  All
+    statements that use such a temporary must be inside the same of these inames:
+    otherwise what they read would have no index.
+    """
+    inames = name_list(privatizing_inames)
+    if not inames:
+        raise InvalidArgumentError("privatizing_inames names no iname")
+    for iname in inames:
+        kernel.check_iname(iname)
+    chosen = _chosen(kernel, inames, only_var_names)
+    result = kernel
+    for name, axes in chosen.items():
+        result = _privatized(result, name, axes)
+    return Change(result)
+
+
+def _chosen(
+    kernel: Kernel, inames: Sequence[str], only: str | Collection[str] | None
+) -> dict[str, tuple[str, ...]]:
+    """The inames that each temporary gets an axis for."""
+    wanted = None if only is None else name_list(only)
+    for name in wanted or ():
+        if name not in kernel.temporary_by_name:
+            raise UnknownNameError("temporary", name, kernel.temporary_by_name)
+    chosen: dict[str, tuple[str, ...]] = {}
+    for temporary in kernel.temporaries:
+        if wanted is not None and temporary.name not in wanted:
+            continue
+        writers = kernel.writers.get(temporary.name, ())
+        axes = tuple(i for i in inames if any(i in w.inames for w in writers))
+        if axes:
+            chosen[temporary.name] = axes
+        elif wanted is not None:
+            ids = ", ".join(w.id for w in writers) or "no statement"
+            raise IllegalTransformError(
+                f"'{temporary.name}' would stay as it is: it is written by {ids}, outside of "
+                + ", ".join(f"'{i}'" for i in inames)
+            )
+    if not chosen:
+        raise IllegalTransformError(
+            "nothing would be privatized: no temporary is written inside of "
+            + ", ".join(f"'{i}'" for i in inames)
+        )
+    return chosen
+
+
+def _privatized(kernel: Kernel, name: str, inames: Sequence[str]) -> Kernel:
+    through_rules = {s.id for s in kernel.statements if name in read_names(kernel, s)}
+    kernel = expand_rules_that_use(kernel, name, through_rules)
+    users = [s for s in kernel.statements if _uses(s, name)]
+    for user in users:
+        missing = [i for i in inames if i not in user.inames]
+        if missing:
+            raise IllegalTransformError(
+                f"statement '{user.id}' uses '{name}' outside of '{missing[0]}': which of its "
+                "elements is meant?",
+                instead=f"duplicate or move the loop so that '{user.id}' is inside "
+                f"'{missing[0]}', or name other temporaries in only_var_names",
+            )
+    try:
+        ranges = iname_ranges(kernel, inames)
+    except FootprintError as error:
+        raise IllegalTransformError(
+            f"'{name}' cannot get an axis: {error.why}", instead=error.instead
+        ) from None
+    indices = tuple(_offset(iname, ranges[iname]) for iname in inames)
+    old = kernel.temporary_by_name[name]
+    new = replace(
+        old,
+        shape=(*old.shape, *(ranges[i].span + 1 for i in inames)),
+        dim_tags=_no_dim_tags(old),
+        padding=(*old.padding, *([0] * len(inames))) if old.padding else (),
+    )
+
+    def indexed(found: str, before: tuple[Expression, ...]) -> Expression | None:
+        if found != name:
+            return None
+        return prim.Subscript(prim.Variable(name), (*before, *indices))
+
+    changed = {s.id: s.map_expressions(lambda e: replace_accesses(e, indexed)) for s in users}
+    return kernel.with_(
+        statements=tuple(changed.get(s.id, s) for s in kernel.statements),
+        temporaries=tuple(new if t.name == name else t for t in kernel.temporaries),
+    )
+
+
+def _uses(statement: Statement, name: str) -> bool:
+    parts = (statement.lhs, statement.rhs, *statement.predicates)
+    return any(n == name for part in parts for n, _ in accesses(part))
+
+
+def _offset(iname: str, values: Range) -> Expression:
+    return (variable(iname) - values.lower).expression
+
+
+def _no_dim_tags(temporary: TemporaryVariable) -> None:
+    if temporary.dim_tags is not None:
+        raise IllegalTransformError(
+            f"'{temporary.name}' has axes laid out by tag_array_axes, which says nothing of a "
+            "new one",
+            instead="privatize first, then tag_array_axes",
+        )

@@ -1,0 +1,297 @@
+"""Where temporaries live, and how arrays lie in memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from math import gcd
+
+import numpy as np
+
+from loopkit._arrays import (
+    AddressSpace,
+    ArrayArg,
+    DimTag,
+    Nested,
+    Strided,
+    TemporaryVariable,
+    strides_of,
+)
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._expression import to_text
+from loopkit._kernel import Kernel
+from loopkit._nodes import Expression
+from loopkit._transform import Change, transform
+from loopkit.transforms._fetch import name_list
+from loopkit.transforms._spaces import parse_address_space
+
+# {{{ address spaces
+
+
+@transform
+def set_temporary_address_space(
+    kernel: Kernel,
+    temp_var_names: str | Collection[str],
+    address_space: AddressSpace | str,
+) -> Change:
+    """Say which memory temporaries are in.
+
+    ``"private"``: one copy per thread; ``"shared"`` (or ``"local"``): one per
+    block; ``"global"``: one in all.
+
+    Before: ``t[16] private``.  After ``set_temporary_address_space("t", "shared")``:
+    ``t[16] shared``.
+    """
+    return _with_space(kernel, temp_var_names, address_space)
+
+
+@transform
+def set_temporary_scope(
+    kernel: Kernel, temp_var_names: str | Collection[str], scope: AddressSpace | str
+) -> Change:
+    """Another name of :func:`set_temporary_address_space`."""
+    return _with_space(kernel, temp_var_names, scope)
+
+
+def _with_space(kernel: Kernel, names: str | Collection[str], space: AddressSpace | str) -> Change:
+    wanted = parse_address_space(space)
+    chosen = name_list(names)
+    if not chosen:
+        raise InvalidArgumentError("temp_var_names names no temporary")
+    temporaries = {t.name: t for t in kernel.temporaries}
+    for name in chosen:
+        if name not in temporaries:
+            raise UnknownNameError("temporary", name, temporaries)
+        temporaries[name] = replace(temporaries[name], address_space=wanted)
+    return Change(kernel.with_(temporaries=tuple(temporaries.values())))
+
+
+# }}}
+
+# {{{ axes
+
+_NESTED = re.compile(r"N(\d+)")
+_STRIDE = re.compile(r"stride:\s*(.+)")
+DimTags = str | Sequence[str | DimTag] | Mapping[int, str | DimTag]
+
+
+@transform
+def tag_array_axes(kernel: Kernel, ary_names: str | Collection[str], dim_tags: DimTags) -> Change:
+    """Say how the axes of arrays lie in memory.
+
+    ``dim_tags`` is ``"c"`` or ``"f"`` (last or first axis fastest), or a tag per
+    axis, as a list or separated by commas: ``N0`` for the axis that varies
+    fastest, ``N1`` for the next, and so on; or ``stride:17`` for a stride in
+    elements, an expression over sizes.
+
+    Before: ``a[i, j]`` at ``8*i + j``.  After ``tag_array_axes("a", "f")``, with 4
+    rows: at ``i + 4*j``.
+    """
+    names = name_list(ary_names)
+    if not names:
+        raise InvalidArgumentError("ary_names names no array")
+    changed: dict[str, ArrayArg | TemporaryVariable] = {}
+    for name in names:
+        array = kernel.array(name)
+        rank = len(array.shape or ())
+        if array.shape is None:
+            raise IllegalTransformError(
+                f"the number of axes of '{name}' is not known", instead="declare its shape"
+            )
+        changed[name] = replace(array, dim_tags=_parse_dim_tags(dim_tags, rank, name))
+    return Change(_with_arrays(kernel, changed))
+
+
+def _parse_dim_tags(tags: DimTags, rank: int, name: str) -> tuple[DimTag, ...] | None:
+    if isinstance(tags, str) and tags.strip().lower() in ("c", "f"):
+        if tags.strip().lower() == "c":
+            return None
+        return tuple(Nested(axis) for axis in range(rank))
+    if isinstance(tags, Mapping):
+        given: list[str | DimTag] = [Nested(rank - 1 - axis) for axis in range(rank)]
+        for axis, tag in tags.items():
+            given[_checked_axis(axis, rank, name)] = tag
+    else:
+        given = list(_split(tags)) if isinstance(tags, str) else list(tags)
+    if len(given) != rank:
+        raise InvalidArgumentError(
+            f"dim_tags has {len(given)} tags, but '{name}' has {rank} axes",
+            instead="give one tag per axis, such as "
+            + repr(",".join(f"N{rank - 1 - axis}" for axis in range(rank))),
+        )
+    parsed = tuple(_parse_dim_tag(tag) for tag in given)
+    levels = sorted(tag.level for tag in parsed if isinstance(tag, Nested))
+    if levels != list(range(len(levels))):
+        raise InvalidArgumentError(
+            f"the tags N… of '{name}' are {', '.join(f'N{level}' for level in levels)}",
+            instead="each of N0, N1, ... up to the number of such axes must stand once",
+        )
+    return parsed
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that are in no parentheses."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([") - (letter in ")]")
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _parse_dim_tag(tag: str | DimTag) -> DimTag:
+    from loopkit._syntax.expressions import parse_expression
+
+    if isinstance(tag, (Nested, Strided)):
+        return tag
+    text = str(tag).strip()
+    nested = _NESTED.fullmatch(text)
+    if nested is not None:
+        return Nested(int(nested[1]))
+    strided = _STRIDE.fullmatch(text)
+    if strided is not None:
+        stride = parse_expression(strided[1])
+        if isinstance(stride, int) and stride < 0:
+            raise InvalidArgumentError(f"a stride of {stride} elements is negative")
+        return Strided(stride)
+    raise UnknownNameError("array axis tag", text, ["N0", "N1", "stride:17", "c", "f"])
+
+
+def _checked_axis(axis: int, rank: int, name: str) -> int:
+    if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
+        raise InvalidArgumentError(f"an axis is a number, not {axis!r}")
+    if not -rank <= axis < rank:
+        raise InvalidArgumentError(
+            f"'{name}' has {rank} axes; there is no axis {axis}",
+            instead=f"axes are 0 to {rank - 1}" if rank else "",
+        )
+    return int(axis) % rank
+
+
+def _with_arrays(kernel: Kernel, changed: Mapping[str, ArrayArg | TemporaryVariable]) -> Kernel:
+    args = tuple(changed.get(a.name, a) for a in kernel.args)
+    temporaries = tuple(changed.get(t.name, t) for t in kernel.temporaries)
+    return kernel.with_(args=args, temporaries=temporaries)
+
+
+# }}}
+
+# {{{ padding
+
+
+@transform
+def pad_temporary(kernel: Kernel, name: str, axis: int, elements: int = 1) -> Change:
+    """Add ``elements`` unused elements to the storage of an axis of a temporary.
+
+    Before: ``t[32, 32]``, whose columns lie 32 elements apart, all in one bank of
+    shared memory.  After ``pad_temporary("t", 1)``: 33 apart, in different banks.
+    """
+    if name not in kernel.temporary_by_name:
+        raise UnknownNameError("temporary", name, kernel.temporary_by_name)
+    if isinstance(elements, bool) or not isinstance(elements, (int, np.integer)) or elements < 0:
+        raise InvalidArgumentError(f"elements is a number of elements, not {elements!r}")
+    temporary = kernel.temporary_by_name[name]
+    rank = len(temporary.shape)
+    if not rank:
+        raise InvalidArgumentError(f"'{name}' is a scalar: it has no axis to pad")
+    position = _checked_axis(axis, rank, name)
+    _check_pads_something(temporary, position)
+    padding = list(temporary.padding or [0] * rank)
+    padding[position] = int(elements)
+    if tuple(padding) == (temporary.padding or (0,) * rank):
+        raise IllegalTransformError(
+            f"'{name}' would stay as it is: axis {position} is padded by {elements} already"
+        )
+    changed = replace(temporary, padding=tuple(padding) if any(padding) else ())
+    return Change(_with_arrays(kernel, {name: changed}))
+
+
+def _check_pads_something(temporary: TemporaryVariable, axis: int) -> None:
+    """Padding the slowest axis moves nothing."""
+    tags = temporary.dim_tags or tuple(
+        Nested(len(temporary.shape) - 1 - i) for i in range(len(temporary.shape))
+    )
+    tag = tags[axis]
+    if isinstance(tag, Strided):
+        raise IllegalTransformError(
+            f"axis {axis} of '{temporary.name}' has an explicit stride ({tag})",
+            instead="change the strides by tag_array_axes",
+        )
+    levels = [t.level for t in tags if isinstance(t, Nested)]
+    if tag.level == max(levels):
+        faster = [i for i, t in enumerate(tags) if isinstance(t, Nested) and t.level < tag.level]
+        raise IllegalTransformError(
+            f"padding axis {axis} of '{temporary.name}' would move no element: it is the slowest",
+            instead=f"pad axis {faster[-1]}: its rows then lie further apart" if faster else "",
+        )
+
+
+@transform
+def add_padding(kernel: Kernel, variable: str, axis: int, align_bytes: int) -> Change:
+    """Make the stride of an axis a multiple of ``align_bytes``.
+
+    Before: ``a[10, 10]`` of float32, rows 40 bytes apart.  After
+    ``add_padding("a", 0, 16)``: 48 bytes apart.  Works on temporaries and on
+    arguments with constant strides; the caller's arrays must then have them.
+    """
+    array = kernel.array(variable)
+    rank = len(array.shape or ())
+    position = _checked_axis(axis, rank, variable)
+    if isinstance(align_bytes, bool) or not isinstance(align_bytes, (int, np.integer)):
+        raise InvalidArgumentError(f"align_bytes is a number of bytes, not {align_bytes!r}")
+    if align_bytes < 1:
+        raise InvalidArgumentError(f"align_bytes must be at least 1, not {align_bytes}")
+    if array.dtype is None:
+        raise IllegalTransformError(
+            f"the type of '{variable}' is not known yet", instead="add_dtypes says it"
+        )
+    itemsize = array.dtype.itemsize
+    elements = int(align_bytes) // gcd(int(align_bytes), itemsize)
+    strides = strides_of(array)
+    constant = _constant_strides(array, strides, position)
+    wanted = -(-constant[position] // elements) * elements
+    if wanted == constant[position]:
+        raise IllegalTransformError(
+            f"'{variable}' would stay as it is: axis {position} has a stride of "
+            f"{wanted * itemsize} bytes, a multiple of {align_bytes}"
+        )
+    scaled = list(strides)
+    for other, stride in constant.items():
+        if stride >= constant[position] and other != position:
+            ratio, rest = divmod(stride, constant[position])
+            if rest:
+                raise IllegalTransformError(
+                    f"axis {other} of '{variable}' has a stride of {stride} elements, which is no "
+                    f"multiple of that of axis {position} ({constant[position]})",
+                    instead="set all strides by tag_array_axes",
+                )
+            scaled[other] = ratio * wanted
+    scaled[position] = wanted
+    tags = tuple(Strided(stride) for stride in scaled)
+    return Change(_with_arrays(kernel, {variable: replace(_unpadded(array), dim_tags=tags)}))
+
+
+def _unpadded(array: ArrayArg | TemporaryVariable) -> ArrayArg | TemporaryVariable:
+    return replace(array, padding=()) if isinstance(array, TemporaryVariable) else array
+
+
+def _constant_strides(
+    array: ArrayArg | TemporaryVariable, strides: Sequence[Expression], axis: int
+) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for number, stride in enumerate(strides):
+        if not isinstance(stride, (int, np.integer)):
+            raise IllegalTransformError(
+                f"axis {number} of '{array.name}' has a stride of {to_text(stride)} elements, "
+                "which is no constant",
+                instead="fix_parameters makes sizes constants; tag_array_axes takes expressions",
+            )
+        found[number] = int(stride)
+    assert axis in found
+    return found
+
+
+# }}}

@@ -1,0 +1,221 @@
+"""The arguments of a kernel: those that were declared, and those that its text implies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
+from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameError
+from loopkit._expression import variable_names
+from loopkit._kernel import Statement
+from loopkit._make.data import column_major, normal_argument, normal_temporary
+from loopkit._types import INT32
+
+PositionOf = Callable[[str, str], SourcePosition | None]
+
+
+@dataclass
+class Given:
+    """What ``kernel_data`` says: arguments in order, temporaries, and what is left open.
+
+    ``order`` holds names and, at most once, None for "whatever else there is".
+    """
+
+    order: list[str | None] = field(default_factory=list)
+    arguments: dict[str, Argument] = field(default_factory=dict)
+    temporaries: dict[str, TemporaryVariable] = field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether arguments that are not named are inferred."""
+        return None in self.order
+
+
+def read_kernel_data(given: Any, temporaries: Any) -> Given:
+    """The normal form of ``kernel_data`` and ``temporary_variables``."""
+    result = Given()
+    if given is None:
+        given = ["..."]
+    if isinstance(given, (str, ArrayArg, ValueArg, TemporaryVariable)) or given is Ellipsis:
+        given = [given]
+    items: list[Any] = []
+    for item in given:
+        if isinstance(item, str):
+            items.extend(part.strip() for part in item.split(",") if part.strip())
+        else:
+            items.append(item)
+    if isinstance(temporaries, Mapping):
+        temporaries = list(temporaries.values())
+    items.extend(temporaries)
+    for item in items:
+        if item is Ellipsis or item == "...":
+            if not result.is_open:
+                result.order.append(None)
+            continue
+        name = item if isinstance(item, str) else getattr(item, "name", "")
+        if not isinstance(name, str) or not name.isidentifier():
+            raise InvalidArgumentError(
+                f"{item!r} cannot stand in kernel_data",
+                instead="it holds arguments, temporary variables, names, and '...'",
+            )
+        if name in result.order or name in result.temporaries:
+            raise InvalidArgumentError(f"kernel_data declares '{name}' twice")
+        if isinstance(item, TemporaryVariable):
+            result.temporaries[name] = normal_temporary(item)
+            continue
+        if isinstance(item, (ArrayArg, ValueArg)):
+            result.arguments[name] = normal_argument(item)
+        elif not isinstance(item, str):
+            raise InvalidArgumentError(
+                f"{item!r} cannot stand in kernel_data",
+                instead="it holds arguments, temporary variables, names, and '...'",
+            )
+        result.order.append(name)
+    return result
+
+
+@dataclass
+class Uses:
+    """How names are used: where first, with how many indices, written or read."""
+
+    axes: dict[str, int] = field(default_factory=dict)
+    read: dict[str, str] = field(default_factory=dict)
+    written: dict[str, str] = field(default_factory=dict)
+    in_indices: set[str] = field(default_factory=set)
+    accesses: dict[str, list[tuple[Statement, tuple[Any, ...]]]] = field(default_factory=dict)
+
+    def add(self, name: str, indices: tuple[Any, ...], statement: Statement) -> None:
+        """Record one access."""
+        known = self.axes.get(name)
+        if known is None:
+            self.axes[name] = len(indices)
+        elif known != len(indices):
+            raise InvalidArgumentError(
+                f"'{name}' is used with {known} and with {len(indices)} indices",
+                asked=statement.position.caret() if statement.position else "",
+                instead="an array is always used with all its indices",
+            )
+        self.accesses.setdefault(name, []).append((statement, indices))
+        for index in indices:
+            self.in_indices |= variable_names(index)
+
+
+def find_uses(statements: Iterable[Statement], inames: Collection[str]) -> Uses:
+    """All uses of names other than inames, in order of execution; rules are expanded already."""
+    uses = Uses()
+    for statement in statements:
+        reads = statement.reads[:-1] if statement.operation is not None else statement.reads
+        for name, indices in reads:
+            if name not in inames:
+                uses.add(name, indices, statement)
+                uses.read.setdefault(name, statement.id)
+        name, indices = statement.write
+        uses.add(name, indices, statement)
+        uses.written.setdefault(name, statement.id)
+        if statement.operation is not None:
+            uses.read.setdefault(name, statement.id)
+    return uses
+
+
+def make_arguments(
+    given: Given,
+    uses: Uses,
+    sizes: Sequence[str],
+    inames: Collection[str],
+    temporaries: Collection[str],
+    position_of: PositionOf,
+    default_order: str,
+    default_offset: Any,
+) -> list[Argument]:
+    """All arguments in their order; shapes and types may still be missing.
+
+    What is inferred stands in the order of sizes, other values, arrays that are
+    only read, arrays that are written; each by first appearance.
+    """
+    for name in given.order:
+        if name is not None and name in inames:
+            raise InvalidArgumentError(f"'{name}' is an iname and cannot be an argument as well")
+        if name is not None and name in temporaries:
+            raise InvalidArgumentError(f"'{name}' is a temporary and cannot be an argument as well")
+    used = dict.fromkeys([*sizes, *uses.axes])
+    for name, argument in given.arguments.items():
+        _check_use(name, argument, uses)
+        if isinstance(argument, ArrayArg):
+            for expression in (*(argument.shape or ()), argument.offset):
+                found = variable_names(expression)
+                used.update(dict.fromkeys(sorted(found)))
+                uses.in_indices |= found
+    missing = [n for n in used if n not in given.order and n not in temporaries]
+    if missing and not given.is_open:
+        known = [*(n for n in given.order if n), *temporaries, *inames]
+        raise UnknownNameError(
+            "argument, temporary or iname",
+            missing[0],
+            known,
+            position=position_of(missing[0], uses.read.get(missing[0], "")),
+            asked=f"kernel_data declares {', '.join(n for n in given.order if n)}",
+        )
+    sizes_set = frozenset(sizes) | uses.in_indices
+
+    def infer(name: str) -> Argument:
+        axes = uses.axes.get(name, 0)
+        if axes or name in uses.written:
+            tags = column_major(axes) if default_order == "F" else None
+            return ArrayArg(name, shape=None if axes else (), dim_tags=tags, offset=default_offset)
+        return ValueArg(name, INT32 if name in sizes_set else None)
+
+    made = {n: infer(n) for n in missing}
+    named = {n: given.arguments.get(n) or infer(n) for n in given.order if n is not None}
+    values = [n for n in missing if isinstance(made[n], ValueArg)]
+    first = [n for n in values if n in sizes_set]
+    first += [n for n in values if n not in sizes_set]
+    first += [n for n in missing if n not in values and n not in uses.written]
+    inferred = first + [n for n in missing if n in uses.written]
+    result: list[Argument] = []
+    for name in given.order:
+        if name is None:
+            result.extend(made[n] for n in inferred)
+        else:
+            argument = named[name]
+            if isinstance(argument, ValueArg) and argument.dtype is None and name in sizes_set:
+                argument = replace(argument, dtype=INT32)
+            if isinstance(argument, ArrayArg):
+                argument = _with_defaults(argument, uses, default_order, default_offset)
+            result.append(argument)
+    return result
+
+
+def _with_defaults(
+    argument: ArrayArg, uses: Uses, default_order: str, default_offset: Any
+) -> ArrayArg:
+    axes = uses.axes.get(argument.name, len(argument.shape or ()))
+    if argument.dim_tags is None and default_order == "F":
+        argument = replace(argument, dim_tags=column_major(axes))
+    if isinstance(argument.offset, int) and argument.offset == 0:
+        argument = replace(argument, offset=default_offset)
+    if argument.shape is None and axes == 0:
+        argument = replace(argument, shape=())
+    return argument
+
+
+def _check_use(name: str, argument: Argument, uses: Uses) -> None:
+    axes = uses.axes.get(name)
+    if axes is None:
+        return
+    if isinstance(argument, ValueArg):
+        if axes:
+            raise InvalidArgumentError(
+                f"'{name}' is declared as a value, but used with {axes} indices",
+                instead=f"declare it as GlobalArg('{name}', ...)",
+            )
+        if name in uses.written:
+            raise InvalidArgumentError(
+                f"'{name}' is declared as a value, but statement '{uses.written[name]}' writes it",
+                instead=f"values are only read; declare it as GlobalArg('{name}', shape=())",
+            )
+    elif argument.shape is not None and len(argument.shape) != axes:
+        raise InvalidArgumentError(
+            f"'{name}' is declared with {len(argument.shape)} axes, but used with {axes} indices"
+        )

@@ -1,0 +1,433 @@
+"""From text to a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import islpy as isl
+
+from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
+from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, UnknownNameError
+from loopkit._expression import substitute
+from loopkit._kernel import Domain, Kernel, Options, Statement, SubstitutionRule
+from loopkit._make.arguments import Given, Uses, find_uses, make_arguments, read_kernel_data
+from loopkit._make.data import as_expression
+from loopkit._make.domains import Domains, make_assumptions, make_domains
+from loopkit._make.drafts import Draft, Drafting, Nop, check_scopes, check_supported
+from loopkit._make.infer import infer_known_types
+from loopkit._make.initialized import check_initialized
+from loopkit._make.names import RuleBook
+from loopkit._make.nest import Nest
+from loopkit._make.operations import ReductionOperation, operations_of
+from loopkit._make.order import in_order
+from loopkit._make.reductions import Splitter
+from loopkit._make.scopes import Inames, find_inames
+from loopkit._make.shapes import Shapes
+from loopkit._rules import expand_rules
+from loopkit._syntax import (
+    RawAssignment,
+    RawItem,
+    RawNop,
+    RawSubstitution,
+    parse_instructions,
+    position_of_name,
+)
+from loopkit._tree import build
+from loopkit._types import FUNCTIONS, as_dtype
+
+
+def make_kernel(
+    domains: str | isl.Set | Iterable[Any],
+    instructions: str | Iterable[Any],
+    kernel_data: Any = None,
+    *,
+    name: str = "kernel",
+    assumptions: Any = None,
+    dtypes: Mapping[str, Any] | None = None,
+    fixed_parameters: Mapping[str, int] | None = None,
+    seq_dependencies: bool = False,
+    default_order: str = "C",
+    default_offset: Any = 0,
+    options: Options | Mapping[str, Any] | None = None,
+    substitutions: Iterable[SubstitutionRule] = (),
+    temporary_variables: Iterable[TemporaryVariable] | Mapping[str, TemporaryVariable] = (),
+    reductions: Iterable[ReductionOperation] = (),
+    lang_version: Any = None,
+) -> Kernel:
+    """A kernel from what it computes.
+
+    Parameters
+    ----------
+    domains
+        Sets of iname values in isl's notation, ``"{ [i, j]: 0 <= i < n and 0 <= j <= i }"``,
+        or a list of such strings or isl sets.
+    instructions
+        The text, or a list of lines: assignments, declarations, ``for``, ``if`` and ``with``
+        blocks, substitution rules.
+    kernel_data
+        Arguments and temporaries in order: ``GlobalArg``, ``ValueArg``, ``TemporaryVariable``,
+        names, and ``...`` for all that is to be inferred. Left out, everything is inferred.
+    name
+        The name of the generated function.
+    assumptions
+        What holds for the sizes, ``"n, m >= 1 and n mod 16 = 0"``; checked at every call.
+    dtypes
+        Types by name: ``{"a, b": "float32"}``.
+    fixed_parameters
+        Sizes that are constants.
+    seq_dependencies
+        Accepted for Loopy's scripts: the order is that of the text in any case.
+    default_order, default_offset
+        The layout (``"C"`` or ``"F"``) and offset of arrays that do not say otherwise.
+    options
+        :class:`Options`, or a mapping of its fields.
+    substitutions
+        More substitution rules.
+    temporary_variables
+        More temporaries.
+    reductions
+        Operations made by :func:`register_reduction`.
+    lang_version
+        Accepted for Loopy's scripts, and ignored.
+    """
+    del seq_dependencies, lang_version
+    if not isinstance(name, str) or not name.isidentifier():
+        raise InvalidArgumentError(f"{name!r} cannot be the name of a kernel")
+    if default_order not in ("C", "F"):
+        raise InvalidArgumentError(f"default_order is 'C' or 'F', not {default_order!r}")
+    return _Maker(
+        _items(instructions),
+        make_domains(domains, _fixed(fixed_parameters)),
+        read_kernel_data(kernel_data, temporary_variables),
+        _fixed(fixed_parameters),
+        tuple(reductions),
+    ).kernel(
+        name,
+        assumptions,
+        read_dtypes(dtypes),
+        tuple(substitutions),
+        default_order,
+        as_expression(default_offset),
+        _options(options),
+    )
+
+
+def _fixed(given: Mapping[str, int] | None) -> dict[str, int]:
+    return {name: int(value) for name, value in (given or {}).items()}
+
+
+def _options(given: Options | Mapping[str, Any] | None) -> Options:
+    if given is None:
+        return Options()
+    if isinstance(given, Options):
+        return given
+    for key in given:
+        if key not in Options.__dataclass_fields__:
+            raise UnknownNameError("option", key, Options.__dataclass_fields__)
+    return Options(**given)
+
+
+def _items(instructions: str | Iterable[Any]) -> list[RawItem]:
+    if isinstance(instructions, str):
+        return list(parse_instructions(instructions))
+    lines: list[str] = []
+    items: list[RawItem] = []
+    for entry in instructions:
+        if isinstance(entry, str):
+            lines.append(entry)
+        elif isinstance(entry, (RawAssignment, RawNop, RawSubstitution)):
+            items.append(entry)
+        else:
+            raise InvalidArgumentError(f"instructions are text, not {type(entry).__name__}")
+    return [*items, *parse_instructions("\n".join(lines))]
+
+
+def read_dtypes(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """``{"a, b": "float32"}`` as ``{"a": float32, "b": float32}``."""
+    result = {}
+    for names, dtype in (given or {}).items():
+        for name in names.split(","):
+            if name.strip():
+                result[name.strip()] = as_dtype(dtype)
+    return result
+
+
+class _Maker:
+    def __init__(
+        self,
+        items: list[RawItem],
+        domains: Domains,
+        given: Given,
+        fixed: dict[str, int],
+        reductions: tuple[ReductionOperation, ...],
+    ) -> None:
+        self.items = items
+        self.domains = domains
+        self.given = given
+        self.fixed = fixed
+        self.reductions = reductions
+        self.operations = dict(operations_of(reductions))
+
+    def kernel(
+        self,
+        name: str,
+        assumptions: Any,
+        dtypes: dict[str, Any],
+        substitutions: tuple[SubstitutionRule, ...],
+        default_order: str,
+        default_offset: Any,
+        options: Options,
+    ) -> Kernel:
+        known = make_assumptions(assumptions, self.domains.condition, self.fixed)
+        book = self._rules(substitutions)
+        drafts, temporaries = self._drafts(book)
+        inames = Inames(self.domains, temporaries)
+        find_inames([d for d in drafts if isinstance(d, Draft)], inames, temporaries)
+        statements, entries = self._split(in_order(drafts, inames, temporaries), inames)
+        temporaries.update((a.name, a) for a in self.accumulators)
+        kernel = Kernel(
+            name=name,
+            domains=self.domains.domains,
+            statements=statements,
+            args=(),
+            temporaries=tuple(temporaries.values()),
+            tree=build(entries),
+            assumptions=known,
+            substitutions=book.kept,
+            options=options,
+            reductions=self.reductions,
+        )
+        expanded = expand_rules(kernel)
+        uses = find_uses(expanded.statements, inames.order.keys())
+        args = make_arguments(
+            self.given,
+            uses,
+            self._sizes(known, temporaries),
+            inames.order.keys(),
+            temporaries,
+            self._position_of,
+            default_order,
+            default_offset,
+        )
+        _apply_dtypes(dtypes, args, temporaries, inames)
+        self._shape(expanded, inames, uses, args, temporaries)
+        kernel = replace(kernel, args=tuple(args), temporaries=tuple(temporaries.values()))
+        kernel = infer_known_types(kernel)
+        check_initialized(kernel)
+        return kernel
+
+    # {{{ rules and drafts
+
+    def _rules(self, more: Sequence[SubstitutionRule]) -> RuleBook:
+        rules: dict[str, SubstitutionRule] = {}
+        for rule in more:
+            rules[rule.name] = rule
+        for item in self.items:
+            if isinstance(item, RawSubstitution):
+                if item.name in rules:
+                    raise ParseError(
+                        f"there are two substitution rules '{item.name}'",
+                        position=position_of_name(item, item.name),
+                    )
+                rules[item.name] = SubstitutionRule(
+                    item.name, item.arguments, self._fix(item.expression)
+                )
+        for name in rules:
+            if name in self.domains.inames:
+                raise InvalidArgumentError(f"'{name}' is an iname and a substitution rule")
+            if name in FUNCTIONS or name in self.operations:
+                raise InvalidArgumentError(
+                    f"the substitution rule '{name}' hides a function of the same name",
+                    instead="give the rule another name",
+                )
+        return RuleBook(rules, frozenset(self.operations))
+
+    def _fix(self, expr: Any) -> Any:
+        return substitute(expr, self.fixed) if self.fixed else expr
+
+    def _drafts(self, book: RuleBook) -> tuple[list[Draft | Nop], dict[str, TemporaryVariable]]:
+        items = self.items
+        if self.fixed:
+            items = [self._fixed_item(i) for i in items]
+        assigned = [i for i in items if isinstance(i, RawAssignment)]
+        taken = {*self.domains.inames, *self.domains.parameters, *book.rules, *self.given.arguments}
+        taken.update(n for n in self.given.order if n is not None)
+        for item in assigned:
+            taken |= _names_of(item)
+        for rule in book.rules.values():
+            taken |= _names_in(rule.expression)
+        self.taken = taken
+        drafting = Drafting(self.domains.inames, book, taken, self.operations)
+        drafts = drafting.drafts(items)
+        self.ids = drafting.ids
+        real = [d for d in drafts if isinstance(d, Draft)]
+        check_scopes(real, frozenset(self.domains.inames))
+        check_supported(real, self.operations.keys())
+        self._check_writes(real, book)
+        return drafts, self._declared(real)
+
+    def _fixed_item(self, item: RawItem) -> RawItem:
+        if not isinstance(item, RawAssignment):
+            return item
+        return replace(
+            item,
+            lhs=self._fix(item.lhs),
+            rhs=self._fix(item.rhs),
+            predicates=tuple(self._fix(p) for p in item.predicates),
+        )
+
+    def _check_writes(self, drafts: Sequence[Draft], book: RuleBook) -> None:
+        inames = frozenset(self.domains.inames)
+        for draft in drafts:
+            if draft.written in inames:
+                what = "an iname"
+            elif draft.written in book.rules:
+                what = "a substitution rule"
+            elif draft.written in self.domains.parameters and draft.declared is None:
+                if any(d.written == draft.written and d.declared is not None for d in drafts):
+                    continue
+                if draft.written in self.given.temporaries:
+                    continue
+                what = "a size of a domain"
+            else:
+                continue
+            raise ParseError(
+                f"'{draft.written}' is {what} and cannot be assigned to",
+                position=draft.position_of(draft.written),
+                instead=f"'<> {draft.written} = ...' declares a temporary that bounds may use"
+                if what == "a size of a domain"
+                else "",
+            )
+
+    def _declared(self, drafts: Sequence[Draft]) -> dict[str, TemporaryVariable]:
+        """The temporaries, in order of declaration; shapes may be None until inferred."""
+        temporaries = dict(self.given.temporaries)
+        for draft in drafts:
+            if draft.declared is None:
+                continue
+            name = draft.written
+            dtype = None if draft.declared == "auto" else draft.declared
+            if name in self.given.order:
+                raise ParseError(
+                    f"'{name}' is declared as a temporary here and as an argument in kernel_data",
+                    position=draft.position_of(name),
+                )
+            before = temporaries.get(name)
+            if before is None:
+                is_scalar = not hasattr(draft.lhs, "aggregate")
+                temporaries[name] = TemporaryVariable(
+                    name,
+                    dtype,
+                    () if is_scalar else None,  # type: ignore[arg-type]
+                    made_by=draft.made_by,
+                )
+            elif dtype is not None and before.dtype is not None and before.dtype != dtype:
+                raise ParseError(
+                    f"'{name}' is declared as {dtype} here and as {before.dtype} before",
+                    position=draft.position_of(name),
+                )
+            elif dtype is not None:
+                temporaries[name] = replace(before, dtype=dtype)
+        return temporaries
+
+    # }}}
+
+    def _split(
+        self, drafts: Sequence[Draft], inames: Inames
+    ) -> tuple[tuple[Statement, ...], list[Any]]:
+        numbers = count(1)
+        splitter = Splitter(inames, self.operations, self.taken, self.ids, numbers)
+        parts = [(draft, splitter.split(draft)) for draft in drafts]
+        entries = Nest(inames, numbers).entries(parts)
+        self.accumulators = splitter.accumulators
+        return tuple(p.statement for _, them in parts for p in them), entries
+
+    def _sizes(self, assumptions: Domain, temporaries: Mapping[str, Any]) -> list[str]:
+        used = frozenset().union(*(d.parameters for d in self.domains.domains))
+        sizes = [p for p in self.domains.parameters if p not in temporaries]
+        sizes += sorted((assumptions.parameters | used) - set(sizes) - set(temporaries))
+        inames = set(self.domains.inames)
+        return [s for s in sizes if s not in inames]
+
+    def _position_of(self, name: str, statement: str) -> SourcePosition | None:
+        for item in self.items:
+            if isinstance(item, (RawAssignment, RawSubstitution)):
+                position = position_of_name(item, name)
+                if position is not item.position:
+                    return position
+        return None
+
+    def _shape(
+        self,
+        expanded: Kernel,
+        inames: Inames,
+        uses: Uses,
+        args: list[Argument],
+        temporaries: dict[str, TemporaryVariable],
+    ) -> None:
+        shapes: Shapes | None = None
+        for position, argument in enumerate(args):
+            if isinstance(argument, ArrayArg):
+                if argument.shape is None and argument.name in uses.accesses:
+                    shapes = shapes or Shapes(expanded, inames, temporaries)
+                    shape = shapes.shape_of(argument.name, uses.accesses[argument.name])
+                    argument = replace(argument, shape=shape)
+                if self.fixed and argument.shape is not None:
+                    argument = replace(argument, shape=tuple(self._fix(s) for s in argument.shape))
+                args[position] = argument
+        for name, temporary in temporaries.items():
+            if temporary.shape is None and name in uses.accesses:
+                accesses = uses.accesses[name]
+                if not accesses[0][1]:
+                    temporaries[name] = replace(temporary, shape=())
+                    continue
+                shapes = shapes or Shapes(expanded, inames, temporaries)
+                temporaries[name] = replace(temporary, shape=shapes.shape_of(name, accesses))
+            elif temporary.shape is None:
+                temporaries[name] = replace(temporary, shape=())
+            elif name in uses.axes and len(temporary.shape) != uses.axes[name]:
+                raise InvalidArgumentError(
+                    f"'{name}' is declared with {len(temporary.shape)} axes, "
+                    f"but used with {uses.axes[name]} indices"
+                )
+
+
+def _names_of(item: RawAssignment) -> frozenset[str]:
+    return _names_in(item.lhs) | _names_in(item.rhs).union(*(_names_in(p) for p in item.predicates))
+
+
+def _names_in(expr: Any) -> frozenset[str]:
+    from loopkit._expression import variable_names
+
+    return variable_names(expr)
+
+
+def _apply_dtypes(
+    dtypes: Mapping[str, Any],
+    args: list[Argument],
+    temporaries: dict[str, TemporaryVariable],
+    inames: Inames,
+) -> None:
+    where = {a.name: p for p, a in enumerate(args)}
+    for name, dtype in dtypes.items():
+        if name in where:
+            before = args[where[name]].dtype
+            argument = args[where[name]]
+            is_given = before is not None and not isinstance(argument, ValueArg)
+            if is_given and before != dtype:
+                raise InvalidArgumentError(f"'{name}' is declared as {before}, dtypes says {dtype}")
+            args[where[name]] = replace(argument, dtype=dtype)
+        elif name in temporaries:
+            temporaries[name] = replace(temporaries[name], dtype=dtype)
+        elif name in inames.order:
+            raise InvalidArgumentError(
+                f"'{name}' is an iname: its type follows from its range",
+                instead="code generation takes 64 bits where 32 do not suffice",
+            )
+        else:
+            raise UnknownNameError(
+                "argument or temporary", name, [*where, *temporaries], asked="dtypes"
+            )

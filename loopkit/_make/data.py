@@ -1,0 +1,185 @@
+"""What a user says about data: argument constructors, and the normal form of what they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit._arrays import (
+    AddressSpace,
+    Argument,
+    ArrayArg,
+    DimTag,
+    Nested,
+    Strided,
+    TemporaryVariable,
+    ValueArg,
+)
+from loopkit._errors import InvalidArgumentError
+from loopkit._nodes import Expression
+from loopkit._syntax import parse_expression
+from loopkit._types import as_dtype
+
+AUTO = "auto"
+
+
+def GlobalArg(  # noqa: N802
+    name: str,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    order: str | None = None,
+    strides: Any = None,
+    dim_tags: Any = None,
+    offset: Any = 0,
+    is_input: bool | None = None,
+    is_output: bool | None = None,
+) -> ArrayArg:
+    """An array argument in global memory.
+
+    ``shape`` is an expression over sizes per axis, as in ``"n, m + 2"``, or
+    ``"auto"`` (also: left out) to infer it from the accesses.  ``order`` is
+    ``"C"`` or ``"F"``; ``strides`` are in elements.
+    """
+    extents = as_shape(shape)
+    tags = _dim_tags(name, extents, order, strides, dim_tags)
+    return ArrayArg(
+        name,
+        None if dtype is None else as_dtype(dtype),
+        extents,
+        tags,
+        as_expression(offset),
+        is_input,
+        is_output,
+    )
+
+
+def ConstantArg(name: str, dtype: Any = None, shape: Any = None, **rest: Any) -> ArrayArg:  # noqa: N802
+    """An array argument that is only read."""
+    return replace(GlobalArg(name, dtype, shape, **rest), is_input=True, is_output=False)
+
+
+def _dim_tags(
+    name: str,
+    shape: tuple[Expression, ...] | None,
+    order: str | None,
+    strides: Any,
+    dim_tags: Any,
+) -> tuple[DimTag, ...] | None:
+    given = [w for w, v in (("order", order), ("strides", strides), ("dim_tags", dim_tags)) if v]
+    if len(given) > 1:
+        raise InvalidArgumentError(f"'{name}' has {' and '.join(given)}: one of them is enough")
+    if strides:
+        tags: tuple[DimTag, ...] = tuple(Strided(s) for s in as_shape(strides) or ())
+    elif dim_tags:
+        tags = as_dim_tags(dim_tags)
+    elif order in (None, "C"):
+        return None
+    elif order == "F":
+        if shape is None:
+            raise InvalidArgumentError(
+                f"the order of '{name}' is 'F', but its number of axes is not known here",
+                instead="give its shape, or default_order='F' to make_kernel",
+            )
+        tags = column_major(len(shape))
+    else:
+        raise InvalidArgumentError(f"an order is 'C' or 'F', not {order!r}")
+    if shape is not None and len(tags) != len(shape):
+        raise InvalidArgumentError(
+            f"'{name}' has {len(shape)} axes, but {given[0]} for {len(tags)}"
+        )
+    return tags
+
+
+def column_major(axes: int) -> tuple[DimTag, ...] | None:
+    """The dim tags of an array whose first axis varies fastest; None if they say nothing."""
+    return tuple(Nested(level) for level in range(axes)) if axes > 1 else None
+
+
+def as_dim_tags(given: Any) -> tuple[DimTag, ...]:
+    """Dim tags from ``"N1, N0"``, ``"stride:n, stride:1"``, ``"C"``-like words or tags."""
+    if isinstance(given, str):
+        given = [part.strip() for part in given.split(",")]
+    tags: list[DimTag] = []
+    for tag in given:
+        if isinstance(tag, (Nested, Strided)):
+            tags.append(tag)
+        elif isinstance(tag, str) and tag[:1] == "N" and tag[1:].isdigit():
+            tags.append(Nested(int(tag[1:])))
+        elif isinstance(tag, str) and tag.startswith("stride:"):
+            tags.append(Strided(parse_expression(tag.removeprefix("stride:"))))
+        else:
+            raise InvalidArgumentError(
+                f"{tag!r} is no dim tag", instead="dim tags are 'N0', 'N1', ... or 'stride:4'"
+            )
+    return tuple(tags)
+
+
+def as_expression(given: Any) -> Expression:
+    """An integer expression from text, a number or an expression."""
+    if isinstance(given, str):
+        return parse_expression(given)
+    if isinstance(given, np.integer):
+        return int(given)
+    return given
+
+
+def as_shape(given: Any) -> tuple[Expression, ...] | None:
+    """A shape from text, a number, an expression, or a sequence of them; None if automatic."""
+    if given is None or (isinstance(given, str) and given == AUTO):
+        return None
+    if isinstance(given, str):
+        parsed = parse_expression(f"({given},)") if given.strip() else ()
+        return tuple(parsed)
+    if isinstance(given, (int, np.integer, prim.ExpressionNode)):
+        return (as_expression(given),)
+    if isinstance(given, Sequence):
+        if any(isinstance(g, str) and g == AUTO for g in given):
+            return None
+        return tuple(as_expression(g) for g in given)
+    raise InvalidArgumentError(f"{given!r} is no shape", instead="a shape is written 'n, m + 2'")
+
+
+def as_address_space(given: Any) -> AddressSpace:
+    """An address space from its name, or from the value itself."""
+    if given is None:
+        return AddressSpace.AUTO
+    if isinstance(given, AddressSpace):
+        return given
+    try:
+        return AddressSpace(str(given).lower())
+    except ValueError:
+        raise InvalidArgumentError(
+            f"{given!r} is no address space",
+            instead="there are " + ", ".join(f"'{s.value}'" for s in AddressSpace),
+        ) from None
+
+
+def normal_argument(given: Argument) -> Argument:
+    """An argument with its type, shape and offset in the form that kernels hold."""
+    dtype = None if given.dtype is None else as_dtype(given.dtype)
+    if isinstance(given, ValueArg):
+        return replace(given, dtype=dtype)
+    tags = None if given.dim_tags is None else as_dim_tags(given.dim_tags)
+    return replace(
+        given,
+        dtype=dtype,
+        shape=as_shape(given.shape),
+        dim_tags=tags,
+        offset=as_expression(given.offset),
+    )
+
+
+def normal_temporary(given: TemporaryVariable) -> TemporaryVariable:
+    """A temporary in the form that kernels hold; its shape may be None until inferred."""
+    return replace(
+        given,
+        dtype=None if given.dtype is None else as_dtype(given.dtype),
+        shape=as_shape(given.shape),
+        address_space=as_address_space(given.address_space),
+        dim_tags=None if given.dim_tags is None else as_dim_tags(given.dim_tags),
+    )

@@ -1,0 +1,243 @@
+"""Domains of a kernel under construction: from text or isl sets to independent factors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import islpy as isl
+
+from loopkit import _sets
+from loopkit._errors import InvalidArgumentError
+from loopkit._kernel import Domain
+from loopkit._syntax import parse_domain
+from loopkit._syntax.domains import parse_assumptions
+
+PARAM = isl.dim_type.param
+SET = isl.dim_type.set
+
+_CONJUNCTION = re.compile(
+    r"\s*(?:\[(?P<listed>[\w\s,]*)\]\s*->\s*)?\{\s*\[(?P<inames>[\w\s,]+)\]\s*:(?P<body>[^;{}]*)\}\s*"
+)
+_NOT_PLAIN = re.compile(r"\b(?:or|exists|not|implies|mod)\b|\|\||[!#\[\]%]")
+_AND = re.compile(r"\band\b|&&")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_WORDS = frozenset(("floor", "ceil", "floord", "ceild", "min", "max", "true", "false"))
+
+
+@dataclass(frozen=True)
+class Domains:
+    """All domains of a kernel, in order, with the sizes in order of appearance.
+
+    ``condition`` is what domains without inames say about the sizes.
+    """
+
+    domains: tuple[Domain, ...]
+    parameters: tuple[str, ...]
+    condition: isl.Set
+
+    @property
+    def inames(self) -> tuple[str, ...]:
+        """All inames, in order of declaration."""
+        return tuple(i for d in self.domains for i in d.inames)
+
+
+def make_domains(
+    given: str | isl.Set | isl.BasicSet | Domain | Iterable[Any], fixed: Mapping[str, int]
+) -> Domains:
+    """The domains that a user gave as strings or sets, split into independent factors."""
+    if isinstance(given, (str, isl.Set, isl.BasicSet, Domain)):
+        given = [given]
+    parameters: dict[str, None] = {}
+    domains: list[Domain] = []
+    condition = _sets.universe()
+    for number, one in enumerate(given):
+        for inames, domain in _pieces(one, number, parameters):
+            domain = fix_names(domain, fixed)
+            if inames:
+                domains.append(Domain(inames, domain))
+            else:
+                condition = condition & domain
+    owner: set[str] = set()
+    for domain_ in domains:
+        for iname in domain_.inames:
+            if iname in owner:
+                raise InvalidArgumentError(
+                    f"iname '{iname}' is declared by two domains",
+                    instead="each iname belongs to one domain; give the second one another name",
+                )
+            if iname in fixed:
+                raise InvalidArgumentError(f"'{iname}' is an iname and cannot be fixed")
+            owner.add(iname)
+    outer = [p for p in parameters if p not in owner and p not in fixed]
+    found = Domains(tuple(domains), tuple(outer), condition)
+    _check_acyclic(found)
+    return found
+
+
+def _check_acyclic(found: Domains) -> None:
+    home = {iname: d for d in found.domains for iname in d.inames}
+    done: set[int] = set()
+
+    def visit(domain: Domain, active: tuple[Domain, ...]) -> None:
+        if id(domain) in done:
+            return
+        if any(domain is a for a in active):
+            names = " -> ".join(", ".join(a.inames) for a in (*active, domain))
+            raise InvalidArgumentError(
+                f"domains use each other's inames as parameters: {names}",
+                instead="put these inames into one domain",
+            )
+        if domain.parameters & home.keys():
+            for name in sorted(domain.parameters & home.keys()):
+                visit(home[name], (*active, domain))
+        done.add(id(domain))
+
+    for domain in found.domains:
+        visit(domain, ())
+
+
+def fix_names(domain: isl.Set, fixed: Mapping[str, int]) -> isl.Set:
+    """``domain`` with some names replaced by numbers."""
+    for name, value in fixed.items():
+        position = domain.find_dim_by_name(PARAM, name)
+        if position >= 0:
+            domain = domain.fix_val(PARAM, position, isl.Val(value))
+            domain = domain.project_out(PARAM, position, 1)
+    return domain
+
+
+def _pieces(
+    given: Any, number: int, parameters: dict[str, None]
+) -> list[tuple[tuple[str, ...], isl.Set]]:
+    if isinstance(given, str):
+        pieces = _split_text(given, parameters)
+        if pieces is not None:
+            return [f for p in pieces for f in _factors(*_as_parameters(p, number), parameters)]
+        given = parse_domain(given)
+    if isinstance(given, Domain):
+        return _factors(given.inames, given.set, parameters)
+    if isinstance(given, isl.BasicSet):
+        given = given.to_set()
+    if not isinstance(given, isl.Set):
+        raise InvalidArgumentError(
+            f"a domain is a string or an isl set, not {type(given).__name__}",
+            instead="it is written '{ [i]: 0 <= i < n }'",
+        )
+    return _factors(*_as_parameters(given, number), parameters)
+
+
+def _as_parameters(given: isl.Set, number: int) -> tuple[tuple[str, ...], isl.Set]:
+    """The inames of a set, and the set with inames as parameters."""
+    count = given.dim(SET)
+    inames = tuple(given.get_dim_name(SET, i) for i in range(count))
+    if None in inames:
+        raise InvalidArgumentError(
+            f"domain {number + 1} has a dimension without a name: {given}",
+            instead="name every dimension, as in { [i, j]: ... }",
+        )
+    domain = given.move_dims(PARAM, given.dim(PARAM), SET, 0, count) if count else given
+    return inames, domain.params()
+
+
+def _factors(
+    inames: tuple[str, ...], domain: isl.Set, parameters: dict[str, None]
+) -> list[tuple[tuple[str, ...], isl.Set]]:
+    mine = set(inames)
+    parameters.update(dict.fromkeys(n for n in _sets.names_of(domain) if n not in mine))
+    if len(inames) <= 1:
+        return [(inames, domain)]
+    return _sets.factors(domain, inames)
+
+
+def _split_text(text: str, parameters: dict[str, None]) -> list[isl.Set] | None:
+    """The sets over groups of inames that no condition of ``text`` links.
+
+    isl needs time quadratic in the number of inames to read one big
+    conjunction; most domains fall apart into small ones at a glance.  None
+    where the text is no plain conjunction, or is not understood: the caller
+    reads the whole then, and reports what is wrong with it.
+    """
+    match = _CONJUNCTION.fullmatch(text)
+    if match is None or _NOT_PLAIN.search(match["body"]):
+        return None
+    inames = [name.strip() for name in match["inames"].split(",")]
+    if len(inames) < 3 or len(set(inames)) != len(inames):
+        return None
+    owner = {iname: iname for iname in inames}
+
+    def root(name: str) -> str:
+        while owner[name] != name:
+            owner[name] = owner[owner[name]]
+            name = owner[name]
+        return name
+
+    conditions: list[tuple[str, list[str]]] = []
+    appeared: dict[str, None] = {}
+    for condition in _AND.split(match["body"]):
+        if condition.count("(") != condition.count(")"):
+            return None
+        names = _NAME.findall(condition)
+        appeared.update(dict.fromkeys(n for n in names if n not in owner and n not in _WORDS))
+        used = [n for n in names if n in owner]
+        conditions.append((condition, used))
+        for name in used[1:]:
+            owner[root(name)] = root(used[0])
+    groups: dict[str, list[str]] = {}
+    for iname in inames:
+        groups.setdefault(root(iname), []).append(iname)
+    if len(groups) == 1:
+        return None
+    texts: dict[str, list[str]] = {key: [] for key in groups}
+    for condition, used in conditions:
+        for key in [root(used[0])] if used else groups:
+            texts[key].append(condition)
+    result = []
+    for key, group in groups.items():
+        body = " and ".join(texts[key])
+        mine = dict.fromkeys(n for n in _NAME.findall(body) if n in appeared)
+        try:
+            result.append(
+                isl.Set(f"[{', '.join(mine)}] -> {{ [{', '.join(group)}] : {body} }}")
+                if texts[key]
+                else isl.Set(f"{{ [{', '.join(group)}] }}")
+            )
+        except isl.Error:
+            return None
+    if match["listed"] is not None:
+        listed = [name.strip() for name in match["listed"].split(",") if name.strip()]
+        if appeared.keys() - set(listed):
+            return None
+        parameters.update(dict.fromkeys(listed))
+    parameters.update(appeared)
+    return result
+
+
+def make_assumptions(given: Any, condition: isl.Set, fixed: Mapping[str, int]) -> Domain:
+    """What is known about the sizes, from text or an isl set."""
+    if given is None or (isinstance(given, str) and not given.strip()):
+        known = _sets.universe()
+    elif isinstance(given, Domain):
+        known = given.set
+    elif isinstance(given, str):
+        known = parse_assumptions(given)
+    elif isinstance(given, (isl.Set, isl.BasicSet)):
+        known = given.to_set() if isinstance(given, isl.BasicSet) else given
+        if known.dim(SET) and not known.is_params():
+            raise InvalidArgumentError("assumptions are about sizes, and hold no inames")
+        known = known.params()
+    else:
+        raise InvalidArgumentError(
+            f"assumptions are a string or an isl set, not {type(given).__name__}",
+            instead="they are written 'n >= 1 and m >= 1'",
+        )
+    whole = fix_names(known & condition, fixed)
+    if whole.is_empty():
+        raise InvalidArgumentError(
+            "no sizes meet the assumptions",
+            asked=f"assumptions: {given}",
+            instead="the conditions contradict each other, or the fixed parameters",
+        )
+    return Domain((), whole)

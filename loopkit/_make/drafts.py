@@ -1,0 +1,259 @@
+"""Statements under construction: from raw items to drafts with ids and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import pymbolic.primitives as prim
+
+from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, UnknownNameError
+from loopkit._expression import accesses
+from loopkit._make.names import (
+    RuleBook,
+    could_reduce,
+    free_names,
+    fresh_names,
+    has_reduction,
+    names_outside_reductions,
+    reductions_in,
+)
+from loopkit._nodes import Expression
+from loopkit._syntax import (
+    REDUCTIONS,
+    RawAssignment,
+    RawNop,
+    RawSubstitution,
+    position_of_name,
+    resolve_reductions,
+)
+
+Access = tuple[str, tuple[Expression, ...]]
+Scope = tuple[int, tuple[str, ...]]
+
+
+@dataclass(eq=False)
+class Draft:
+    """One instruction on its way to a statement.
+
+    ``declared`` is the type of a declaration, ``"auto"``, or None.  ``inames``
+    grows until it holds all loops around the statement.
+    """
+
+    id: str
+    lhs: Expression
+    rhs: Expression
+    item: RawAssignment | None
+    predicates: tuple[Expression, ...] = ()
+    scopes: tuple[Scope, ...] = ()
+    given_inames: frozenset[str] = frozenset()
+    is_final: bool = False
+    depends_on: tuple[str, ...] = ()
+    tags: frozenset[str] = frozenset()
+    declared: Any = None
+    made_by: str | None = None
+    position: SourcePosition | None = None
+    names: frozenset[str] = frozenset()
+    inames: frozenset[str] = frozenset()
+    resolved: frozenset[str] = field(default_factory=frozenset)
+
+    @cached_property
+    def written(self) -> str:
+        """The name of what is written."""
+        name: str = (
+            self.lhs.name if isinstance(self.lhs, prim.Variable) else self.lhs.aggregate.name
+        )
+        return name
+
+    def position_of(self, name: str) -> SourcePosition | None:
+        """Where ``name`` stands in the text."""
+        return self.position if self.item is None else position_of_name(self.item, name)
+
+
+@dataclass(eq=False)
+class Nop:
+    """A place in the order that others depend on."""
+
+    id: str
+    depends_on: tuple[str, ...]
+    resolved: frozenset[str] = frozenset()
+
+
+class Drafting:
+    """Turns raw items into drafts, in the order of the text."""
+
+    def __init__(
+        self, inames: Collection[str], book: RuleBook, taken: set[str], operations: Iterable[str]
+    ) -> None:
+        self.inames = frozenset(inames)
+        self.book = book
+        self.taken = taken
+        self.ids: set[str] = set()
+        self.operations = REDUCTIONS | frozenset(operations)
+
+    def drafts(self, items: Iterable[Any]) -> list[Draft | Nop]:
+        """A draft for each instruction, with one more in front of some for conditions."""
+        items = [i for i in items if not isinstance(i, RawSubstitution)]
+        ids = self._ids(items)
+        blocks = self._changing_blocks(items)
+        found: list[Draft | Nop] = []
+        conditions: dict[tuple[int, Expression], Expression] = {}
+        for item, id_ in zip(items, ids, strict=True):
+            if isinstance(item, RawNop):
+                found.append(Nop(id_, item.depends_on))
+                continue
+            predicates = []
+            for block, predicate in zip(item.predicate_blocks, item.predicates, strict=True):
+                if block in blocks or could_reduce(
+                    self.book.without_reductions(predicate), self.operations
+                ):
+                    predicate = self._decided_before(item, block, predicate, conditions, found)
+                predicates.append(predicate)
+            found.append(
+                self._resolve(
+                    Draft(
+                        id_,
+                        item.lhs,
+                        item.rhs,
+                        item,
+                        predicates=tuple(predicates),
+                        scopes=item.scopes,
+                        given_inames=item.inames or frozenset(),
+                        is_final=item.inames_is_final,
+                        depends_on=item.depends_on,
+                        tags=frozenset(item.tags),
+                        declared=item.declared,
+                        position=item.position,
+                    )
+                )
+            )
+        return found
+
+    def _ids(self, items: list[Any]) -> list[str]:
+        for item in items:
+            if item.id is not None:
+                if item.id in self.ids:
+                    raise ParseError(
+                        f"there are two instructions '{item.id}'",
+                        position=position_of_name(item, item.id),
+                        instead="every instruction has an id of its own",
+                    )
+                self.ids.add(item.id)
+        sources: dict[str, Any] = {}
+        ids = []
+        for item in items:
+            if item.id is not None:
+                ids.append(item.id)
+                continue
+            prefix = item.id_prefix or ("nop" if isinstance(item, RawNop) else "insn")
+            if prefix not in sources:
+                sources[prefix] = fresh_names(prefix, self.ids)
+            ids.append(next(sources[prefix]))
+        return ids
+
+    # {{{ conditions that are decided before a block's body changes what they read
+
+    def _changing_blocks(self, items: list[Any]) -> set[int]:
+        """The ``if`` blocks whose conditions read what their bodies write."""
+        reads: dict[int, set[str]] = {}
+        writes: dict[int, set[str]] = {}
+        for item in items:
+            if isinstance(item, RawNop):
+                continue
+            lhs = item.lhs
+            written = lhs.name if isinstance(lhs, prim.Variable) else lhs.aggregate.name
+            for block, predicate in zip(item.predicate_blocks, item.predicates, strict=True):
+                if block:
+                    expanded = self.book.expanded(predicate)
+                    reads.setdefault(block, set()).update(name for name, _ in accesses(expanded))
+                    writes.setdefault(block, set()).add(written)
+        return {block for block, names in reads.items() if names & writes[block]}
+
+    def _decided_before(
+        self,
+        item: RawAssignment,
+        block: int,
+        predicate: Expression,
+        conditions: dict[tuple[int, Expression], Expression],
+        found: list[Draft | Nop],
+    ) -> Expression:
+        """A variable that holds ``predicate``, computed in front of the block."""
+        negated = isinstance(predicate, prim.LogicalNot)
+        condition = predicate.child if negated else predicate
+        variable = conditions.get((block, condition)) if block else None
+        if variable is None:
+            name = next(fresh_names("cond", self.taken))
+            variable = prim.Variable(name)
+            conditions[block, condition] = variable
+            id_ = next(fresh_names(f"{name}_set", self.ids))
+            draft = Draft(
+                id_,
+                variable,
+                condition,
+                item,
+                # Blocks are numbered as they open: the smaller numbers are around this one.
+                scopes=tuple(s for s in item.scopes if s[0] < block or not block),
+                declared="auto",
+                made_by="condition",
+                position=item.position,
+            )
+            found.append(self._resolve(draft))
+        return prim.LogicalNot(variable) if negated else variable
+
+    # }}}
+
+    def _resolve(self, draft: Draft) -> Draft:
+        """Find the draft's reductions and the names that it uses."""
+        book, operations = self.book, self.operations
+        parts = [draft.lhs, draft.rhs, *draft.predicates]
+        if book.rules:
+            parts = [book.without_reductions(p) for p in parts]
+        if any(could_reduce(p, operations) for p in parts):
+            outside = self._outside(draft, parts)
+
+            def is_iname(name: str) -> bool:
+                return name in self.inames and name not in outside
+
+            parts = [
+                resolve_reductions(p, is_iname, reductions=operations, position=draft.position)
+                for p in parts
+            ]
+        draft.lhs, draft.rhs, *predicates = parts
+        draft.predicates = tuple(predicates)
+        draft.names = frozenset().union(*(free_names(book.expanded(p)) for p in parts))
+        return draft
+
+    def _outside(self, draft: Draft, parts: list[Expression]) -> frozenset[str]:
+        """The inames that the statement is inside of, whatever its reductions are."""
+        scoped = (iname for _, inames in draft.scopes for iname in inames)
+        outside = draft.given_inames.union(scoped)
+        for part in parts:
+            outside |= names_outside_reductions(self.book.expanded(part), self.operations)
+        return outside
+
+
+def check_supported(drafts: Iterable[Draft], known: Collection[str]) -> None:
+    """Refuse reductions that loopkit knows by name only."""
+    for draft in drafts:
+        for part in (draft.lhs, draft.rhs, *draft.predicates):
+            if not has_reduction(part):
+                continue
+            for reduction in reductions_in(part):
+                if reduction.operation not in known:
+                    raise InvalidArgumentError(
+                        f"the reduction '{reduction.operation}' is not supported yet",
+                        asked=draft.position.caret() if draft.position else "",
+                        instead="compute the extremum with max or min first, and the place where "
+                        "it is reached with a second reduction: min(k, if(a[k] == m, k, n))",
+                    )
+
+
+def check_scopes(drafts: Iterable[Draft], inames: Collection[str]) -> None:
+    """``for`` blocks and ``inames=`` options name inames that exist."""
+    for draft in drafts:
+        named = [i for _, group in draft.scopes for i in group] + sorted(draft.given_inames)
+        for name in named:
+            if name not in inames:
+                raise UnknownNameError("iname", name, inames, position=draft.position_of(name))

@@ -1,0 +1,157 @@
+"""Reduction operations: what they start from and how they combine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._nodes import Expression
+from loopkit._types import BOOL, concrete, reduction_type
+
+DType = np.dtype[Any]
+
+
+@dataclass(frozen=True)
+class ReductionOperation:
+    """An associative, commutative operation that a reduction may use.
+
+    ``neutral`` gives the value that an empty reduction has, for a type;
+    ``combine`` the expression that joins two values; ``reference`` does the
+    same to NumPy scalars.  ``boolean`` operations work on truth values.
+    All functions must be importable, so that kernels can be pickled.
+    """
+
+    name: str
+    neutral: Callable[[DType], Any]
+    combine: Callable[[Expression, Expression], Expression]
+    reference: Callable[[Any, Any], Any]
+    boolean: bool = False
+
+    def result_type(self, operand: Any) -> DType:
+        """The accumulator's type for operands of one type."""
+        return BOOL if self.boolean else reduction_type(self.name, concrete(operand))
+
+
+def zero(dtype: DType) -> Any:
+    """What a sum starts from."""
+    return 0
+
+
+def one(dtype: DType) -> Any:
+    """What a product starts from."""
+    return 1
+
+
+def lowest(dtype: DType) -> Any:
+    """What a maximum starts from."""
+    if dtype == BOOL:
+        return False
+    if dtype.kind in "iu":
+        return int(np.iinfo(dtype).min)
+    return -math.inf
+
+
+def highest(dtype: DType) -> Any:
+    """What a minimum starts from."""
+    if dtype == BOOL:
+        return True
+    return int(np.iinfo(dtype).max) if dtype.kind in "iu" else math.inf
+
+
+def false(dtype: DType) -> Any:
+    """What ``any`` starts from."""
+    return False
+
+
+def true(dtype: DType) -> Any:
+    """What ``all`` starts from."""
+    return True
+
+
+def sum_of(a: Expression, b: Expression) -> Expression:
+    """``a + b``."""
+    return prim.Sum((a, b))
+
+
+def product_of(a: Expression, b: Expression) -> Expression:
+    """``a * b``."""
+    return prim.Product((a, b))
+
+
+def maximum_of(a: Expression, b: Expression) -> Expression:
+    """``max(a, b)``."""
+    return prim.Max((a, b))
+
+
+def minimum_of(a: Expression, b: Expression) -> Expression:
+    """``min(a, b)``."""
+    return prim.Min((a, b))
+
+
+def either(a: Expression, b: Expression) -> Expression:
+    """``a or b``."""
+    return prim.LogicalOr((a, b))
+
+
+def both(a: Expression, b: Expression) -> Expression:
+    """``a and b``."""
+    return prim.LogicalAnd((a, b))
+
+
+BUILT_IN: tuple[ReductionOperation, ...] = (
+    ReductionOperation("sum", zero, sum_of, np.add),
+    ReductionOperation("product", one, product_of, np.multiply),
+    ReductionOperation("max", lowest, maximum_of, np.maximum),
+    ReductionOperation("min", highest, minimum_of, np.minimum),
+    ReductionOperation("any", false, either, np.logical_or, boolean=True),
+    ReductionOperation("all", true, both, np.logical_and, boolean=True),
+)
+_BUILT_IN: Mapping[str, ReductionOperation] = {o.name: o for o in BUILT_IN}
+NOT_YET = frozenset(("argmax", "argmin"))
+
+
+def operations_of(own: Iterable[ReductionOperation]) -> Mapping[str, ReductionOperation]:
+    """The built-in operations and a kernel's own, by name."""
+    own = tuple(own)
+    return {**_BUILT_IN, **{o.name: o for o in own}} if own else _BUILT_IN
+
+
+def find_operation(name: str, own: Iterable[ReductionOperation] = ()) -> ReductionOperation:
+    """The operation called ``name``."""
+    known = operations_of(own)
+    if name not in known:
+        raise UnknownNameError("reduction", name, known)
+    return known[name]
+
+
+def register_reduction(
+    name: str,
+    neutral: Any,
+    combine: Callable[[Expression, Expression], Expression],
+    reference: Callable[[Any, Any], Any],
+) -> ReductionOperation:
+    """An operation of one's own, to be passed as ``make_kernel(..., reductions=[...])``.
+
+    ``neutral`` is a number, or a function that gives one for a type.  Nothing is
+    registered anywhere: the operation travels with the kernels made with it.
+    """
+    if name in _BUILT_IN or name in NOT_YET:
+        raise InvalidArgumentError(f"'{name}' is already a reduction")
+    function = neutral if callable(neutral) else Constantly(neutral)
+    return ReductionOperation(name, function, combine, reference)
+
+
+@dataclass(frozen=True)
+class Constantly:
+    """A function that gives the same value for every type."""
+
+    value: Any
+
+    def __call__(self, dtype: DType) -> Any:
+        return self.value

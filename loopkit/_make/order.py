@@ -1,0 +1,177 @@
+"""The order of statements: that of the text, except where something else is demanded."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
+
+from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._make.drafts import Draft, Nop
+from loopkit._make.scopes import Inames
+
+Node = Draft | Nop
+_WILD = frozenset("*?[")
+
+
+def resolve_dependencies(nodes: Sequence[Node]) -> None:
+    """Set ``resolved`` of every draft: the ids that its ``dep`` patterns name."""
+    ids = [n.id for n in nodes]
+    known = set(ids)
+    for node in nodes:
+        found: set[str] = set()
+        for pattern in node.depends_on:
+            if not _WILD.isdisjoint(pattern):
+                found.update(i for i in ids if fnmatchcase(i, pattern))
+            elif pattern in known:
+                found.add(pattern)
+            else:
+                position = node.position_of(pattern) if isinstance(node, Draft) else None
+                raise UnknownNameError("statement", pattern, ids, position=position)
+        node.resolved = frozenset(found - {node.id})
+
+
+def in_order(nodes: Sequence[Node], inames: Inames, temporaries: Collection[str]) -> list[Draft]:
+    """The statements in execution order.
+
+    Explicit dependencies come first, and a temporary with one writer is written
+    before it is read.  All other statements that share data keep the order of
+    the text.
+    """
+    resolve_dependencies(nodes)
+    before = [set[int]() for _ in nodes]
+    number = {node.id: position for position, node in enumerate(nodes)}
+    for position, node in enumerate(nodes):
+        before[position].update(number[i] for i in node.resolved)
+    reads = [_reads(node, inames) for node in nodes]
+    writers: dict[str, list[int]] = {}
+    for position, node in enumerate(nodes):
+        if isinstance(node, Draft):
+            writers.setdefault(node.written, []).append(position)
+    for name in temporaries:
+        if len(writers.get(name, ())) != 1:
+            continue
+        (writer,) = writers[name]
+        for position in range(len(nodes)) if _is_read_before(name, writer, reads) else ():
+            if name in reads[position] and position != writer:
+                before[position].add(writer)
+    backward = any(other > position for position, them in enumerate(before) for other in them)
+    order: Sequence[int] = range(len(nodes))
+    if backward:
+        _keep_text_order(nodes, reads, before)
+        order = _sorted(nodes, before)
+    result = []
+    for position in order:
+        node = nodes[position]
+        if isinstance(node, Draft):
+            node.resolved = _without_nops(node, nodes, number)
+            result.append(node)
+    return result
+
+
+def _reads(node: Node, inames: Inames) -> frozenset[str]:
+    if isinstance(node, Nop):
+        return frozenset()
+    return node.names | inames.loaded(node.inames)
+
+
+def _is_read_before(name: str, writer: int, reads: Sequence[frozenset[str]]) -> bool:
+    return any(name in reads[position] for position in range(writer))
+
+
+def _keep_text_order(
+    nodes: Sequence[Node], reads: Sequence[frozenset[str]], before: list[set[int]]
+) -> None:
+    """Add to ``before`` what shares data, where nothing demands the opposite order."""
+    after = _Reachable(before)
+    last_write: dict[str, int] = {}
+    readers: dict[str, list[int]] = {}
+    for position, node in enumerate(nodes):
+        if isinstance(node, Nop):
+            continue
+        earlier: set[int] = set()
+        for name in reads[position]:
+            if name in last_write:
+                earlier.add(last_write[name])
+            readers.setdefault(name, []).append(position)
+        if node.written in last_write:
+            earlier.add(last_write[node.written])
+        earlier.update(readers.get(node.written, ()))
+        earlier.discard(position)
+        before[position].update(e for e in earlier if position not in after(e))
+        last_write[node.written] = position
+        readers[node.written] = [position] if node.written in reads[position] else []
+
+
+class _Reachable:
+    """``reachable(x)``: everything that must come before ``x``, by demand."""
+
+    def __init__(self, before: Sequence[Collection[int]]) -> None:
+        self.before = [frozenset(b) for b in before]
+        self.known: dict[int, frozenset[int]] = {}
+
+    def __call__(self, node: int) -> frozenset[int]:
+        found = self.known.get(node)
+        if found is None:
+            whole: set[int] = set()
+            new = set(self.before[node])
+            while new:
+                whole |= new
+                new = {p for n in new for p in self.before[n]} - whole
+            found = frozenset(whole)
+            self.known[node] = found
+        return found
+
+
+def _sorted(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[int]:
+    after: list[list[int]] = [[] for _ in nodes]
+    missing = [len(b) for b in before]
+    for position, them in enumerate(before):
+        for other in them:
+            after[other].append(position)
+    ready = [p for p, count in enumerate(missing) if count == 0]
+    heapq.heapify(ready)
+    order = []
+    while ready:
+        position = heapq.heappop(ready)
+        order.append(position)
+        for other in after[position]:
+            missing[other] -= 1
+            if missing[other] == 0:
+                heapq.heappush(ready, other)
+    if len(order) < len(nodes):
+        left = {p for p in range(len(nodes)) if missing[p] > 0}
+        cycle = _cycle(left, before)
+        names = " after ".join(f"'{nodes[p].id}'" for p in [*cycle, cycle[0]])
+        raise InvalidArgumentError(
+            f"statements wait for each other: {names}",
+            instead="remove one of the dependencies, or write the text in the order that is meant",
+        )
+    return order
+
+
+def _cycle(left: set[int], before: Sequence[set[int]]) -> list[int]:
+    path = [min(left)]
+    while True:
+        following = min(p for p in before[path[-1]] if p in left)
+        if following in path:
+            return path[path.index(following) :]
+        path.append(following)
+
+
+def _without_nops(node: Draft, nodes: Sequence[Node], number: dict[str, int]) -> frozenset[str]:
+    """The ids of real statements that ``node`` depends on, through places without work."""
+    found: set[str] = set()
+    seen: set[str] = set()
+    waiting = list(node.resolved)
+    while waiting:
+        id_ = waiting.pop()
+        if id_ in seen:
+            continue
+        seen.add(id_)
+        other = nodes[number[id_]]
+        if isinstance(other, Nop):
+            waiting.extend(other.resolved)
+        else:
+            found.add(id_)
+    return frozenset(found)

@@ -1,0 +1,139 @@
+"""Reductions become statements: initialise, update in a loop of its own, use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pymbolic.primitives as prim
+
+from loopkit._arrays import AddressSpace, TemporaryVariable
+from loopkit._expression import ExpressionMapper
+from loopkit._kernel import Statement
+from loopkit._make.drafts import Draft
+from loopkit._make.names import fresh_names, has_reduction
+from loopkit._make.operations import ReductionOperation
+from loopkit._make.scopes import Inames
+from loopkit._nodes import Expression, Reduction
+from loopkit._types import FLOAT64
+
+
+class _Replacer(ExpressionMapper):
+    """Replaces outermost reductions by what ``replace`` makes of them."""
+
+    def __init__(self, replace: Callable[[Reduction], Expression]) -> None:
+        super().__init__()
+        self.replace = replace
+
+    def map_reduction(self, expr: Reduction) -> Expression:
+        return self.replace(expr)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A statement with the reduction loops around it, inside the loops of its user.
+
+    A loop is ``(iname, number)``; the number tells the loops of different
+    reductions apart.
+    """
+
+    statement: Statement
+    loops: tuple[tuple[str, int], ...] = ()
+
+
+class Splitter:
+    """Turns drafts into statements, with fresh ids, accumulators and loop numbers."""
+
+    def __init__(
+        self,
+        inames: Inames,
+        operations: dict[str, ReductionOperation],
+        taken: set[str],
+        ids: set[str],
+        numbers: Iterator[int],
+    ) -> None:
+        self.inames = inames
+        self.operations = operations
+        self.ids = ids
+        self.numbers = numbers
+        self.accumulators: list[TemporaryVariable] = []
+        self._names = fresh_names("acc", taken)
+        self._parts: list[Part] = []
+
+    def split(self, draft: Draft) -> Sequence[Part]:
+        """The statements that a draft stands for, in order; the last one is the user's."""
+        self._parts = []
+        parts = (draft.lhs, draft.rhs, *draft.predicates)
+        if any(has_reduction(p) for p in parts):
+            parts = tuple(self._replaced(p, draft, draft.inames, ()) for p in parts)
+        lhs, rhs, *predicates = parts
+        statement = Statement(
+            id=draft.id,
+            lhs=lhs,
+            rhs=rhs,
+            inames=draft.inames,
+            predicates=tuple(predicates),
+            depends_on=draft.resolved,
+            tags=draft.tags,
+            made_by=draft.made_by,
+            position=draft.position,
+        )
+        return [*self._parts, Part(statement)]
+
+    def _replaced(
+        self,
+        expr: Expression,
+        draft: Draft,
+        inames: frozenset[str],
+        loops: tuple[tuple[str, int], ...],
+    ) -> Expression:
+        if not has_reduction(expr):
+            return expr
+        return _Replacer(lambda r: self._reduce(r, draft, inames, loops))(expr)
+
+    def _reduce(
+        self,
+        reduction: Reduction,
+        draft: Draft,
+        inames: frozenset[str],
+        loops: tuple[tuple[str, int], ...],
+    ) -> Expression:
+        operation = self.operations[reduction.operation]
+        name = next(self._names)
+        accumulator = prim.Variable(name)
+        self.accumulators.append(
+            TemporaryVariable(
+                name,
+                address_space=AddressSpace.PRIVATE,
+                accumulates=operation.name,
+                made_by="reduction",
+            )
+        )
+        predicates = draft.predicates
+        start = Statement(
+            id=next(fresh_names(f"{draft.id}_init", self.ids)),
+            lhs=accumulator,
+            # What depends on the accumulator's type is set right when types are known.
+            rhs=operation.neutral(FLOAT64),
+            inames=inames,
+            predicates=predicates,
+            kind="init",
+            position=draft.position,
+        )
+        self._parts.append(Part(start, loops))
+        nested = self.inames.nested(frozenset(reduction.inames), reduction.inames)
+        inner_loops = (*loops, *((iname, next(self.numbers)) for iname in nested))
+        inner = inames | frozenset(reduction.inames)
+        operand = self._replaced(reduction.operand, draft, inner, inner_loops)
+        update = Statement(
+            id=next(fresh_names(f"{draft.id}_update", self.ids)),
+            lhs=accumulator,
+            rhs=operand,
+            inames=inner,
+            predicates=predicates,
+            operation=operation.name,
+            kind="update",
+            position=draft.position,
+        )
+        self._parts.append(Part(update, inner_loops))
+        return accumulator

@@ -1,0 +1,206 @@
+"""Which loops a statement is inside of, and in which order they nest."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pymbolic.primitives as prim
+
+from loopkit._errors import InvalidArgumentError, ParseError
+from loopkit._expression import index_tuple, variable_names
+from loopkit._kernel import Domain
+from loopkit._make.drafts import Draft
+from loopkit._make.domains import Domains
+from loopkit._make.names import has_reduction, reductions_in
+
+
+@dataclass(frozen=True, eq=False)
+class Home:
+    """What an iname needs: its domain's parameters, split by what they are."""
+
+    parents: frozenset[str]
+    loaded: frozenset[str]
+
+
+class Inames:
+    """All inames with their order and what their domains depend on."""
+
+    def __init__(self, domains: Domains, temporaries: Collection[str]) -> None:
+        self.domains = domains
+        self.order: Mapping[str, int] = {n: p for p, n in enumerate(domains.inames)}
+        names = self.order.keys()
+        self._home: dict[str, Home] = {}
+        self._domain: dict[str, Domain] = {}
+        temporaries = frozenset(temporaries)
+        for domain in domains.domains:
+            parameters = domain.parameters
+            home = Home(frozenset(parameters & names), parameters & temporaries)
+            for iname in domain.inames:
+                self._home[iname] = home
+                self._domain[iname] = domain
+        self._closed: dict[frozenset[str], frozenset[str]] = {}
+
+    @cached_property
+    def any_parents(self) -> bool:
+        """Whether some domain depends on inames of another."""
+        return any(h.parents for h in self._home.values())
+
+    @cached_property
+    def any_loaded(self) -> bool:
+        """Whether some domain depends on a temporary."""
+        return any(h.loaded for h in self._home.values())
+
+    def parents(self, iname: str) -> frozenset[str]:
+        """The inames that the domain of ``iname`` has as parameters."""
+        return self._home[iname].parents
+
+    def closure(self, inames: frozenset[str]) -> frozenset[str]:
+        """``inames`` with all that their domains need."""
+        if not self.any_parents:
+            return inames
+        found = self._closed.get(inames)
+        if found is None:
+            whole, new = set(inames), set(inames)
+            while new:
+                new = {p for i in new for p in self._home[i].parents} - whole
+                whole |= new
+            found = frozenset(whole)
+            self._closed[inames] = found
+        return found
+
+    def loaded(self, inames: frozenset[str]) -> frozenset[str]:
+        """The temporaries that bounds of ``inames`` read."""
+        if not self.any_loaded:
+            return frozenset()
+        return frozenset().union(*(self._home[i].loaded for i in inames))
+
+    def nested(self, wanted: frozenset[str], first: Sequence[str] = ()) -> list[str]:
+        """``wanted`` as loops, outermost first: ``first``, then as declared; parents first."""
+        ordered: list[str] = []
+        rest = sorted(wanted.difference(first), key=self.order.__getitem__)
+        if not self.any_parents:
+            return [*(i for i in first if i in wanted), *rest]
+
+        def visit(iname: str) -> None:
+            if iname in ordered or iname not in wanted:
+                return
+            for parent in sorted(self._home[iname].parents, key=self.order.__getitem__):
+                visit(parent)
+            ordered.append(iname)
+
+        for iname in (*first, *rest):
+            visit(iname)
+        return ordered
+
+
+def find_inames(drafts: Sequence[Draft], inames: Inames, temporaries: Collection[str]) -> None:
+    """Set ``inames`` of every draft.
+
+    A statement is inside the inames that its text uses, those that its ``for``
+    blocks and options name, and those that their domains need.  Where it reads
+    a temporary, it is also inside those that all statements are in which give
+    the temporary its value, except where they index what is written (an
+    element of ``t[j]`` outlives the loop over ``j``).
+    """
+    names = inames.order.keys()
+    reduced = {id(d): _reduced_inames(d) for d in drafts}
+    for draft in drafts:
+        scoped = [i for _, group in draft.scopes for i in group]
+        own = draft.given_inames.union(draft.names & names)
+        draft.inames = inames.closure(own.union(scoped))
+        if reduced[id(draft)] and inames.any_parents:
+            needed = inames.closure(reduced[id(draft)]) - reduced[id(draft)]
+            draft.inames = inames.closure(draft.inames | needed)
+    temporaries = frozenset(temporaries)
+    writers: dict[str, list[Draft]] = {}
+    for draft in drafts:
+        if draft.written in temporaries:
+            writers.setdefault(draft.written, []).append(draft)
+    reads = {id(d): _temporaries_read(d, inames, reduced[id(d)], temporaries) for d in drafts}
+    readers: dict[str, list[Draft]] = {}
+    for draft in drafts:
+        for name in reads[id(draft)]:
+            readers.setdefault(name, []).append(draft)
+    sources = {
+        # What a statement makes of the variable's own value does not say where it lives.
+        name: [d for d in them if name not in reads[id(d)]] or them
+        for name, them in writers.items()
+    }
+    waiting: dict[int, Draft] = {id(d): d for d in drafts}
+    while waiting:
+        draft = waiting.pop(next(iter(waiting)))
+        if draft.is_final:
+            continue
+        more: frozenset[str] = frozenset()
+        for name in reads[id(draft)]:
+            if name in sources:
+                more |= frozenset.intersection(*(_lives_in(w, names) for w in sources[name]))
+        if more <= draft.inames:
+            continue
+        draft.inames = inames.closure(draft.inames | more)
+        for reader in readers.get(draft.written, ()):
+            if reader is not draft:
+                waiting[id(reader)] = reader
+    for draft in drafts:
+        clash = reduced[id(draft)] & draft.inames
+        if clash:
+            _fail_at_clash(draft, min(clash), reads[id(draft)], sources, names)
+
+
+def _lives_in(writer: Draft, names: Collection[str]) -> frozenset[str]:
+    if isinstance(writer.lhs, prim.Variable):
+        return writer.inames
+    used = frozenset().union(*(variable_names(i) for i in index_tuple(writer.lhs)))
+    return writer.inames - used
+
+
+def _temporaries_read(
+    draft: Draft, inames: Inames, reduced: frozenset[str], temporaries: frozenset[str]
+) -> list[str]:
+    found = draft.names & temporaries
+    if draft.written in found and not _reads_own_value(draft):
+        found -= {draft.written}
+    if inames.any_loaded:
+        found |= inames.loaded(draft.inames | reduced)
+    return sorted(found)
+
+
+def _reads_own_value(draft: Draft) -> bool:
+    parts = [draft.rhs, *draft.predicates]
+    if not isinstance(draft.lhs, prim.Variable):
+        parts += index_tuple(draft.lhs)
+    return any(draft.written in variable_names(p) for p in parts)
+
+
+def _reduced_inames(draft: Draft) -> frozenset[str]:
+    found: set[str] = set()
+    for part in (draft.lhs, draft.rhs, *draft.predicates):
+        if has_reduction(part):
+            for reduction in reductions_in(part):
+                found.update(reduction.inames)
+    return frozenset(found)
+
+
+def _fail_at_clash(
+    draft: Draft,
+    iname: str,
+    read: Sequence[str],
+    sources: Mapping[str, list[Draft]],
+    names: Collection[str],
+) -> None:
+    for name in read:
+        if name in sources and all(iname in _lives_in(w, names) for w in sources[name]):
+            raise InvalidArgumentError(
+                f"statement '{draft.id}' reduces over '{iname}', but reads '{name}', which has "
+                f"its value only inside the loop over '{iname}'",
+                asked=draft.position.caret() if draft.position else "",
+                instead=f"write what '{name}' stands for inside the reduction, as a substitution "
+                f"rule if need be, or store it per '{iname}': {name}[{iname}] = ...",
+            )
+    raise ParseError(
+        f"statement '{draft.id}' reduces over '{iname}' but is inside '{iname}' already",
+        position=draft.position,
+        instead="give the reduction an iname of its own",
+    )

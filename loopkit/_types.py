@@ -1,31 +1,254 @@
-"""Names of types."""
+"""The type of an expression."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
-import ml_dtypes
 import numpy as np
+import pymbolic.primitives as prim
 
-DTYPES: dict[str, np.dtype[Any]] = {
-    "bool": np.dtype(np.bool_),
-    **{
-        name: np.dtype(name)
-        for name in (
-            "int8",
-            "int16",
-            "int32",
-            "int64",
-            "uint8",
-            "uint16",
-            "uint32",
-            "uint64",
-            "float16",
-            "float32",
-            "float64",
-            "complex64",
-            "complex128",
-        )
-    },
-    "bfloat16": np.dtype(ml_dtypes.bfloat16),
+from loopkit._errors import TypeInferenceError
+from loopkit._expression import to_text
+from loopkit._nodes import Expression, Reduction, TypeCast
+from loopkit._promotion import (
+    BFLOAT16,
+    BOOL,
+    COMPLEX64,
+    COMPLEX128,
+    COMPLEXES,
+    DTYPES,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    FLOATS,
+    FOLD,
+    FUNCTIONS,
+    INT8,
+    INT16,
+    INT32,
+    INT64,
+    INTEGERS,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
+    UNSIGNED,
+    Choice,
+    DType,
+    Subtraction,
+    Typed,
+    Weak,
+    as_dtype,
+    call_type,
+    check_comparison,
+    check_constant,
+    dtype_name,
+    fits,
+    fold,
+    operation_type,
+    promote,
+    refuse,
+    subtrahend,
+)
+
+__all__ = [
+    "BFLOAT16",
+    "BOOL",
+    "COMPLEX64",
+    "COMPLEX128",
+    "COMPLEXES",
+    "DTYPES",
+    "FLOAT16",
+    "FLOAT32",
+    "FLOAT64",
+    "FLOATS",
+    "FUNCTIONS",
+    "INT8",
+    "INT16",
+    "INT32",
+    "INT64",
+    "INTEGERS",
+    "UINT8",
+    "UINT16",
+    "UINT32",
+    "UINT64",
+    "UNSIGNED",
+    "DType",
+    "WeakType",
+    "as_dtype",
+    "concrete",
+    "dtype_name",
+    "dtype_of",
+    "fits",
+    "promote",
+    "reduction_type",
+]
+
+
+class WeakType(Enum):
+    """The type of an expression without typed operands: one of Python's own."""
+
+    INT = "int"
+    FLOAT = "float"
+    COMPLEX = "complex"
+
+
+def dtype_of(expr: Expression, env: Callable[[str], DType]) -> DType | WeakType:
+    """The type of ``expr``; ``env`` gives that of a variable, or of an array's elements."""
+    found = Typer(env)(expr)
+    return found if isinstance(found, np.dtype) else weak_type_of(found)
+
+
+def weak_type_of(value: Weak) -> DType | WeakType:
+    """The weak type of a constant; ``bool`` is a type like NumPy's."""
+    if isinstance(value, Choice):
+        kinds = [weak_type_of(value.then), weak_type_of(value.else_)]
+        return max(kinds, key=_ORDER.index)
+    if isinstance(value, bool):
+        return BOOL
+    if isinstance(value, int):
+        return WeakType.INT
+    return WeakType.FLOAT if isinstance(value, float) else WeakType.COMPLEX
+
+
+_ORDER = [BOOL, *WeakType]
+
+
+def concrete(kind: DType | WeakType) -> DType:
+    """The type of a variable that is given a value of type ``kind``: for weak ones NumPy's."""
+    if isinstance(kind, WeakType):
+        return {WeakType.INT: INT64, WeakType.FLOAT: FLOAT64, WeakType.COMPLEX: COMPLEX128}[kind]
+    return kind
+
+
+def reduction_type(operation: str, operand: DType) -> DType:
+    """The type of a reduction over values of type ``operand``: NumPy's, but ints stay as they are.
+
+    Sums of booleans count, in ``int64``; ``any`` and ``all`` give ``bool``.
+    """
+    if operation in ("any", "all"):
+        return BOOL
+    if operation in ("sum", "product") and operand == BOOL:
+        return INT64
+    if operation in ("argmin", "argmax"):
+        return INT32
+    return operand
+
+
+class Typer:
+    """Finds types: of each part of an expression a type, or the value of a constant."""
+
+    def __init__(self, env: Callable[[str], DType]) -> None:
+        self.env = env
+
+    def __call__(self, expr: Expression) -> Typed:
+        """The type of ``expr``, or its value where it is made of constants alone."""
+        rule = _RULES.get(type(expr))
+        if rule is not None:
+            return rule(self, expr)
+        if isinstance(expr, np.generic):
+            return as_dtype(expr.dtype)
+        raise TypeInferenceError(f"'{to_text(expr)}' has no type")
+
+    def constant(self, expr: Typed) -> Typed:
+        return expr
+
+    def variable(self, expr: prim.Variable) -> Typed:
+        return self.env(expr.name)
+
+    def subscript(self, expr: Any) -> Typed:
+        return self.env(expr.aggregate.name)
+
+    def operation(self, expr: Any) -> Typed:
+        children = _operands(expr)
+        node = type(expr)
+
+        def asked() -> str:
+            return f"in '{to_text(expr)}'"
+
+        left = self(children[0])
+        for child in children[1:]:
+            step: type = node
+            if node is prim.Sum:
+                subtracted = subtrahend(child)
+                if subtracted is not None:
+                    child, step = subtracted, Subtraction
+            right = self(child)
+            if isinstance(left, np.dtype) or isinstance(right, np.dtype):
+                left = operation_type(step, left, right, asked)
+            else:
+                left = fold(FOLD[step], left, right, asked=asked)
+        return left
+
+    def bitwise_not(self, expr: prim.BitwiseNot) -> Typed:
+        operand = self(expr.child)
+        if not isinstance(operand, np.dtype):
+            folded: Weak = fold(lambda x: ~x, operand, asked=lambda: f"in '{to_text(expr)}'")
+            return folded
+        if operand != BOOL and operand not in INTEGERS:
+            raise refuse("'~'", operand, f"in '{to_text(expr)}'")
+        return operand
+
+    def comparison(self, expr: prim.Comparison) -> Typed:
+        left, right = self(expr.left), self(expr.right)
+        check_comparison(left, expr.operator, right, lambda: f"in '{to_text(expr)}'")
+        return BOOL
+
+    def logical(self, expr: Any) -> Typed:
+        children = expr.children if hasattr(expr, "children") else (expr.child,)
+        for child in children:
+            self(child)
+        return BOOL
+
+    def conditional(self, expr: prim.If) -> Typed:
+        self(expr.condition)
+        then, else_ = self(expr.then), self(expr.else_)
+        if isinstance(then, np.dtype) or isinstance(else_, np.dtype):
+            common = promote(then, else_)
+            for branch in (then, else_):
+                check_constant(branch, common, lambda: f"in '{to_text(expr)}'")
+            return common
+        return Choice(None, then, else_)
+
+    def call(self, expr: Any) -> Typed:
+        arguments = [self(parameter) for parameter in expr.parameters]
+        return call_type(expr.function.name, arguments, lambda: f"in '{to_text(expr)}'")
+
+    def cast(self, expr: TypeCast) -> Typed:
+        self(expr.operand)
+        return expr.dtype
+
+    def reduction(self, expr: Reduction) -> Typed:
+        operand = self(expr.operand)
+        if not isinstance(operand, np.dtype):
+            operand = concrete(weak_type_of(operand))
+        return reduction_type(expr.operation, operand)
+
+
+def _operands(expr: Any) -> tuple[Expression, ...]:
+    match expr:
+        case prim.FloorDiv() | prim.Remainder() | prim.Quotient():
+            return expr.numerator, expr.denominator
+        case prim.Power():
+            return expr.base, expr.exponent
+        case prim.LeftShift() | prim.RightShift():
+            return expr.shiftee, expr.shift
+        case _:
+            return tuple(expr.children)
+
+
+_RULES: dict[type, Callable[[Typer, Any], Typed]] = {
+    **dict.fromkeys((bool, int, float, complex), Typer.constant),
+    prim.Variable: Typer.variable,
+    prim.Subscript: Typer.subscript,
+    **dict.fromkeys(FOLD, Typer.operation),
+    prim.BitwiseNot: Typer.bitwise_not,
+    prim.Comparison: Typer.comparison,
+    **dict.fromkeys((prim.LogicalAnd, prim.LogicalOr, prim.LogicalNot), Typer.logical),
+    prim.If: Typer.conditional,
+    prim.Call: Typer.call,
+    TypeCast: Typer.cast,
+    Reduction: Typer.reduction,
 }

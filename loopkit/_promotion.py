@@ -1,0 +1,497 @@
+"""Types: their names, and NumPy's rules of promotion.
+
+Everywhere a type is a :class:`numpy.dtype`.  The rules are those of NumPy 2
+(NEP 50): Python's own numbers are *weak*, they take the type of what they
+meet.  An expression without any typed operand is a constant of Python's; it is
+folded, so that ``x * (1 / 3)`` keeps the type of ``x``.  Where this departs from
+NumPy: mathematical functions of integers give ``float64`` whatever the width,
+functions of constants are constants, and bfloat16 meets other types as a
+16-bit float should.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit._errors import InvalidArgumentError, TypeInferenceError
+from loopkit._nodes import Expression
+
+DType = np.dtype[Any]
+
+BOOL: DType = np.dtype(np.bool_)
+INT8: DType = np.dtype(np.int8)
+INT16: DType = np.dtype(np.int16)
+INT32: DType = np.dtype(np.int32)
+INT64: DType = np.dtype(np.int64)
+UINT8: DType = np.dtype(np.uint8)
+UINT16: DType = np.dtype(np.uint16)
+UINT32: DType = np.dtype(np.uint32)
+UINT64: DType = np.dtype(np.uint64)
+FLOAT16: DType = np.dtype(np.float16)
+FLOAT32: DType = np.dtype(np.float32)
+FLOAT64: DType = np.dtype(np.float64)
+COMPLEX64: DType = np.dtype(np.complex64)
+COMPLEX128: DType = np.dtype(np.complex128)
+BFLOAT16: DType = np.dtype(ml_dtypes.bfloat16)
+
+DTYPES: dict[str, DType] = {
+    "bool": BOOL,
+    "int8": INT8,
+    "int16": INT16,
+    "int32": INT32,
+    "int64": INT64,
+    "uint8": UINT8,
+    "uint16": UINT16,
+    "uint32": UINT32,
+    "uint64": UINT64,
+    "float16": FLOAT16,
+    "bfloat16": BFLOAT16,
+    "float32": FLOAT32,
+    "float64": FLOAT64,
+    "complex64": COMPLEX64,
+    "complex128": COMPLEX128,
+}
+"""All types of the language by name."""
+
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
+
+INTEGERS = frozenset((INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64))
+UNSIGNED = frozenset((UINT8, UINT16, UINT32, UINT64))
+FLOATS = frozenset((FLOAT16, BFLOAT16, FLOAT32, FLOAT64))
+COMPLEXES = frozenset((COMPLEX64, COMPLEX128))
+SMALL_FLOATS = frozenset((FLOAT16, BFLOAT16))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of two constants, as ``1.0 if x > 0 else 0.0``: weak, but not known before run time.
+
+    What is done with it and other constants is done to both branches.
+    """
+
+    condition: Any
+    then: Weak
+    else_: Weak
+
+
+Constant = bool | int | float | complex
+Weak = Constant | Choice
+Typed = DType | Weak
+"""A type, or the value of an expression of constants, whose type is weak."""
+
+
+def dtype_name(dtype: DType) -> str:
+    """The name of a type in the language."""
+    return _NAMES.get(dtype, str(dtype))
+
+
+def as_dtype(spec: Any) -> DType:
+    """The type that a name, a NumPy dtype or a scalar class stands for."""
+    if isinstance(spec, str):
+        name = spec.removeprefix("np.")
+        found = DTYPES.get(name)
+        if found is None:
+            near = difflib.get_close_matches(name, DTYPES, n=2)
+            raise InvalidArgumentError(
+                f"'{spec}' is not the name of a type",
+                instead=f"did you mean {' or '.join(near)}?" if near else _all_types(),
+            )
+        return found
+    try:
+        dtype = np.dtype(spec)
+    except TypeError:
+        raise InvalidArgumentError(f"{spec!r} is not a type", instead=_all_types()) from None
+    native: DType = dtype.newbyteorder("=")
+    if native not in _NAMES:
+        raise InvalidArgumentError(f"the type {dtype} is not supported", instead=_all_types())
+    return native
+
+
+def _all_types() -> str:
+    return "types: " + ", ".join(DTYPES)
+
+
+# {{{ promotion
+
+
+def promote(a: Typed, b: Typed) -> DType:
+    """The type in which two operands meet; at least one of them is a type."""
+    if isinstance(a, np.dtype) and isinstance(b, np.dtype):
+        return a if a is b else _promote_types(a, b)
+    if isinstance(a, np.dtype):
+        return _promote_weak(a, b)
+    if isinstance(b, np.dtype):
+        return _promote_weak(b, a)
+    raise TypeError("two constants have no common type but Python's")
+
+
+def _promote_weak(a: DType, b: Any) -> DType:
+    kind = type(b)
+    if kind is bool:
+        return a
+    if kind is int:
+        return INT64 if a == BOOL else a
+    if kind is float:
+        return float_of(a)
+    if isinstance(b, Choice):
+        return _promote_weak(_promote_weak(a, b.then), b.else_)
+    return _COMPLEX_OF[a]
+
+
+@lru_cache(maxsize=512)
+def _promote_types(a: DType, b: DType) -> DType:
+    if a == b:
+        return a
+    if BFLOAT16 in (a, b):
+        other = b if a == BFLOAT16 else a
+        if other in (BOOL, INT8, UINT8):
+            return BFLOAT16
+        if other in (INT16, UINT16, FLOAT16):
+            return FLOAT32
+        return float_of(other)
+    common: DType = np.result_type(a, b)
+    return common
+
+
+_COMPLEX_OF: dict[DType, DType] = {
+    dtype: COMPLEX64 if dtype in (FLOAT16, BFLOAT16, FLOAT32, COMPLEX64) else COMPLEX128
+    for dtype in DTYPES.values()
+}
+_REAL_OF = {COMPLEX64: FLOAT32, COMPLEX128: FLOAT64}
+
+
+def real_of(dtype: DType) -> DType:
+    """The type of the parts of a complex type; any other type itself."""
+    return _REAL_OF.get(dtype, dtype)
+
+
+def float_of(dtype: DType) -> DType:
+    """The type in which a mathematical function of ``dtype`` is computed."""
+    return FLOAT64 if dtype == BOOL or dtype in INTEGERS else dtype
+
+
+def fits(value: int, dtype: DType) -> bool:
+    """Whether an integer constant is a value of the integer type ``dtype``."""
+    low, high = _LIMITS[dtype]
+    return low <= value <= high
+
+
+_LIMITS = {dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype in INTEGERS}
+
+
+def check_constant(value: Typed, dtype: DType, asked: Callable[[], str]) -> None:
+    """Raise where NumPy would: an integer constant too large for an integer type."""
+    if isinstance(value, Choice):
+        check_constant(value.then, dtype, asked)
+        check_constant(value.else_, dtype, asked)
+    elif type(value) is int and dtype in INTEGERS and not fits(value, dtype):
+        low, high = _LIMITS[dtype]
+        raise TypeInferenceError(
+            f"the constant {value} is not a value of {dtype_name(dtype)} ({low} to {high})",
+            asked=asked(),
+            instead="cast an operand to a wider type, as in int64(x)",
+        )
+
+
+# }}}
+
+# {{{ operators: what the operands are, and what the result is
+
+
+def no_bool(dtype: DType) -> DType:
+    """The type in which NumPy computes ``//``, ``%``, ``**`` and shifts of booleans."""
+    return INT8 if dtype == BOOL else dtype
+
+
+def refuse(what: str, dtype: DType, asked: str, instead: str = "") -> TypeInferenceError:
+    """The error that an operation is not defined for a type."""
+    return TypeInferenceError(
+        f"{what} is not defined for {dtype_name(dtype)}", asked=asked, instead=instead
+    )
+
+
+_SYMBOLS = {
+    prim.FloorDiv: "//",
+    prim.Remainder: "%",
+    prim.LeftShift: "<<",
+    prim.RightShift: ">>",
+    prim.BitwiseAnd: "&",
+    prim.BitwiseOr: "|",
+    prim.BitwiseXor: "^",
+    prim.Min: "min",
+    prim.Max: "max",
+}
+
+
+class Subtraction:
+    """Stands for ``a - b`` where operations are named by their nodes; there is no such node."""
+
+
+def subtrahend(term: Expression) -> Expression | None:
+    """``x`` if a term of a sum is ``-1*x``, which is how ``... - x`` is written."""
+    if isinstance(term, prim.Product):
+        first, *rest = term.children
+        if rest and type(first) is int and first == -1:
+            return rest[0] if len(rest) == 1 else prim.Product(tuple(rest))
+    return None
+
+
+def operation_type(node: type, a: Typed, b: Typed, asked: Callable[[], str]) -> DType:
+    """The type of an operation on two operands, of which at least one is typed."""
+    if node is prim.Power:
+        power = power_type(a, b, asked)
+        assert isinstance(power, np.dtype)
+        return power
+    common = promote(a, b)
+    if node is prim.Product:
+        if type(a) is not int or a != -1:  # -1*x is how a negation is written
+            check_constant(a, common, asked)
+            check_constant(b, common, asked)
+        return common
+    if node is prim.Sum:
+        check_constant(a, common, asked)
+        # x + (-2) is how a subtraction is written
+        check_constant(-b if type(b) is int and b < 0 else b, common, asked)
+        return common
+    if node is Subtraction:
+        check_constant(a, common, asked)
+        check_constant(b, common, asked)
+        if common == BOOL:
+            raise refuse("'-'", common, asked(), "two booleans differ where a != b")
+        return common
+    if node is prim.Quotient:
+        return float_of(common)
+    check_constant(a, common, asked)
+    check_constant(b, common, asked)
+    if node in (prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor):
+        if common != BOOL and common not in INTEGERS:
+            raise refuse(
+                f"'{_SYMBOLS[node]}'", common, asked(), "it works on integers and booleans"
+            )
+        return common
+    if node in (prim.LeftShift, prim.RightShift):
+        common = no_bool(common)
+        if common not in INTEGERS:
+            raise refuse(f"'{_SYMBOLS[node]}'", common, asked(), "it works on integers")
+        return common
+    if common in COMPLEXES:
+        raise refuse(f"'{_SYMBOLS[node]}'", common, asked(), "complex numbers have no order")
+    return common if node in (prim.Min, prim.Max) else no_bool(common)
+
+
+def check_comparison(a: Typed, symbol: str, b: Typed, asked: Callable[[], str]) -> None:
+    """Raise if two operands have no order and ``symbol`` asks for one."""
+    if symbol in ("==", "!="):
+        return
+    for operand in (a, b):
+        if type(operand) is complex:
+            operand = COMPLEX128
+        if isinstance(operand, np.dtype) and operand in COMPLEXES:
+            raise refuse(f"'{symbol}'", operand, asked(), "complex numbers have no order")
+
+
+FOLD: dict[type, Callable[[Any, Any], Any]] = {
+    prim.Sum: operator.add,
+    Subtraction: operator.sub,
+    prim.Product: operator.mul,
+    prim.Quotient: operator.truediv,
+    prim.FloorDiv: operator.floordiv,
+    prim.Remainder: operator.mod,
+    prim.Power: operator.pow,
+    prim.LeftShift: operator.lshift,
+    prim.RightShift: operator.rshift,
+    prim.BitwiseAnd: operator.and_,
+    prim.BitwiseOr: operator.or_,
+    prim.BitwiseXor: operator.xor,
+    prim.Min: min,
+    prim.Max: max,
+}
+COMPARE: dict[str, Callable[[Any, Any], bool]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def fold(function: Callable[..., Any], *values: Any, asked: Callable[[], str]) -> Any:
+    """``function`` of constants, as Python computes it."""
+    for at, value in enumerate(values):
+        if isinstance(value, Choice):
+            before, after = values[:at], values[at + 1 :]
+            return Choice(
+                value.condition,
+                fold(function, *before, value.then, *after, asked=asked),
+                fold(function, *before, value.else_, *after, asked=asked),
+            )
+    try:
+        return function(*values)
+    except (ArithmeticError, ValueError, TypeError) as error:
+        raise TypeInferenceError(
+            f"this constant cannot be computed: {error}", asked=asked()
+        ) from None
+
+
+# }}}
+
+# {{{ functions
+
+_FLOAT_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "sqrt": math.sqrt,
+    "rsqrt": lambda x: 1 / math.sqrt(x),
+    "cbrt": math.cbrt,
+    "exp": math.exp,
+    "exp2": math.exp2,
+    "expm1": math.expm1,
+    "log": math.log,
+    "log2": math.log2,
+    "log10": math.log10,
+    "log1p": math.log1p,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "asin": math.asin,
+    "acos": math.acos,
+    "atan": math.atan,
+    "sinh": math.sinh,
+    "cosh": math.cosh,
+    "tanh": math.tanh,
+    "asinh": math.asinh,
+    "acosh": math.acosh,
+    "atanh": math.atanh,
+    "erf": math.erf,
+    "erfc": math.erfc,
+    "tgamma": math.gamma,
+    "lgamma": math.lgamma,
+    "atan2": math.atan2,
+    "hypot": math.hypot,
+    "copysign": math.copysign,
+    "fmod": math.fmod,
+    "fma": lambda x, y, z: float(x * y + z),
+}
+"""Floating-point functions, with how constants are folded."""
+
+
+def _keep_float(function: Callable[[Any], int]) -> Callable[[Any], int | float]:
+    return lambda x: float(function(x)) if isinstance(x, float) else function(x)
+
+
+_ROUNDING: dict[str, Callable[[Any], int]] = {
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "trunc": math.trunc,
+    "round": round,
+}
+_PREDICATES = {"isnan": math.isnan, "isinf": math.isinf, "isfinite": math.isfinite}
+_EXTREMA: dict[str, Callable[..., Any]] = {"fmin": min, "fmax": max}
+_PARTS: dict[str, Callable[[Any], Any]] = {
+    "abs": abs,
+    "fabs": lambda x: float(abs(x)),
+    "sign": lambda x: (x > 0) - (x < 0),
+    "real": lambda x: x.real,
+    "imag": lambda x: x.imag,
+    "conj": lambda x: x.conjugate(),
+}
+COMPLEX_FUNCTIONS = frozenset(("sqrt", "exp", "log", "sin", "cos"))
+"""Those floating-point functions that take complex arguments."""
+
+_ARITIES = {
+    **dict.fromkeys(_FLOAT_FUNCTIONS, 1),
+    **dict.fromkeys((*_ROUNDING, *_PREDICATES, *_PARTS), 1),
+    **dict.fromkeys(("atan2", "hypot", "copysign", "fmod", "fmin", "fmax", "pow"), 2),
+    "fma": 3,
+}
+FUNCTIONS = frozenset(_ARITIES)
+"""All functions that expressions may call, by name."""
+
+
+def call_type(name: str, arguments: Sequence[Typed], asked: Callable[[], str]) -> Typed:
+    """What a call gives: a type, or a value if all arguments are constants."""
+    arity = _ARITIES.get(name)
+    if arity is None:
+        near = difflib.get_close_matches(name, sorted(FUNCTIONS), n=3)
+        raise TypeInferenceError(
+            f"there is no function '{name}'",
+            asked=asked(),
+            instead=f"did you mean {' or '.join(near)}?"
+            if near
+            else "functions: " + ", ".join(sorted(FUNCTIONS)),
+        )
+    if len(arguments) != arity:
+        raise TypeInferenceError(
+            f"'{name}' takes {arity} argument{'s' * (arity > 1)}, not {len(arguments)}",
+            asked=asked(),
+        )
+    if name == "pow":
+        return power_type(arguments[0], arguments[1], asked)
+    if not any(isinstance(a, np.dtype) for a in arguments):
+        return fold_call(name, arguments, asked)  # type: ignore[no-any-return]
+    common = arguments[0]
+    for argument in arguments[1:]:
+        common = promote(common, argument)
+    assert isinstance(common, np.dtype)
+    if name in _PREDICATES:
+        return BOOL
+    if name in _ROUNDING or name in _EXTREMA:
+        if common in COMPLEXES:
+            raise refuse(f"'{name}'", common, asked())
+        return common
+    if name in ("real", "imag", "abs"):
+        return real_of(common)
+    if name in ("conj", "sign"):
+        if name == "sign" and common in COMPLEXES | {BOOL}:
+            raise refuse("'sign'", common, asked())
+        return common
+    if common in COMPLEXES and name not in COMPLEX_FUNCTIONS:
+        raise refuse(
+            f"'{name}'",
+            common,
+            asked(),
+            "functions of complex numbers: " + ", ".join(sorted(COMPLEX_FUNCTIONS)),
+        )
+    return float_of(common)
+
+
+_FOLDED: dict[str, Callable[..., Any]] = {
+    **_FLOAT_FUNCTIONS,
+    **{name: _keep_float(function) for name, function in _ROUNDING.items()},
+    **_PREDICATES,
+    **_EXTREMA,
+    **_PARTS,
+}
+
+
+def fold_call(name: str, values: Sequence[Typed], asked: Callable[[], str]) -> Any:
+    """A call of constants, as Python computes it."""
+    if name == "pow":
+        return fold(operator.pow, *values, asked=asked)
+    return fold(_FOLDED[name], *values, asked=asked)
+
+
+def power_type(base: Typed, exponent: Typed, asked: Callable[[], str]) -> Typed:
+    """What ``base ** exponent`` gives."""
+    if not isinstance(base, np.dtype) and not isinstance(exponent, np.dtype):
+        return fold(operator.pow, base, exponent, asked=asked)  # type: ignore[no-any-return]
+    common = no_bool(promote(base, exponent))
+    if common in INTEGERS and type(exponent) is int and exponent < 0:
+        raise TypeInferenceError(
+            f"an integer to the power of {exponent} is no integer",
+            asked=asked(),
+            instead="cast the base to a floating type, as in float32(x)",
+        )
+    return common
+
+
+# }}}

@@ -1,0 +1,70 @@
+"""loopkit: explicit, checked schedules of array programs for CUDA GPUs.
+
+Declare a kernel with :func:`make_kernel`, reshape it with transforms (methods
+of the kernel, and functions here), look at it (``print(knl)``, ``knl.cuda()``)
+and call it with arrays.
+"""
+
+from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
+from loopkit._errors import (
+    AssumptionError,
+    CompileError,
+    IllegalTransformError,
+    Instance,
+    InvalidArgumentError,
+    LaunchError,
+    LoopkitError,
+    MissingDependencyError,
+    OutOfBoundsError,
+    ParseError,
+    RaceError,
+    ResourceError,
+    SourcePosition,
+    TypeInferenceError,
+    UndecidedError,
+    UninitializedReadError,
+    UnknownNameError,
+    Witness,
+)
+from loopkit._kernel import Kernel, Options, Statement, SubstitutionRule
+from loopkit._make import make_kernel
+from loopkit._transform import replay
+from loopkit.transforms import *  # noqa: F403
+from loopkit.transforms import __all__ as _transforms
+
+GlobalArg = ArrayArg
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AddressSpace",
+    "ArrayArg",
+    "AssumptionError",
+    "CompileError",
+    "GlobalArg",
+    "IllegalTransformError",
+    "Instance",
+    "InvalidArgumentError",
+    "Kernel",
+    "LaunchError",
+    "LoopkitError",
+    "MissingDependencyError",
+    "Options",
+    "OutOfBoundsError",
+    "ParseError",
+    "RaceError",
+    "ResourceError",
+    "SourcePosition",
+    "Statement",
+    "SubstitutionRule",
+    "TemporaryVariable",
+    "TypeInferenceError",
+    "UndecidedError",
+    "UninitializedReadError",
+    "UnknownNameError",
+    "ValueArg",
+    "Witness",
+    "make_kernel",
+    "replay",
+    *_transforms,
+]

@@ -3,29 +3,18 @@
 Importing this package makes them methods of :class:`~loopkit._kernel.Kernel`.
 """
 
-    add_padding,
-    pad_temporary,
-    set_temporary_address_space,
-    set_temporary_scope,
-    tag_array_axes,
-)
 from loopkit.transforms.assume import add_and_infer_dtypes, add_dtypes, assume, fix_parameters
-from loopkit.transforms.buffer import buffer_array
 from loopkit.transforms.buffer import buffer_array
 from loopkit.transforms.duplicate import duplicate_inames
 from loopkit.transforms.join import join_inames
 from loopkit.transforms.map_domain import affine_map_inames, map_domain
 from loopkit.transforms.precompute import precompute
-from loopkit.transforms.precompute import precompute
-from loopkit.transforms.prefetch import add_prefetch
 from loopkit.transforms.prefetch import add_prefetch
 from loopkit.transforms.prioritize import prioritize_loops, set_loop_priority
-from loopkit.transforms.privatize import privatize_temporaries_with_inames
 from loopkit.transforms.privatize import privatize_temporaries_with_inames
 from loopkit.transforms.rename import rename_iname, rename_inames
 from loopkit.transforms.slabs import peel_iname
 from loopkit.transforms.split import chunk_iname, split_iname
-from loopkit.transforms.storage import (
 from loopkit.transforms.storage import (
     add_padding,
     pad_temporary,

@@ -10,7 +10,7 @@ from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameError
 from loopkit._expression import variable_names
 from loopkit._kernel import Statement
-from loopkit._make.data import column_major, normal_argument, normal_temporary
+from loopkit._make.data import as_shape, column_major, normal_argument, normal_temporary
 from loopkit._types import INT32
 
 PositionOf = Callable[[str, str], SourcePosition | None]
@@ -20,12 +20,14 @@ PositionOf = Callable[[str, str], SourcePosition | None]
 class Given:
     """What ``kernel_data`` says: arguments in order, temporaries, and what is left open.
 
-    ``order`` holds names and, at most once, None for "whatever else there is".
+    ``order`` holds names and, at most once, None for "whatever else there is";
+    ``unshaped`` the temporaries whose shape is to be inferred.
     """
 
     order: list[str | None] = field(default_factory=list)
     arguments: dict[str, Argument] = field(default_factory=dict)
     temporaries: dict[str, TemporaryVariable] = field(default_factory=dict)
+    unshaped: set[str] = field(default_factory=set)
 
     @property
     def is_open(self) -> bool:
@@ -64,6 +66,8 @@ def read_kernel_data(given: Any, temporaries: Any) -> Given:
             raise InvalidArgumentError(f"kernel_data declares '{name}' twice")
         if isinstance(item, TemporaryVariable):
             result.temporaries[name] = normal_temporary(item)
+            if as_shape(item.shape) is None:
+                result.unshaped.add(name)
             continue
         if isinstance(item, (ArrayArg, ValueArg)):
             result.arguments[name] = normal_argument(item)

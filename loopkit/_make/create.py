@@ -303,7 +303,7 @@ class _Maker:
             )
 
     def _declared(self, drafts: Sequence[Draft]) -> dict[str, TemporaryVariable]:
-        """The temporaries, in order of declaration; shapes may be None until inferred."""
+        """The temporaries, in order of declaration; shapes are still missing."""
         temporaries = dict(self.given.temporaries)
         for draft in drafts:
             if draft.declared is None:
@@ -317,13 +317,7 @@ class _Maker:
                 )
             before = temporaries.get(name)
             if before is None:
-                is_scalar = not hasattr(draft.lhs, "aggregate")
-                temporaries[name] = TemporaryVariable(
-                    name,
-                    dtype,
-                    () if is_scalar else None,  # type: ignore[arg-type]
-                    made_by=draft.made_by,
-                )
+                temporaries[name] = TemporaryVariable(name, dtype, made_by=draft.made_by)
             elif dtype is not None and before.dtype is not None and before.dtype != dtype:
                 raise ParseError(
                     f"'{name}' is declared as {dtype} here and as {before.dtype} before",
@@ -379,20 +373,19 @@ class _Maker:
                     argument = replace(argument, shape=tuple(self._fix(s) for s in argument.shape))
                 args[position] = argument
         for name, temporary in temporaries.items():
-            if temporary.shape is None and name in uses.accesses:
-                accesses = uses.accesses[name]
-                if not accesses[0][1]:
-                    temporaries[name] = replace(temporary, shape=())
-                    continue
+            axes = uses.axes.get(name)
+            if axes and (name in self.given.unshaped or not temporary.shape):
                 shapes = shapes or Shapes(expanded, inames, temporaries)
-                temporaries[name] = replace(temporary, shape=shapes.shape_of(name, accesses))
-            elif temporary.shape is None:
-                temporaries[name] = replace(temporary, shape=())
-            elif name in uses.axes and len(temporary.shape) != uses.axes[name]:
+                shape = shapes.shape_of(name, uses.accesses[name])
+                temporaries[name] = replace(temporary, shape=shape)
+            elif axes is not None and len(temporary.shape) != axes:
                 raise InvalidArgumentError(
                     f"'{name}' is declared with {len(temporary.shape)} axes, "
-                    f"but used with {uses.axes[name]} indices"
+                    f"but used with {axes} indices"
                 )
+            elif self.fixed:
+                shape = tuple(self._fix(s) for s in temporary.shape)
+                temporaries[name] = replace(temporary, shape=shape)
 
 
 def _names_of(item: RawAssignment) -> frozenset[str]:

@@ -27,7 +27,7 @@ from loopkit._types import as_dtype
 AUTO = "auto"
 
 
-def GlobalArg(  # noqa: N802
+def GlobalArg(
     name: str,
     dtype: Any = None,
     shape: Any = None,
@@ -58,7 +58,7 @@ def GlobalArg(  # noqa: N802
     )
 
 
-def ConstantArg(name: str, dtype: Any = None, shape: Any = None, **rest: Any) -> ArrayArg:  # noqa: N802
+def ConstantArg(name: str, dtype: Any = None, shape: Any = None, **rest: Any) -> ArrayArg:
     """An array argument that is only read."""
     return replace(GlobalArg(name, dtype, shape, **rest), is_input=True, is_output=False)
 
@@ -85,7 +85,7 @@ def _dim_tags(
                 f"the order of '{name}' is 'F', but its number of axes is not known here",
                 instead="give its shape, or default_order='F' to make_kernel",
             )
-        tags = column_major(len(shape))
+        return column_major(len(shape))
     else:
         raise InvalidArgumentError(f"an order is 'C' or 'F', not {order!r}")
     if shape is not None and len(tags) != len(shape):
@@ -175,11 +175,11 @@ def normal_argument(given: Argument) -> Argument:
 
 
 def normal_temporary(given: TemporaryVariable) -> TemporaryVariable:
-    """A temporary in the form that kernels hold; its shape may be None until inferred."""
+    """A temporary in the form that kernels hold; without axes where its shape is to be inferred."""
     return replace(
         given,
         dtype=None if given.dtype is None else as_dtype(given.dtype),
-        shape=as_shape(given.shape),
+        shape=as_shape(given.shape) or (),
         address_space=as_address_space(given.address_space),
         dim_tags=None if given.dim_tags is None else as_dim_tags(given.dim_tags),
     )

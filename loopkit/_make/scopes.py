@@ -11,8 +11,8 @@ import pymbolic.primitives as prim
 from loopkit._errors import InvalidArgumentError, ParseError
 from loopkit._expression import index_tuple, variable_names
 from loopkit._kernel import Domain
-from loopkit._make.drafts import Draft
 from loopkit._make.domains import Domains
+from loopkit._make.drafts import Draft
 from loopkit._make.names import has_reduction, reductions_in
 
 

@@ -79,7 +79,6 @@ def sgemm_registers(step: Steps) -> str:
         outer_iname="it",
         inner_iname="ir",
         outer_tag="l.1",
-        inner_tag="ilp.unr",
     )
     knl = split(knl, "split_iname", "j", 128, inner_iname="jj", outer_tag="g.0")
     knl = split(
@@ -89,10 +88,11 @@ def sgemm_registers(step: Steps) -> str:
         16,
         outer_iname="jr",
         inner_iname="jt",
-        outer_tag="ilp.unr",
         inner_tag="l.0",
     )
     knl = split(knl, "split_iname", "k", 8)
+    knl = split(knl, "prioritize_loops", "k_outer,k_inner,ir,jr")
+    knl = split(knl, "tag_inames", {"ir": "unr", "jr": "unr"})
     for array, inames in (("a", ["it", "ir", "k_inner"]), ("b", ["k_inner", "jr", "jt"])):
         knl = transform(step, knl, "add_prefetch", array, inames, default_tag="l.auto")
     return finish(step, knl)
@@ -100,8 +100,8 @@ def sgemm_registers(step: Steps) -> str:
 
 def stencil(step: Steps) -> str:
     data = [
-        lk.GlobalArg("u", "float32", shape="n + 8, n + 8, n + 8"),
-        lk.GlobalArg("v", "float32", shape="n, n, n"),
+        lk.GlobalArg("u", "float32", shape=("n + 8",) * 3),
+        lk.GlobalArg("v", "float32", shape=("n",) * 3),
         *(lk.ValueArg(f"c{d}", "float32") for d in range(5)),
         ...,
     ]

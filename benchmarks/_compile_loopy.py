@@ -79,8 +79,8 @@ def sgemm_registers(step: Steps) -> str:
 
 def stencil(step: Steps) -> str:
     data = [
-        lp.GlobalArg("u", F32, shape="n + 8, n + 8, n + 8"),
-        lp.GlobalArg("v", F32, shape="n, n, n"),
+        lp.GlobalArg("u", F32, shape=("n + 8",) * 3),
+        lp.GlobalArg("v", F32, shape=("n",) * 3),
         *(lp.ValueArg(f"c{d}", F32) for d in range(5)),
         ...,
     ]

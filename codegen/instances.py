@@ -4,10 +4,10 @@ A statement that only computes on private data may run for instances that its
 domain leaves out (the ragged edge of a tile), if what it then writes is never
 used and what it then reads exists.  That keeps guards out of inner loops.
 
-Let *location inames* be the block and thread coordinates, and those inames of
-constant length that stand alone in a subscript of the temporary that is
-written.  Each location owns its cells.  If all statements that touch the
-temporary have the same set of locations, then running the writers for other
+A *location* of a private temporary is a thread of a block together with the
+positions of a cell along those axes whose index is, in every access, an iname
+of constant length.  Each location owns its cells.  If all accesses of the
+temporary touch the same set of locations, then running the writers for other
 locations, too, changes only cells that nobody reads.
 """
 
@@ -19,7 +19,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import AddressSpace, TemporaryVariable, ValueArg
+from loopkit._arrays import AddressSpace, ValueArg
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit.codegen.hardware import Hardware
@@ -87,53 +87,86 @@ class _Enlarger:
     def __init__(self, kernel: Kernel, hardware: Hardware) -> None:
         self.kernel = kernel
         self.hardware = hardware
-        self._locations: dict[str, frozenset[str]] = {}
+        self._shared: dict[str, tuple[frozenset[str], tuple[int, ...]]] = {}
+        self._boxes: dict[str, tuple[int, int] | None] = {}
 
     def locations(self, statement: Statement) -> frozenset[str]:
         """The location inames along which the statement may run too often; may be empty."""
         name = statement.written
-        if name not in self._locations:
-            self._locations[name] = self._locations_of(name)
-        inames = self._locations[name] & statement.inames
+        if name not in self._shared:
+            self._shared[name] = self._shared_of(name)
+        parallel, axes = self._shared[name]
+        indices = statement.write[1]
+        inames = parallel | {indices[a].name for a in axes}
         if not inames or not self._reads_are_safe(statement, inames):
             return frozenset()
         return inames
 
-    def _locations_of(self, name: str) -> frozenset[str]:
+    def _shared_of(self, name: str) -> tuple[frozenset[str], tuple[int, ...]]:
+        """Parallel inames and axes of a temporary that make up its locations."""
+        nothing: tuple[frozenset[str], tuple[int, ...]] = (frozenset(), ())
         kernel = self.kernel
         temporary = kernel.temporary_by_name.get(name)
         if temporary is None or temporary.address_space is not AddressSpace.PRIVATE:
-            return frozenset()
+            return nothing
         touching = {s.id: s for s in (*kernel.writers.get(name, ()), *kernel.readers.get(name, ()))}
+        uses = [
+            (s, indices)
+            for s in touching.values()
+            for n, indices in (s.write, *s.reads)
+            if n == name
+        ]
         parallel = self.hardware.local_inames | self.hardware.group_inames
-        shared: frozenset[str] | None = None
-        for statement in touching.values():
-            own = (statement.inames & parallel) | self._index_inames(statement, temporary)
-            shared = own if shared is None else shared & own
-        if not shared:
-            return frozenset()
-        domains = {s.inames: kernel.statement_domain(s) for s in touching.values()}
-        places = [self._places(d, shared) for d in domains.values()]
-        if any(not places[0].is_equal(p) for p in places[1:]):
-            return frozenset()
-        return shared
+        for statement, _ in uses:
+            parallel &= statement.inames
+        axes = tuple(
+            axis
+            for axis in range(len(temporary.shape))
+            if all(self._stands_alone(s, indices[axis]) for s, indices in uses)
+        )
+        if not parallel and not axes:
+            return nothing
+        places: isl.Set | None = None
+        seen = set()
+        for statement, indices in uses:
+            key = (statement.inames, tuple(indices[a] for a in axes))
+            if key in seen:
+                continue
+            seen.add(key)
+            own = self._places(kernel.statement_domain(statement), indices, parallel, axes)
+            if places is not None and not places.is_equal(own):
+                return nothing
+            places = own
+        return parallel, axes
 
-    def _places(self, domain: isl.Set, locations: frozenset[str]) -> isl.Set:
-        outer = set(self.kernel.all_inames) - locations
-        return _sets.project_out(domain, sorted(outer)) & self.kernel.assumptions.set
-
-    def _index_inames(self, statement: Statement, temporary: TemporaryVariable) -> frozenset[str]:
-        """Inames of constant length that stand alone in every access of the temporary."""
-        found: frozenset[str] | None = None
-        uses = [i for n, i in (statement.write, *statement.reads) if n == temporary.name]
-        for indices in uses:
-            alone = frozenset(i.name for i in indices if isinstance(i, prim.Variable))
-            found = alone if found is None else found & alone
-        return frozenset(
-            i for i in (found or frozenset()) & statement.inames if self._box(i) is not None
+    def _stands_alone(self, statement: Statement, index: Expression) -> bool:
+        """Whether an index is an iname of constant length, and so names a cell by itself."""
+        return (
+            isinstance(index, prim.Variable)
+            and index.name in statement.inames
+            and self._box(index.name) is not None
         )
 
+    def _places(
+        self,
+        domain: isl.Set,
+        indices: tuple[Expression, ...],
+        parallel: frozenset[str],
+        axes: tuple[int, ...],
+    ) -> isl.Set:
+        """The locations of one access, over its parallel inames and its cell."""
+        for axis in axes:
+            domain = domain & _sets.equality(f"_cell{axis}", indices[axis])
+        hidden = sorted(set(self.kernel.all_inames) - parallel)
+        return _sets.project_out(domain, hidden) & self.kernel.assumptions.set
+
     def _box(self, iname: str) -> tuple[int, int] | None:
+        """The smallest and largest value of an iname of constant length (memoised)."""
+        if iname not in self._boxes:
+            self._boxes[iname] = self._find_box(iname)
+        return self._boxes[iname]
+
+    def _find_box(self, iname: str) -> tuple[int, int] | None:
         coordinate = self.hardware.by_iname.get(iname)
         if coordinate is not None and coordinate.kind == "l":
             return coordinate.lower, coordinate.lower + int(coordinate.extent) - 1

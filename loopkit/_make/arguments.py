@@ -10,7 +10,9 @@ from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameError
 from loopkit._expression import variable_names
 from loopkit._kernel import Statement
+from loopkit._make.accesses import guarded_reads
 from loopkit._make.data import as_shape, column_major, normal_argument, normal_temporary
+from loopkit._nodes import Expression
 from loopkit._types import INT32
 
 PositionOf = Callable[[str, str], SourcePosition | None]
@@ -80,6 +82,15 @@ def read_kernel_data(given: Any, temporaries: Any) -> Given:
     return result
 
 
+@dataclass(frozen=True, eq=False)
+class Access:
+    """One access: a statement, indices, and the conditions under which it happens."""
+
+    statement: Statement
+    indices: tuple[Expression, ...]
+    guards: tuple[Expression, ...] = ()
+
+
 @dataclass
 class Uses:
     """How names are used: where first, with how many indices, written or read."""
@@ -88,9 +99,15 @@ class Uses:
     read: dict[str, str] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
     in_indices: set[str] = field(default_factory=set)
-    accesses: dict[str, list[tuple[Statement, tuple[Any, ...]]]] = field(default_factory=dict)
+    accesses: dict[str, list[Access]] = field(default_factory=dict)
 
-    def add(self, name: str, indices: tuple[Any, ...], statement: Statement) -> None:
+    def add(
+        self,
+        name: str,
+        indices: tuple[Expression, ...],
+        guards: tuple[Expression, ...],
+        statement: Statement,
+    ) -> None:
         """Record one access."""
         known = self.axes.get(name)
         if known is None:
@@ -101,7 +118,7 @@ class Uses:
                 asked=statement.position.caret() if statement.position else "",
                 instead="an array is always used with all its indices",
             )
-        self.accesses.setdefault(name, []).append((statement, indices))
+        self.accesses.setdefault(name, []).append(Access(statement, indices, guards))
         for index in indices:
             self.in_indices |= variable_names(index)
 
@@ -110,13 +127,12 @@ def find_uses(statements: Iterable[Statement], inames: Collection[str]) -> Uses:
     """All uses of names other than inames, in order of execution; rules are expanded already."""
     uses = Uses()
     for statement in statements:
-        reads = statement.reads[:-1] if statement.operation is not None else statement.reads
-        for name, indices in reads:
+        for name, indices, guards in guarded_reads(statement):
             if name not in inames:
-                uses.add(name, indices, statement)
+                uses.add(name, indices, guards, statement)
                 uses.read.setdefault(name, statement.id)
         name, indices = statement.write
-        uses.add(name, indices, statement)
+        uses.add(name, indices, statement.predicates, statement)
         uses.written.setdefault(name, statement.id)
         if statement.operation is not None:
             uses.read.setdefault(name, statement.id)
@@ -155,7 +171,7 @@ def make_arguments(
     if missing and not given.is_open:
         known = [*(n for n in given.order if n), *temporaries, *inames]
         raise UnknownNameError(
-            "argument, temporary or iname",
+            "variable",
             missing[0],
             known,
             position=position_of(missing[0], uses.read.get(missing[0], "")),

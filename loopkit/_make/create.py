@@ -24,7 +24,7 @@ from loopkit._make.nest import Nest
 from loopkit._make.operations import ReductionOperation, operations_of
 from loopkit._make.order import in_order
 from loopkit._make.reductions import Splitter
-from loopkit._make.scopes import Inames, find_inames
+from loopkit._make.scopes import Inames, check_sources, find_inames
 from loopkit._make.shapes import Shapes
 from loopkit._rules import expand_rules
 from loopkit._syntax import (
@@ -185,8 +185,9 @@ class _Maker:
         book = self._rules(substitutions)
         drafts, temporaries = self._drafts(book)
         inames = Inames(self.domains, temporaries)
-        find_inames([d for d in drafts if isinstance(d, Draft)], inames, temporaries)
+        sources = find_inames([d for d in drafts if isinstance(d, Draft)], inames, temporaries)
         statements, entries = self._split(in_order(drafts, inames, temporaries), inames)
+        check_sources(sources, dict(entries))
         temporaries.update((a.name, a) for a in self.accumulators)
         kernel = Kernel(
             name=name,
@@ -216,8 +217,7 @@ class _Maker:
         self._shape(expanded, inames, uses, args, temporaries)
         kernel = replace(kernel, args=tuple(args), temporaries=tuple(temporaries.values()))
         kernel = infer_known_types(kernel)
-        check_initialized(kernel)
-        return kernel
+        return replace(kernel, args=check_initialized(kernel))
 
     # {{{ rules and drafts
 

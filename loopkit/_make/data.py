@@ -22,6 +22,7 @@ from loopkit._arrays import (
 from loopkit._errors import InvalidArgumentError
 from loopkit._nodes import Expression
 from loopkit._syntax import parse_expression
+from loopkit._syntax.options import split_outside_brackets
 from loopkit._types import as_dtype
 
 AUTO = "auto"
@@ -133,8 +134,9 @@ def as_shape(given: Any) -> tuple[Expression, ...] | None:
     if given is None or (isinstance(given, str) and given == AUTO):
         return None
     if isinstance(given, str):
-        parsed = parse_expression(f"({given},)") if given.strip() else ()
-        return tuple(parsed)
+        pieces = split_outside_brackets(given, 0, len(given), ",")
+        texts = [given[start:stop].strip() for start, stop in pieces]
+        return tuple(parse_expression(t) for t in (texts if texts[-1] else texts[:-1]))
     if isinstance(given, (int, np.integer, prim.ExpressionNode)):
         return (as_expression(given),)
     if isinstance(given, Sequence):

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import pymbolic.primitives as prim
 
 from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, UnknownNameError
-from loopkit._expression import accesses
+from loopkit._expression import accesses, variable_names
 from loopkit._make.names import (
     RuleBook,
     could_reduce,
     free_names,
     fresh_names,
-    has_reduction,
     names_outside_reductions,
     reductions_in,
 )
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, Reduction
 from loopkit._syntax import (
     REDUCTIONS,
     RawAssignment,
@@ -39,7 +38,8 @@ class Draft:
     """One instruction on its way to a statement.
 
     ``declared`` is the type of a declaration, ``"auto"``, or None.  ``inames``
-    grows until it holds all loops around the statement.
+    grows until it holds all loops around the statement, ``reductions`` are all that
+    its expressions hold, outer ones first.
     """
 
     id: str
@@ -57,7 +57,8 @@ class Draft:
     position: SourcePosition | None = None
     names: frozenset[str] = frozenset()
     inames: frozenset[str] = frozenset()
-    resolved: frozenset[str] = field(default_factory=frozenset)
+    resolved: frozenset[str] = frozenset()
+    reductions: tuple[Reduction, ...] = ()
 
     @cached_property
     def written(self) -> str:
@@ -106,9 +107,7 @@ class Drafting:
                 continue
             predicates = []
             for block, predicate in zip(item.predicate_blocks, item.predicates, strict=True):
-                if block in blocks or could_reduce(
-                    self.book.without_reductions(predicate), self.operations
-                ):
+                if block in blocks or self._reduces(item, predicate):
                     predicate = self._decided_before(item, block, predicate, conditions, found)
                 predicates.append(predicate)
             found.append(
@@ -171,6 +170,23 @@ class Drafting:
                     writes.setdefault(block, set()).add(written)
         return {block for block, names in reads.items() if names & writes[block]}
 
+    def _reduces(self, item: RawAssignment, predicate: Expression) -> bool:
+        """Whether a condition holds a reduction."""
+        if not could_reduce(self.book.without_reductions(predicate), self.operations):
+            return False
+        draft = self._resolve(
+            Draft(
+                "",
+                item.lhs,
+                predicate,
+                item,
+                scopes=item.scopes,
+                given_inames=item.inames or frozenset(),
+                position=item.position,
+            )
+        )
+        return bool(draft.reductions)
+
     def _decided_before(
         self,
         item: RawAssignment,
@@ -220,9 +236,11 @@ class Drafting:
                 resolve_reductions(p, is_iname, reductions=operations, position=draft.position)
                 for p in parts
             ]
+            draft.reductions = tuple(r for p in parts for r in reductions_in(p))
         draft.lhs, draft.rhs, *predicates = parts
         draft.predicates = tuple(predicates)
-        draft.names = frozenset().union(*(free_names(book.expanded(p)) for p in parts))
+        names = free_names if draft.reductions else variable_names
+        draft.names = frozenset().union(*(names(book.expanded(p)) for p in parts))
         return draft
 
     def _outside(self, draft: Draft, parts: list[Expression]) -> frozenset[str]:
@@ -237,17 +255,14 @@ class Drafting:
 def check_supported(drafts: Iterable[Draft], known: Collection[str]) -> None:
     """Refuse reductions that loopkit knows by name only."""
     for draft in drafts:
-        for part in (draft.lhs, draft.rhs, *draft.predicates):
-            if not has_reduction(part):
-                continue
-            for reduction in reductions_in(part):
-                if reduction.operation not in known:
-                    raise InvalidArgumentError(
-                        f"the reduction '{reduction.operation}' is not supported yet",
-                        asked=draft.position.caret() if draft.position else "",
-                        instead="compute the extremum with max or min first, and the place where "
-                        "it is reached with a second reduction: min(k, if(a[k] == m, k, n))",
-                    )
+        for reduction in draft.reductions:
+            if reduction.operation not in known:
+                raise InvalidArgumentError(
+                    f"the reduction '{reduction.operation}' is not supported yet",
+                    asked=draft.position.caret() if draft.position else "",
+                    instead="compute the extremum with max or min first, and the place where "
+                    "it is reached with a second reduction: min(k, if(a[k] == m, k, n))",
+                )
 
 
 def check_scopes(drafts: Iterable[Draft], inames: Collection[str]) -> None:

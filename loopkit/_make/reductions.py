@@ -64,7 +64,7 @@ class Splitter:
         """The statements that a draft stands for, in order; the last one is the user's."""
         self._parts = []
         parts = (draft.lhs, draft.rhs, *draft.predicates)
-        if any(has_reduction(p) for p in parts):
+        if draft.reductions:
             parts = tuple(self._replaced(p, draft, draft.inames, ()) for p in parts)
         lhs, rhs, *predicates = parts
         statement = Statement(

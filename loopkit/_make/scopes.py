@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from loopkit._expression import index_tuple, variable_names
 from loopkit._kernel import Domain
 from loopkit._make.domains import Domains
 from loopkit._make.drafts import Draft
-from loopkit._make.names import has_reduction, reductions_in
+from loopkit._tree import Path
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +95,23 @@ class Inames:
         return ordered
 
 
-def find_inames(drafts: Sequence[Draft], inames: Inames, temporaries: Collection[str]) -> None:
-    """Set ``inames`` of every draft.
+@dataclass(frozen=True, eq=False)
+class Source:
+    """Where the value comes from that a statement reads in a temporary.
+
+    The reader is inside ``inames`` because the statements in ``writers`` are.
+    """
+
+    reader: Draft
+    name: str
+    writers: tuple[Draft, ...]
+    inames: frozenset[str]
+
+
+def find_inames(
+    drafts: Sequence[Draft], inames: Inames, temporaries: Collection[str]
+) -> list[Source]:
+    """Set ``inames`` of every draft; gives what statements read from temporaries.
 
     A statement is inside the inames that its text uses, those that its ``for``
     blocks and options name, and those that their domains need.  Where it reads
@@ -105,7 +120,7 @@ def find_inames(drafts: Sequence[Draft], inames: Inames, temporaries: Collection
     element of ``t[j]`` outlives the loop over ``j``).
     """
     names = inames.order.keys()
-    reduced = {id(d): _reduced_inames(d) for d in drafts}
+    reduced = {id(d): frozenset(i for r in d.reductions for i in r.inames) for d in drafts}
     for draft in drafts:
         scoped = [i for _, group in draft.scopes for i in group]
         own = draft.given_inames.union(draft.names & names)
@@ -147,6 +162,42 @@ def find_inames(drafts: Sequence[Draft], inames: Inames, temporaries: Collection
         clash = reduced[id(draft)] & draft.inames
         if clash:
             _fail_at_clash(draft, min(clash), reads[id(draft)], sources, names)
+    found = []
+    for draft in drafts:
+        for name in reads[id(draft)]:
+            if name in sources and draft not in sources[name]:
+                them = tuple(sources[name])
+                lives = frozenset.intersection(*(_lives_in(w, names) for w in them))
+                if lives:
+                    found.append(Source(draft, name, them, lives))
+    return found
+
+
+def check_sources(sources: Iterable[Source], paths: Mapping[str, Path]) -> None:
+    """A temporary is read in the same loops that give it its value.
+
+    Two loops over one iname are two loops; where nobody wrote them as blocks,
+    reading in the second what the first has left there last is not what was meant.
+    """
+    for source in sources:
+        reader = source.reader
+        explicit = {iname for _, group in reader.scopes for iname in group}
+        wanted = source.inames - explicit
+        if not wanted:
+            continue
+        mine = dict(paths[reader.id])
+        for iname in sorted(wanted):
+            if any(dict(paths[w.id]).get(iname) == mine[iname] for w in source.writers):
+                continue
+            writer = source.writers[0]
+            raise ParseError(
+                f"'{source.name}' is given its value by '{writer.id}' in one loop over '{iname}' "
+                f"and read by '{reader.id}' in another, where only the last value is left",
+                position=reader.position_of(source.name),
+                instead=f"put both into one block 'for {iname} ... end' (loops nest as domains "
+                f"declare them, and statements between two others part their loops), or "
+                f"store a value for each: {source.name}[{iname}] = ...",
+            )
 
 
 def _lives_in(writer: Draft, names: Collection[str]) -> frozenset[str]:
@@ -172,15 +223,6 @@ def _reads_own_value(draft: Draft) -> bool:
     if not isinstance(draft.lhs, prim.Variable):
         parts += index_tuple(draft.lhs)
     return any(draft.written in variable_names(p) for p in parts)
-
-
-def _reduced_inames(draft: Draft) -> frozenset[str]:
-    found: set[str] = set()
-    for part in (draft.lhs, draft.rhs, *draft.predicates):
-        if has_reduction(part):
-            for reduction in reductions_in(part):
-                found.update(reduction.inames)
-    return frozenset(found)
 
 
 def _fail_at_clash(

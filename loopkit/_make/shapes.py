@@ -12,6 +12,7 @@ from loopkit._errors import Instance, InvalidArgumentError, OutOfBoundsError, Wi
 from loopkit._expression import to_text, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import linear
+from loopkit._make.arguments import Access
 from loopkit._make.points import smallest_point
 from loopkit._make.scopes import Inames
 from loopkit._nodes import Expression
@@ -34,37 +35,34 @@ class Shapes:
         self._predicates: dict[tuple[Expression, ...], tuple[isl.Set, frozenset[str]]] = {}
         self._extents: dict[object, Expression] = {}
 
-    def shape_of(
-        self, name: str, accesses: Sequence[tuple[Statement, tuple[Expression, ...]]]
-    ) -> tuple[Expression, ...]:
+    def shape_of(self, name: str, accesses: Sequence[Access]) -> tuple[Expression, ...]:
         """The smallest shape that holds all accesses, for all sizes that the assumptions allow."""
-        axes = len(accesses[0][1])
+        axes = len(accesses[0].indices)
         shape = []
         for axis in range(axes):
             extents: dict[Expression, None] = {}
-            for statement, indices in accesses:
-                extents[self._extent(name, axis, indices, statement)] = None
+            for access in accesses:
+                extents[self._extent(name, axis, access)] = None
             shape.append(self._largest(list(extents)))
         return tuple(shape)
 
     # {{{ one access
 
-    def _extent(
-        self, name: str, axis: int, indices: tuple[Expression, ...], statement: Statement
-    ) -> Expression:
+    def _extent(self, name: str, axis: int, access: Access) -> Expression:
+        indices, statement = access.indices, access.statement
         index = indices[axis]
         if isinstance(index, int):
             if index < 0:
                 self._fail_below(name, axis, indices, statement, _sets.universe())
             return index + 1
-        condition, used = self._condition(statement)
+        condition, used = self._condition(access.guards)
         mine = variable_names(index) & self.names
         if not mine <= statement.inames:
             mine = mine & statement.inames
         if used:
             mine |= used & statement.inames
         mine = self.inames.closure(frozenset(mine))
-        key = (index, mine, statement.predicates if used else ())
+        key = (index, mine, access.guards if used else ())
         found = self._extents.get(key)
         if found is None:
             domain = self.kernel.domain_of(mine)
@@ -74,15 +72,15 @@ class Shapes:
             self._extents[key] = found
         return found
 
-    def _condition(self, statement: Statement) -> tuple[isl.Set, frozenset[str]]:
-        """What the affine predicates of a statement say, and about which names."""
-        if not statement.predicates:
+    def _condition(self, guards: tuple[Expression, ...]) -> tuple[isl.Set, frozenset[str]]:
+        """What the affine ones of some conditions say, and about which names."""
+        if not guards:
             return _sets.universe(), frozenset()
-        found = self._predicates.get(statement.predicates)
+        found = self._predicates.get(guards)
         if found is None:
             condition = _sets.universe()
             used: frozenset[str] = frozenset()
-            for predicate in statement.predicates:
+            for predicate in guards:
                 try:
                     part = _sets.condition_set(predicate)
                 except _sets.NotAffineError:
@@ -93,7 +91,7 @@ class Shapes:
                 condition = condition & part
                 used |= names
             found = (condition, used)
-            self._predicates[statement.predicates] = found
+            self._predicates[guards] = found
         return found
 
     def _extent_in(

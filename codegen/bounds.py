@@ -8,6 +8,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._expression import divisions_in, substitute
 from loopkit._nodes import Expression
 
 
@@ -19,11 +20,8 @@ class Bounds:
     upper: Expression
     step: int
     enforced: isl.Set
-
-    @property
-    def is_single(self) -> bool:
-        """Whether the loop runs exactly once, wherever it is reached."""
-        return isinstance(self.lower, int) and self.upper == self.lower + 1
+    value: Expression | None = None
+    """The one value that the iname can have, where outer names determine it."""
 
 
 def single_basic_set(domain: isl.Set) -> isl.BasicSet:
@@ -42,9 +40,12 @@ def implied(context: isl.Set, constraint: isl.Constraint) -> bool:
 
 
 def _floor_div(numerator: Expression, denominator: int) -> Expression:
+    """``numerator // denominator``; not through isl, whose normal form nobody would write."""
     if denominator == 1:
         return numerator
-    return _sets.from_affine(_sets.affine(prim.FloorDiv(numerator, denominator)))
+    if isinstance(numerator, int):
+        return numerator // denominator
+    return prim.FloorDiv(numerator, denominator)
 
 
 def _extreme(parts: list[Expression], kind: type) -> Expression:
@@ -110,6 +111,9 @@ def loop_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
             uppers.append(_floor_div(numerator, size))
     if not lowers or not uppers:
         raise UnboundedError(name)
+    value = _determined(lowers, uppers)
+    if value is not None:
+        return Bounds(value, plus_one(value), 1, _sets.equality(name, value), value)
     lower, upper = _extreme(lowers, prim.Max), _extreme(uppers, prim.Min)
     step = 1
     result = enforced.to_set()
@@ -118,6 +122,22 @@ def loop_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
         if aligned is not None:
             result = result & aligned
     return Bounds(lower, upper, step, result)
+
+
+def plus_one(expr: Expression) -> Expression:
+    """``expr + 1``, folded."""
+    return _sets.from_affine(_sets.affine(prim.Sum((expr, 1))))
+
+
+def _determined(lowers: list[Expression], uppers: list[Expression]) -> Expression | None:
+    """The lower bound that some upper bound lies just above: the only value left."""
+    for low in lowers:
+        for high in uppers:
+            negated = prim.Product((-1, low))
+            gap = _sets.affine(prim.Sum((high, negated)))
+            if gap.is_cst() and int(gap.get_constant_val().to_python()) == 1:
+                return low
+    return None
 
 
 def _floor_names(constraint: isl.Constraint) -> frozenset[str]:
@@ -164,9 +184,10 @@ def guard(domain: isl.Set, context: isl.Set) -> tuple[Expression, isl.Set]:
     if len(pieces) == 1:
         parts = []
         enforced = _sets.universe()
+        equalities = _equalities(context)
         for constraint in pieces[0].remove_redundancies().get_constraints():
             if not implied(context, constraint):
-                parts.append(_sets.constraint_condition(constraint))
+                parts.append(_shortest(constraint, equalities))
                 enforced = enforced & isl.BasicSet.from_constraint(constraint).to_set()
         if not parts:
             return True, _sets.universe()
@@ -175,6 +196,69 @@ def guard(domain: isl.Set, context: isl.Set) -> tuple[Expression, isl.Set]:
     if context.is_subset(domain):
         return True, _sets.universe()
     return _sets.conditions(left), left
+
+
+Terms = dict[Expression, int]
+
+
+def _equalities(context: isl.Set) -> list[tuple[Terms, int]]:
+    """The equalities between names that hold in ``context``."""
+    basics = context.get_basic_sets()
+    if len(basics) != 1:
+        return []
+    found = []
+    for constraint in basics[0].get_constraints():
+        if constraint.is_equality():
+            terms, constant = _sets.constraint_terms(constraint)
+            if all(isinstance(e, prim.Variable) for _, e in terms):
+                found.append(({e: c for c, e in terms}, constant))
+    return found
+
+
+def _shortest(constraint: isl.Constraint, equalities: list[tuple[Terms, int]]) -> Expression:
+    """The constraint as a condition, equalities used where that makes it shorter."""
+    if not equalities or constraint.is_equality():
+        return _sets.constraint_condition(constraint)
+    listed, constant = _sets.constraint_terms(constraint)
+    best: tuple[Terms, int] = ({e: c for c, e in listed}, constant)
+    for equality, offset in equalities:
+        for name, coefficient in equality.items():
+            current = best[0].get(name, 0)
+            if current and current % coefficient == 0:
+                factor = -current // coefficient
+                mixed = dict(best[0])
+                for other, value in equality.items():
+                    mixed[other] = mixed.get(other, 0) + factor * value
+                mixed = {e: c for e, c in mixed.items() if c}
+                if len(mixed) < len(best[0]):
+                    best = (mixed, best[1] + factor * offset)
+    return _sets.inequality_condition([(c, e) for e, c in best[0].items()], best[1])
+
+
+def guard_with_quotients(
+    domain: isl.Set, context: isl.Set, quotients: list[Expression]
+) -> Expression:
+    """Like :func:`guard`, in terms of quotients and remainders that the code computes anyway.
+
+    isl has its own normal form for integer divisions; giving names to those of
+    a statement makes its conditions come out as a person would write them.
+    """
+    condition, _ = guard(domain, context)
+    if condition is True or not quotients or not _has_division(condition):
+        return condition
+    names: dict[str, Expression] = {}
+    for number, quotient in enumerate(quotients):
+        name = f"_quotient{number}"
+        names[name] = quotient
+        graph = _sets.equality(name, quotient)
+        domain, context = domain & graph, context & graph
+    named, _ = guard(domain, context)
+    result: Expression = substitute(named, names)
+    return result
+
+
+def _has_division(condition: Expression) -> bool:
+    return any(True for _ in divisions_in(condition))
 
 
 def _strictness(condition: Expression) -> int:

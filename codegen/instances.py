@@ -14,6 +14,7 @@ locations, too, changes only cells that nobody reads.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -38,17 +39,33 @@ class Instances:
 
 
 def split_predicates(statement: Statement) -> tuple[isl.Set | None, tuple[Expression, ...]]:
-    """The affine predicates as one set, and the rest."""
+    """The predicates that are linear constraints as one set, and the rest."""
     affine: isl.Set | None = None
     rest = []
     for predicate in statement.predicates:
-        try:
-            condition = _sets.condition_set(predicate)
-        except _sets.NotAffineError:
+        condition = _convex(predicate)
+        if condition is None:
             rest.append(predicate)
         else:
             affine = condition if affine is None else affine & condition
     return affine, tuple(rest)
+
+
+@lru_cache(maxsize=1 << 10)
+def _convex(predicate: Expression) -> isl.Set | None:
+    """The predicate as one conjunction of linear constraints.
+
+    None for others: unions and congruences read better as the user wrote them,
+    and no bound of a loop follows from them.
+    """
+    try:
+        condition = _sets.condition_set(predicate).coalesce()
+    except _sets.NotAffineError:
+        return None
+    basics = condition.get_basic_sets()
+    if len(basics) != 1 or basics[0].dim(isl.dim_type.div):
+        return None
+    return condition
 
 
 def executed_instances(kernel: Kernel, hardware: Hardware) -> Instances:

@@ -10,11 +10,20 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._errors import IllegalTransformError
+from loopkit._expression import divisions_in
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._tags import InstructionParallel, Unroll
 from loopkit.codegen.barriers import BarrierNode, GuardedLoop, Placed, PlacedNode, place_barriers
-from loopkit.codegen.bounds import Bounds, UnboundedError, conjunction, guard, loop_bounds
+from loopkit.codegen.bounds import (
+    Bounds,
+    UnboundedError,
+    conjunction,
+    guard,
+    guard_with_quotients,
+    loop_bounds,
+    single_basic_set,
+)
 from loopkit.codegen.hardware import Hardware, axis_word, find_hardware
 from loopkit.codegen.instances import Instances, executed_instances, split_predicates
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
@@ -51,6 +60,24 @@ def has_barrier(node: PlacedNode) -> bool:
     if isinstance(node, GuardedLoop):
         return any(has_barrier(n) for n in node.body)
     return isinstance(node, BarrierNode)
+
+
+def index_divisions(statement: Statement) -> list[Expression]:
+    """The affine quotients and remainders in a statement's subscripts."""
+    found: dict[Expression, None] = {}
+    for _, indices in (statement.write, *statement.reads):
+        for index in indices:
+            found.update(dict.fromkeys(d for d in divisions_in(index) if _sets.is_affine(d)))
+    return list(found)
+
+
+def loosened(domain: isl.Set) -> isl.Set:
+    """A superset of ``domain`` that is one conjunction without integer divisions.
+
+    What stands outside a loop may test less than the statements inside, and
+    should be cheap and short.
+    """
+    return single_basic_set(domain).remove_divs().remove_redundancies().to_set()
 
 
 class _Walker:
@@ -128,30 +155,42 @@ class _Walker:
         visible = known - self.hardware.local_inames if uniform else known
         if isinstance(node, str):
             statement = self.kernel.statement_by_id[node]
-            condition, _ = guard(self.reach(statements, visible), context)
+            reach = self.reach(statements, visible)
+            condition = guard_with_quotients(reach, context, index_divisions(statement))
             _, rest = split_predicates(statement)
             whole = conjunction(condition, *self.chosen_thread(statement), *rest)
             return whole, (Do(statement),)
-        where = self.reach(statements, visible)
+        where = loosened(self.reach(statements, visible))
         reach = self.reach(statements, visible | {node.iname})
-        condition, enforced = guard(where, context)
+        alone = self.bounds(node, reach, context)
+        if alone.value is not None:
+            # One value: what the domain asks beyond it is tested inside.
+            body = self.sequence(node.body, context & alone.enforced, known | {node.iname})
+            return (True, (Let(node.iname, alone.value, body),)) if body else (False, ())
+        condition, inner, bounds = self.entry(node, reach, where, context, alone)
         if condition is False:
             return False, ()
-        inner = context & enforced
-        bounds = self.bounds(node, reach, inner)
-        if condition is not True:
-            # A loop that is empty wherever the guard fails needs no guard.
-            alone = self.bounds(node, reach, context)
-            if (context & alone.enforced).is_subset(where):
-                condition, inner, bounds = True, context, alone
-        body_context = inner & bounds.enforced
-        body = self.sequence(node.body, body_context, known | {node.iname})
+        body = self.sequence(node.body, inner & bounds.enforced, known | {node.iname})
         if not body:
             return False, ()
-        if bounds.is_single:
-            return condition, (Let(node.iname, bounds.lower, body),)
         unroll = self.is_unrolled(node.iname)
         return condition, (For(node.iname, bounds.lower, bounds.upper, bounds.step, unroll, body),)
+
+    def entry(
+        self, node: GuardedLoop, reach: isl.Set, where: isl.Set, context: isl.Set, alone: Bounds
+    ) -> tuple[Expression, isl.Set, Bounds]:
+        """The guard of a loop, what holds behind it, and the loop's bounds there.
+
+        What fails only where the loop is empty needs no guard.
+        """
+        condition, enforced = guard(where, context & alone.enforced)
+        inner = context & enforced
+        bounds = self.bounds(node, reach, inner)
+        if not (inner & bounds.enforced).is_subset(where):
+            condition, enforced = guard(where, context)
+            inner = context & enforced
+            bounds = self.bounds(node, reach, inner)
+        return condition, inner, bounds
 
     def is_unrolled(self, iname: str) -> bool:
         """Whether a loop is to be written out whole."""

@@ -130,13 +130,20 @@ class BodyWriter:
                 self.line(depth, f"if ({self.index(node.condition)})" + self.opening(node.body))
                 self.block(node.body, depth)
             elif isinstance(node, Let):
-                self.line(depth, "{")
-                kind = self.iname_type(node.iname)
-                self.line(depth + 1, f"{kind} const {node.iname} = {self.index(node.value)};")
-                self.code(node.body, depth + 1)
-                self.line(depth, "}")
+                self.let(node, depth, alone=len(nodes) == 1)
             else:
                 self.loop(node, depth)
+
+    def let(self, node: Let, depth: int, *, alone: bool) -> None:
+        """A name for the one value of a loop; in braces unless nothing else is in scope."""
+        kind = self.iname_type(node.iname)
+        inside = depth if alone else depth + 1
+        if not alone:
+            self.line(depth, "{")
+        self.line(inside, f"{kind} const {node.iname} = {self.bound(node.value)};")
+        self.code(node.body, inside)
+        if not alone:
+            self.line(depth, "}")
 
     @staticmethod
     def opening(body: tuple[Code, ...]) -> str:

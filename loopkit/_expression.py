@@ -87,6 +87,27 @@ class _AccessCollector(_Walker):
             self.rec(index)
 
 
+class _DivisionCollector(_Walker):
+    def __init__(self, found: dict[Expression, None]) -> None:
+        super().__init__()
+        self.found = found
+
+    def _division(self, expr: Expression) -> None:
+        self.rec(expr.numerator)
+        self.found[expr] = None
+
+    map_floor_div = _division
+    map_remainder = _division
+
+
+def divisions_in(expr: Expression) -> tuple[Expression, ...]:
+    """All quotients ``a // b`` and remainders ``a % b`` in ``expr``, inner ones first."""
+    found: dict[Expression, None] = {}
+    if not is_constant(expr):
+        _DivisionCollector(found)(expr)
+    return tuple(found)
+
+
 def index_tuple(expr: prim.Subscript) -> tuple[Expression, ...]:
     """The subscript's indices, always as a tuple."""
     return expr.index if isinstance(expr.index, tuple) else (expr.index,)

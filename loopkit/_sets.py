@@ -359,7 +359,11 @@ def constraint_condition(constraint: isl.Constraint) -> Expression:
             return modular
         left, right = _halves(terms, constant)
         return prim.Comparison(left, "==", right)
-    # sum + c >= 0: prefer a strict comparison when the constant is -1 beside both signs
+    return inequality_condition(terms, constant)
+
+
+def inequality_condition(terms: list[tuple[int, Expression]], constant: int) -> Expression:
+    """``sum + constant >= 0`` as a person would write it."""
     positive = [t for t in terms if t[0] > 0]
     negative = [(-c, e) for c, e in terms if c < 0]
     if negative and not positive:

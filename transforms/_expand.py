@@ -174,6 +174,13 @@ def _expanded(
         axes.append((iname, *found))
     by_id = {use.statement.id: use for use in uses}
     name = temporary.name
+    for use in uses:
+        for iname in lost:
+            if iname not in old.statement_by_id[use.old].inames:
+                raise IllegalTransformError(
+                    f"accumulator '{name}' would have to hold one value for each '{iname}', but "
+                    f"statement '{use.old}' uses it outside of '{iname}'"
+                )
 
     def rewrite(statement: Statement) -> Statement:
         use = by_id.get(statement.id)

@@ -202,6 +202,7 @@ def reindexed(
         substitutions=rules,
         tree=rewrite_paths(kernel.tree, _Paths(kernel, solution)),
     )
+    _check_values(kernel, changed, r, solution, verb)
     changed = simplified(changed, ids)
     check_nesting(changed)
     return expand_accumulators(kernel, Change(changed, tuple(maps)))
@@ -231,6 +232,40 @@ def _solve(
         # Where a new iname is no single expression, it counts as using all old ones.
         forward[new] = prim.Sum(tuple(map(prim.Variable, r.old))) if expr is None else expr
     return _Solution(r, back, forward)
+
+
+def _check_values(
+    kernel: Kernel, new: Kernel, r: Reindexing, solution: _Solution, verb: str
+) -> None:
+    """Refuse where a statement would run for other values than before.
+
+    Inames that come to share a domain limit one another: where one has no value
+    at all, statements that are only inside the other would not run.
+    """
+    homes = {kernel.home_domain[i] for i in r.old}
+    affected = {i for number in homes for i in kernel.domains[number].inames}
+    known = kernel.assumptions.set
+    seen: set[frozenset[str]] = set()
+    for statement in kernel.statements:
+        if statement.inames in seen or not statement.inames & affected:
+            continue
+        seen.add(statement.inames)
+        expected = kernel.statement_domain(statement)
+        mine = statement.inames & set(r.old)
+        if mine:
+            names = solution.new_inames(statement)
+            gone = [m for m in r.marks if r.final[m] not in names] + sorted(set(r.old) - mine)
+            expected = expected & _sets.project_out(r.graph, gone)
+            expected = _sets.rename(_sets.project_out(expected, sorted(mine)), r.final)
+        actual = new.statement_domain(new.statement_by_id[statement.id])
+        if not (expected & known).is_equal(actual & known):
+            shared = min(statement.inames & affected)
+            raise IllegalTransformError(
+                f"cannot {verb} {', '.join(r.old)}: statement '{statement.id}' is inside "
+                f"'{shared}' but not inside the others, and would not run where these are empty",
+                instead=f"give the others a loop of their own: within=, or "
+                f"duplicate_inames('{shared}', 'id:{statement.id}')",
+            )
 
 
 class _Paths:

@@ -154,18 +154,33 @@ def _without_kept(
 ) -> Change:
     """Map what changes; inames that the map keeps are only put into its order."""
     marks = marks_for(len(new))
-    parallel = {i for i in kept if i in kernel.iname_tags}
-    # A tagged iname that stays what it is is a parameter of the map.
-    stay = [m for n, m in zip(new, marks, strict=True) if n in parallel]
+    given = {i for i in kept if i in kernel.iname_tags}
+    if _stays_outside(kernel, old, new, kept):
+        given = kept
+    # What stays what it is, outside of all that changes, is a parameter of the map.
+    stay = [m for n, m in zip(new, marks, strict=True) if n in given]
     graph = _sets.project_out(graph, stay)
-    pairs = [(n, m) for n, m in zip(new, marks, strict=True) if n not in parallel]
+    pairs = [(n, m) for n, m in zip(new, marks, strict=True) if n not in given]
     reindexing = Reindexing(
-        tuple(i for i in old if i not in parallel),
+        tuple(i for i in old if i not in given),
         tuple(n for n, _ in pairs),
         tuple(m for _, m in pairs),
         graph,
     )
     return reindexed(kernel, reindexing, "map")
+
+
+def _stays_outside(kernel: Kernel, old: Sequence[str], new: Sequence[str], kept: set[str]) -> bool:
+    """Whether the inames that a map keeps are outside of the others, before and after."""
+    orders = [list(new)]
+    for path in kernel.paths.values():
+        orders.append([iname for iname, _ in path if iname in old])
+    return all(
+        not any(later in kept for later in order[position:])
+        for order in orders
+        for position, name in enumerate(order)
+        if name not in kept
+    )
 
 
 def _side(text: str | Expression) -> Expression:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -10,8 +10,12 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._arrays import TemporaryVariable
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._expression import substitute
 from loopkit._kernel import Domain, Kernel, Statement
+from loopkit._match import read_names
+from loopkit._nodes import Expression
 from loopkit._transform import Change, InstanceMap, transform
 from loopkit._tree import Loop, Node, Tree, statements_in
 from loopkit.transforms._common import (
@@ -45,9 +49,8 @@ class _Part:
     where: isl.Set
 
 
-def _parts(kernel: Kernel, iname: str, first: int, last: int) -> list[_Part]:
+def _parts(kernel: Kernel, iname: str, domain: isl.Set, first: int, last: int) -> list[_Part]:
     """The iterations at the start, in the middle and at the end, in this order."""
-    domain = kernel.domain_of([iname])
     value = _sets.pw_affine(prim.Variable(iname))
     middle = _sets.universe()
     parts: list[_Part] = []
@@ -73,10 +76,10 @@ def _parts(kernel: Kernel, iname: str, first: int, last: int) -> list[_Part]:
 
 def peeled(kernel: Kernel, iname: str, first: int, last: int) -> Change:
     """The change that :func:`peel_iname` makes."""
-    parts = _parts(kernel, iname, first, last)
     if is_parallel(kernel, iname):
+        parts = _parts(kernel, iname, kernel.domain_of([iname]), first, last)
         return _peeled_by_predicates(kernel, iname, parts)
-    return _peeled_loop(kernel, iname, parts)
+    return _peeled_loop(kernel, iname, first, last)
 
 
 # {{{ copying statements and trees
@@ -190,61 +193,129 @@ def _inner_inames(kernel: Kernel, iname: str) -> tuple[str, ...]:
     return tuple(i for i in kernel.all_inames if i in group)
 
 
-def _peeled_loop(kernel: Kernel, iname: str, parts: Sequence[_Part]) -> Change:
+def _peeled_loop(kernel: Kernel, iname: str, first: int, last: int) -> Change:
     """One loop per part, each over an iname of its own."""
     ids = [s.id for s in kernel.statements if iname in s.inames]
     group = _inner_inames(kernel, iname)
-    homes = {kernel.home_domain[i] for i in group}
-    domains = list(kernel.domains)
-    tags = list(kernel.tags)
+    around = frozenset.intersection(*(kernel.statement_by_id[i].inames for i in ids))
+    home = kernel.domains[kernel.home_domain[iname]]
+    others = frozenset(home.inames) - (around - set(group)) - {iname}
+    parts = _parts(kernel, iname, home.without(others), first, last)
+    # Inames of the group that other statements are inside, too, keep their values there.
+    elsewhere = {i for s in kernel.statements if s.id not in ids for i in s.inames} & set(group)
+    domains, homes = _without_group(kernel, group, elsewhere)
+    tags = [(i, t) for i, t in kernel.tags if i not in group or i in elsewhere]
     statements = {s.id: s for s in kernel.statements}
     rules = kernel.substitutions
     maps: list[InstanceMap] = []
     copies = []
     taken: list[str] = []
+    own = _own_accumulators(kernel, ids)
+    temporaries = list(kernel.temporaries)
     for part in parts:
         names = _copies(kernel, ids, part.suffix)
         inames: dict[str, str] = {}
-        for old in group if part.suffix else ():
-            inames[old] = kernel.fresh_name(old + part.suffix, taken)
-            taken.append(inames[old])
+        for old in group:
+            if part.suffix or old in elsewhere:
+                inames[old] = kernel.fresh_name(f"{old}{part.suffix or '_0'}", taken)
+                taken.append(inames[old])
         copies.append((names, inames))
-        if not part.suffix:
-            home = kernel.home_domain[iname]
-            whole = kernel.domains[home]
-            middle = (whole.set & part.where).coalesce().remove_redundancies()
-            domains[home] = Domain(whole.inames, middle)
-            continue
-        values = {old: prim.Variable(new) for old, new in inames.items()}
+        values: dict[str, Expression] = {o: prim.Variable(n) for o, n in inames.items()}
         current = kernel.with_(substitutions=rules)
         rewritten, rules = rewrite_statements(current, ids, values, inames.values())
+        accumulators: dict[str, Expression] = {}
+        for temporary in own if part.suffix else ():
+            name = kernel.fresh_name(temporary.name + part.suffix, taken)
+            taken.append(name)
+            temporaries.append(replace(temporary, name=name))
+            accumulators[temporary.name] = prim.Variable(name)
         for statement in rewritten:
             if statement.id in names:
-                statements[names[statement.id]] = replace(statement, id=names[statement.id])
-        back = {names[m.new]: m.values for m in maps_for(kernel, ids, values)}
-        maps += [InstanceMap(new, old, back[new]) for old, new in names.items()]
-        domains += [
-            _restricted(kernel.domains[home], group, inames, part.where) for home in sorted(homes)
-        ]
-        tags += [(inames[i], t) for i, t in kernel.tags if i in inames]
+                copy = replace(statement, id=names[statement.id])
+                if accumulators:
+                    copy = copy.map_expressions(lambda e, a=accumulators: substitute(e, a))
+                statements[copy.id] = copy
+        found = {m.new: m.values for m in maps_for(kernel, ids, values)}
+        maps += [InstanceMap(new, old, found.get(old, {})) for old, new in names.items()]
+        for domain in homes:
+            mine = tuple(inames.get(i, i) for i in domain.inames if i in group)
+            strangers = frozenset(domain.inames) - around - frozenset(group)
+            everything = domain.without(strangers)
+            if iname in domain.inames:
+                everything = everything & part.where
+            everything = everything.coalesce().remove_redundancies()
+            domains.append(Domain(mine, _sets.rename(everything, inames)))
+        tags += [(inames.get(i, i), t) for i, t in kernel.tags if i in group]
     new = kernel.with_(
         tree=_copied_tree(kernel, kernel.tree, iname, False, copies),
         statements=_with_dependencies(list(statements.values()), [n for n, _ in copies]),
         domains=ordered_domains(domains),
-        tags=tuple(tags),
+        tags=tuple(dict(tags).items()),
+        temporaries=tuple(temporaries),
         substitutions=rules,
     )
+    _check_copies(kernel, new, iname, copies)
     changed = {name for names, _ in copies for name in names.values()}
     return Change(simplified(new, changed), tuple(maps))
 
 
-def _restricted(
-    domain: Domain, group: Sequence[str], names: Mapping[str, str], where: isl.Set
-) -> Domain:
-    """A copy of ``domain`` over the new names; inames outside the group stay as parameters."""
-    mine = tuple(i for i in domain.inames if i in group)
-    everything = (domain.set & where).coalesce().remove_redundancies()
-    return Domain(tuple(names[i] for i in mine), _sets.rename(everything, names))
+def _check_copies(
+    kernel: Kernel,
+    new: Kernel,
+    iname: str,
+    copies: Sequence[tuple[Mapping[str, str], Mapping[str, str]]],
+) -> None:
+    """The copies of a statement must together run what the statement ran."""
+    seen: set[frozenset[str]] = set()
+    for id_ in copies[0][0]:
+        inames = kernel.statement_by_id[id_].inames
+        if inames in seen:
+            continue
+        seen.add(inames)
+        total: isl.Set | None = None
+        overlap = False
+        for names, renamed in copies:
+            back = {n: o for o, n in renamed.items()}
+            part = _sets.rename(new.statement_domain(names[id_]), back)
+            overlap = overlap or (total is not None and not total.is_disjoint(part))
+            total = part if total is None else total | part
+        if overlap or total is None or not total.is_equal(kernel.statement_domain(id_)):
+            raise IllegalTransformError(
+                f"cannot peel '{iname}': statements inside it depend on different inames that "
+                f"share a domain with it, such as '{id_}'",
+                instead=f"give statement '{id_}' loops of its own: duplicate_inames",
+            )
+
+
+def _own_accumulators(kernel: Kernel, ids: Collection[str]) -> list[TemporaryVariable]:
+    """Accumulators that only the statements ``ids`` use: each copy of these gets its own."""
+    used = {
+        r for s in kernel.statements if s.id not in ids for r in (s.written, *read_names(kernel, s))
+    }
+    return [t for t in kernel.temporaries if t.accumulates and t.name not in used]
+
+
+def _without_group(
+    kernel: Kernel, group: Sequence[str], elsewhere: Collection[str]
+) -> tuple[list[Domain], list[Domain]]:
+    """The domains without the inames that get copies, and the domains that held these.
+
+    What shared a domain with them keeps the values that it had: a copy that does
+    not run for some of these must not take them from others.
+    """
+    rest: list[Domain] = []
+    homes: list[Domain] = []
+    for domain in kernel.domains:
+        members = set(domain.inames) & set(group)
+        if not members:
+            rest.append(domain)
+            continue
+        homes.append(domain)
+        gone = frozenset(members) - frozenset(elsewhere)
+        staying = tuple(i for i in domain.inames if i not in gone)
+        if staying:
+            rest.append(Domain(staying, domain.without(gone)))
+    return rest, homes
 
 
 @transform

@@ -221,6 +221,23 @@ def _axis(number: int, uses: Sequence[Use], ranges: Mapping[str, Range]) -> Axis
     return Axis(lower, (high - low) // step + 1, step, any(h.swept for h in hulls))
 
 
+def is_inside(
+    indices: Sequence[Expression], box: Sequence[Axis], ranges: Mapping[str, Range]
+) -> bool:
+    """Whether an access stays among the cells of the box while the inames in ``ranges`` run."""
+    for index, axis in zip(indices, box, strict=True):
+        try:
+            gap = _hull(linear(index) - axis.lower, ranges)
+        except _sets.NotAffineError:
+            return False
+        first = gap.lower.constant
+        if gap.lower.terms or first % axis.stride or gap.step % axis.stride:
+            return False
+        if first < 0 or first + gap.span > (axis.extent - 1) * axis.stride:
+            return False
+    return True
+
+
 def outer_names(box: Sequence[Axis]) -> frozenset[str]:
     """The names that the box moves with."""
     return frozenset().union(*(axis.lower.names for axis in box))

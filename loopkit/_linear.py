@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pymbolic.primitives as prim
@@ -198,6 +199,7 @@ def total(parts: Iterable[Linear]) -> Linear:
     return result
 
 
+@lru_cache(maxsize=1 << 12, typed=True)
 def linear(expr: Expression) -> Linear:
     """``expr`` as a linear form; raises :class:`NotAffineError` where it is none."""
     if isinstance(expr, (int, np.integer)) and not isinstance(expr, bool):

@@ -151,3 +151,29 @@ def sgemm(tile_i: int = 128, tile_j: int = 128, tile_k: int = 8, per: int = 8) -
         .add_prefetch("a_s", ["i_reg"], default_tag="unr")
         .add_prefetch("b_s", ["j_reg"], default_tag="unr")
     )
+
+
+def run_on_host(kernel: Kernel, arrays, sizes, orders=("ascending", "descending", "random")):
+    """The arrays after a run of the generated source on the CPU, in several thread orders.
+
+    Arrays are changed copies; all orders must agree.
+    """
+    from loopkit._expression import evaluate
+    from loopkit._host import compile_host
+    from loopkit._program import ArrayParam
+
+    program = kernel.program()
+    module = compile_host(program)
+    grid = tuple(int(evaluate(g, sizes)) for g in program.grid)
+    results = []
+    for order in orders:
+        copies = {name: np.array(value, copy=True) for name, value in arrays.items()}
+        values = [
+            copies[p.name] if isinstance(p, ArrayParam) else sizes[p.name] for p in program.params
+        ]
+        module.launch(values, grid, order=order, seed=7)
+        results.append(copies)
+    for other in results[1:]:
+        for name, value in other.items():
+            np.testing.assert_array_equal(value, results[0][name], err_msg=name)
+    return results[0]

@@ -47,14 +47,27 @@ def block_shape(kernel: Kernel) -> tuple[int, int, int]:
 class Layout:
     """Which cell each thread handles in each round.
 
-    ``positions`` gives the position along each axis as a form over ``inames``,
-    which are ``(name, extent, tag)``, sequential ones first.  ``number`` is the
-    running number of the cell where not every combination is a cell, else None.
+    ``inames`` are ``(name, extent, tag)``, sequential ones first.  ``number`` is
+    the running number of the cell, a form over them, of which the first
+    ``cells`` are cells; a step along axis ``i`` counts ``weights[i]`` cells, and
+    the position along it is ``positions[i]``.
     """
 
     positions: tuple[Linear, ...]
+    weights: tuple[int, ...]
     inames: tuple[tuple[str, int, Tag | None], ...]
-    number: Linear | None
+    number: Linear
+    cells: int
+
+    @property
+    def is_even(self) -> bool:
+        """Whether every combination of the inames is a cell."""
+        return self.cells == math.prod(extent for _, extent, _ in self.inames)
+
+    @property
+    def has_quotients(self) -> bool:
+        """Whether a position is more than a sum of multiples of inames."""
+        return any(not isinstance(a, prim.Variable) for p in self.positions for a in p.terms)
 
 
 def lay_over_threads(
@@ -78,18 +91,21 @@ def lay_over_threads(
     ranges: Ranges = {name: (0, extent - 1) for name, extent, _, _ in digits}
     number = total(variable(name) * weight for name, _, weight, _ in digits)
     positions: list[Linear] = []
+    weights: list[int] = []
     below = cells
     for axis, extent in enumerate(extents):
         below //= extent
+        weights.append(below)
         part = number.floor_div(below, ranges)
         positions.append(part.remainder(extent, ranges) if axis else part)
     renamed = _readable_names([d[0] for d in digits], positions, names, base)
     values = {old: variable(new) for old, new in renamed.items()}
-    everything = cells == rounds * threads
     return Layout(
         tuple(p.substitute(values) for p in positions),
+        tuple(weights),
         tuple((renamed[name], extent, tag) for name, extent, _, tag in digits),
-        None if everything else number.substitute(values),
+        number.substitute(values),
+        cells,
     )
 
 

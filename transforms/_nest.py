@@ -14,7 +14,7 @@ from loopkit._arrays import ArrayArg, Nested, TemporaryVariable, strides_of
 from loopkit._errors import InvalidArgumentError
 from loopkit._footprint import Axis, box_set
 from loopkit._kernel import Domain, Kernel
-from loopkit._linear import Linear, linear, total, variable
+from loopkit._linear import Linear, total, variable
 from loopkit._nodes import Expression
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit.transforms._lay_over_threads import block_shape, lay_over_threads
@@ -71,86 +71,104 @@ def make_nest(
     context = kernel.domain_around(place.inames) & kernel.assumptions.set
     auto = [axis for axis in order if isinstance(tags[axis], LocalAuto)]
     plain = [axis for axis in order if not isinstance(tags[axis], LocalAuto)]
-    forms: dict[int, Linear] = {}
-    parts: list[tuple[str, int, Tag | None]] = []
-    number: Linear | None = None
-    count = 1
-    for axis in plain:
-        forms[axis] = variable(axis_names[axis])
-        parts.append((axis_names[axis], box[axis].extent, tags[axis]))
+    forms = {axis: variable(axis_names[axis]) for axis in plain}
+    parts = [Part(axis_names[axis], box[axis].extent, tags[axis]) for axis in plain]
+    deal: _Deal | None = None
     if auto or (together and not order):
         # Of a single cell, too: one thread fills it.
-        extents = [box[axis].extent for axis in auto]
         names = [axis_names[axis] for axis in auto]
-        layout = lay_over_threads(extents, block_shape(kernel), names, base)
-        used = {name for name, _, _ in layout.inames}
-        renamed = _fresh(kernel, sorted(used - set(names)), {*taken, *axis_names})
-        values = {old: variable(new) for old, new in renamed.items()}
-        for axis, position in zip(auto, layout.positions, strict=True):
-            forms[axis] = position.substitute(values)
-        for name, extent, tag in layout.inames:
-            parts.append((renamed.get(name, name), extent, tag))
-            count *= extent
-        if layout.number is not None:
-            number = layout.number.substitute(values)
-            cell_count = 1
-            for axis in auto:
-                cell_count *= box[axis].extent
-            bound = _sets.affine((number * -1 + (cell_count - 1)).expression)
-            cells = cells & isl.PwAff.from_aff(bound).nonneg_set()
+        extents = [box[axis].extent for axis in auto]
+        deal = _deal(kernel, extents, names, base, {*taken, *axis_names})
+        parts += deal.parts
+        forms |= dict(zip(auto, deal.positions, strict=True))
+        cells = cells & deal.cells
     _check_axes(parts)
-    values = {
-        position: forms[axis]
-        for axis, position in enumerate(position_names)
-        if position is not None and forms[axis].expression != prim.Variable(position)
-    }
-    cells = _rewritten(cells, values)
-    full = box_set([n for n, _, _ in parts], [e for _, e, _ in parts])
+    forms_of = {name: forms[axis] for axis, name in enumerate(position_names) if name is not None}
+    cells = _rewritten(cells, forms_of)
+    full = box_set([p.iname for p in parts], [p.extent for p in parts])
     domain_set = (cells & full).gist(context)
     predicates: tuple[Expression, ...] = ()
-    if _leaves_threads_out(domain_set & context, parts):
+    if deal is not None and _leaves_threads_out(domain_set & context, parts):
+        full = full & deal.ties
         condition = _sets.conditions(domain_set.gist(full & context))
         predicates = () if condition is True else (condition,)
         domain_set = full
-    inames = tuple(name for name, _, _ in parts)
-    loops = tuple(name for name, _, tag in parts if tag is None or not tag.is_parallel)
+    given = () if deal is None else deal.given
+    inames = (*(p.iname for p in parts), *given)
     return Nest(
         tuple(forms.get(axis, Linear({})) for axis in range(len(box))),
         inames,
-        loops,
-        tuple((name, tag) for name, _, tag in parts if tag is not None),
+        (*(p.iname for p in parts if p.tag is None or not p.tag.is_parallel), *given),
+        tuple((p.iname, p.tag) for p in parts if p.tag is not None),
         Domain(inames, domain_set) if inames else None,
         predicates,
     )
 
 
-def _rewritten(cells: isl.Set, values: Mapping[str, Linear]) -> isl.Set:
-    """``cells`` with names replaced, each constraint by itself.
+@dataclass(frozen=True)
+class Part:
+    """One iname of a nest, with values from 0 to ``extent - 1``."""
 
-    Unlike projecting the names out, this keeps quotients as they are written.
+    iname: str
+    extent: int
+    tag: Tag | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Deal:
+    """Axes dealt out to threads.
+
+    The inames in ``given`` have one value each, once those in ``parts`` are known;
+    ``ties`` says which.  ``cells`` are the values for which there is a cell.
     """
-    if not values:
-        return cells
-    result: isl.Set | None = None
-    for basic in cells.get_basic_sets():
-        piece = _sets.universe()
-        for constraint in basic.get_constraints():
-            terms, constant = _sets.constraint_terms(constraint)
-            form = total(linear(e) * c for c, e in terms) + constant
-            function = isl.PwAff.from_aff(_sets.affine(form.substitute(values).expression))
-            if constraint.is_equality():
-                piece = piece & function.zero_set()
-            else:
-                piece = piece & function.nonneg_set()
-        result = piece if result is None else result | piece
-    return cells if result is None else result
+
+    parts: tuple[Part, ...]
+    positions: tuple[Linear, ...]
+    given: tuple[str, ...]
+    ties: isl.Set
+    cells: isl.Set
 
 
-def _leaves_threads_out(domain: isl.Set, parts: Sequence[tuple[str, int, Tag | None]]) -> bool:
+def _deal(
+    kernel: Kernel, extents: Sequence[int], names: Sequence[str], base: str, taken: Collection[str]
+) -> _Deal:
+    layout = lay_over_threads(extents, block_shape(kernel), names, base)
+    used = {name for name, _, _ in layout.inames}
+    renamed = _fresh(kernel, sorted(used - set(names)), taken)
+    values = {old: variable(new) for old, new in renamed.items()}
+    parts = tuple(Part(renamed.get(n, n), extent, tag) for n, extent, tag in layout.inames)
+    number = layout.number.substitute(values)
+    if not layout.has_quotients:
+        positions = tuple(p.substitute(values) for p in layout.positions)
+        cells = _sets.universe()
+        if not layout.is_even:
+            cells = _nonneg(number * -1 + (layout.cells - 1))
+        return _Deal(parts, positions, (), _sets.universe(), cells)
+    # Positions become inames with one value each: what is said of them needs no quotients.
+    positions = tuple(variable(name) for name in names)
+    row_major = total(p * w for p, w in zip(positions, layout.weights, strict=True))
+    ties = isl.PwAff.from_aff(_sets.affine((number - row_major).expression)).zero_set()
+    ties = ties & box_set(names[1:], extents[1:])
+    return _Deal(parts, positions, tuple(names), ties, ties & box_set(names[:1], extents[:1]))
+
+
+def _nonneg(form: Linear) -> isl.Set:
+    return isl.PwAff.from_aff(_sets.affine(form.expression)).nonneg_set()
+
+
+def _rewritten(cells: isl.Set, forms: Mapping[str, Linear]) -> isl.Set:
+    """``cells`` with names replaced by forms over others."""
+    for name, form in forms.items():
+        if form.expression != prim.Variable(name):
+            cells = _sets.project_out(cells & _sets.equality(name, form.expression), [name])
+    return cells
+
+
+def _leaves_threads_out(domain: isl.Set, parts: Sequence[Part]) -> bool:
     """Whether a thread axis would appear shorter than the block is, were this the domain."""
-    threads = [(n, e) for n, e, tag in parts if isinstance(tag, LocalAxis)]
+    threads = [p for p in parts if isinstance(p.tag, LocalAxis)]
     for corner in (0, 1):
-        at = [_sets.equality(name, (extent - 1) * corner) for name, extent in threads]
+        at = [_sets.equality(p.iname, (p.extent - 1) * corner) for p in threads]
         everywhere = domain
         for one in at:
             everywhere = everywhere & one
@@ -159,12 +177,14 @@ def _leaves_threads_out(domain: isl.Set, parts: Sequence[tuple[str, int, Tag | N
     return False
 
 
-def _check_axes(parts: Sequence[tuple[str, int, Tag | None]]) -> None:
+def _check_axes(parts: Sequence[Part]) -> None:
     seen: dict[Tag, str] = {}
-    for name, _, tag in parts:
-        if isinstance(tag, (LocalAxis, GroupAxis)) and seen.setdefault(tag, name) != name:
+    for part in parts:
+        if not isinstance(part.tag, (LocalAxis, GroupAxis)):
+            continue
+        if seen.setdefault(part.tag, part.iname) != part.iname:
             raise InvalidArgumentError(
-                f"inames '{seen[tag]}' and '{name}' would both be {tag}",
+                f"inames '{seen[part.tag]}' and '{part.iname}' would both be {part.tag}",
                 instead="'l.auto' lays all axes over the threads of the block",
             )
 

@@ -109,7 +109,7 @@ def precompute(
     what = f"the precomputation of '{rule.name}'"
     uses = make_uses(expanded, found)
     box = _with_storage_axes(find_box(expanded, uses, swept, what), rule, storage_axes)
-    tags = dict.fromkeys(range(len(box)), parse_tag(default_tag))
+    tags: dict[int, Tag | None] = dict.fromkeys(range(len(box)), parse_tag(default_tag))
     for axis, tag in (storage_axis_to_tag or {}).items():
         tags[_axis_number(rule, axis, "storage_axis_to_tag")] = parse_tag(tag)
     moving = {i: tag for i, tag in tags.items() if box[i].is_kept} or tags

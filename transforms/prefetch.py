@@ -6,13 +6,11 @@ from collections.abc import Callable, Collection, Sequence
 
 import pymbolic.primitives as prim
 
-from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import accesses, index_tuple, replace_accesses, to_text
-from loopkit._footprint import Axis
+from loopkit._footprint import iname_ranges, is_inside
 from loopkit._kernel import Kernel, Statement
-from loopkit._linear import linear
 from loopkit._match import Match, matching
 from loopkit._nodes import Expression
 from loopkit._tags import Tag, parse_tag
@@ -104,7 +102,8 @@ def add_prefetch(
     uses = make_uses(expanded, spanning)
     box = find_box(expanded, uses, swept, what)
     if footprint_subscripts is not None:
-        replaced = [a for a in found if _is_inside(expanded, a, box, swept)]
+        ranges = iname_ranges(expanded, swept)
+        replaced = [a for a in found if is_inside(a.indices, box, ranges)]
         if not replaced:
             raise IllegalTransformError(
                 f"{what} would replace nothing: no access lies in the footprint of "
@@ -229,25 +228,6 @@ def _parse_subscript(subscript: object) -> tuple[Expression, ...]:
         return index_tuple(parsed)
     parts = subscript if isinstance(subscript, tuple) else (subscript,)
     return tuple(parse_expression(p) if isinstance(p, str) else p for p in parts)
-
-
-def _is_inside(kernel: Kernel, access: Access, box: Sequence[Axis], swept: Sequence[str]) -> bool:
-    """Whether an access never leaves the box."""
-    (use,) = make_uses(kernel, [access])
-    context = use.domain
-    for index, axis in zip(access.indices, box, strict=True):
-        try:
-            local = linear(index) - axis.lower
-            if any(c % axis.stride for c in (*local.terms.values(), local.constant)):
-                return False
-            position = local.divided(axis.stride).expression
-            low = _sets.minimum_value(context, position)
-            high = _sets.maximum_value(context, position)
-        except _sets.NotAffineError:
-            return False
-        if low is None or high is None or low < 0 or high >= axis.extent:
-            return False
-    return True
 
 
 # }}}

@@ -108,10 +108,10 @@ def _privatized(kernel: Kernel, name: str, inames: Sequence[str]) -> Kernel:
         ) from None
     indices = tuple(_offset(iname, ranges[iname]) for iname in inames)
     old = kernel.temporary_by_name[name]
+    _refuse_dim_tags(old)
     new = replace(
         old,
         shape=(*old.shape, *(ranges[i].span + 1 for i in inames)),
-        dim_tags=_no_dim_tags(old),
         padding=(*old.padding, *([0] * len(inames))) if old.padding else (),
     )
 
@@ -136,7 +136,7 @@ def _offset(iname: str, values: Range) -> Expression:
     return (variable(iname) - values.lower).expression
 
 
-def _no_dim_tags(temporary: TemporaryVariable) -> None:
+def _refuse_dim_tags(temporary: TemporaryVariable) -> None:
     if temporary.dim_tags is not None:
         raise IllegalTransformError(
             f"'{temporary.name}' has axes laid out by tag_array_axes, which says nothing of a "

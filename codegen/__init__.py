@@ -1,0 +1,1 @@
+"""From a kernel to CUDA C: lowering, passes, and the printer."""

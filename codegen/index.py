@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._nodes import Expression
+from loopkit.codegen.values import ValuePrinter
 from loopkit.codegen.widths import Ranges, fits
 
 _OR, _AND, _COMPARE, _SUM, _PRODUCT, _UNARY = range(6)
@@ -16,14 +15,14 @@ _OR, _AND, _COMPARE, _SUM, _PRODUCT, _UNARY = range(6)
 class IndexPrinter:
     """Prints integer expressions over inames and sizes, widening where 32 bits may overflow.
 
-    ``load`` prints what is neither iname nor size (an index array's element),
-    or is None where only affine expressions occur.  Helper functions that the
-    text calls are collected in ``helpers``.
+    ``values`` prints what is neither iname nor size: elements of index arrays,
+    and conditions on data.  Helper functions that the text calls are collected
+    in ``helpers``.
     """
 
-    def __init__(self, ranges: Ranges, load: Callable[[Expression], str] | None = None) -> None:
+    def __init__(self, ranges: Ranges, values: ValuePrinter) -> None:
         self.ranges = ranges
-        self.load = load
+        self.values = values
         self.helpers: set[str] = set()
 
     def __call__(self, expr: Expression, *, wide: bool = False) -> str:
@@ -47,8 +46,8 @@ class IndexPrinter:
             suffix = "LL" if not fits((value, value)) else ""
             return f"{value}{suffix}" if value >= 0 or level < _UNARY else f"({value}{suffix})"
         if isinstance(expr, prim.Variable):
-            if self.load is not None and not self._is_integer_name(expr.name):
-                return self.load(expr)
+            if not self._is_integer_name(expr.name):
+                return self.values.integer(expr)
             return str(expr.name)
         if isinstance(expr, prim.Sum):
             return _paren(self._sum(expr, wide), level > _SUM)
@@ -58,6 +57,8 @@ class IndexPrinter:
             return self._division(expr, level, wide)
         if isinstance(expr, (prim.Min, prim.Max)):
             return self._extreme(expr, wide)
+        if isinstance(expr, (prim.Comparison, prim.LogicalNot)) and self.values.is_data(expr):
+            return self.values.condition(expr)
         if isinstance(expr, prim.Comparison):
             left = self._print(expr.left, _SUM, self._widened(expr.left, wide))
             right = self._print(expr.right, _SUM, self._widened(expr.right, wide))
@@ -74,9 +75,7 @@ class IndexPrinter:
             parts = (expr.condition, expr.then, expr.else_)
             condition, then, otherwise = (self._print(p, _OR, wide) for p in parts)
             return f"({condition} ? {then} : {otherwise})"
-        if self.load is not None:
-            return self.load(expr)
-        raise TypeError(f"not an integer expression: {expr}")
+        return self.values.integer(expr)
 
     def _is_integer_name(self, name: str) -> bool:
         kernel = self.ranges.kernel

@@ -15,10 +15,10 @@ from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam, Check, Program, ValueParam
 from loopkit.codegen.nest import make_nest
+from loopkit.codegen.preamble import preamble
 from loopkit.codegen.prepare import prepare
 from loopkit.codegen.source import BodyWriter, Lines, names_in, parameters, signature
 from loopkit.codegen.storage import global_temporaries, lay_out
-from loopkit.codegen.values import preamble
 from loopkit.codegen.widths import INT32, INT64, Ranges, largest_size
 
 
@@ -42,9 +42,9 @@ def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
     writer.code(nest.code, 1)
     params: list[ValueParam | ArrayParam] = [*parameters(kernel, scratch), *strides]
     whole = Lines()
-    helpers = writer.values.helpers | writer.index.helpers
-    for text in preamble(helpers, writer.values.includes, kernel):
-        whole.add(text)
+    head = preamble({*writer.values.needs, *writer.index.helpers})
+    if head:
+        whole.add(head)
     for text in signature(kernel, params, prod(nest.hardware.block)):
         whole.add(text)
     whole.text += writer.lines.text

@@ -20,11 +20,68 @@ from loopkit._tree import Path, flatten, rewrite_paths
 from loopkit.codegen.storage import decide_address_spaces
 
 _C_WORDS = frozenset(
-    "auto bool break case char class const continue default delete do double else enum extern "
-    "false float for friend goto half if inline int long namespace new operator private protected "
-    "public register return short signed sizeof static struct switch template this throw true try "
-    "typedef typename union unsigned using virtual void volatile while min max threadIdx blockIdx "
-    "blockDim gridDim shared_memory".split()
+    [
+        "auto",
+        "bool",
+        "break",
+        "case",
+        "char",
+        "class",
+        "const",
+        "continue",
+        "default",
+        "delete",
+        "do",
+        "double",
+        "else",
+        "enum",
+        "extern",
+        "false",
+        "float",
+        "for",
+        "friend",
+        "goto",
+        "half",
+        "if",
+        "inline",
+        "int",
+        "long",
+        "namespace",
+        "new",
+        "operator",
+        "private",
+        "protected",
+        "public",
+        "register",
+        "return",
+        "short",
+        "signed",
+        "sizeof",
+        "static",
+        "struct",
+        "switch",
+        "template",
+        "this",
+        "throw",
+        "true",
+        "try",
+        "typedef",
+        "typename",
+        "union",
+        "unsigned",
+        "using",
+        "virtual",
+        "void",
+        "volatile",
+        "while",
+        "min",
+        "max",
+        "threadIdx",
+        "blockIdx",
+        "blockDim",
+        "gridDim",
+        "shared_memory",
+    ]
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 

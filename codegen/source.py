@@ -45,7 +45,7 @@ class BodyWriter:
         self.storage = storage
         self.ranges = ranges
         self.values = ValuePrinter(kernel, ranges, self.access)
-        self.index = IndexPrinter(ranges, self.values.integer)
+        self.index = IndexPrinter(ranges, self.values)
         self.lines = Lines()
 
     # {{{ memory
@@ -78,7 +78,7 @@ class BodyWriter:
         if self.storage.dynamic_shared:
             self.line(1, f"extern __shared__ __align__({ALIGNMENT}) unsigned char shared_memory[];")
         for d in shared:
-            name, kind = d.temporary.name, c_type(d.temporary.dtype)
+            name, kind = d.temporary.name, c_type(self.values.dtype_of(d.temporary.name))
             dims = "".join(f"[{n}]" for n in d.dimensions)
             if not self.storage.dynamic_shared:
                 self.line(1, f"__shared__ __align__({ALIGNMENT}) {kind} {name}{dims};")
@@ -92,7 +92,9 @@ class BodyWriter:
         for d in self.storage.declared.values():
             if d.temporary.address_space is AddressSpace.PRIVATE:
                 dims = "".join(f"[{n}]" for n in d.dimensions)
-                self.line(1, f"{c_type(d.temporary.dtype)} {d.temporary.name}{dims};")
+                self.line(
+                    1, f"{c_type(self.values.dtype_of(d.temporary.name))} {d.temporary.name}{dims};"
+                )
 
     # }}}
 

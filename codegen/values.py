@@ -1,118 +1,96 @@
-"""Typed expressions and assignments as C text."""
+"""Statements as C text: what the expression printer needs to know of a kernel."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit._arrays import DType, ValueArg
+from loopkit._errors import LoopkitError
+from loopkit._expression import to_text, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression, TypeCast
-from loopkit._types import WeakType, dtype_of
+from loopkit.codegen.expressions import CExpressionPrinter, c_type
+from loopkit.codegen.texts import AND, POSTFIX
 from loopkit.codegen.widths import Ranges
 
-_C = {
-    "float32": "float",
-    "float64": "double",
-    "int32": "int",
-    "int64": "long long",
-    "bool": "bool",
-    "int8": "signed char",
-    "int16": "short",
-    "uint8": "unsigned char",
-    "uint16": "unsigned short",
-    "uint32": "unsigned int",
-    "uint64": "unsigned long long",
-}
+__all__ = ["ValuePrinter", "c_type"]
 
-
-def c_type(dtype: Any) -> str:
-    return _C[np.dtype(dtype).name]
+Access = Callable[[str, tuple[Expression, ...]], str]
 
 
 class ValuePrinter:
-    def __init__(self, kernel: Kernel, ranges: Ranges, access: Callable[..., str]) -> None:
-        self.kernel, self.ranges, self.access = kernel, ranges, access
-        self.helpers: set[str] = set()
-        self.includes: set[str] = set()
+    """Prints typed expressions and whole assignments of one kernel."""
+
+    def __init__(self, kernel: Kernel, ranges: Ranges, access: Access) -> None:
+        self.kernel = kernel
+        self.ranges = ranges
+        self.access = access
+        self.print = CExpressionPrinter(
+            self.dtype_of, self.variable, access, is_nonnegative=ranges.is_nonnegative
+        )
+
+    @property
+    def needs(self) -> set[str]:
+        """Headers and device functions that the printed texts use."""
+        return set(self.print.needs)
+
+    def dtype_of(self, name: str) -> DType:
+        """The type of a name in the generated code."""
+        kernel = self.kernel
+        found = kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)
+        if found is None or (isinstance(found, ValueArg) and found.dtype is None):
+            return self.ranges.dtype_of(name)
+        assert found.dtype is not None
+        return np.dtype(found.dtype)
+
+    def variable(self, name: str) -> str:
+        """A bare name: an iname, a size, or a scalar."""
+        return self.access(name, ()) if self.kernel.is_array(name) else name
 
     def integer(self, expr: Expression) -> str:
-        return self.rec(expr, np.dtype("int32"))
+        """An element of an index array, or what else integers are computed from."""
+        return self.print(expr, level=POSTFIX)
 
-    def env(self, name: str) -> Any:
-        t = self.kernel.temporary_by_name.get(name) or self.kernel.arg_by_name.get(name)
-        return t.dtype if t is not None else self.ranges.dtype_of(name)
+    def condition(self, expr: Expression) -> str:
+        """A predicate that reads data, as an operand of ``&&``."""
+        return self.print.predicate(expr, level=AND + 1)
 
-    def assignment(self, s: Statement) -> str:
-        name, idx = s.write
-        lhs = self.access(name, idx)
-        dt = self.env(name)
-        if s.operation is None:
-            return f"{lhs} = {self.rec(s.rhs, dt)};"
-        if s.operation in ("sum", "product"):
-            return f"{lhs} {'+' if s.operation == 'sum' else '*'}= {self.rec(s.rhs, dt)};"
-        if s.operation in ("max", "min"):
-            return f"{lhs} = {s.operation}({lhs}, {self.rec(s.rhs, dt)});"
-        return f"{lhs} = {lhs} {'||' if s.operation == 'any' else '&&'} {self.rec(s.rhs, dt)};"
+    def assignment(self, statement: Statement) -> str:
+        """One statement of C."""
+        name, indices = statement.write
+        target = self.access(name, indices)
+        dtype = self.dtype_of(name)
+        try:
+            if statement.operation is None:
+                return f"{target} = {self.print(statement.rhs, dtype)};"
+            own = {r.name: r for r in self.kernel.reductions}.get(statement.operation)
+            if own is not None:
+                combined = own.combine(statement.lhs, statement.rhs)
+                return f"{target} = {self.print(combined, dtype)};"
+            return self.print.update(target, dtype, statement.operation, statement.rhs)
+        except LoopkitError as error:
+            if not error.asked:
+                error.asked = (
+                    f"in {statement.id}: {to_text(statement.lhs)} = {to_text(statement.rhs)}"
+                )
+            raise
 
-    def rec(self, e: Expression, dt: Any) -> str:
-        if isinstance(e, (bool, np.bool_)):
-            return str(bool(e)).lower()
-        if isinstance(e, (int, float, np.number)):
-            if np.dtype(dt).kind == "f":
-                t = repr(float(e))
-                if t in ("inf", "-inf"):
-                    t = t.replace("inf", "__builtin_inf()")
-                    return t
-                return t + ("f" if np.dtype(dt) == np.float32 else "")
-            return str(int(e))
-        if isinstance(e, prim.Variable):
-            return self.access(e.name, ()) if self.kernel.is_array(e.name) else e.name
-        if isinstance(e, prim.Subscript):
-            return self.access(e.aggregate.name, e.index)
-        if isinstance(e, prim.Sum):
-            return "(" + " + ".join(self.rec(c, dt) for c in e.children) + ")"
-        if isinstance(e, prim.Product):
-            return "(" + " * ".join(self.rec(c, dt) for c in e.children) + ")"
-        if isinstance(e, prim.Quotient):
-            return f"({self.rec(e.numerator, dt)} / {self.rec(e.denominator, dt)})"
-        if isinstance(e, (prim.Max, prim.Min)):
-            n = "max" if isinstance(e, prim.Max) else "min"
-            r = self.rec(e.children[0], dt)
-            for c in e.children[1:]:
-                r = f"{n}({r}, {self.rec(c, dt)})"
-            return r
-        if isinstance(e, prim.If):
-            return (
-                f"({self.rec(e.condition, dt)} ? {self.rec(e.then, dt)} : {self.rec(e.else_, dt)})"
-            )
-        if isinstance(e, prim.Comparison):
-            d = dtype_of(prim.Sum((e.left, e.right)), self.env)
-            d = np.dtype("int32") if isinstance(d, WeakType) else d
-            return f"({self.rec(e.left, d)} {e.operator} {self.rec(e.right, d)})"
-        if isinstance(e, prim.LogicalAnd):
-            return "(" + " && ".join(self.rec(c, dt) for c in e.children) + ")"
-        if isinstance(e, prim.LogicalOr):
-            return "(" + " || ".join(self.rec(c, dt) for c in e.children) + ")"
-        if isinstance(e, prim.LogicalNot):
-            return "!" + self.rec(e.child, dt)
-        if isinstance(e, TypeCast):
-            return f"({c_type(e.dtype)})" + self.rec(e.operand, e.dtype)
-        if isinstance(e, prim.FloorDiv):
-            return f"({self.rec(e.numerator, dt)} / {self.rec(e.denominator, dt)})"
-        if isinstance(e, prim.Remainder):
-            return f"({self.rec(e.numerator, dt)} % {self.rec(e.denominator, dt)})"
-        if isinstance(e, prim.Power):
-            return f"pow({self.rec(e.base, dt)}, {self.rec(e.exponent, dt)})"
-        if isinstance(e, prim.Call):
-            sfx = "f" if np.dtype(dt) == np.float32 else ""
-            return (
-                f"{e.function.name}{sfx}(" + ", ".join(self.rec(p, dt) for p in e.parameters) + ")"
-            )
-        raise TypeError(type(e))
+    def is_data(self, expr: Expression) -> bool:
+        """Whether an expression reads more than inames and sizes."""
+        if isinstance(expr, (prim.Call, TypeCast)) or is_float(expr):
+            return True
+        names = {n for n in variable_names(expr) if "." not in n}
+        return bool(names - self._integers)
+
+    @cached_property
+    def _integers(self) -> frozenset[str]:
+        return frozenset({*self.kernel.home_domain, *self.kernel.sizes})
 
 
-def preamble(helpers: set[str], includes: set[str], kernel: Kernel) -> list[str]:
-    return []
+def is_float(expr: Expression) -> bool:
+    """Whether an expression is a literal that is no integer."""
+    return isinstance(expr, (float, complex, np.inexact))

@@ -124,14 +124,14 @@ class Ranges:
             low, high = self.of(expr.denominator)
             return (0, high - 1) if low > 0 else (min(low + 1, 0), max(high - 1, 0))
         if isinstance(expr, prim.Min):
-            ranges = [self.of(c) for c in expr.children]
-            return min(r[0] for r in ranges), min(r[1] for r in ranges)
+            parts = [self.of(c) for c in expr.children]
+            return min(p[0] for p in parts), min(p[1] for p in parts)
         if isinstance(expr, prim.Max):
-            ranges = [self.of(c) for c in expr.children]
-            return max(r[0] for r in ranges), max(r[1] for r in ranges)
+            parts = [self.of(c) for c in expr.children]
+            return max(p[0] for p in parts), max(p[1] for p in parts)
         if isinstance(expr, prim.If):
-            a, b = self.of(expr.then), self.of(expr.else_)
-            return min(a[0], b[0]), max(a[1], b[1])
+            then, other = self.of(expr.then), self.of(expr.else_)
+            return min(then[0], other[0]), max(then[1], other[1])
         return _EVERYTHING
 
     def is_nonnegative(self, expr: Expression) -> bool:

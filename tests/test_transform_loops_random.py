@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from loop_instances import check_change, results
 
 import loopkit.transforms as tr
 from loopkit._errors import IllegalTransformError, LoopkitError
 from loopkit._kernel import Kernel
 from loopkit._make import make_kernel
-from loop_instances import check_change, results
 
 SIZES = {"n": 5, "m": 3, "l": 4}
 
@@ -105,7 +105,7 @@ def test_chains_keep_instances_and_results(name: str, data: st.DataObject) -> No
         function, args, kwargs = data.draw(step(kernel))
         try:
             kernel = check_change(function, kernel, *args, sizes=SIZES, **kwargs)
-        except (IllegalTransformError,) as error:
+        except IllegalTransformError as error:
             assert str(error)
             continue
         except LoopkitError as error:

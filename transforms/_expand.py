@@ -80,14 +80,14 @@ def _lost_inames(
 ) -> list[str]:
     """Old inames whose loops two accesses shared and no longer share, outermost first."""
     lost: dict[str, int] = {}
-    seen = set()
-    for writer, other in _pairs(temporary.name, uses):
+    # Statements in the same loops, before and after, are alike.
+    alike: dict[object, _Use] = {}
+    for use in sorted(uses, key=lambda u: u.statement.written != temporary.name):
+        paths = old.paths[use.old], new.paths[use.statement.id]
+        alike.setdefault((*paths, frozenset(use.values.items())), use)
+    for writer, other in _pairs(temporary.name, list(alike.values())):
         old_paths = old.paths[writer.old], old.paths[other.old]
         new_paths = new.paths[writer.statement.id], new.paths[other.statement.id]
-        key = (*old_paths, *new_paths, id(writer.values), id(other.values))
-        if key in seen:
-            continue
-        seen.add(key)
         shared_before = [iname for iname, _ in common_prefix(old_paths)]
         shared_after = {iname for iname, _ in common_prefix(new_paths)}
         for depth, iname in enumerate(shared_before):

@@ -6,6 +6,7 @@ and call it with arrays.
 """
 
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
+from loopkit._compare import auto_test_vs_ref, generate_code_v2
 from loopkit._errors import (
     AssumptionError,
     CompileError,
@@ -27,7 +28,7 @@ from loopkit._errors import (
     Witness,
 )
 from loopkit._kernel import Kernel, Options, Statement, SubstitutionRule
-from loopkit._make import make_kernel
+from loopkit._make import ConstantArg, make_kernel, register_reduction
 from loopkit._transform import replay
 from loopkit.transforms import *  # noqa: F403
 from loopkit.transforms import __all__ as _transforms
@@ -41,6 +42,7 @@ __all__ = [
     "ArrayArg",
     "AssumptionError",
     "CompileError",
+    "ConstantArg",
     "GlobalArg",
     "IllegalTransformError",
     "Instance",
@@ -64,7 +66,10 @@ __all__ = [
     "UnknownNameError",
     "ValueArg",
     "Witness",
+    "auto_test_vs_ref",
+    "generate_code_v2",
     "make_kernel",
+    "register_reduction",
     "replay",
     *_transforms,
 ]

@@ -16,7 +16,6 @@ from pymbolic.mapper.stringifier import (
 
 from loopkit._nodes import Expression, Reduction, TypeCast
 
-
 _DIVISIONS = (prim.Quotient, prim.FloorDiv, prim.Remainder)
 
 

@@ -1,0 +1,179 @@
+"""Whole kernels to CUDA C: texts that a person reads, widths, memory, determinism."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import loopkit as lk
+
+MATMUL = "{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < l }"
+
+
+def matmul() -> lk.Kernel:
+    return lk.make_kernel(
+        MATMUL,
+        "c[i, j] = sum(k, a[i, k] * b[k, j])",
+        name="matmul",
+        dtypes={"a, b, c": "float32"},
+        assumptions="n, m, l >= 1",
+    )
+
+
+def tiled(knl: lk.Kernel, size: int = 16) -> lk.Kernel:
+    return (
+        knl.split_iname("i", size, outer_tag="g.1", inner_tag="l.1")
+        .split_iname("j", size, outer_tag="g.0", inner_tag="l.0")
+        .split_iname("k", size)
+        .add_prefetch("a", ["i_inner", "k_inner"], default_tag="l.auto")
+        .add_prefetch("b", ["k_inner", "j_inner"], default_tag="l.auto")
+    )
+
+
+def register_tiled(knl: lk.Kernel) -> lk.Kernel:
+    return (
+        knl.split_iname("i", 128, outer_tag="g.1")
+        .split_iname("i_inner", 8, outer_tag="l.1", outer_iname="it", inner_iname="ir")
+        .split_iname("j", 128, outer_tag="g.0")
+        .split_iname("j_inner", 8, outer_tag="l.0", outer_iname="jt", inner_iname="jr")
+        .tag_inames("ir:unr, jr:unr")
+        .split_iname("k", 8)
+        .prioritize_loops("k_outer, k_inner, ir, jr")
+        .add_prefetch("a", ["it", "ir", "k_inner"], default_tag="l.auto")
+        .add_prefetch("b", ["jt", "jr", "k_inner"], default_tag="l.auto")
+        .add_prefetch("a_s", ["ir"], default_tag="unr", temporary_address_space="private")
+        .add_prefetch("b_s", ["jr"], default_tag="unr", temporary_address_space="private")
+    )
+
+
+def shown(knl: lk.Kernel) -> str:
+    return f"{knl}\n\n{knl.cuda()}"
+
+
+def test_plain_matmul(golden):
+    golden("lower_matmul_plain.txt", shown(matmul()))
+
+
+def test_tiled_matmul(golden):
+    golden("lower_matmul_tiled.txt", shown(tiled(matmul())))
+
+
+def test_full_tiles_need_no_guard(golden):
+    whole = matmul().assume("n mod 16 = 0 and m mod 16 = 0 and l mod 16 = 0")
+    text = shown(tiled(whole))
+    assert "if (" not in text
+    golden("lower_matmul_full_tiles.txt", text)
+
+
+def test_register_tiled_matmul(golden):
+    golden("lower_matmul_registers.txt", shown(register_tiled(matmul())))
+
+
+def test_barriers_are_outside_of_divergent_control_flow():
+    for line in register_tiled(matmul()).cuda().splitlines():
+        if "__syncthreads" in line:
+            assert line.index("__syncthreads") <= 8
+
+
+def test_the_same_bytes_under_every_hash_seed():
+    script = (
+        "import sys, hashlib; sys.path[:0] = sys.argv[1:]\n"
+        "from test_lower import *\n"
+        "print(hashlib.sha256(shown(register_tiled(matmul())).encode()).hexdigest())\n"
+        "print(register_tiled(matmul()).key)\n"
+    )
+    here = os.path.dirname(__file__)
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", script, here, os.path.dirname(here)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("0", "1", "4711")
+    }
+    assert len(outputs) == 1
+
+
+def copy_kernel(assume: str, **dtypes: str) -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        "b[i, j] = a[i, j]",
+        dtypes={"a": "float32", "b": "float32", **dtypes},
+        assumptions=assume,
+    )
+
+
+def test_wide_indices_where_32_bits_do_not_suffice():
+    wide = copy_kernel("1 <= n <= 65536 and 1 <= m <= 65536").cuda()
+    assert "b[(long long)m * i + j] = a[(long long)m * i + j];" in wide
+
+
+def test_narrow_indices_where_32_bits_do():
+    narrow = copy_kernel("1 <= n <= 16384 and 1 <= m <= 16384").cuda()
+    assert "b[m * i + j] = a[m * i + j];" in narrow
+    assert "long long" not in narrow
+
+
+def test_a_vector_never_needs_wide_indices():
+    knl = lk.make_kernel("{[i]: 0 <= i < n}", "b[i] = a[i]", dtypes={"a, b": "float32"})
+    assert "long long" not in knl.split_iname("i", 256, outer_tag="g.0", inner_tag="l.0").cuda()
+
+
+def test_sizes_of_64_bits():
+    source = copy_kernel("n, m >= 1", n="int64", m="int64").cuda()
+    assert "long long const n" in source
+    assert "for (long long i = 0; i < n; ++i)" in source
+
+
+def staged(rows: int) -> lk.Kernel:
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 256 }",
+        "b[i, j] = a[i, 255 - j]",
+        dtypes={"a, b": "float32"},
+    )
+    return (
+        knl.split_iname("i", rows, outer_tag="g.0")
+        .tag_inames("j:l.0")
+        .add_prefetch("a", ["i_inner", "j"], default_tag="l.auto")
+    )
+
+
+def test_shared_memory_beyond_48_kib_is_dynamic():
+    program = staged(64).program()
+    assert program.static_shared == 0
+    assert program.dynamic_shared == 64 * 256 * 4
+    assert "extern __shared__" in program.source
+
+
+def test_300_kib_of_shared_memory_are_refused():
+    with pytest.raises(lk.ResourceError, match=r"300\.0 KiB of shared memory.*a_s 300x256"):
+        staged(300).cuda()
+
+
+def test_const_and_restrict_where_true():
+    knl = lk.make_kernel(
+        "{[i]: 0 <= i < n}", "y[i] = a*x[i] + y[i]", dtypes={"x, y": "float32", "a": "float32"}
+    )
+    source = knl.cuda()
+    assert "float const *__restrict__ x" in source
+    assert "float *__restrict__ y" in source
+
+
+def test_lines_know_their_statements():
+    program = tiled(matmul()).program()
+    lines = program.source.splitlines()
+    found = {o.statement: (o.step, line) for o, line in zip(program.lines, lines, strict=True)}
+    assert found["fetch_a"][0] == "add_prefetch('a')"
+    assert "a_s[" in found["fetch_a"][1]
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100"])
+def test_every_architecture_compiles(arch):
+    used = register_tiled(matmul()).resources(arch)
+    assert used.registers > 64
+    assert used.spill_stores == used.spill_loads == 0

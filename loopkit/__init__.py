@@ -37,7 +37,7 @@ GlobalArg = ArrayArg
 
 __version__ = "0.1.0"
 
-__all__ = [
+__all__ = [  # noqa: PLE0604 - the transforms list their own names
     "AddressSpace",
     "ArrayArg",
     "AssumptionError",

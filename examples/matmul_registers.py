@@ -1,0 +1,74 @@
+"""Matrix product with register tiles: 128 by 128 a block, 8 by 8 a thread."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import loopkit as lk
+from matmul import expected, inputs, plain
+
+#: Sizes for which every tile is full, and index arithmetic fits 32 bits.
+FULL_TILES = (
+    "n mod 128 = 0 and m mod 128 = 0 and l mod 16 = 0 and "
+    "128 <= n <= 32768 and 128 <= m <= 32768 and 16 <= l <= 32768"
+)
+
+
+def registers(depth: int = 8, *, full_tiles: bool = False) -> lk.Kernel:
+    """Each thread's rows, and likewise its columns, are two groups of four, 64 apart.
+
+    Four neighbours are one load of 128 bits from shared memory, and the loads of
+    a warp meet in no bank.  The tile of ``a`` is kept transposed for that, its
+    rows padded so that writing it meets in no bank either.
+    """
+    knl = plain()
+    if full_tiles:
+        knl = knl.assume(FULL_TILES)
+    for iname, axis in (("i", 1), ("j", 0)):
+        knl = (
+            knl.split_iname(iname, 128, inner_iname=f"{iname}_tile", outer_tag=f"g.{axis}")
+            .split_iname(
+                f"{iname}_tile",
+                64,
+                outer_iname=f"{iname}_group",
+                inner_iname=f"{iname}_part",
+                outer_tag="unr",
+            )
+            .split_iname(
+                f"{iname}_part",
+                4,
+                outer_iname=f"{iname}_thread",
+                inner_iname=f"{iname}_one",
+                outer_tag=f"l.{axis}",
+                inner_tag="unr",
+            )
+        )
+    mine = ["i_group", "i_one", "j_group", "j_one"]
+    return (
+        knl.split_iname("k", depth, inner_tag="unr" if full_tiles else None)
+        .prioritize_loops(["k_outer", "k_inner", *mine])
+        .add_prefetch("a", ["i_group", "i_thread", "i_one", "k_inner"], default_tag="l.auto")
+        .add_prefetch("b", ["k_inner", "j_group", "j_thread", "j_one"], default_tag="l.auto")
+        .tag_array_axes("a_s", "f")
+        .pad_temporary("a_s", 0, 4)
+    )
+
+
+def make() -> dict[str, lk.Kernel]:
+    """All schedules, the text's own first."""
+    return {
+        "plain": plain(),
+        "registers": registers(),
+        "registers, full tiles": registers(full_tiles=True),
+    }
+
+
+def full_inputs(seed: int = 0) -> dict[str, Any]:
+    """Random arguments of sizes for full tiles."""
+    return inputs(256, 128, 48, seed)
+
+
+if __name__ == "__main__":
+    from _gallery import present
+
+    present(make(), full_inputs(), expected(**full_inputs()))

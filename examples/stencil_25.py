@@ -1,0 +1,108 @@
+"""A 25-point stencil: four neighbours to each side in three dimensions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import loopkit as lk
+
+#: Index arithmetic fits 32 bits.
+SMALL = "n, m, l >= 1 and n, m, l <= 1024"
+
+
+def text() -> str:
+    """Neighbours above and below come from ``column``, those in the same plane from ``plane``."""
+    lines = ["column(x, y, z) := u[x, y, z]", "plane(x, y, z) := u[x, y, z]"]
+    terms = ["c0 * column(i + 4, j + 4, k + 4)"]
+    for r in range(1, 5):
+        near, far = 4 - r, 4 + r
+        ring = [f"column(i + {at}, j + 4, k + 4)" for at in (near, far)]
+        ring += [f"plane(i + 4, j + {at}, k + 4)" for at in (near, far)]
+        ring += [f"plane(i + 4, j + 4, k + {at})" for at in (near, far)]
+        terms.append(f"c{r} * ({' + '.join(ring)})")
+    return "\n".join([*lines, f"v[i, j, k] = {' + '.join(terms)}"])
+
+
+def plain() -> lk.Kernel:
+    """A weight per distance; ``u`` has a margin of four points on every side."""
+    return lk.make_kernel(
+        "{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < l }",
+        text(),
+        [lk.GlobalArg("u", "float32", shape="n + 8, m + 8, l + 8"), ...],
+        name="stencil_25",
+        dtypes={"v, c0, c1, c2, c3, c4": "float32"},
+        assumptions=SMALL,
+    )
+
+
+def tiled() -> lk.Kernel:
+    """A cube of points and its halo in shared memory."""
+    return (
+        plain()
+        .split_iname("i", 4, outer_tag="g.2", inner_tag="unr")
+        .split_iname("j", 8, outer_tag="g.1", inner_tag="l.1")
+        .split_iname("k", 32, outer_tag="g.0", inner_tag="l.0")
+        .expand_subst()
+        .add_prefetch("u", ["i_inner", "j_inner", "k_inner"], fetch_bounding_box=True)
+    )
+
+
+def planes(
+    depth: int = 8, height: int = 16, width: int = 32, per_thread: int = 2, together: bool = True
+) -> lk.Kernel:
+    """Planes and their halos in shared memory; each thread's column of points in registers.
+
+    ``together`` stages all planes of a block at once; else one after the other.
+    """
+    sweep = ["j_one", "j_thread", "k_inner"]
+    return (
+        plain()
+        .split_iname("i", depth, outer_tag="g.2", inner_tag="unr")
+        .split_iname("j", height, outer_tag="g.1")
+        .split_iname(
+            "j_inner",
+            height // per_thread,
+            outer_iname="j_one",
+            inner_iname="j_thread",
+            outer_tag="unr",
+            inner_tag="l.1",
+        )
+        .split_iname("k", width, outer_tag="g.0", inner_tag="l.0")
+        .precompute("column", ["i_inner", "j_one"], default_tag="unr")
+        .precompute("plane", ["i_inner", *sweep] if together else sweep, default_tag="l.auto")
+    )
+
+
+def make() -> dict[str, lk.Kernel]:
+    """All schedules, the text's own first."""
+    return {"plain": plain(), "tiled": tiled(), "planes": planes()}
+
+
+def inputs(n: int = 13, m: int = 21, l: int = 37, seed: int = 0) -> dict[str, Any]:
+    """Random arguments."""
+    rng = np.random.default_rng(seed)
+    u = rng.uniform(-1, 1, (n + 8, m + 8, l + 8)).astype(np.float32)
+    return {"u": u, **{f"c{r}": np.float32(1 / (1 + r)) for r in range(5)}}
+
+
+def expected(u: Any, **c: Any) -> Any:
+    """The same by NumPy."""
+    u = u.astype(np.float64)
+    n, m, l = (extent - 8 for extent in u.shape)
+
+    def at(x: int, y: int, z: int) -> Any:
+        return u[4 + x : 4 + x + n, 4 + y : 4 + y + m, 4 + z : 4 + z + l]
+
+    result = c["c0"] * at(0, 0, 0)
+    for r in range(1, 5):
+        for s in (-r, r):
+            result = result + c[f"c{r}"] * (at(s, 0, 0) + at(0, s, 0) + at(0, 0, s))
+    return result
+
+
+if __name__ == "__main__":
+    from _gallery import present
+
+    present(make(), inputs(), expected(**inputs()))

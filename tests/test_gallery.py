@@ -1,0 +1,159 @@
+"""Every script in `examples/`: all schedules compute the same as NumPy, at sizes no tile divides."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import runpy
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loopkit as lk
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+sys.path.insert(0, str(EXAMPLES))
+
+# Sizes for each example: the smallest, some that fill tiles, some that do not.
+SIZES: dict[str, list[dict[str, int]]] = {
+    "axpy": [{"n": 1}, {"n": 1024}, {"n": 3001}],
+    "batched_4x4": [{"count": 1}, {"count": 64}, {"count": 131}],
+    "convolution": [
+        {"images": 1, "filters": 1, "height": 1, "width": 1, "channels": 1},
+        {"images": 2, "filters": 11, "height": 20, "width": 35, "channels": 2},
+    ],
+    "dg_gradient": [{"ne": 1}, {"ne": 64}, {"ne": 77}],
+    "matmul": [{"n": 1, "m": 1, "l": 1}, {"n": 32, "m": 16, "l": 48}, {"n": 33, "m": 50, "l": 21}],
+    "matmul_fused": [{"n": 1, "m": 1, "l": 1}, {"n": 33, "m": 50, "l": 21}],
+    "matmul_registers": [
+        {"n": 1, "m": 1, "l": 1},
+        {"n": 128, "m": 256, "l": 32},
+        {"n": 131, "m": 70, "l": 19},
+    ],
+    "n_body": [{"n": 1}, {"n": 256}, {"n": 301}],
+    "segmented_sum": [
+        {"segments": 1, "length": 1},
+        {"segments": 128, "length": 64},
+        {"segments": 133, "length": 37},
+    ],
+    "stencil_25": [{"n": 1, "m": 1, "l": 1}, {"n": 13, "m": 21, "l": 37}],
+    "stencil_5": [{"n": 1, "m": 1}, {"n": 64, "m": 32}, {"n": 70, "m": 45}],
+    "transpose": [{"n": 1, "m": 1}, {"n": 64, "m": 32}, {"n": 70, "m": 45}],
+    "triangular_solve": [{"n": 1, "sides": 1}, {"n": 20, "sides": 70}],
+    "vector_add": [{"n": 1}, {"n": 1024}, {"n": 2049}],
+    "wavefront": [{"n": 2, "m": 2}, {"n": 20, "m": 150}, {"n": 90, "m": 5}],
+}
+# Schedules that ask for more of the sizes than their text does.
+DEMANDING = {("matmul_registers", "registers, full tiles")}
+ORDERS = ("ascending", "descending", "random")
+
+load = functools.cache(importlib.import_module)
+
+
+@functools.cache
+def kernels(example: str) -> dict[str, lk.Kernel]:
+    made: dict[str, lk.Kernel] = load(example).make()
+    return made
+
+
+def every_schedule() -> list[Any]:
+    return [
+        pytest.param(example, name, id=f"{example}-{name}")
+        for example in SIZES
+        for name in kernels(example)
+    ]
+
+
+def cases(example: str, name: str) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Arguments and what NumPy makes of them, for all sizes that the schedule takes."""
+    module = load(example)
+    found = False
+    for number, sizes in enumerate(SIZES[example]):
+        given = module.inputs(**sizes, seed=number)
+        if (example, name) in DEMANDING and not takes(kernels(example)[name], given):
+            continue
+        found = True
+        yield copied(given), module.expected(**given)
+    assert found
+
+
+def takes(kernel: lk.Kernel, given: dict[str, Any]) -> bool:
+    try:
+        kernel.executor("host")(**copied(given))
+    except lk.AssumptionError:
+        return False
+    return True
+
+
+def copied(given: dict[str, Any]) -> dict[str, Any]:
+    """Kernels may update their arguments in place."""
+    return {n: v.copy() if isinstance(v, np.ndarray) else v for n, v in given.items()}
+
+
+def assert_same(result: Any, expected: Any) -> None:
+    got, want = np.asarray(result, np.float64), np.asarray(expected, np.float64)
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, atol=1e-4 * max(1.0, float(np.abs(want).max())), rtol=0)
+
+
+def test_every_example_is_tested() -> None:
+    scripts = {p.stem for p in EXAMPLES.glob("*.py") if not p.stem.startswith("_")}
+    assert scripts == set(SIZES)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize(("example", "name"), every_schedule())
+def test_on_the_host(example: str, name: str, order: str) -> None:
+    run = kernels(example)[name].executor("host", order=order, seed=7)
+    for given, expected in cases(example, name):
+        assert_same(run(**given), expected)
+
+
+@pytest.mark.parametrize("example", SIZES)
+def test_reference(example: str) -> None:
+    """The text, instance by instance, at the smallest size."""
+    module = load(example)
+    given = module.inputs(**SIZES[example][0])
+    run = kernels(example)["plain"].executor("reference")
+    assert_same(run(**copied(given)), module.expected(**given))
+
+
+@pytest.mark.nvrtc
+@pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100"])
+@pytest.mark.parametrize(("example", "name"), every_schedule())
+def test_compiles(example: str, name: str, arch: str) -> None:
+    used = kernels(example)[name].resources(arch)
+    assert used.spill_stores == used.spill_loads == 0
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("example", SIZES)
+def test_script(example: str, capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(EXAMPLES / f"{example}.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert printed.count("__global__") == len(kernels(example))
+    assert printed.count("agrees with NumPy") == len(kernels(example))
+
+
+@pytest.mark.host
+def test_sums_of_three_segments() -> None:
+    assert load("segmented_sum").small() == [10, 26, 42]
+
+
+@pytest.mark.host
+def test_table_of_sums() -> None:
+    numbers = [int(w) for line in load("vector_add").table().splitlines() for w in line.split()[1:]]
+    assert numbers == [2 * i for i in range(512)]
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("example", "name"), every_schedule())
+def test_on_the_gpu(example: str, name: str) -> None:
+    run = kernels(example)[name].executor("cuda")
+    for given, expected in cases(example, name):
+        assert_same(run(**given), expected)

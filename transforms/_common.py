@@ -306,17 +306,23 @@ def replace_inames(
     new: Sequence[str],
     graph: isl.Set,
     box: isl.Set | None = None,
+    *,
+    box_is_all: bool = False,
 ) -> tuple[Domain, ...]:
     """The domains after inames ``old`` became ``new``.
 
     ``graph`` relates the two; ``box`` constrains the new ones further, in their
-    home domain only.  Domains that hold some of ``old`` are merged.
+    home domain only.  With ``box_is_all`` it alone says which values they have:
+    a simpler form of what ``graph`` would say.  Domains that hold some of
+    ``old`` are merged.
     """
     gone = frozenset(old)
     homes = sorted({kernel.home_domain[name] for name in old})
-    home_set = graph if box is None else graph & box
+    home_set = _sets.universe() if box_is_all else graph
     for number in homes:
         home_set = home_set & kernel.domains[number].set
+    if box is not None:
+        home_set = home_set & box
     home_set = _sets.project_out(home_set, old).coalesce().remove_redundancies()
     inames: list[str] = []
     for number in homes:

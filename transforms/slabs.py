@@ -30,7 +30,7 @@ from loopkit.transforms._common import (
 
 def check_slabs(slabs: Sequence[int]) -> tuple[int, int]:
     """``slabs`` as two counts."""
-    counts = tuple(slabs)
+    counts = tuple(slabs) if isinstance(slabs, Sequence) else ()
     if len(counts) != 2 or any(
         isinstance(c, bool) or not isinstance(c, (int, np.integer)) or c < 0 for c in counts
     ):

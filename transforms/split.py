@@ -34,9 +34,16 @@ TagLike = str | Tag | None
 
 
 def _replaced(
-    kernel: Kernel, iname: str, outer: str, inner: str, value: Expression, box: isl.Set
+    kernel: Kernel,
+    iname: str,
+    outer: str,
+    inner: str,
+    value: Expression,
+    box: isl.Set,
+    *,
+    box_is_all: bool = False,
 ) -> Change:
-    """``iname`` replaced by two inames, of which it is ``value``."""
+    """``iname`` replaced by two inames, of which it is ``value``; see :func:`replace_inames`."""
     ids = statements_with(kernel, [iname])
     values = {iname: value}
     statements, rules = rewrite_statements(kernel, ids, values, [outer, inner])
@@ -50,7 +57,7 @@ def _replaced(
         return tuple(result)
 
     changed = kernel.with_(
-        domains=replace_inames(kernel, [iname], [outer, inner], graph, box),
+        domains=replace_inames(kernel, [iname], [outer, inner], graph, box, box_is_all=box_is_all),
         statements=statements,
         substitutions=rules,
         tree=rewrite_paths(kernel.tree, divide),
@@ -188,11 +195,14 @@ def chunk_iname(
         terms += [prim.Min((outer, longer))] if longer else []
         terms += [inner] + ([low] if low else [])
         value = prim.Sum(tuple(terms)) if len(terms) > 1 else terms[0]
-        box = _between(0, names[0], chunks)
-        long_part = _between(0, names[0], longer) & _between(0, names[1], short + 1)
-        short_part = _between(longer, names[0], chunks) & _between(0, names[1], short)
-        box = long_part | short_part if longer else box & _between(0, names[1], short)
-        return _replaced(current, iname, names[0], names[1], value, box)
+        # Longer chunks: the quotient is 1 where i_outer < longer, else 0.
+        extra = prim.FloorDiv(prim.Sum((longer - 1 + chunks, prim.Product((-1, outer)))), chunks)
+        length: Expression = prim.Sum((short, extra)) if longer else short
+        box = _between(0, names[0], chunks) & _between(0, names[1], length)
+        home = current.domains[current.home_domain[iname]]
+        every = _between(low, iname, high + 1) & _sets.project_out(home.set, [iname])
+        alone = home.inames == (iname,) and every.is_subset(home.set)
+        return _replaced(current, iname, names[0], names[1], value, box, box_is_all=alone)
 
     change = then(kernel, isolated, divide)
     return _with_tags_and_slabs(

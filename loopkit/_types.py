@@ -162,8 +162,10 @@ class Typer:
         return self.env(expr.aggregate.name)
 
     def operation(self, expr: Any) -> Typed:
-        children = _operands(expr)
         node = type(expr)
+        children = _operands(expr)
+        if node in (prim.Min, prim.Max):  # min(a, b, c) is min(a, min(b, c))
+            children = children[::-1]
 
         def asked() -> str:
             return f"in '{to_text(expr)}'"

@@ -1,0 +1,151 @@
+"""Comparisons, conditions, choices and extrema as CUDA C text."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import pymbolic.primitives as prim
+
+from loopkit._expression import to_text
+from loopkit._nodes import Expression
+from loopkit._promotion import (
+    BOOL,
+    COMPARE,
+    COMPLEXES,
+    FLOAT32,
+    FLOATS,
+    FOLD,
+    INT32,
+    INTEGERS,
+    SMALL_FLOATS,
+    UINT64,
+    UNSIGNED,
+    Choice,
+    DType,
+    Typed,
+    check_comparison,
+    fits,
+    fold,
+    operation_type,
+    promote,
+)
+from loopkit.codegen.conversions import Converter, Operand
+from loopkit.codegen.texts import AND, EQUAL, LESS, OR, POSTFIX, TERNARY, UNARY, Text
+
+
+class ChoicePrinter(Converter):
+    """Prints what decides between values, and what decides truth."""
+
+    @abstractmethod
+    def rec(self, expr: Expression) -> Operand:
+        """``expr`` as a text with its type, or as the constant that it is."""
+
+    def comparison(self, expr: Any) -> Operand:
+        symbol: str = expr.operator
+        asked = asked_in(expr)
+        a, b = self.rec(expr.left), self.rec(expr.right)
+        check_comparison(typed(a), symbol, typed(b), asked)
+        if not isinstance(a, Text) and not isinstance(b, Text):
+            return fold(COMPARE[symbol], a, b, asked=asked)  # type: ignore[no-any-return]
+        level = EQUAL if symbol in ("==", "!=") else LESS
+        if isinstance(a, Text) and isinstance(b, Text):
+            if {a.dtype, b.dtype} & {UINT64} and a.dtype != b.dtype:
+                left, right = self.reduced(a), self.reduced(b)
+                if all(t.dtype in INTEGERS and t.dtype != BOOL for t in (left, right)) and not (
+                    left.dtype in UNSIGNED and right.dtype in UNSIGNED
+                ):
+                    self.need("lk_compare")
+                    return Text(f"lk_compare({left.text}, {right.text}) {symbol} 0", level, BOOL)
+        else:
+            known = _known_outcome(a, symbol, b)
+            if known is not None:
+                return known
+        if BOOL in (typed(a), typed(b)) and int in (type(a), type(b)):
+            common = INT32  # NumPy compares them in int64, with the same outcome
+        else:
+            common = promote(typed(a), typed(b))
+        if common in COMPLEXES:
+            left, right = self.exact(a, common), self.exact(b, common)
+        else:
+            left, right = (self.reduced(x) for x in self.unify(a, b, common))
+        return Text(f"{left.at(level + 1)} {symbol} {right.at(level + 1)}", level, BOOL)
+
+    def logical_and(self, expr: prim.LogicalAnd) -> Operand:
+        texts = [self.condition(self.rec(c)).at(AND + 1) for c in expr.children]
+        return Text(" && ".join(texts), AND, BOOL)
+
+    def logical_or(self, expr: prim.LogicalOr) -> Operand:
+        # C needs no parentheses around "and" inside "or", but readers do.
+        texts = [self.condition(self.rec(c)).at(AND + 1) for c in expr.children]
+        return Text(" || ".join(texts), OR, BOOL)
+
+    def logical_not(self, expr: prim.LogicalNot) -> Operand:
+        child = expr.child
+        if isinstance(child, prim.Comparison) and child.operator in ("==", "!="):
+            opposite = "!=" if child.operator == "==" else "=="
+            return self.comparison(prim.Comparison(child.left, opposite, child.right))
+        return Text(f"!{self.condition(self.rec(child)).at(UNARY)}", UNARY, BOOL)
+
+    def conditional(self, expr: prim.If) -> Operand:
+        condition = self.condition(self.rec(expr.condition)).at(TERNARY + 1)
+        then, else_ = self.rec(expr.then), self.rec(expr.else_)
+        if not isinstance(then, Text) and not isinstance(else_, Text):
+            return Choice(condition, then, else_)
+        common = promote(typed(then), typed(else_))
+        texts = [self.reduced(self.exact(branch, common)) for branch in (then, else_)]
+        text = f"{condition} ? {texts[0].at(TERNARY)} : {texts[1].at(TERNARY)}"
+        return Text(text, TERNARY, common)
+
+    def extrema(self, expr: Any) -> Operand:
+        node = type(expr)
+        asked = asked_in(expr)
+        # Nested to the right, as min(a, min(b, c)): text that grows at one end only.
+        result = self.rec(expr.children[-1])
+        for child in reversed(expr.children[:-1]):
+            operand = self.rec(child)
+            if not isinstance(result, Text) and not isinstance(operand, Text):
+                result = fold(FOLD[node], operand, result, asked=asked)
+                continue
+            common = operation_type(node, typed(operand), typed(result), asked)
+            result = self.extremum(node, operand, result, common)
+        return result
+
+    def extremum(self, node: type, a: Operand, b: Operand, common: DType) -> Text:
+        """The larger or smaller of two operands, in the type ``common``."""
+        if common == BOOL:
+            level, symbol = (OR, "||") if node is prim.Max else (AND, "&&")
+            left, right = self.condition(a), self.condition(b)
+            return Text(f"{left.at(level)} {symbol} {right.at(level + 1)}", level, BOOL)
+        name = "max" if node is prim.Max else "min"
+        compute = FLOAT32 if common in SMALL_FLOATS else common
+        if compute in FLOATS:
+            name = "lk_" + name
+            self.need(name)
+        texts = [self.reduced(self.exact(self.exact(x, common), compute)).text for x in (a, b)]
+        return self.exact(Text(f"{name}({texts[0]}, {texts[1]})", POSTFIX, compute), common)
+
+
+def typed(operand: Operand) -> Typed:
+    """The type of an operand, or the constant itself."""
+    return operand.dtype if isinstance(operand, Text) else operand
+
+
+def asked_in(expr: Expression) -> Callable[[], str]:
+    """What an error says was asked; the text is made only when it is read."""
+    return lambda: f"in '{to_text(expr)}'"
+
+
+def _known_outcome(a: Operand, symbol: str, b: Operand) -> bool | None:
+    """The outcome of comparing an integer with a constant beyond its type, if it is one."""
+    if isinstance(b, Text):
+        return _known_outcome(b, _MIRRORED[symbol], a)
+    if not isinstance(a, Text) or a.dtype not in INTEGERS or type(b) is not int:
+        return None
+    if fits(b, a.dtype):
+        return None
+    return COMPARE[symbol](0, 1) if b > 0 else COMPARE[symbol](1, 0)
+
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}

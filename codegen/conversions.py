@@ -1,0 +1,220 @@
+"""Conversions between types as C text: explicit casts, and the fewest that arithmetic needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from loopkit._errors import TypeInferenceError
+from loopkit._promotion import (
+    BFLOAT16,
+    BOOL,
+    COMPLEX64,
+    COMPLEXES,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    FLOATS,
+    INTEGERS,
+    SMALL_FLOATS,
+    Choice,
+    Constant,
+    DType,
+    Weak,
+    dtype_name,
+    real_of,
+)
+from loopkit.codegen.texts import (
+    ADD,
+    EQUAL,
+    NARROW,
+    NEEDED_FOR_TYPE,
+    POSTFIX,
+    TERNARY,
+    UNARY,
+    Text,
+    c_common,
+    c_type,
+    computed_in,
+    literal,
+    operand_literal,
+)
+
+Operand = Text | Weak
+"""What a printed expression is: a text, or a constant that takes the type of what it meets."""
+
+_TO_FLOAT = {FLOAT16: "__half2float", BFLOAT16: "__bfloat162float"}
+_FROM_FLOAT = {FLOAT16: "__float2half", BFLOAT16: "__float2bfloat16"}
+
+
+class Converter:
+    """Gives operands a type; collects in ``needs`` what the preamble must hold."""
+
+    def __init__(self) -> None:
+        self.needs: set[str] = set()
+
+    def need(self, name: str) -> None:
+        """Note that a text uses a piece of the preamble, or a header."""
+        self.needs.add(name)
+
+    # {{{ to one exact type
+
+    def exact(self, operand: Operand, dtype: DType) -> Text:
+        """``operand`` as a text whose type in C is exactly ``dtype`` (narrow ones may be wide)."""
+        if isinstance(operand, Text):
+            return self.cast(operand, dtype)
+        return self.weak(operand, dtype, literal)
+
+    def weak(
+        self,
+        value: Weak,
+        dtype: DType,
+        make: Callable[[Constant, DType, Callable[[str], None]], Text],
+    ) -> Text:
+        """A constant, or a choice between constants, as a text."""
+        if isinstance(value, Choice):
+            then = self.weak(value.then, dtype, literal)
+            else_ = self.weak(value.else_, dtype, literal)
+            text = f"{value.condition} ? {then.at(TERNARY)} : {else_.at(TERNARY)}"
+            return Text(text, TERNARY, dtype)
+        return make(value, dtype, self.need)
+
+    def reduced(self, text: Text) -> Text:
+        """A wide text reduced to its type."""
+        if not text.wide:
+            return text
+        return Text(f"({c_type(text.dtype)}){text.at(UNARY)}", UNARY, text.dtype)
+
+    def cast(self, text: Text, dtype: DType) -> Text:
+        """``text`` converted as ``astype`` does it."""
+        source = text.dtype
+        if source == dtype:
+            return text
+        if dtype in COMPLEXES:
+            return self._to_complex(text, dtype)
+        if source in COMPLEXES:
+            return self.cast(Text(f"{text.at(POSTFIX)}.re", POSTFIX, real_of(source)), dtype)
+        if source in SMALL_FLOATS:
+            self.need(NEEDED_FOR_TYPE[source])
+            single = Text(f"{_TO_FLOAT[source]}({text.text})", POSTFIX, FLOAT32)
+            return single if dtype == FLOAT32 else self.cast(single, dtype)
+        text = self.reduced(text)
+        if dtype in SMALL_FLOATS:
+            self.need(NEEDED_FOR_TYPE[dtype])
+            if source == FLOAT64 and dtype == FLOAT16:
+                return Text(f"__double2half({text.text})", POSTFIX, dtype)
+            single = text if source == FLOAT32 else self.cast(text, FLOAT32)
+            return Text(f"{_FROM_FLOAT[dtype]}({single.text})", POSTFIX, dtype)
+        return Text(f"({c_type(dtype)}){text.at(UNARY)}", UNARY, dtype)
+
+    def _to_complex(self, text: Text, dtype: DType) -> Text:
+        part = real_of(dtype)
+        self.need(NEEDED_FOR_TYPE[dtype])
+        zero = literal(0, part, self.need).text
+        if text.dtype not in COMPLEXES:
+            real = self.exact(text, part)
+            return Text(f"{c_type(dtype)}{{{real.text}, {zero}}}", POSTFIX, dtype)
+        self.need("lk_complex.convert")
+        name = "lk_to_complex64" if dtype == COMPLEX64 else "lk_to_complex128"
+        return Text(f"{name}({text.text})", POSTFIX, dtype)
+
+    # }}}
+
+    # {{{ for arithmetic
+
+    def unify(self, a: Operand, b: Operand, common: DType) -> tuple[Text, Text]:
+        """Both operands such that C's arithmetic on them happens in the type ``common``."""
+        left, right = self.operand(a, common), self.operand(b, common)
+        if common in SMALL_FLOATS:
+            return self.exact(left, common), self.exact(right, common)
+        if common in COMPLEXES:
+            return self._unify_complex(left, right, common)
+        # Small floats have no arithmetic with other types.
+        left, right = (
+            self.cast(t, FLOAT32) if t.dtype in SMALL_FLOATS else t for t in (left, right)
+        )
+        goal = computed_in(common)
+        if c_common(left.dtype, right.dtype) == goal:
+            return left, right
+        # One cast suffices; an integer that meets a float is the one to convert.
+        if goal in FLOATS and left.dtype in FLOATS:
+            return left, self.cast(right, common)
+        if isinstance(a, Text) or not isinstance(b, Text):
+            return self.cast(left, goal), right
+        return left, self.cast(right, goal)
+
+    def operand(self, operand: Operand, common: DType) -> Text:
+        """An operand as a text; a constant in the form it has beside an operand of ``common``."""
+        if isinstance(operand, Text):
+            if operand.wide and operand.dtype != common:
+                return self.reduced(operand)
+            return operand
+        if common in COMPLEXES and not isinstance(operand, (complex, Choice)):
+            return literal(operand, real_of(common), self.need)
+        return self.weak(operand, common, operand_literal)
+
+    def _unify_complex(self, left: Text, right: Text, common: DType) -> tuple[Text, Text]:
+        # The operators take a complex and a real number of the same precision, too.
+        part = real_of(common)
+        self.need(NEEDED_FOR_TYPE[common])
+        texts = [self.exact(t, common if t.dtype in COMPLEXES else part) for t in (left, right)]
+        if all(t.dtype not in COMPLEXES for t in texts):
+            texts[0] = self.exact(texts[0], common)
+        return texts[0], texts[1]
+
+    # }}}
+
+    # {{{ for a place that has a type, and for a condition
+
+    def stored(self, operand: Operand, dtype: DType) -> Text:
+        """An operand as the right side of an assignment to a variable of type ``dtype``."""
+        if not isinstance(operand, Text):
+            if isinstance(operand, float) and dtype in INTEGERS and np.isfinite(operand):
+                operand = int(operand)
+            return self.weak(operand, dtype, _stored_literal)
+        source = operand.dtype
+        if source == dtype:
+            return operand
+        if source in COMPLEXES and dtype not in COMPLEXES:
+            raise TypeInferenceError(
+                f"a value of type {dtype_name(source)} would lose its imaginary part in a "
+                f"variable of type {dtype_name(dtype)}",
+                instead="write real(...)",
+            )
+        if source in SMALL_FLOATS or dtype in SMALL_FLOATS or dtype in COMPLEXES:
+            return self.cast(operand, dtype)
+        # C converts on assignment; what is narrow is reduced by that, unless it only looks narrow.
+        if operand.wide and (dtype == BOOL or dtype not in NARROW):
+            return self.reduced(operand)
+        if operand.wide and dtype.itemsize > source.itemsize:
+            return self.reduced(operand)
+        return Text(operand.text, operand.level, dtype)
+
+    def condition(self, operand: Operand) -> Text:
+        """An operand as a condition: what is not zero is true."""
+        if not isinstance(operand, Text):
+            return self.weak(_truth(operand), BOOL, literal)
+        if operand.dtype in COMPLEXES:
+            zero = literal(0, operand.dtype, self.need)
+            return Text(f"{operand.at(ADD)} != {zero.text}", EQUAL, BOOL)
+        if operand.dtype in SMALL_FLOATS:
+            single = self.cast(operand, FLOAT32)
+            return Text(f"{single.text} != 0.0f", EQUAL, BOOL)
+        return self.reduced(operand)
+
+    # }}}
+
+
+def _stored_literal(value: Constant, dtype: DType, need: Callable[[str], None]) -> Text:
+    """A constant that is assigned: integers need no suffix."""
+    if dtype in INTEGERS:
+        literal(value, dtype, need)  # whether it fits
+        return operand_literal(value, dtype, need)
+    return literal(value, dtype, need)
+
+
+def _truth(value: Weak) -> Weak:
+    if isinstance(value, Choice):
+        return Choice(value.condition, _truth(value.then), _truth(value.else_))
+    return bool(value)

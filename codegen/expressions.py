@@ -1,0 +1,392 @@
+"""Expressions as CUDA C text with NumPy's meaning.
+
+One pass over the tree prints, finds types and folds constants at once.  What C
+and NumPy do differently is made explicit: integers narrower than ``int`` are
+reduced, operands are cast where C would compute in another type, division and
+remainder of possibly negative integers go through helper functions, and so do
+``min`` and ``max`` of floating-point numbers, which give NaN if an operand is
+one.  Arithmetic of a complex with a real number leaves the imaginary part of
+the real one out instead of computing with a zero.  Overflow of ``int`` and
+``long long`` is left to C.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit._errors import TypeInferenceError
+from loopkit._expression import to_text
+from loopkit._nodes import Expression, TypeCast
+from loopkit._promotion import (
+    BOOL,
+    FLOAT32,
+    FLOATS,
+    FOLD,
+    INT32,
+    INT64,
+    INTEGERS,
+    SMALL_FLOATS,
+    UNSIGNED,
+    Choice,
+    Constant,
+    DType,
+    Subtraction,
+    fits,
+    fold,
+    operation_type,
+    promote,
+    refuse,
+    subtrahend,
+)
+from loopkit.codegen.calls import print_call, print_power
+from loopkit.codegen.choices import ChoicePrinter, asked_in, typed
+from loopkit.codegen.conversions import Operand
+from loopkit.codegen.preamble import preamble
+from loopkit.codegen.texts import (
+    ADD,
+    AND,
+    BIT_AND,
+    BIT_OR,
+    BIT_XOR,
+    MULTIPLY,
+    NARROW,
+    NONE,
+    OR,
+    POSTFIX,
+    SHIFT,
+    UNARY,
+    Text,
+    c_type,
+    literal,
+    scalar_value,
+    wrapped,
+)
+
+__all__ = ["CExpressionPrinter", "c_type", "preamble"]
+
+
+class CExpressionPrinter(ChoicePrinter):
+    """Prints expressions over names whose types and texts the caller knows.
+
+    Parameters
+    ----------
+    dtype_of_name
+        The type of a variable, or of an array's elements.
+    print_variable, print_subscript
+        The C text of a variable, and of an array's element at index expressions.
+    is_nonnegative
+        Whether an integer expression is proven never to be negative: then C's own
+        ``/`` and ``%`` serve.
+
+    What the printed texts need collects in ``needs``; :func:`preamble` makes
+    headers and device functions of it.
+    """
+
+    def __init__(
+        self,
+        dtype_of_name: Callable[[str], DType],
+        print_variable: Callable[[str], str],
+        print_subscript: Callable[[str, tuple[Expression, ...]], str],
+        *,
+        is_nonnegative: Callable[[Expression], bool] = lambda expr: False,
+    ) -> None:
+        super().__init__()
+        self.dtype_of_name = dtype_of_name
+        self.print_variable = print_variable
+        self.print_subscript = print_subscript
+        self.is_nonnegative = is_nonnegative
+
+    # {{{ what callers use
+
+    def __call__(self, expr: Expression, dtype: DType | None = None, *, level: int = NONE) -> str:
+        """``expr`` as the right side of an assignment to a variable of type ``dtype``.
+
+        ``level`` is the precedence that the text must have as part of a larger
+        one.  Without ``dtype`` it keeps its own type.
+        """
+        operand = self.rec(expr)
+        if dtype is not None:
+            return self.stored(operand, dtype).at(level)
+        if not isinstance(operand, Text):
+            operand = self.exact(operand, concrete_type(operand))
+        return self.reduced(operand).at(level)
+
+    def predicate(self, expr: Expression, *, level: int = NONE) -> str:
+        """``expr`` as a condition."""
+        return self.condition(self.rec(expr)).at(level)
+
+    def update(self, target: str, dtype: DType, operation: str, expr: Expression) -> str:
+        """The statement that combines ``target`` with ``expr`` by a reduction's operation."""
+        if operation in ("any", "all"):
+            symbol = "||" if operation == "any" else "&&"
+            return f"{target} = {target} {symbol} {self.predicate(expr, level=AND + 1)};"
+        old = Text(target, POSTFIX, dtype)
+        value = self.rec(expr)
+        if operation in ("sum", "product"):
+            if dtype == BOOL:
+                symbol = "||" if operation == "sum" else "&&"
+                return f"{target} = {target} {symbol} {self.condition(value).at(AND + 1)};"
+            symbol = "+" if operation == "sum" else "*"
+            return f"{target} {symbol}= {self.stored(value, dtype).text};"
+        if operation in ("max", "min"):
+            node = prim.Max if operation == "max" else prim.Min
+            self.stored(value, dtype)  # whether it may be stored at all
+            return f"{target} = {self.extremum(node, old, value, dtype).text};"
+        raise TypeInferenceError(f"there is no update for the reduction '{operation}'")
+
+    # }}}
+
+    def rec(self, expr: Expression) -> Operand:
+        """``expr`` as a text with its type, or as the constant that it is."""
+        rule = _RULES.get(type(expr))
+        if rule is not None:
+            return rule(self, expr)
+        if isinstance(expr, np.generic):
+            value, dtype = scalar_value(expr)
+            return literal(value, dtype, self.need)
+        raise TypeInferenceError(f"'{to_text(expr)}' cannot be printed as C")
+
+    def constant(self, expr: Constant) -> Operand:
+        return expr
+
+    def variable(self, expr: prim.Variable) -> Operand:
+        return Text(self.print_variable(expr.name), POSTFIX, self.dtype_of_name(expr.name))
+
+    def subscript(self, expr: Any) -> Operand:
+        name = expr.aggregate.name
+        return Text(self.print_subscript(name, expr.index), POSTFIX, self.dtype_of_name(name))
+
+    # {{{ sums and products
+
+    def sum(self, expr: prim.Sum) -> Operand:
+        asked = asked_in(expr)
+        total = self.rec(expr.children[0])
+        for child in expr.children[1:]:
+            node: type = prim.Sum
+            subtracted = subtrahend(child)
+            if subtracted is None:
+                subtracted = _without_minus(child)
+            if subtracted is not None:
+                child, node = subtracted, Subtraction
+            term = self.rec(child)
+            if not isinstance(total, Text) and not isinstance(term, Text):
+                total = fold(FOLD[node], total, term, asked=asked)
+                continue
+            common = operation_type(node, typed(total), typed(term), asked)
+            if node is prim.Sum and type(term) in (int, float) and term < 0:  # type: ignore[operator]
+                term, node = -term, Subtraction  # type: ignore[operator]
+            if common == BOOL:
+                parts = (self.condition(total), self.condition(term))
+                total = Text(f"{parts[0].at(OR)} || {parts[1].at(OR + 1)}", OR, BOOL)
+                continue
+            left, right = self.unify(total, term, common)
+            symbol = "+" if node is prim.Sum else "-"
+            text = f"{left.at(ADD)} {symbol} {right.at(ADD + 1)}"
+            total = Text(text, ADD, common, common in NARROW)
+        return total
+
+    def product(self, expr: prim.Product) -> Operand:
+        asked = asked_in(expr)
+        children = expr.children
+        first = children[0]
+        if type(first) is int and first == -1 and len(children) > 1:
+            result = self.negated(self.rec(children[1]), asked)
+            children = children[1:]
+        else:
+            result = self.rec(first)
+        for child in children[1:]:
+            factor = self.rec(child)
+            if not isinstance(result, Text) and not isinstance(factor, Text):
+                result = fold(FOLD[prim.Product], result, factor, asked=asked)
+                continue
+            common = operation_type(prim.Product, typed(result), typed(factor), asked)
+            if common == BOOL:
+                parts = (self.condition(result), self.condition(factor))
+                result = Text(f"{parts[0].at(AND)} && {parts[1].at(AND + 1)}", AND, BOOL)
+                continue
+            left, right = self.unify(result, factor, common)
+            text = f"{left.at(MULTIPLY)} * {right.at(MULTIPLY + 1)}"
+            result = Text(text, MULTIPLY, common, common in NARROW)
+        return result
+
+    def negated(self, operand: Operand, asked: Callable[[], str]) -> Operand:
+        if not isinstance(operand, Text):
+            return fold(lambda x: -1 * x, operand, asked=asked)  # type: ignore[no-any-return]
+        if operand.dtype == BOOL:  # -1 is an integer, and so is the result
+            operand = self.cast(operand, INT64)
+        text = operand.at(UNARY)
+        text = f"-({text})" if text.startswith("-") else f"-{text}"
+        return Text(text, UNARY, operand.dtype, operand.dtype in NARROW)
+
+    # }}}
+
+    # {{{ division
+
+    def quotient(self, expr: Any) -> Operand:
+        asked = asked_in(expr)
+        a, b = self.rec(expr.numerator), self.rec(expr.denominator)
+        if not isinstance(a, Text) and not isinstance(b, Text):
+            return fold(FOLD[prim.Quotient], a, b, asked=asked)  # type: ignore[no-any-return]
+        common = operation_type(prim.Quotient, typed(a), typed(b), asked)
+        left, right = self.unify(a, b, common)
+        return Text(f"{left.at(MULTIPLY)} / {right.at(MULTIPLY + 1)}", MULTIPLY, common)
+
+    def division(self, expr: Any) -> Operand:
+        node = type(expr)
+        asked = asked_in(expr)
+        a, b = self.rec(expr.numerator), self.rec(expr.denominator)
+        if not isinstance(a, Text) and not isinstance(b, Text):
+            return fold(FOLD[node], a, b, asked=asked)  # type: ignore[no-any-return]
+        common = operation_type(node, typed(a), typed(b), asked)
+        is_floor = node is prim.FloorDiv
+        name = "lk_floordiv" if is_floor else "lk_mod"
+        if common in FLOATS:
+            compute = FLOAT32 if common in SMALL_FLOATS else common
+            self.need(f"lk_floordiv.{c_type(compute)}")
+            texts = [self.exact(self.exact(x, common), compute).text for x in (a, b)]
+            return self.exact(Text(f"{name}({texts[0]}, {texts[1]})", POSTFIX, compute), common)
+        left, right = (self.reduced(x) for x in self.unify(a, b, common))
+        if self._divides_like_c(expr, common, b):
+            symbol = "/" if is_floor else "%"
+            text = f"{left.at(MULTIPLY)} {symbol} {right.at(MULTIPLY + 1)}"
+            return Text(text, MULTIPLY, common)
+        if type(b) is int and b > 0 and b & (b - 1) == 0:
+            # Shifting and masking round down for negative numbers, too.
+            if not is_floor:
+                return Text(f"{left.at(UNARY)} & {b - 1}", BIT_AND, common)
+            return Text(f"{left.at(UNARY)} >> {b.bit_length() - 1}", SHIFT, common)
+        self.need(name)
+        wide = common in NARROW and common not in UNSIGNED
+        return Text(f"{name}({left.text}, {right.text})", POSTFIX, common, wide)
+
+    def _divides_like_c(self, expr: Any, common: DType, divisor: Operand) -> bool:
+        if isinstance(divisor, Text):
+            positive = self.is_nonnegative(prim.Sum((expr.denominator, -1)))
+        else:
+            positive = type(divisor) is int and divisor > 0
+        return positive and (common in UNSIGNED or self.is_nonnegative(expr.numerator))
+
+    def power(self, expr: Any) -> Operand:
+        return print_power(self, self.rec(expr.base), self.rec(expr.exponent), asked_in(expr))
+
+    # }}}
+
+    # {{{ bits
+
+    def bitwise(self, expr: Any) -> Operand:
+        node = type(expr)
+        asked = asked_in(expr)
+        symbol, level = _BITWISE[node]
+        result = self.rec(expr.children[0])
+        for child in expr.children[1:]:
+            operand = self.rec(child)
+            if not isinstance(result, Text) and not isinstance(operand, Text):
+                result = fold(FOLD[node], result, operand, asked=asked)
+                continue
+            common = operation_type(node, typed(result), typed(operand), asked)
+            left, right = self.unify(result, operand, common)
+            wide = left.wide or right.wide
+            # C's precedence of these operators surprises people: parentheses around all else.
+            first = left.text if left.level == level else left.at(UNARY)
+            result = Text(f"{first} {symbol} {right.at(UNARY)}", level, common, wide)
+        return result
+
+    def bitwise_not(self, expr: prim.BitwiseNot) -> Operand:
+        operand = self.rec(expr.child)
+        if not isinstance(operand, Text):
+            return fold(lambda x: ~x, operand, asked=asked_in(expr))  # type: ignore[no-any-return]
+        if operand.dtype == BOOL:
+            return Text(f"!{operand.at(UNARY)}", UNARY, BOOL)
+        if operand.dtype not in INTEGERS:
+            raise refuse("'~'", operand.dtype, asked_in(expr)())
+        return Text(f"~{operand.at(UNARY)}", UNARY, operand.dtype, operand.dtype in NARROW)
+
+    def shift(self, expr: Any) -> Operand:
+        node = type(expr)
+        asked = asked_in(expr)
+        a, n = self.rec(expr.shiftee), self.rec(expr.shift)
+        if not isinstance(a, Text) and not isinstance(n, Text):
+            return fold(FOLD[node], a, n, asked=asked)  # type: ignore[no-any-return]
+        common = operation_type(node, typed(a), typed(n), asked)
+        left = self.reduced(self.exact(a, common))
+        is_left = node is prim.LeftShift
+        if type(n) is int and 0 <= n < 8 * common.itemsize:
+            symbol = "<<" if is_left else ">>"
+            wide = is_left and common in NARROW
+            return Text(f"{left.at(UNARY)} {symbol} {n}", SHIFT, common, wide)
+        name = "lk_shl" if is_left else "lk_shr"
+        self.need(name)
+        right = self.reduced(self.operand(n, common))
+        return Text(f"{name}({left.text}, {right.text})", POSTFIX, common)
+
+    # }}}
+
+    def call(self, expr: Any) -> Operand:
+        operands = [self.rec(parameter) for parameter in expr.parameters]
+        return print_call(self, expr.function.name, operands, asked_in(expr))
+
+    def type_cast(self, expr: TypeCast) -> Operand:
+        operand = self.rec(expr.operand)
+        dtype = expr.dtype
+        if isinstance(operand, Text):
+            return self.reduced(self.cast(operand, dtype)) if operand.dtype != dtype else operand
+        return self.weak(operand, dtype, _cast_literal)
+
+
+def concrete_type(value: Operand) -> DType:
+    """The type of a constant that meets nothing: NumPy's default, but ``int32`` where it fits."""
+    if isinstance(value, Text):
+        return value.dtype
+    if isinstance(value, Choice):
+        return promote(concrete_type(value.then), value.else_)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return INT32 if fits(value, INT32) else INT64
+    return np.dtype(type(value))
+
+
+def _cast_literal(value: Constant, dtype: DType, need: Callable[[str], None]) -> Text:
+    return literal(wrapped(value, dtype), dtype, need)
+
+
+def _without_minus(term: Expression) -> Expression | None:
+    """``3*x`` for the term ``-3*x``."""
+    if isinstance(term, prim.Product):
+        first = term.children[0]
+        if type(first) in (int, float) and first < 0:
+            return prim.Product((-first, *term.children[1:]))
+    return None
+
+
+_BITWISE = {
+    prim.BitwiseAnd: ("&", BIT_AND),
+    prim.BitwiseOr: ("|", BIT_OR),
+    prim.BitwiseXor: ("^", BIT_XOR),
+}
+_RULES: dict[type, Callable[[CExpressionPrinter, Any], Operand]] = {
+    **dict.fromkeys((bool, int, float, complex), CExpressionPrinter.constant),
+    prim.Variable: CExpressionPrinter.variable,
+    prim.Subscript: CExpressionPrinter.subscript,
+    prim.Sum: CExpressionPrinter.sum,
+    prim.Product: CExpressionPrinter.product,
+    prim.Quotient: CExpressionPrinter.quotient,
+    prim.FloorDiv: CExpressionPrinter.division,
+    prim.Remainder: CExpressionPrinter.division,
+    prim.Power: CExpressionPrinter.power,
+    **dict.fromkeys(_BITWISE, CExpressionPrinter.bitwise),
+    prim.BitwiseNot: CExpressionPrinter.bitwise_not,
+    prim.LeftShift: CExpressionPrinter.shift,
+    prim.RightShift: CExpressionPrinter.shift,
+    prim.Comparison: ChoicePrinter.comparison,
+    prim.LogicalAnd: ChoicePrinter.logical_and,
+    prim.LogicalOr: ChoicePrinter.logical_or,
+    prim.LogicalNot: ChoicePrinter.logical_not,
+    prim.If: ChoicePrinter.conditional,
+    prim.Min: ChoicePrinter.extrema,
+    prim.Max: ChoicePrinter.extrema,
+    prim.Call: CExpressionPrinter.call,
+    TypeCast: CExpressionPrinter.type_cast,
+}

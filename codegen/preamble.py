@@ -1,0 +1,260 @@
+"""Device functions that generated code may call, and the order in which they stand.
+
+Each is plain C++17 that NVRTC and a host compiler understand alike.  A name
+that a printer needs brings what it needs itself; only what is needed is
+emitted, always in the order of this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+_INLINE = "__device__ __forceinline__"
+
+# name: (what else it needs, its text); a name with a dot is a second overload of what precedes it
+_PIECES: dict[str, tuple[tuple[str, ...], str]] = {}
+
+
+def _piece(name: str, text: str, *needs: str) -> None:
+    _PIECES[name] = (needs, text.strip("\n").replace("INLINE", _INLINE))
+
+
+_piece("cuda_fp16.h", "#include <cuda_fp16.h>")
+_piece("cuda_bf16.h", "#include <cuda_bf16.h>")
+_piece("LK_INFINITY", "#define LK_INFINITY __int_as_float(0x7f800000)")
+_piece("LK_NAN", "#define LK_NAN __int_as_float(0x7fc00000)")
+
+_piece(
+    "lk_floordiv",
+    """
+// Division of integers that rounds down, as in Python; 0 where the divisor is 0, as in NumPy.
+template <typename A, typename B> INLINE auto lk_floordiv(A a, B b) -> decltype(a / b) {
+    using T = decltype(a / b);
+    T const n = a, d = b;
+    if (d == 0) return 0;
+    if (T(-1) < T(0) && d == T(-1)) return T(0ull - (unsigned long long)n);
+    return n / d - T(n % d != 0 && (n < 0) != (d < 0));
+}
+""",
+)
+_piece(
+    "lk_mod",
+    """
+// The remainder of lk_floordiv: it has the divisor's sign.
+template <typename A, typename B> INLINE auto lk_mod(A a, B b) -> decltype(a % b) {
+    using T = decltype(a % b);
+    T const n = a, d = b;
+    if (d == 0 || (T(-1) < T(0) && d == T(-1))) return 0;
+    T const r = n % d;
+    return r != 0 && (r < 0) != (d < 0) ? r + d : r;
+}
+""",
+)
+
+_FLOAT_DIVISION = """
+INLINE TYPE lk_mod(TYPE a, TYPE b) {
+    TYPE r = fmodSUFFIX(a, b);
+    if (b == 0 || r != r) return r;
+    if (r == 0) return copysignSUFFIX(TYPE(0), b);
+    return (r < 0) != (b < 0) ? r + b : r;
+}
+INLINE TYPE lk_floordiv(TYPE a, TYPE b) {
+    if (b == 0) return a / b;
+    TYPE const r = fmodSUFFIX(a, b);
+    TYPE q = (a - r) / b;
+    if (r != 0 && (r < 0) != (b < 0)) q -= 1;
+    if (q == 0) return copysignSUFFIX(TYPE(0), a / b);
+    TYPE const f = floorSUFFIX(q);
+    return q - f > TYPE(0.5) ? f + 1 : f;
+}
+"""
+for _type, _suffix in (("float", "f"), ("double", "")):
+    _text = _FLOAT_DIVISION.replace("TYPE", _type).replace("SUFFIX", _suffix)
+    _piece(f"lk_floordiv.{_type}", f"// Floor division and its remainder in {_type}." + _text)
+
+_piece(
+    "lk_shl",
+    """
+// Shifts as NumPy has them: by as many bits as there are, or more, leaves the sign alone.
+template <typename T, typename N> INLINE T lk_shl(T a, N n) {
+    return (unsigned long long)n < 8 * sizeof(T) ? T((unsigned long long)a << n) : T(0);
+}
+""",
+)
+_piece(
+    "lk_shr",
+    """
+template <typename T, typename N> INLINE T lk_shr(T a, N n) {
+    return (unsigned long long)n < 8 * sizeof(T) ? T(a >> n) : a < 0 ? T(-1) : T(0);
+}
+""",
+)
+_piece(
+    "lk_ipow",
+    """
+// An integer power by repeated squaring; it wraps around.
+template <typename T> INLINE T lk_ipow(T a, T n) {
+    unsigned long long power = n < 0 ? 0 : 1, square = a;
+    for (; n > 0; n >>= 1) {
+        if (n & 1) power *= square;
+        square *= square;
+    }
+    return T(power);
+}
+""",
+)
+_piece(
+    "lk_power",
+    """
+// x to the power of a constant, by multiplications.
+template <int N, typename T> INLINE T lk_power(T x) {
+    if constexpr (N == 1) return x;
+    else if constexpr (N % 2 == 0) return lk_power<N / 2>(T(x * x));
+    else return T(x * lk_power<N - 1>(x));
+}
+""",
+)
+_piece(
+    "lk_sign",
+    """
+// 1, -1 or 0; a NaN stays one.
+template <typename T> INLINE T lk_sign(T x) {
+    return x > 0 ? T(1) : x < 0 ? T(-1) : x == 0 ? T(0) : x;
+}
+""",
+)
+_piece(
+    "lk_compare",
+    """
+// Negative, zero or positive as a is less than, equal to or greater than b.
+INLINE int lk_compare(long long a, unsigned long long b) {
+    return a < 0 || (unsigned long long)a < b ? -1 : (unsigned long long)a > b;
+}
+INLINE int lk_compare(unsigned long long a, long long b) { return -lk_compare(b, a); }
+""",
+)
+
+_EXTREMUM = """
+// The WORD of two numbers; a NaN if either is one, as in NumPy.
+INLINE float lk_NAME(float a, float b) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    float result;
+    asm("NAME.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+    return result;
+#else
+    return a OP b || a != a ? a : b;
+#endif
+}
+INLINE double lk_NAME(double a, double b) { return a OP b || a != a ? a : b; }
+"""
+for _name, _word, _op in (("max", "larger", ">"), ("min", "smaller", "<")):
+    _text = _EXTREMUM.replace("NAME", _name).replace("WORD", _word).replace("OP", _op)
+    _piece(f"lk_{_name}", _text)
+
+_COMPLEX = """
+struct alignas(2 * sizeof(REAL)) COMPLEX { REAL re, im; };
+INLINE COMPLEX operator+(COMPLEX a, COMPLEX b) { return {a.re + b.re, a.im + b.im}; }
+INLINE COMPLEX operator+(COMPLEX a, REAL b) { return {a.re + b, a.im}; }
+INLINE COMPLEX operator+(REAL a, COMPLEX b) { return {a + b.re, b.im}; }
+INLINE COMPLEX operator-(COMPLEX a, COMPLEX b) { return {a.re - b.re, a.im - b.im}; }
+INLINE COMPLEX operator-(COMPLEX a, REAL b) { return {a.re - b, a.im}; }
+INLINE COMPLEX operator-(REAL a, COMPLEX b) { return {a - b.re, -b.im}; }
+INLINE COMPLEX operator-(COMPLEX a) { return {-a.re, -a.im}; }
+INLINE COMPLEX operator*(COMPLEX a, COMPLEX b) {
+    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+}
+INLINE COMPLEX operator*(COMPLEX a, REAL b) { return {a.re * b, a.im * b}; }
+INLINE COMPLEX operator*(REAL a, COMPLEX b) { return {a * b.re, a * b.im}; }
+INLINE COMPLEX operator/(COMPLEX a, REAL b) { return {a.re / b, a.im / b}; }
+// Smith's division: it does not overflow where the quotient does not.
+INLINE COMPLEX operator/(COMPLEX a, COMPLEX b) {
+    if (fabsSUFFIX(b.re) >= fabsSUFFIX(b.im)) {
+        if (b.re == 0 && b.im == 0) return {a.re / fabsSUFFIX(b.re), a.im / fabsSUFFIX(b.re)};
+        REAL const ratio = b.im / b.re, scale = 1 / (b.re + b.im * ratio);
+        return {(a.re + a.im * ratio) * scale, (a.im - a.re * ratio) * scale};
+    }
+    REAL const ratio = b.re / b.im, scale = 1 / (b.im + b.re * ratio);
+    return {(a.re * ratio + a.im) * scale, (a.im * ratio - a.re) * scale};
+}
+INLINE COMPLEX operator/(REAL a, COMPLEX b) { return COMPLEX{a, 0} / b; }
+INLINE COMPLEX &operator+=(COMPLEX &a, COMPLEX b) { return a = a + b; }
+INLINE COMPLEX &operator*=(COMPLEX &a, COMPLEX b) { return a = a * b; }
+INLINE bool operator==(COMPLEX a, COMPLEX b) { return a.re == b.re && a.im == b.im; }
+INLINE bool operator!=(COMPLEX a, COMPLEX b) { return a.re != b.re || a.im != b.im; }
+INLINE COMPLEX lk_conj(COMPLEX a) { return {a.re, -a.im}; }
+INLINE REAL lk_abs(COMPLEX a) { return hypotSUFFIX(a.re, a.im); }
+"""
+_COMPLEX_FUNCTIONS = """
+INLINE bool lk_isnan(COMPLEX a) { return isnan(a.re) || isnan(a.im); }
+INLINE bool lk_isinf(COMPLEX a) { return isinf(a.re) || isinf(a.im); }
+INLINE bool lk_isfinite(COMPLEX a) { return isfinite(a.re) && isfinite(a.im); }
+INLINE COMPLEX lk_exp(COMPLEX a) {
+    REAL const r = expSUFFIX(a.re);
+    return {r * cosSUFFIX(a.im), r * sinSUFFIX(a.im)};
+}
+INLINE COMPLEX lk_log(COMPLEX a) { return {logSUFFIX(lk_abs(a)), atan2SUFFIX(a.im, a.re)}; }
+INLINE COMPLEX lk_sqrt(COMPLEX a) {
+    if (a.re == 0 && a.im == 0) return {0, a.im};
+    REAL const t = sqrtSUFFIX((fabsSUFFIX(a.re) + lk_abs(a)) / 2);
+    if (a.re >= 0) return {t, a.im / (2 * t)};
+    return {fabsSUFFIX(a.im) / (2 * t), copysignSUFFIX(t, a.im)};
+}
+INLINE COMPLEX lk_sin(COMPLEX a) {
+    return {sinSUFFIX(a.re) * coshSUFFIX(a.im), cosSUFFIX(a.re) * sinhSUFFIX(a.im)};
+}
+INLINE COMPLEX lk_cos(COMPLEX a) {
+    return {cosSUFFIX(a.re) * coshSUFFIX(a.im), -sinSUFFIX(a.re) * sinhSUFFIX(a.im)};
+}
+INLINE COMPLEX lk_pow(COMPLEX a, COMPLEX b) {
+    if (b.re == 0 && b.im == 0) return {1, 0};
+    if (a.re == 0 && a.im == 0) return {0, 0};
+    return lk_exp(b * lk_log(a));
+}
+"""
+for _bits, _real, _suffix in ((64, "float", "f"), (128, "double", "")):
+    for _name, _text, _note, _needs in (
+        (f"lk_complex{_bits}", _COMPLEX, "Complex numbers of two", ()),
+        (
+            f"lk_complex{_bits}.functions",
+            _COMPLEX_FUNCTIONS,
+            "Functions of complex numbers of two",
+            (f"lk_complex{_bits}",),
+        ),
+    ):
+        _text = _text.replace("COMPLEX", f"lk_complex{_bits}")
+        _text = _text.replace("REAL", _real).replace("SUFFIX", _suffix)
+        _piece(_name, f"// {_note} {_real}s." + _text, *_needs)
+_piece(
+    "lk_complex.convert",
+    """
+INLINE lk_complex64 lk_to_complex64(lk_complex128 a) { return {(float)a.re, (float)a.im}; }
+INLINE lk_complex128 lk_to_complex128(lk_complex64 a) { return {a.re, a.im}; }
+""",
+    "lk_complex64",
+    "lk_complex128",
+)
+
+
+def preamble(needed: Iterable[str]) -> str:
+    """The text that must stand before code which uses ``needed``; empty if that is nothing."""
+    wanted: set[str] = set()
+    pending = list(needed)
+    while pending:
+        name = pending.pop()
+        if name not in wanted:
+            wanted.add(name)
+            pending += _PIECES[name][0]
+    lines: list[str] = []
+    before = ""
+    for name, (_, text) in _PIECES.items():
+        if name in wanted:
+            # One-liners of a kind stand together.
+            if lines and not (text.startswith("#") and before.startswith("#")):
+                lines.append("")
+            lines.append(text)
+            before = text
+    return "\n".join(lines) + "\n" if lines else ""
+
+
+ALL_PIECES = tuple(_PIECES)
+"""Every name that :func:`preamble` knows."""

@@ -8,6 +8,10 @@ when one of their arrays shows up, that is, when they are imported already.
 
 from __future__ import annotations
 
+import contextlib
+import functools
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -118,7 +122,7 @@ class ArrayKind:
     #: Whether `guard` and `pointer` below make calls of checked signatures fast.
     has_guard = False
 
-    def describe(self, name: str, x: Any) -> ArrayInfo:
+    def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
         """Read ``x``; ``name`` is what errors call it."""
         raise NotImplementedError
 
@@ -134,6 +138,20 @@ class ArrayKind:
             f"arrays of type {self.name} cannot be allocated here",
             instead="pass the outputs as arguments, too",
         )
+
+    def allocator(
+        self,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        dtype: np.dtype[Any],
+        location: Location,
+    ) -> Callable[[], Any]:
+        """`empty` with its arguments fixed, as quick as the library allows."""
+        return functools.partial(self.empty, shape, strides, dtype, location)
+
+    def working_on(self, stream: int, index: int) -> AbstractContextManager[Any]:
+        """Have the library allocate for work on ``stream`` of device ``index``."""
+        return contextlib.nullcontext()
 
     def copy(self, x: Any) -> Any:
         """A copy that nobody else sees, for kinds that are immutable."""
@@ -153,8 +171,8 @@ class ArrayKind:
 
     def stream_source(self, index: int, constants: dict[str, Any]) -> str:
         """`current_stream` as an expression of Python; adds what it uses to ``constants``."""
-        constants["current_stream"] = self.current_stream
-        return f"current_stream({index})"
+        constants["_current_stream"] = self.current_stream
+        return f"_current_stream({index})"
 
     def guard(
         self, var: str, info: ArrayInfo, devices: int, constants: dict[str, Any]
@@ -172,7 +190,7 @@ class NumpyKind(ArrayKind):
 
     name = "NumPy"
 
-    def describe(self, name: str, x: Any) -> ArrayInfo:
+    def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
         return ArrayInfo(
             self,
             x,

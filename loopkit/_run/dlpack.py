@@ -57,7 +57,7 @@ def _dtype(name: str, tensor: _Tensor) -> np.dtype[Any]:
     )
 
 
-def describe(kind: ArrayKind, name: str, x: Any) -> ArrayInfo:
+def describe(kind: ArrayKind, x: Any, name: str) -> ArrayInfo:
     """What ``x`` says of itself through ``__dlpack__``."""
     device_type, device_id = (int(v) for v in x.__dlpack_device__())
     if device_type in _HOST_DEVICES:

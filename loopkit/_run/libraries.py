@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ class TorchKind(ArrayKind):
     def _torch_dtype(self, dtype: np.dtype[Any]) -> Any:
         return getattr(self._torch, "bfloat16" if dtype == BFLOAT16 else dtype.name)
 
-    def describe(self, name: str, x: Any) -> ArrayInfo:
+    def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
         if x.layout is not self._torch.strided or x.is_quantized:
             raise InvalidArgumentError(
                 f"{name} is a sparse or quantized tensor", instead=f"pass {name}.to_dense()"
@@ -87,6 +88,26 @@ class TorchKind(ArrayKind):
             shape, strides, dtype=self._torch_dtype(dtype), device=device
         )
 
+    def allocator(
+        self,
+        shape: tuple[int, ...],
+        strides: tuple[int, ...],
+        dtype: np.dtype[Any],
+        location: Location,
+    ) -> Callable[[], Any]:
+        device = self._torch.device(f"cuda:{location.index}")
+        name = self._torch_dtype(dtype)
+        if strides == contiguous_strides(shape):
+            return functools.partial(self._torch.empty, shape, dtype=name, device=device)
+        return functools.partial(
+            self._torch.empty_strided, shape, strides, dtype=name, device=device
+        )
+
+    def working_on(self, stream: int, index: int) -> AbstractContextManager[Any]:
+        cuda = self._torch.cuda
+        made: AbstractContextManager[Any] = cuda.stream(cuda.ExternalStream(stream, device=index))
+        return made
+
     def as_numpy(self, x: Any) -> np.ndarray[Any, Any]:
         result: np.ndarray[Any, Any]
         x = x.detach()
@@ -107,21 +128,21 @@ class TorchKind(ArrayKind):
     def stream_source(self, index: int, constants: dict[str, Any]) -> str:
         if self._raw_stream is None:
             return super().stream_source(index, constants)
-        constants["current_stream"] = self._raw_stream
-        return f"current_stream({index})"
+        constants["_current_stream"] = self._raw_stream
+        return f"_current_stream({index})"
 
     def guard(
         self, var: str, info: ArrayInfo, devices: int, constants: dict[str, Any]
     ) -> list[str]:
-        constants[f"{var}_type"] = type(info.object)
-        constants[f"{var}_shape"] = info.object.shape
-        constants[f"{var}_strides"] = info.strides
-        constants[f"{var}_dtype"] = info.object.dtype
+        constants[f"_{var}_type"] = type(info.object)
+        constants[f"_{var}_shape"] = info.object.shape
+        constants[f"_{var}_strides"] = info.strides
+        constants[f"_{var}_dtype"] = info.object.dtype
         conditions = [
-            f"type({var}) is {var}_type",
-            f"{var}.shape == {var}_shape",
-            f"{var}.stride() == {var}_strides",
-            f"{var}.dtype is {var}_dtype",
+            f"type({var}) is _{var}_type",
+            f"{var}.shape == _{var}_shape",
+            f"{var}.stride() == _{var}_strides",
+            f"{var}.dtype is _{var}_dtype",
             f"{var}.get_device() == {info.location.index}",
         ]
         if info.dtype.kind == "c":
@@ -145,7 +166,7 @@ class CupyKind(ArrayKind):
 
         self._cupy = cupy
 
-    def describe(self, name: str, x: Any) -> ArrayInfo:
+    def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
         strides = element_strides(name, x.strides, x.shape, max(x.itemsize, 1))
         location = Location("cuda", int(x.device.id))
         return ArrayInfo(
@@ -167,25 +188,29 @@ class CupyKind(ArrayKind):
             shape, dtype, flat.data, tuple(s * dtype.itemsize for s in strides)
         )
 
+    def working_on(self, stream: int, index: int) -> AbstractContextManager[Any]:
+        made: AbstractContextManager[Any] = self._cupy.cuda.ExternalStream(stream, index)
+        return made
+
     def current_stream(self, index: int) -> int:
         return int(self._cupy.cuda.get_current_stream(index).ptr)
 
     def stream_source(self, index: int, constants: dict[str, Any]) -> str:
-        constants["get_current_stream"] = self._cupy.cuda.get_current_stream
-        return f"get_current_stream({index}).ptr"
+        constants["_get_current_stream"] = self._cupy.cuda.get_current_stream
+        return f"_get_current_stream({index}).ptr"
 
     def guard(
         self, var: str, info: ArrayInfo, devices: int, constants: dict[str, Any]
     ) -> list[str]:
-        constants[f"{var}_type"] = type(info.object)
-        constants[f"{var}_shape"] = info.shape
-        constants[f"{var}_strides"] = tuple(info.object.strides)
-        constants[f"{var}_dtype"] = info.object.dtype
+        constants[f"_{var}_type"] = type(info.object)
+        constants[f"_{var}_shape"] = info.shape
+        constants[f"_{var}_strides"] = tuple(info.object.strides)
+        constants[f"_{var}_dtype"] = info.object.dtype
         conditions = [
-            f"type({var}) is {var}_type",
-            f"{var}.shape == {var}_shape",
-            f"{var}.strides == {var}_strides",
-            f"{var}.dtype == {var}_dtype",
+            f"type({var}) is _{var}_type",
+            f"{var}.shape == _{var}_shape",
+            f"{var}.strides == _{var}_strides",
+            f"{var}.dtype == _{var}_dtype",
         ]
         if devices > 1:
             conditions.append(f"{var}.data.device_id == {info.location.index}")
@@ -201,7 +226,7 @@ class NumbaKind(ArrayKind):
     name = "Numba"
     has_guard = True
 
-    def describe(self, name: str, x: Any) -> ArrayInfo:
+    def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
         from loopkit._run import driver
 
         pointer = int(x.device_ctypes_pointer.value or 0)
@@ -232,23 +257,23 @@ class NumbaKind(ArrayKind):
     def guard(
         self, var: str, info: ArrayInfo, devices: int, constants: dict[str, Any]
     ) -> list[str]:
-        constants[f"{var}_type"] = type(info.object)
-        constants[f"{var}_shape"] = info.shape
-        constants[f"{var}_strides"] = tuple(info.object.strides)
-        constants[f"{var}_dtype"] = info.object.dtype
+        constants[f"_{var}_type"] = type(info.object)
+        constants[f"_{var}_shape"] = info.shape
+        constants[f"_{var}_strides"] = tuple(info.object.strides)
+        constants[f"_{var}_dtype"] = info.object.dtype
         conditions = [
-            f"type({var}) is {var}_type",
-            f"{var}.shape == {var}_shape",
-            f"{var}.strides == {var}_strides",
-            f"{var}.dtype == {var}_dtype",
-            f"{var}.stream == {var}_stream",
+            f"type({var}) is _{var}_type",
+            f"{var}.shape == _{var}_shape",
+            f"{var}.strides == _{var}_strides",
+            f"{var}.dtype == _{var}_dtype",
+            f"{var}.stream == _{var}_stream",
         ]
-        constants[f"{var}_stream"] = info.object.stream
+        constants[f"_{var}_stream"] = info.object.stream
         if devices > 1:
             from loopkit._run import driver
 
-            constants["pointer_device"] = driver.pointer_device
-            conditions.append(f"pointer_device({self.pointer(var)}) == {info.location.index}")
+            constants["_pointer_device"] = driver.pointer_device
+            conditions.append(f"_pointer_device({self.pointer(var)}) == {info.location.index}")
         return conditions
 
     def pointer(self, var: str) -> str:
@@ -271,7 +296,7 @@ class JaxKind(ArrayKind):
 
         self._jax = jax
 
-    def describe(self, name: str, x: Any) -> ArrayInfo:
+    def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
         if isinstance(x, self._jax.core.Tracer):
             raise InvalidArgumentError(
                 f"{name} is being traced by JAX and has no memory yet",
@@ -338,7 +363,7 @@ class CudaArrayInterfaceKind(ArrayKind):
 
     name = "an object with __cuda_array_interface__"
 
-    def describe(self, name: str, x: Any) -> ArrayInfo:
+    def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
         from loopkit._run import driver
 
         interface = x.__cuda_array_interface__
@@ -371,10 +396,10 @@ class DLPackKind(ArrayKind):
 
     name = "an object with __dlpack__"
 
-    def describe(self, name: str, x: Any) -> ArrayInfo:
+    def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
         from loopkit._run import dlpack
 
-        return dlpack.describe(self, name, x)
+        return dlpack.describe(self, x, name)
 
 
 def _once(cls: type[ArrayKind]) -> Callable[[], ArrayKind]:

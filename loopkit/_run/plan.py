@@ -143,6 +143,17 @@ class ArgumentPlan:
     def _written(self, name: str) -> bool:
         return self.arrays[name].is_written
 
+    @cached_property
+    def free_scalars(self) -> frozenset[str]:
+        """Scalars that decide neither a shape, nor a stride, nor the grid."""
+        sizes = [e for p in self.array_params for e in (*p.shape, *p.strides)]
+        decided = (expressions.variables(e) for e in (*sizes, *self.program.grid))
+        return frozenset(self.scalars) - frozenset().union(*decided)
+
+    def given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by name, without those that are None."""
+        return self._bind(args, kwargs)
+
     def signature(self) -> str:
         """``matmul(n, m, l; a[n, l], b[l, m]) -> c[n, m]``, for messages."""
         scalars = ", ".join(n for n in self.names if n in self.scalars)
@@ -158,7 +169,8 @@ class ArgumentPlan:
         return f"{name}[{', '.join(str(e) for e in self.arrays[name].shape)}]"
 
     @cached_property
-    def _tuple_type(self) -> Any:
+    def tuple_type(self) -> Any:
+        """The named tuple of several outputs."""
         return collections.namedtuple(
             f"{self.name}_result", self.outputs, rename=True, module=__name__
         )
@@ -167,7 +179,7 @@ class ArgumentPlan:
         """One output as itself, several as a named tuple, none as None."""
         if len(outputs) == 1:
             return outputs[0]
-        return self._tuple_type(*outputs) if outputs else None
+        return self.tuple_type(*outputs) if outputs else None
 
     # -- a call, step by step
 
@@ -260,8 +272,9 @@ class ArgumentPlan:
                 f"but an object of type {type(x).__name__} came",
                 instead=f"for example, numpy.asarray({name}, dtype={type_name(param.dtype)!r})",
             )
-        info = kind.describe(name, x)
-        if param.alignment > 1 and info.pointer % param.alignment:
+        info = kind.describe(x, name)
+        aligned = param.alignment <= 1 or info.pointer % param.alignment == 0
+        if not aligned and info.location != HOST:  # host arrays are copied where it matters
             raise InvalidArgumentError(
                 f"{name}: the address should be a multiple of {param.alignment} bytes, which the "
                 f"code's wide accesses need, but is {info.pointer % param.alignment} past one",

@@ -1,0 +1,95 @@
+"""Bound calls: arguments checked once, then nothing but the launch."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from loopkit._run import driver, launch
+from loopkit._run.fast import compiled
+from loopkit._run.module import LoadedProgram, stream_handle
+
+_TEXT = """\
+def {name}_bound(stream=None):
+    _stream = {current} if stream is None else _stream_handle(stream)
+    try:
+        _config = _configs[_stream]
+    except KeyError:
+        _config = _new_config(_stream)
+    if {here}:
+        _status = _launch(_config, _function, _params, None)
+        if not _status:
+            return _result
+    else:
+        _status = 0
+    return _slow(_config, _status)
+"""
+
+
+def bound_launch(
+    loaded: LoadedProgram,
+    grid: tuple[int, int, int],
+    arguments: Sequence[Any],
+    result: Any,
+    current: str,
+    constants: dict[str, Any],
+    devices: int,
+    keep: Any,
+) -> Callable[..., Any]:
+    """A function that launches with fixed arguments, on the stream current at each call.
+
+    ``current`` is the text of an expression for that stream, over ``constants``;
+    ``keep`` is what must live as long as the function.
+    """
+    # Each stream has a slot of its own that is never written again, so that threads
+    # may share the function.
+    slots: dict[int, launch.Slot] = {}
+    configs: dict[int, ctypes.c_void_p] = {}
+    function = ctypes.c_void_p(loaded.function)
+    first = launch.filled_slot(loaded, grid, 0, arguments)
+    start = launch.launch_function()
+
+    def new_config(stream: int) -> ctypes.c_void_p:
+        slot = launch.filled_slot(loaded, grid, stream, arguments)
+        slots[stream] = slot
+        configs[stream] = slot[1]
+        return slot[1]
+
+    def slow(config: ctypes.c_void_p, status: int) -> Any:
+        """Another device is current, or this thread has no context, or it failed."""
+        if status and status not in driver.NO_CONTEXT:
+            _fail(status)
+        with loaded.device.current():
+            status = start(config, function, first[2], None)
+        if status:
+            _fail(status)
+        return result
+
+    def _fail(status: int) -> None:
+        try:
+            launch.check(status, loaded)
+        except driver.DriverError as error:
+            raise loaded.device.recover(error, loaded.program.name) from None
+
+    here = "True"
+    if devices > 1:
+        constants["_current_device"] = launch.current_device_function()
+        here = f"_current_device() == {loaded.device.index}"
+    name = loaded.program.name
+    namespace: dict[str, Any] = {
+        **constants,
+        "_stream_handle": stream_handle,
+        "_configs": configs,
+        "_new_config": new_config,
+        "_launch": start,
+        "_function": function,
+        "_params": first[2],
+        "_result": result,
+        "_slow": slow,
+        "_keep": (first, slots, keep, loaded),
+    }
+    exec(compiled(_TEXT.format(name=name, current=current, here=here), name), namespace)
+    made: Callable[..., Any] = namespace[f"{name}_bound"]
+    made.__doc__ = f"Launch {name} with the arguments that it was bound to."
+    return made

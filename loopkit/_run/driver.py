@@ -1,0 +1,261 @@
+"""The CUDA driver: devices, their contexts and limits, modules, memory, errors.
+
+Everything here is off the fast path, and works through ``cuda.bindings``.  Contexts
+are the devices' primary ones, which PyTorch, CuPy, JAX and Numba use as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from loopkit._errors import LaunchError, MissingDependencyError
+
+# After these the context answers every call with the same error.
+STICKY = {700, 702, 709, 710, 713, 714, 715, 716, 717, 718, 719}
+# What a launch says when this thread, or the whole process, has no usable context yet.
+NO_CONTEXT = {3, 201, 400, 709}
+
+
+class DriverError(LaunchError):
+    """A call of the driver failed; ``status`` is the driver's number for why."""
+
+    def __init__(self, why: str, status: int, instead: str = "") -> None:
+        super().__init__(why, instead=instead)
+        self.status = status
+
+
+@functools.cache
+def api() -> Any:
+    """``cuda.bindings.driver``, initialised."""
+    try:
+        from cuda.bindings import driver
+    except ImportError as error:
+        raise MissingDependencyError(
+            "cuda-python is not installed", instead="pip install cuda-python"
+        ) from error
+    try:
+        (status,) = driver.cuInit(0)
+    except Exception as error:  # no driver: the type differs between versions
+        raise MissingDependencyError(
+            "there is no NVIDIA driver on this machine, or it cannot be loaded",
+            instead='install the driver, or run the kernel with executor("host")',
+        ) from error
+    if int(status):
+        raise DriverError(f"the NVIDIA driver does not start: {describe_status(status)}", status)
+    return driver
+
+
+def call(name: str, *args: Any, doing: str = "") -> Any:
+    """Call ``name`` of the driver; its results, or an error that says what failed."""
+    status, *values = getattr(api(), name)(*args)
+    if int(status):
+        why = f"{doing or name} failed: {describe_status(status)}"
+        raise DriverError(why, int(status))
+    return values[0] if len(values) == 1 else tuple(values)
+
+
+def describe_status(status: Any) -> str:
+    """``an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS)``"""
+    from cuda.bindings import driver
+
+    try:
+        status = driver.CUresult(int(status))
+        _, name = driver.cuGetErrorName(status)
+        _, text = driver.cuGetErrorString(status)
+        return f"{text.decode()} ({name.decode()})"
+    except Exception:  # an unknown number, or no driver to ask
+        return f"CUDA error {status}"
+
+
+@functools.cache
+def device_count() -> int:
+    """How many GPUs the driver shows; 0 without a driver."""
+    try:
+        return int(call("cuDeviceGetCount"))
+    except (MissingDependencyError, DriverError):
+        return 0
+
+
+def has_gpu() -> bool:
+    """Whether the cuda executor has something to run on."""
+    return device_count() > 0
+
+
+def current_arch() -> str | None:
+    """The architecture of the current GPU, as ``sm_90a``; None without a GPU."""
+    return device(current_device()).arch if has_gpu() else None
+
+
+def current_device() -> int:
+    """The device of this thread's context, or 0 if it has none."""
+    if int(call("cuCtxGetCurrent")) == 0:
+        return 0
+    return int(call("cuCtxGetDevice"))
+
+
+def pointer_device(pointer: int) -> int:
+    """The device that the memory at ``pointer`` belongs to."""
+    if device_count() <= 1 or not pointer:
+        return 0
+    attribute = api().CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+    return int(call("cuPointerGetAttribute", attribute, pointer))
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a launch may ask of a device."""
+
+    threads: int = 1024
+    block: tuple[int, int, int] = (1024, 1024, 64)
+    grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
+    shared: int = 227 * 1024
+    registers: int = 65536
+
+
+class Device:
+    """One GPU, with its primary context retained."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+        self.lock = threading.RLock()
+        #: Counts the resets of the context: what was loaded before one is gone.
+        self.generation = 0
+        self._streams: list[int] = []
+        self._handle = call("cuDeviceGet", index)
+        _, active = call("cuDevicePrimaryCtxGetState", self._handle)
+        self._ours = not int(active)
+        self.context = call("cuDevicePrimaryCtxRetain", self._handle)
+        name = call("cuDeviceGetName", 256, self._handle)
+        self.name = name.split(b"\0")[0].decode()
+        self.capability = (
+            self.attribute("COMPUTE_CAPABILITY_MAJOR"),
+            self.attribute("COMPUTE_CAPABILITY_MINOR"),
+        )
+        self.limits = Limits(
+            self.attribute("MAX_THREADS_PER_BLOCK"),
+            self._three("MAX_BLOCK_DIM"),
+            self._three("MAX_GRID_DIM"),
+            self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+            self.attribute("MAX_REGISTERS_PER_BLOCK"),
+        )
+
+    def __repr__(self) -> str:
+        return f"<cuda:{self.index} {self.name}>"
+
+    def attribute(self, name: str) -> int:
+        """One of the driver's ``CU_DEVICE_ATTRIBUTE_...`` numbers."""
+        attribute = getattr(api().CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+        return int(call("cuDeviceGetAttribute", attribute, self._handle))
+
+    def _three(self, name: str) -> tuple[int, int, int]:
+        x, y, z = (self.attribute(f"{name}_{axis}") for axis in "XYZ")
+        return x, y, z
+
+    @functools.cached_property
+    def arch(self) -> str:
+        """What to compile for: exactly this device, or the nearest that NVRTC knows."""
+        from loopkit._run.nvrtc import supported_archs
+
+        major, minor = self.capability
+        known = [int(arch.removeprefix("sm_")) for arch in supported_archs()]
+        wanted = 10 * major + minor
+        if wanted in known:
+            return f"sm_{wanted}a" if major >= 9 else f"sm_{wanted}"
+        lower = [arch for arch in known if arch // 10 == major and arch < wanted]
+        if not lower:
+            raise MissingDependencyError(
+                f"the installed NVRTC does not compile for {self.name} (sm_{wanted})",
+                instead="pip install --upgrade 'loopkit[cuda]'",
+            )
+        return f"sm_{max(lower)}"
+
+    @contextlib.contextmanager
+    def current(self) -> Iterator[None]:
+        """Make this device current in this thread, and the caller's again afterwards."""
+        call("cuCtxPushCurrent", self.context, doing=f"using {self!r}")
+        try:
+            yield
+        finally:
+            call("cuCtxPopCurrent")
+
+    @contextlib.contextmanager
+    def stream(self) -> Iterator[int]:
+        """A stream that nobody else uses; the device must be current."""
+        with self.lock:
+            handle = self._streams.pop() if self._streams else 0
+        generation = self.generation
+        if not handle:
+            flags = int(api().CUstream_flags.CU_STREAM_NON_BLOCKING)
+            handle = int(call("cuStreamCreate", flags))
+        try:
+            yield handle
+        finally:
+            if generation == self.generation:
+                with self.lock:
+                    self._streams.append(handle)
+
+    def wait(self, stream: int, kernel: str) -> None:
+        """Wait for all work on ``stream``; a failure names ``kernel``."""
+        call("cuStreamSynchronize", stream, doing=f"{kernel} on {self!r}")
+
+    def recover(self, error: DriverError, kernel: str) -> LaunchError:
+        """After a failure that spoils the context: make a new one, if nobody else uses it.
+
+        Returns the error to raise.
+        """
+        if error.status not in STICKY:
+            return error
+        why = f"{error.why}"
+        if not self._ours or _gpu_libraries():
+            others = ", ".join(_gpu_libraries()) or "another library"
+            return DriverError(
+                why,
+                error.status,
+                instead=f"the process's CUDA context on {self!r} is lost, and with it all arrays "
+                f"there; {others} holds it as well, so that only a new process helps. "
+                'executor("host", sanitize=True) finds accesses outside of arrays',
+            )
+        with self.lock:
+            self.generation += 1
+            self._streams.clear()
+            call("cuDevicePrimaryCtxReset", self._handle, doing=f"resetting {self!r}")
+            self.context = call("cuDevicePrimaryCtxRetain", self._handle)
+        return DriverError(
+            why,
+            error.status,
+            instead="the device was reset, the next call works again. "
+            'executor("host", sanitize=True) finds accesses outside of arrays',
+        )
+
+
+def _gpu_libraries() -> list[str]:
+    """Libraries in this process that may hold memory on a GPU."""
+    found = []
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
+        found.append("PyTorch")
+    for module, name in (("cupy", "CuPy"), ("jax", "JAX"), ("numba.cuda", "Numba")):
+        if module in sys.modules:
+            found.append(name)
+    return found
+
+
+_devices: dict[int, Device] = {}
+_lock = threading.Lock()
+
+
+def device(index: int) -> Device:
+    """The device with this number."""
+    found = _devices.get(index)
+    if found is None:
+        with _lock:
+            found = _devices.get(index)
+            if found is None:
+                found = _devices[index] = Device(index)
+    return found

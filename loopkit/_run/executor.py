@@ -1,0 +1,289 @@
+"""The executors: callables that run a program on the caller's arrays."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from loopkit._program import ArrayParam, Program
+from loopkit._run import copies, driver, fast, launch
+from loopkit._run.arrays import HOST, span
+from loopkit._run.binding import bound_launch
+from loopkit._run.module import LoadedProgram, Modules, check_grid, stream_handle
+from loopkit._run.plan import ArgumentPlan, Resolved
+
+ProgramFor = Callable[[frozenset[str]], Program]
+
+
+@dataclass
+class _Ready:
+    """A checked call with its memory, about to be launched."""
+
+    resolved: Resolved
+    loaded: LoadedProgram
+    stream: int
+    objects: dict[str, Any]
+    arguments: list[Any]
+    scratch: list[Any]
+
+    def result(self) -> Any:
+        """What the call returns."""
+        plan = self.resolved.plan
+        return plan.pack_outputs([self.objects[name] for name in plan.outputs])
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether a library is involved that does not order its work after ours."""
+        kinds = {info.kind for info in self.resolved.arrays.values()}
+        return not all(kind.stream_ordered for kind in kinds)
+
+
+class CudaExecutor:
+    """Runs a kernel on a GPU.
+
+    Arrays on a GPU are used where they are, and the call returns before the kernel is
+    done: the work is ordered on the current stream of the library that the first
+    array belongs to, or on ``stream=``.  Arrays in host memory are copied to the GPU
+    and back, and the call waits.
+
+    Parameters
+    ----------
+    program_for:
+        Gives the program for arrays of which those named have strides of their own.
+
+    Attributes
+    ----------
+    call:
+        The function that calls go through at this moment.  It changes as calls with
+        new kinds and shapes of arrays come: read it anew for every call.
+    """
+
+    def __init__(self, program_for: ProgramFor) -> None:
+        self._modules = Modules(program_for)
+        self._lock = threading.Lock()
+        self._chain: list[Callable[..., Any]] = []
+        self.plan = ArgumentPlan(self._modules.program(frozenset()))
+        self.call: Callable[..., Any] = self._checked_call
+
+    def __repr__(self) -> str:
+        return f"<CudaExecutor {self.plan.signature()}>"
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Run the kernel; returns its outputs.
+
+        Sizes are inferred from the arrays.  Outputs that are not passed are allocated.
+        """
+        return self.call(*args, **kwargs)
+
+    def _stream_of(self, kwargs: dict[str, Any]) -> int | None:
+        if "stream" in self.plan.names:  # then it is the kernel's own argument
+            return None
+        stream = kwargs.pop("stream", None)
+        return None if stream is None else stream_handle(stream)
+
+    def _checked_call(self, /, *args: Any, **kwargs: Any) -> Any:
+        stream = self._stream_of(kwargs)
+        resolved = self.plan.resolve(args, kwargs)
+        if resolved.location == HOST:
+            return copies.run(resolved, self._modules, stream)
+        device = driver.device(resolved.location.index)
+        try:
+            with device.current():
+                ready = self._prepare(resolved, device, stream)
+                launch.launch(ready.loaded, resolved.grid, ready.stream, ready.arguments)
+                if ready.must_wait:
+                    device.wait(ready.stream, self.plan.name)
+                self._free_scratch(ready)
+        except driver.DriverError as error:
+            raise device.recover(error, self.plan.name) from None
+        self._specialise(resolved, self.plan.given(args, kwargs), ready.loaded)
+        return ready.result()
+
+    def _prepare(self, resolved: Resolved, device: driver.Device, stream: int | None) -> _Ready:
+        """Load the program, allocate what is missing, and collect the arguments."""
+        loaded = self._modules.on(resolved.strided, device)
+        check_grid(loaded.program, resolved.grid, device.limits)
+        first = next(iter(resolved.arrays.values()))
+        own = first.stream is not None and stream is None
+        handle = first.stream if own else stream
+        if handle is None:
+            handle = first.kind.current_stream(device.index)
+        objects: dict[str, Any] = {}
+        pointers: dict[str, int] = {}
+        scratch: list[Any] = []
+        on_stream: Any = contextlib.nullcontext()
+        if stream is not None:
+            on_stream = resolved.kind.working_on(stream, device.index)
+        with on_stream:
+            for param in resolved.plan.array_params:
+                name, layout = param.name, resolved.layouts[param.name]
+                info = resolved.arrays.get(name)
+                if info is not None and param.is_written and info.kind.immutable:
+                    objects[name] = info.kind.copy(info.object)
+                    pointers[name] = info.kind.describe(objects[name], name).pointer
+                elif info is not None:
+                    objects[name], pointers[name] = info.object, info.pointer
+                elif param.role == "scratch" and not resolved.kind.has_guard:
+                    size = span(layout.shape, layout.strides) * param.dtype.itemsize
+                    scratch.append(driver.call("cuMemAllocAsync", max(size, 1), handle))
+                    pointers[name] = int(scratch[-1])
+                else:
+                    kind, where = resolved.kind, resolved.location
+                    made = kind.empty(layout.shape, layout.strides, param.dtype, where)
+                    objects[name] = made
+                    pointers[name] = kind.describe(made, name).pointer
+        arguments = [
+            pointers[p.name] if isinstance(p, ArrayParam) else fast.packable(p, resolved)
+            for p in loaded.program.params
+        ]
+        return _Ready(resolved, loaded, handle, objects, arguments, scratch)
+
+    def _free_scratch(self, ready: _Ready) -> None:
+        for pointer in ready.scratch:
+            driver.call("cuMemFreeAsync", pointer, ready.stream)
+
+    def _specialise(self, resolved: Resolved, given: dict[str, Any], loaded: LoadedProgram) -> None:
+        devices = driver.device_count()
+        made: Any = fast.build(resolved, given, loaded, devices, self._checked_call)
+        if made is None:
+            return
+        with self._lock:
+            made.__globals__["_next"] = self.call
+            self._chain.insert(0, made)
+            if len(self._chain) > fast.CHAIN:
+                self._chain.pop()
+                last: Any = self._chain[-1]
+                last.__globals__["_next"] = self._checked_call
+            self.call = made
+
+    def bind(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        """Check the arguments once; the result launches with them, and only that.
+
+        It takes ``stream=``, and otherwise uses the stream that is current when it is
+        called.  Outputs that are not passed are allocated once, and every call writes
+        them anew.  The arrays' memory must stay where it is.
+        """
+        stream = self._stream_of(kwargs)
+        resolved = self.plan.resolve(args, kwargs)
+        if resolved.location == HOST or any(
+            not info.kind.stream_ordered for info in resolved.arrays.values()
+        ):
+            return self._bound_call(args, kwargs, stream)
+        device = driver.device(resolved.location.index)
+        try:
+            with device.current():
+                ready = self._prepare(resolved, device, stream)
+        except driver.DriverError as error:
+            raise device.recover(error, self.plan.name) from None
+        result = ready.result()
+        if 0 in resolved.grid:
+            return lambda stream=None: result
+        constants: dict[str, Any] = {}
+        first = next(iter(resolved.arrays.values()))
+        if stream is not None or first.stream is not None:
+            constants["_fixed_stream"] = ready.stream
+            current = "_fixed_stream"
+        else:
+            current = first.kind.stream_source(device.index, constants)
+        return bound_launch(
+            ready.loaded,
+            resolved.grid,
+            ready.arguments,
+            result,
+            current,
+            constants,
+            driver.device_count(),
+            ready,
+        )
+
+    def _bound_call(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], bound: int | None
+    ) -> Callable[..., Any]:
+        def call(stream: Any = None) -> Any:
+            handle = bound if stream is None else stream_handle(stream)
+            extra = {} if handle is None else {"stream": handle}
+            return self._checked_call(*args, **kwargs, **extra)
+
+        return call
+
+
+class HostExecutor:
+    """Runs a kernel on the CPU, from the same source.
+
+    Parameters
+    ----------
+    program_for:
+        Gives the program for arrays of which those named have strides of their own.
+    order:
+        In which order the threads of a block run between barriers: ``"ascending"``,
+        ``"descending"`` or ``"random"``.
+    seed:
+        For the random order.
+    sanitize:
+        Whether accesses outside of arrays are looked for, and reported.
+    """
+
+    def __init__(
+        self,
+        program_for: ProgramFor,
+        *,
+        order: Literal["ascending", "descending", "random"] = "ascending",
+        seed: int = 0,
+        sanitize: bool = False,
+    ) -> None:
+        self._program_for = program_for
+        self._modules: dict[frozenset[str], Any] = {}
+        self.order = order
+        self.seed = seed
+        self.sanitize = sanitize
+        self.plan = ArgumentPlan(program_for(frozenset()))
+
+    def __repr__(self) -> str:
+        return f"<HostExecutor {self.plan.signature()}>"
+
+    def _module(self, strided: frozenset[str]) -> Any:
+        if strided not in self._modules:
+            from loopkit._host import compile_host
+
+            self._modules[strided] = compile_host(
+                self._program_for(strided), sanitize=self.sanitize
+            )
+        return self._modules[strided]
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Run the kernel; returns its outputs when it is done."""
+        resolved = self.plan.resolve(args, kwargs)
+        self._run(resolved)
+        return resolved.result()
+
+    def _run(self, resolved: Resolved) -> None:
+        arrays = resolved.numpy_arrays()
+        grid = resolved.grid
+        if 0 in grid:
+            return
+        module = self._module(resolved.strided)
+        arguments = [
+            arrays[p.name] if isinstance(p, ArrayParam) else resolved.value(p)
+            for p in module.program.params
+        ]
+        module.launch(arguments, grid, order=self.order, seed=self.seed)
+
+    def bind(self, /, *args: Any, **kwargs: Any) -> Callable[[], Any]:
+        """Check the arguments once; the result runs with them.
+
+        Outputs that are not passed are allocated once, and every call writes them anew.
+        """
+        resolved = self.plan.resolve(args, kwargs)
+        if any(info.kind.immutable for info in resolved.arrays.values()):
+            return lambda: self(*args, **kwargs)
+        resolved.numpy_arrays()
+        result = resolved.result()
+
+        def call() -> Any:
+            self._run(resolved)
+            return result
+
+        return call

@@ -1,0 +1,284 @@
+"""Specialised functions: a call whose arguments look like those of a checked call.
+
+The first call with arguments of some kind, dtype, shape, strides and device is
+checked in full.  Then a Python function is written for exactly such arguments: it
+tests that they look the same, reads their addresses, and launches.  Arguments that
+look different go to the function written before this one, and at last to the full
+check.  The text of a function is kept: ``inspect.getsource`` shows it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import keyword
+import linecache
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from loopkit._program import ArrayParam, ValueParam
+from loopkit._run import expressions, launch
+from loopkit._run.arrays import HOST, ArrayInfo
+from loopkit._run.module import LoadedProgram, stream_handle
+from loopkit._run.plan import ArgumentPlan, Resolved
+from loopkit._run.scalars import check_scalar, is_integer, pack_scalar, python_type
+
+#: How many functions are tried before the full check.
+CHAIN = 8
+
+
+def build(
+    resolved: Resolved,
+    given: Mapping[str, Any],
+    loaded: LoadedProgram,
+    devices: int,
+    fallback: Callable[..., Any],
+) -> Callable[..., Any] | None:
+    """A function for calls like the one that ``resolved`` came from, if there can be one."""
+    plan = resolved.plan
+    infos = resolved.arrays.values()
+    usable = all(
+        n.isidentifier() and not keyword.iskeyword(n) and n[0] != "_" and n != "stream"
+        for n in plan.names
+    )
+    if not usable or not infos or resolved.location == HOST or 0 in resolved.grid:
+        return None
+    if not all(info.kind.has_guard for info in infos):
+        return None
+    return _Writer(resolved, given, loaded, devices, fallback).function()
+
+
+class _Writer:
+    """Writes one function: its text, and the constants that the text names."""
+
+    def __init__(
+        self,
+        resolved: Resolved,
+        given: Mapping[str, Any],
+        loaded: LoadedProgram,
+        devices: int,
+        fallback: Callable[..., Any],
+    ) -> None:
+        self.resolved = resolved
+        self.plan: ArgumentPlan = resolved.plan
+        self.given = given
+        self.loaded = loaded
+        self.devices = devices
+        self.fallback = fallback
+        self.constants: dict[str, Any] = {}
+        #: Scalars that come with each call and decide nothing but themselves.
+        self.free = {n for n in self.plan.free_scalars if n in given}
+
+    # -- the parts of the text
+
+    def conditions(self) -> list[str]:
+        """What must hold of the arguments, cheapest and likeliest to fail first."""
+        passed = [n for n in self.plan.names if n in self.given]
+        absent = [n for n in self.plan.names if n not in self.given]
+        result = []
+        for name in passed:
+            if name in self.resolved.arrays:
+                continue
+            self.constants[f"_{name}_type"] = type(self.given[name])
+            result.append(f"type({name}) is _{name}_type")
+            if name not in self.free:
+                self.constants[f"_{name}_value"] = self.given[name]
+                result.append(f"{name} == _{name}_value")
+        for name, info in self.resolved.arrays.items():
+            result += info.kind.guard(name, info, self.devices, self.constants)
+        result.append(" is ".join([*absent, "None"]) if absent else "")
+        result.append("not _more and not _unknown")
+        if self.new_arrays():  # which belong to the current stream
+            result.append("stream is None")
+        if self.devices > 1:
+            self.constants["_current_device"] = launch.current_device_function()
+            result.append(f"_current_device() == {self.resolved.location.index}")
+        result += self.checks()
+        return [condition for condition in result if condition]
+
+    def checks(self) -> list[str]:
+        """The kernel's assumptions about scalars that come with each call."""
+        result = []
+        for check in self.plan.program.checks:
+            names = expressions.variables(check.condition)
+            if not names & self.free:
+                continue
+            fixed: Any = {}
+            for name in sorted(names - self.free):
+                self.constants[f"_{name}_size"] = self.resolved.values[name]
+                fixed[name] = f"_{name}_size"
+            result.append(expressions.python_source(check.condition, fixed))
+        return result
+
+    def new_arrays(self) -> list[ArrayParam]:
+        """Outputs that were not passed, and scratch arrays."""
+        return [p for p in self.plan.array_params if p.name not in self.resolved.arrays]
+
+    def addresses(self) -> list[str]:
+        """Lines that read the address of every array."""
+        result = []
+        for param in self.new_arrays():
+            layout = self.resolved.layouts[param.name]
+            self.constants[f"_new_{param.name}"] = self.resolved.kind.allocator(
+                layout.shape, layout.strides, param.dtype, self.resolved.location
+            )
+            result.append(f"{param.name} = _new_{param.name}()")
+            result.append(f"_at_{param.name} = {self.resolved.kind.pointer(param.name)}")
+        for name, info in self.resolved.arrays.items():
+            result.append(f"_at_{name} = {info.kind.pointer(name)}")
+        return result
+
+    def relations(self) -> list[str]:
+        """What must hold of the addresses: alignment, and outputs apart from the rest."""
+        result = []
+        by_alignment: dict[int, list[str]] = {}
+        for name in self.resolved.arrays:
+            alignment = self.plan.arrays[name].alignment
+            # Libraries give out whole elements, which need no test.
+            if alignment > 1 and alignment > self.plan.arrays[name].dtype.itemsize:
+                by_alignment.setdefault(alignment, []).append(f"_at_{name}")
+        for alignment, names in by_alignment.items():
+            result.append(f"not ({' | '.join(names)}) % {alignment}")
+        outputs = self.plan.outputs
+        for name in outputs:
+            for other, info in self.resolved.arrays.items():
+                again = other in outputs and other < name
+                if name in self.resolved.arrays and other != name and not again:
+                    result += self._apart(name, self.resolved.arrays[name], other, info)
+        return result
+
+    def _apart(self, name: str, written: ArrayInfo, other: str, info: ArrayInfo) -> list[str]:
+        if not written.size or not info.size:
+            return []
+        low, high = (at - written.pointer for at in written.byte_range())
+        other_low, other_high = (at - info.pointer for at in info.byte_range())
+        least, most = other_low - high, other_high - low
+        distance = written.pointer - info.pointer
+        if least < distance < most:
+            # Interleaved, and found to share no element: only this distance is known to do.
+            self.constants[f"_{name}_{other}_distance"] = distance
+            return [f"_at_{name} - _at_{other} == _{name}_{other}_distance"]
+        self.constants[f"_{name}_{other}_least"] = least
+        self.constants[f"_{name}_{other}_most"] = most
+        return [f"not _{name}_{other}_least < _at_{name} - _at_{other} < _{name}_{other}_most"]
+
+    def stream(self) -> str:
+        """The stream as an expression."""
+        first = next(iter(self.resolved.arrays.values()))
+        if first.stream is not None:
+            self.constants["_array_stream"] = first.stream
+            current = "_array_stream"
+        else:
+            current = first.kind.stream_source(first.location.index, self.constants)
+        if self.new_arrays():
+            return current
+        self.constants["_stream_handle"] = stream_handle
+        return f"{current} if stream is None else _stream_handle(stream)"
+
+    def arguments(self) -> list[str]:
+        """The values to pack, in the order of the program's parameters."""
+        result = []
+        for param in self.loaded.program.params:
+            if isinstance(param, ArrayParam):
+                result.append(f"_at_{param.name}")
+            elif param.role == "argument" and param.name in self.free:
+                result.append(self._scalar(param))
+            else:
+                self.constants[f"_value_{param.name}"] = packable(param, self.resolved)
+                result.append(f"_value_{param.name}")
+        return result
+
+    def _scalar(self, param: ValueParam) -> str:
+        if python_type(param.dtype) is not None:
+            return param.name
+        self.constants[f"_bytes_{param.name}"] = functools.partial(_bytes_of, param)
+        return f"_bytes_{param.name}({param.name})"
+
+    def result(self) -> str:
+        """What the function returns."""
+        outputs = self.plan.outputs
+        if len(outputs) <= 1:
+            return outputs[0] if outputs else "None"
+        self.constants["_outputs"] = self.plan.tuple_type
+        return f"_outputs({', '.join(outputs)})"
+
+    # -- all together
+
+    def text(self) -> str:
+        """The function's text; all that differs between sizes is in the constants."""
+        names = ", ".join(f"{n}=None" for n in self.plan.names)
+        then = "\n            and "
+        relations = self.relations()
+        lines = [
+            f"def {self.plan.name}({names}, *_more, stream=None, **_unknown):",
+            "    try:",
+            f"        _fits = (\n            {then.join(self.conditions())}\n        )",
+            "        if _fits:",
+            *(f"            {line}" for line in self.addresses()),
+        ]
+        if relations:
+            lines += [f"            _fits = {' and '.join(relations)}", "        if _fits:"]
+        lines += [
+            "            _slot = _slots.pop() if _slots else _new_slot()",
+            "            _memory, _config, _params = _slot",
+            "            _pack(",
+            f"                _memory, {launch.STREAM_OFFSET}, {self.stream()},",
+            f"                {', '.join(self.arguments())}",
+            "            )",
+            "    except Exception:",
+            "        _fits = False  # the full check says what is wrong",
+            "    if not _fits:",
+            f"        return _next({self._forward()})",
+            "    _status = _launch(_config, _function, _params, None)",
+            "    _slots.append(_slot)",
+            "    if _status:",
+            f"        return _fallback({self._forward()})",
+            f"    return {self.result()}",
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _forward(self) -> str:
+        # What was allocated here must not be taken for an argument.
+        made = {p.name for p in self.new_arrays()}
+        values = "".join(f"{'None' if n in made else n}, " for n in self.plan.names)
+        return f"{values}*_more, stream=stream, **_unknown"
+
+    def function(self) -> Callable[..., Any]:
+        """Write the text and turn it into a function."""
+        text = self.text()
+        slots: list[launch.Slot] = []
+        namespace: dict[str, Any] = {
+            **self.constants,
+            "_slots": slots,
+            "_new_slot": functools.partial(launch.new_slot, self.loaded, self.resolved.grid),
+            "_pack": struct.Struct(launch.call_format(self.loaded)).pack_into,
+            "_launch": launch.launch_function(),
+            "_function": ctypes.c_void_p(self.loaded.function),
+            "_fallback": self.fallback,
+            "_next": self.fallback,
+            "_loaded": self.loaded,  # keeps the code on the device
+        }
+        exec(compiled(text, self.plan.name), namespace)
+        made: Callable[..., Any] = namespace[self.plan.name]
+        return made
+
+
+@functools.lru_cache(maxsize=256)
+def compiled(text: str, name: str) -> Any:
+    """The code of ``text``, which tracebacks and ``inspect`` can show."""
+    file_name = f"<loopkit {name} {abs(hash(text)):x}>"
+    linecache.cache[file_name] = (len(text), None, text.splitlines(keepends=True), file_name)
+    return compile(text, file_name, "exec")
+
+
+def packable(param: ValueParam, resolved: Resolved) -> Any:
+    """The value of ``param`` as the program's ``struct`` format takes it."""
+    value = resolved.value(param)
+    if python_type(param.dtype) is None:
+        return pack_scalar(value, param.dtype)
+    return int(value) if is_integer(param.dtype) else value
+
+
+def _bytes_of(param: ValueParam, value: Any) -> bytes:
+    return pack_scalar(check_scalar(param.name, value, param.dtype), param.dtype)

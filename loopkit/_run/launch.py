@@ -1,0 +1,107 @@
+"""The launch itself: one call of the driver with everything laid out beforehand.
+
+``cuLaunchKernelEx`` takes a structure with grid, block and stream, the function, and
+a table of pointers to the arguments.  A *slot* is one piece of memory that holds the
+structure, the arguments and the table, in this order; writing stream and arguments
+into it is a single ``struct.pack_into``.  The driver copies the arguments before it
+returns, so a slot is free again right after the call.
+
+The function is called through ``ctypes.PyDLL``, which keeps the interpreter's lock: to
+give it up and to take it again costs more than the launch's own work, and with other
+busy threads it can cost milliseconds.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from loopkit._run import driver
+from loopkit._run.module import LoadedProgram, packing
+
+# gridDim, blockDim, sharedMemBytes, padding; then hStream, attrs, numAttrs and padding.
+_EXTENTS = "7I4x"
+_STREAM = "Q16x"
+#: Where the stream stands, and where the arguments begin.
+STREAM_OFFSET = 32
+ARGUMENTS_OFFSET = 64
+
+#: The memory, the address of the structure, the address of the table.
+Slot = tuple[Any, ctypes.c_void_p, ctypes.c_void_p]
+
+
+@functools.cache
+def launch_function() -> Any:
+    """``cuLaunchKernelEx(config, function, params, None)`` as a callable.
+
+    It has no ``argtypes`` on purpose: those cost more than the rest of the call.  All
+    its arguments must be ``c_void_p`` objects or None.
+    """
+    driver.api()
+    library = ctypes.PyDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    return library.cuLaunchKernelEx
+
+
+def call_format(loaded: LoadedProgram) -> str:
+    """The ``struct`` format from the stream on: stream, then the arguments."""
+    return f"<{_STREAM}8x{packing(loaded.program).format}"
+
+
+def new_slot(loaded: LoadedProgram, grid: tuple[int, int, int]) -> Slot:
+    """Memory for launches with this grid; stream and arguments are yet to be written."""
+    layout = packing(loaded.program)
+    table = ARGUMENTS_OFFSET + -(-layout.size // 16) * 16
+    memory = (ctypes.c_char * (table + 8 * max(len(layout.offsets), 1)))()
+    start = ctypes.addressof(memory)
+    program = loaded.program
+    struct.pack_into(f"<{_EXTENTS}", memory, 0, *grid, *program.block, program.dynamic_shared)
+    pointers = [start + ARGUMENTS_OFFSET + offset for offset in layout.offsets]
+    struct.pack_into(f"<{len(pointers)}Q", memory, table, *pointers)
+    return memory, ctypes.c_void_p(start), ctypes.c_void_p(start + table)
+
+
+def filled_slot(
+    loaded: LoadedProgram, grid: tuple[int, int, int], stream: int, arguments: Sequence[Any]
+) -> Slot:
+    """A slot ready to be launched with."""
+    slot = new_slot(loaded, grid)
+    struct.pack_into(call_format(loaded), slot[0], STREAM_OFFSET, stream, *arguments)
+    return slot
+
+
+def launch(
+    loaded: LoadedProgram, grid: tuple[int, int, int], stream: int, arguments: Sequence[Any]
+) -> None:
+    """Launch once; the device must be current."""
+    if 0 in grid:
+        return
+    slot = filled_slot(loaded, grid, stream, arguments)
+    status = launch_function()(slot[1], ctypes.c_void_p(loaded.function), slot[2], None)
+    check(status, loaded)
+
+
+def check(status: int, loaded: LoadedProgram) -> None:
+    """Raise what a launch answered, unless it was success."""
+    if status:
+        raise driver.DriverError(
+            f"{loaded.program.name} on {loaded.device!r} failed: {driver.describe_status(status)}",
+            status,
+        )
+
+
+@functools.cache
+def current_device_function() -> Callable[[], int]:
+    """The number of the current device, or -1: quick enough for every call."""
+    driver.api()
+    library = ctypes.PyDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    ask = library.cuCtxGetDevice
+
+    def current_device() -> int:
+        answer = ctypes.c_int(-1)
+        return -1 if ask(ctypes.byref(answer)) else answer.value
+
+    return current_device

@@ -1,0 +1,175 @@
+"""A program on a device: refused where it does not fit, compiled, and loaded."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from loopkit._errors import LaunchError, ResourceError
+from loopkit._program import ArrayParam, Program
+from loopkit._run import driver
+from loopkit._run.nvrtc import CompiledProgram, compile_program
+from loopkit._run.scalars import struct_code
+
+# What a block may use without asking for more.
+_PLAIN_SHARED = 48 * 1024
+
+
+def check_resources(program: Program, limits: driver.Limits, where: str) -> None:
+    """Refuse, before compiling, what no launch on this device could have."""
+    x, y, z = program.block
+    threads = x * y * z
+    if threads > limits.threads:
+        raise ResourceError(
+            f"{program.name} has blocks of {x} x {y} x {z} = {threads} threads, "
+            f"but {where} has at most {limits.threads} threads a block",
+            instead="make the inames tagged l.0, l.1 and l.2 shorter",
+        )
+    for axis, (have, most) in enumerate(zip(program.block, limits.block, strict=True)):
+        if have > most:
+            raise ResourceError(
+                f"{program.name} has blocks of {have} threads along axis {axis}, "
+                f"but {where} has at most {most} there",
+                instead=f"make the iname tagged l.{axis} shorter",
+            )
+    shared = program.static_shared + program.dynamic_shared
+    if shared > limits.shared:
+        raise ResourceError(
+            f"{program.name} uses {shared} bytes of shared memory a block, "
+            f"but {where} has at most {limits.shared}",
+            instead="make the tiles in shared memory smaller",
+        )
+
+
+def check_grid(program: Program, grid: tuple[int, int, int], limits: driver.Limits) -> None:
+    """Refuse a grid with more blocks along an axis than a device can count."""
+    for axis, (have, most) in enumerate(zip(grid, limits.grid, strict=True)):
+        if have > most:
+            raise ResourceError(
+                f"{program.name} needs {have} blocks along axis {axis} for these sizes, "
+                f"but there can be at most {most}",
+                instead=f"tag the longest iname g.0, which may have {limits.grid[0]}, "
+                f"or make each block do more along axis {axis}",
+            )
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How arguments lie in memory: a ``struct`` format, and the offset of each."""
+
+    format: str
+    offsets: tuple[int, ...]
+    size: int
+
+
+@functools.lru_cache(maxsize=512)
+def packing(program: Program) -> Packing:
+    """The layout of the program's arguments; each stands at a multiple of its size."""
+    codes, offsets, at = [], [], 0
+    for param in program.params:
+        if isinstance(param, ArrayParam):
+            code, size, alignment = "Q", 8, 8
+        else:
+            code, size = struct_code(param.dtype), param.dtype.itemsize
+            alignment = min(16, size)
+        skip = -at % alignment
+        codes.append(f"{skip}x{code}" if skip else code)
+        offsets.append(at + skip)
+        at += skip + size
+    return Packing("".join(codes), tuple(offsets), at)
+
+
+@dataclass(frozen=True)
+class LoadedProgram:
+    """A program whose binary is loaded on one device."""
+
+    program: Program
+    compiled: CompiledProgram
+    device: driver.Device
+    generation: int
+    function: int
+    #: Keeps the code loaded.
+    library: Any
+
+
+def _check_registers(compiled: CompiledProgram, device: driver.Device) -> None:
+    used = compiled.resources
+    if used.registers * used.threads > device.limits.registers:
+        raise ResourceError(
+            f"{compiled.program.name} needs {used.registers} registers for each of "
+            f"{used.threads} threads, but a block on {device!r} has "
+            f"{device.limits.registers} in all",
+            instead="make the block smaller, or let each thread compute less",
+        )
+
+
+def load(program: Program, device: driver.Device) -> LoadedProgram:
+    """Compile ``program`` for ``device`` and load it there; the device must be current."""
+    check_resources(program, device.limits, repr(device))
+    compiled = compile_program(program, device.arch)
+    _check_registers(compiled, device)
+    doing = f"loading {program.name} on {device!r}"
+    module = driver.call("cuModuleLoadData", compiled.cubin, doing=doing)
+    function = driver.call("cuModuleGetFunction", module, program.name.encode(), doing=doing)
+    if program.dynamic_shared + compiled.resources.static_shared > _PLAIN_SHARED:
+        attribute = driver.api().CUfunction_attribute
+        driver.call(
+            "cuFuncSetAttribute",
+            function,
+            attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+            program.dynamic_shared,
+            doing=f"asking for {program.dynamic_shared} bytes of shared memory for {program.name}",
+        )
+    return LoadedProgram(
+        program, compiled, device, device.generation, int(function), (module, function)
+    )
+
+
+class Modules:
+    """The loaded variants of one kernel: by which arrays are strided, and by device."""
+
+    def __init__(self, program_for: Callable[[frozenset[str]], Program]) -> None:
+        self._program_for = program_for
+        self._programs: dict[frozenset[str], Program] = {}
+        self._loaded: dict[tuple[frozenset[str], int], LoadedProgram] = {}
+        self._lock = threading.Lock()
+
+    def program(self, strided: frozenset[str]) -> Program:
+        """The variant for arrays of which those named have strides of their own."""
+        with self._lock:
+            program = self._programs.get(strided)
+            if program is None:
+                program = self._programs[strided] = self._program_for(strided)
+            return program
+
+    def on(self, strided: frozenset[str], device: driver.Device) -> LoadedProgram:
+        """The variant, loaded on ``device``, which must be current."""
+        program = self.program(strided)
+        with self._lock:
+            found = self._loaded.get((strided, device.index))
+            if found is None or found.generation != device.generation:
+                found = self._loaded[strided, device.index] = load(program, device)
+            return found
+
+
+def stream_handle(stream: Any) -> int:
+    """The driver's handle of a stream, given as a number or as some library's object."""
+    if isinstance(stream, int | np.integer):
+        return int(stream)
+    protocol = getattr(stream, "__cuda_stream__", None)
+    if protocol is not None:
+        _, handle = protocol() if callable(protocol) else protocol
+        return int(handle)
+    for name in ("cuda_stream", "ptr", "handle"):  # PyTorch, CuPy, Numba
+        handle = getattr(stream, name, None)
+        if handle is not None:
+            return int(getattr(handle, "value", handle) or 0)
+    raise LaunchError(
+        f"stream: an object of type {type(stream).__name__} is no CUDA stream",
+        instead="pass a stream of PyTorch, CuPy, Numba or cuda.core, or its handle as an integer",
+    )

@@ -1,0 +1,164 @@
+"""Functions and conversions on NumPy scalars, with the language's meaning."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pymbolic.primitives as prim
+
+DType = np.dtype[Any]
+BOOL = np.dtype(bool)
+
+
+def converter(source: DType | None, target: DType) -> Callable[[Any], Any]:
+    """A function that converts scalars to ``target`` as an assignment does.
+
+    ``source`` is their type, None for Python's own numbers.
+    """
+    kind = target.type
+    if target == BOOL:
+        return lambda x: np.bool_(x != 0)
+    if source is not None and source.kind == "V":  # bfloat16
+        inner = converter(np.dtype("float32"), target)
+        return lambda x: inner(np.float32(float(x)))
+    if source is None or source.kind == "c" or target.kind in "iu":
+        return lambda x: np.asarray(x).astype(target)[()]
+    if source.kind == "f" and target.kind in "fcV":
+        return lambda x: kind(x)
+    return lambda x: np.asarray(x).astype(target)[()]
+
+
+def maximum(a: Any, b: Any) -> Any:
+    """The larger one; not a number if one of them is."""
+    return a if a > b or a != a else b
+
+
+def minimum(a: Any, b: Any) -> Any:
+    """The smaller one; not a number if one of them is."""
+    return a if a < b or a != a else b
+
+
+def logical_sum(a: Any, b: Any) -> Any:
+    """``+`` of truth values."""
+    return np.bool_(bool(a) or bool(b))
+
+
+def logical_product(a: Any, b: Any) -> Any:
+    """``*`` of truth values."""
+    return np.bool_(bool(a) and bool(b))
+
+
+def _power(a: Any, b: Any) -> Any:
+    return np.power(a, b)
+
+
+OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+    prim.Sum: operator.add,
+    prim.Product: operator.mul,
+    prim.Quotient: np.true_divide,
+    prim.FloorDiv: np.floor_divide,
+    prim.Remainder: np.remainder,
+    prim.Power: _power,
+    prim.LeftShift: np.left_shift,
+    prim.RightShift: np.right_shift,
+    prim.BitwiseAnd: operator.and_,
+    prim.BitwiseOr: operator.or_,
+    prim.BitwiseXor: operator.xor,
+    prim.Min: minimum,
+    prim.Max: maximum,
+}
+
+COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _fma(x: Any, y: Any, z: Any) -> Any:
+    """``x*y + z``, rounded once."""
+    if not all(math.isfinite(float(v)) for v in (x, y, z)):
+        return float(x) * float(y) + float(z)
+    exact = Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))
+    if exact == 0:
+        return float(x) * float(y) + float(z)
+    try:
+        return float(exact)
+    except OverflowError:
+        return math.inf if exact > 0 else -math.inf
+
+
+def _guarded(function: Callable[..., float]) -> Callable[..., float]:
+    """A function of :mod:`math` that gives what C gives where Python raises."""
+
+    def call(*arguments: Any) -> float:
+        try:
+            return function(*(float(a) for a in arguments))
+        except OverflowError:
+            return math.inf
+        except ValueError:
+            return math.nan
+
+    return call
+
+
+def _rsqrt(x: Any) -> Any:
+    return type(x)(1) / np.sqrt(x)
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "sqrt": np.sqrt,
+    "rsqrt": _rsqrt,
+    "cbrt": np.cbrt,
+    "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "sin": np.sin,
+    "cos": np.cos,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tanh": np.tanh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "erf": _guarded(math.erf),
+    "erfc": _guarded(math.erfc),
+    "tgamma": _guarded(math.gamma),
+    "lgamma": _guarded(math.lgamma),
+    "atan2": np.arctan2,
+    "hypot": np.hypot,
+    "copysign": np.copysign,
+    "fmod": np.fmod,
+    "fma": _fma,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round": np.rint,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
+    "fmin": np.fmin,
+    "fmax": np.fmax,
+    "abs": np.abs,
+    "fabs": np.abs,
+    "sign": np.sign,
+    "real": np.real,
+    "imag": np.imag,
+    "conj": np.conj,
+}

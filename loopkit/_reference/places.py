@@ -1,0 +1,121 @@
+"""How often temporaries exist: once per thread, once per block, or once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import islpy as isl
+
+from loopkit._arrays import AddressSpace, TemporaryVariable
+from loopkit._errors import InvalidArgumentError
+from loopkit._expression import index_tuple, variable_names
+from loopkit._kernel import Kernel, Statement
+from loopkit._reference.points import with_values
+from loopkit._tags import GroupAxis, InstructionParallel, LocalAxis
+
+Key = tuple[str, int | str]
+_KINDS = ("g", "l", "ilp")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A hardware axis: the inames that run along it, each with its first value."""
+
+    key: Key
+    extent: int
+    first: Mapping[str, int]
+
+    def iname_of(self, statement: Statement) -> str | None:
+        """The iname by which a statement runs along the axis."""
+        found = [i for i in self.first if i in statement.inames]
+        return min(found) if found else None
+
+
+def find_axes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[Key, Axis]:
+    """All axes that a kernel's tags name, blocks first."""
+    keys: dict[Key, list[str]] = {}
+    for iname, tag in kernel.tags:
+        if isinstance(tag, GroupAxis):
+            keys.setdefault(("g", tag.axis), []).append(iname)
+        elif isinstance(tag, LocalAxis):
+            keys.setdefault(("l", tag.axis), []).append(iname)
+        elif isinstance(tag, InstructionParallel):
+            keys.setdefault(("ilp", iname), []).append(iname)
+    axes = {}
+    for key in sorted(keys, key=lambda k: (_KINDS.index(k[0]), str(k[1]))):
+        first: dict[str, int] = {}
+        extent = 0
+        for iname in keys[key]:
+            low, high = _range(kernel, iname, sizes)
+            first[iname] = low
+            extent = max(extent, high - low + 1)
+        axes[key] = Axis(key, extent, first)
+    return axes
+
+
+def _range(kernel: Kernel, iname: str, sizes: Mapping[str, int]) -> tuple[int, int]:
+    """The smallest and the largest value of an iname; an empty range is ``(0, -1)``."""
+    needed, new = {iname}, {iname}
+    while new:
+        parameters = {p for i in new for p in kernel.domains[kernel.home_domain[i]].parameters}
+        new = (parameters & kernel.home_domain.keys()) - needed
+        needed |= new
+    domain = with_values(kernel.domain_of(needed), sizes)
+    for name in [domain.get_dim_name(isl.dim_type.param, p) for p in range(domain.n_param())]:
+        if name != iname:
+            position = domain.find_dim_by_name(isl.dim_type.param, name)
+            domain = domain.project_out(isl.dim_type.param, position, 1)
+    if domain.is_empty():
+        return 0, -1
+    lifted = isl.Set.from_params(domain).move_dims(isl.dim_type.set, 0, isl.dim_type.param, 0, 1)
+    low, high = lifted.dim_min_val(0), lifted.dim_max_val(0)
+    if not (low.is_int() and high.is_int()):
+        raise InvalidArgumentError(f"iname '{iname}' is parallel, but unbounded")
+    return low.to_python(), high.to_python()
+
+
+def address_space(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:
+    """Where a temporary lives; ``AUTO`` follows from the parallel inames that index its writes."""
+    if temporary.address_space is not AddressSpace.AUTO:
+        return temporary.address_space
+    found = AddressSpace.PRIVATE
+    for statement in kernel.writers.get(temporary.name, ()):
+        for tag in (kernel.iname_tags.get(n) for n in _index_names(statement)):
+            if isinstance(tag, GroupAxis):
+                return AddressSpace.GLOBAL
+            if isinstance(tag, LocalAxis):
+                found = AddressSpace.LOCAL
+    return found
+
+
+def _index_names(statement: Statement) -> frozenset[str]:
+    if not hasattr(statement.lhs, "aggregate"):
+        return frozenset()
+    return frozenset().union(*(variable_names(i) for i in index_tuple(statement.lhs)))
+
+
+def copies_of(
+    kernel: Kernel, temporary: TemporaryVariable, axes: Mapping[Key, Axis]
+) -> tuple[Axis, ...]:
+    """The axes along which a temporary exists several times."""
+    space = address_space(kernel, temporary)
+    if space is AddressSpace.GLOBAL:
+        return ()
+    writers = kernel.writers.get(temporary.name, ())
+    touching = (*writers, *kernel.readers.get(temporary.name, ()))
+    found = []
+    for axis in axes.values():
+        kind = axis.key[0]
+        if space is AddressSpace.LOCAL and kind != "g":
+            continue
+        inside = [s for s in touching if axis.iname_of(s) is not None]
+        if not inside:
+            continue
+        if kind == "ilp" and (
+            len(inside) < len(touching)
+            or any(i in _index_names(s) for s in writers for i in axis.first)
+        ):
+            continue
+        found.append(axis)
+    return tuple(found)

@@ -1,0 +1,278 @@
+"""Walking the loop tree, top to bottom, one instance at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import ArrayArg, ValueArg
+from loopkit._errors import (
+    AssumptionError,
+    Instance,
+    LaunchError,
+    LoopkitError,
+    OutOfBoundsError,
+    UninitializedReadError,
+    UnknownNameError,
+    Witness,
+)
+from loopkit._expression import evaluate, to_text
+from loopkit._kernel import Kernel
+from loopkit._make.infer import infer_types
+from loopkit._reference.memory import Memory, temporary
+from loopkit._reference.places import copies_of, find_axes
+from loopkit._reference.points import points_of, with_values
+from loopkit._reference.statements import Compiled, Store, compile_statement
+from loopkit._rules import expand_rules
+from loopkit._tree import Loop, Tree, common_prefix, statements_in
+
+
+def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a kernel computes, by executing its tree instance by instance.
+
+    Parameters
+    ----------
+    kernel
+        Any kernel, transformed or not. Parallel inames count as loops around
+        each statement: a statement is executed for all its coordinates before
+        the next one in the tree. Private temporaries exist once per thread,
+        shared ones once per block.
+    given
+        Arrays and sizes by name. Sizes that are the extent of an array may be
+        left out, and so may arrays that are only written.
+
+    Returns the arrays that are written, by name, in the order of the
+    arguments; what was given is not changed. Raises
+    :class:`OutOfBoundsError` and :class:`UninitializedReadError` with the
+    instance that goes wrong.
+    """
+    kernel = infer_types(expand_rules(kernel))
+    sizes, values = _values(kernel, given)
+    _check_assumptions(kernel, sizes)
+    memories = {
+        a.name: _array(kernel, a, given, sizes) for a in kernel.args if isinstance(a, ArrayArg)
+    }
+    axes = find_axes(kernel, sizes)
+    copies = {t.name: copies_of(kernel, t, axes) for t in kernel.temporaries}
+    dtypes = {d.name: d.dtype for d in (*kernel.args, *kernel.temporaries) if d.dtype is not None}
+    for t in kernel.temporaries:
+        shape = tuple(int(evaluate(extent, sizes)) for extent in t.shape)
+        extents = [a.extent for a in copies[t.name]]
+        memories[t.name] = temporary(t.name, dtypes[t.name], shape, extents)
+    with np.errstate(all="ignore"):
+        store = Store(memories, copies, sizes, values, dtypes)
+        _Walker(kernel, store).run()
+    return {a.name: memories[a.name].data for a in kernel.args if a.name in kernel.writers}
+
+
+# {{{ arguments
+
+
+def _values(kernel: Kernel, given: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, Any]]:
+    """Integer values as numbers, and all values with their types."""
+    for name in given:
+        if name not in kernel.arg_by_name:
+            raise UnknownNameError("argument", name, kernel.arg_by_name)
+    found: dict[str, Any] = {}
+    for argument in kernel.args:
+        if isinstance(argument, ValueArg):
+            value = given.get(argument.name, argument.default)
+            if value is not None:
+                found[argument.name] = value
+    for argument in kernel.args:
+        if isinstance(argument, ArrayArg) and argument.name in given and argument.shape:
+            actual = np.shape(given[argument.name])
+            for extent, length in zip(argument.shape, actual, strict=False):
+                if isinstance(extent, prim.Variable):
+                    found.setdefault(extent.name, length)
+    sizes: dict[str, int] = {}
+    values: dict[str, Any] = {}
+    for argument in kernel.args:
+        if not isinstance(argument, ValueArg):
+            continue
+        if argument.name not in found:
+            raise LaunchError(f"the value of '{argument.name}' is missing")
+        assert argument.dtype is not None
+        values[argument.name] = np.asarray(found[argument.name]).astype(argument.dtype)[()]
+        if argument.dtype.kind in "iu":
+            sizes[argument.name] = int(found[argument.name])
+    return sizes, values
+
+
+def _check_assumptions(kernel: Kernel, sizes: Mapping[str, int]) -> None:
+    if with_values(kernel.assumptions.set, sizes).is_empty():
+        text = to_text(_sets.conditions(kernel.assumptions.set))
+        shown = ", ".join(f"{n}={v}" for n, v in sizes.items())
+        raise AssumptionError(f"the kernel assumes {text}, but {shown}")
+
+
+def _array(
+    kernel: Kernel, argument: ArrayArg, given: Mapping[str, Any], sizes: Mapping[str, int]
+) -> Memory:
+    name, dtype = argument.name, argument.dtype
+    assert dtype is not None and argument.shape is not None
+    shape = tuple(max(0, int(evaluate(extent, sizes))) for extent in argument.shape)
+    if name not in given or given[name] is None:
+        if name not in kernel.writers or argument.is_input:
+            raise LaunchError(f"the array '{name}' is missing")
+        return Memory(name, np.zeros(shape, dtype), None)
+    data = np.asarray(given[name])
+    if data.dtype != dtype:
+        raise LaunchError(f"'{name}' is of type {data.dtype}, but {dtype} is expected")
+    if data.shape != shape:
+        raise LaunchError(f"'{name}' has the shape {data.shape}, but {shape} is expected")
+    return Memory(name, np.array(data) if name in kernel.writers else data, None)
+
+
+# }}}
+
+
+class _Walker:
+    def __init__(self, kernel: Kernel, store: Store) -> None:
+        self.kernel = kernel
+        self.store = store
+        self.compiled = {s.id: compile_statement(kernel, s, store) for s in kernel.statements}
+        self.members = {id(node): self._members(node) for node in _loops(kernel.tree)}
+        for compiled in self.compiled.values():
+            self._prepare(compiled)
+
+    def _members(self, loop: Loop) -> list[Compiled]:
+        return [self.compiled[s] for s in statements_in(loop)]
+
+    def run(self) -> None:
+        self.execute(self.kernel.tree, ())
+
+    # {{{ instances
+
+    def _prepare(self, compiled: Compiled) -> None:
+        """Fill in the rows of a statement, or find out when its bounds will be known."""
+        kernel = self.kernel
+        domain = self._domain(compiled)
+        loaded = _sets.involved_names(domain) & kernel.temporary_by_name.keys()
+        if not loaded:
+            compiled.rows = self._rows(compiled, {})
+            return
+        compiled.loaded = frozenset(loaded)
+        own = kernel.paths[compiled.statement.id]
+        writers = [w for name in loaded for w in kernel.writers.get(name, ())]
+        compiled.ready = max(len(common_prefix([own, kernel.paths[w.id]])) for w in writers)
+
+    def _domain(self, compiled: Compiled) -> Any:
+        inames = compiled.statement.inames
+        needed, new = set(inames), set(inames)
+        while new:
+            homes = {self.kernel.home_domain[i] for i in new}
+            new = {p for h in homes for p in self.kernel.domains[h].parameters}
+            new = (new & self.kernel.home_domain.keys()) - needed
+            needed |= new
+        assert needed == set(inames), "a statement is inside the inames that its domains need"
+        return self.kernel.domain_of(inames)
+
+    def _rows(self, compiled: Compiled, known: Mapping[str, int]) -> list[tuple[int, ...]]:
+        names = [c for c in compiled.columns if c in compiled.statement.inames]
+        free = [n for n in names if n not in known]
+        found = points_of(self._domain(compiled), free, {**self.store.sizes, **known})
+        rows: list[tuple[int, ...]] = [tuple(row) for row in found.tolist()]
+        if len(free) < len(names):
+            order = [free.index(n) if n in free else -1 for n in names]
+            fixed = [known.get(n, 0) for n in names]
+            rows = [
+                tuple(row[o] if o >= 0 else f for o, f in zip(order, fixed, strict=True))
+                for row in rows
+            ]
+        if compiled.extra:
+            copies = list(product(*(range(extent) for _, extent in compiled.extra)))
+            rows = [(*row, *copy) for row in rows for copy in copies]
+        return rows
+
+    def _load_bounds(self, compiled: Compiled, prefix: tuple[int, ...]) -> None:
+        """Find the rows of a statement whose bounds the temporaries say now."""
+        known = dict(zip(compiled.columns, prefix, strict=False))
+        for name in compiled.loaded:
+            memory = self.store.memories[name]
+            known[name] = int(memory.loader()(*(0 for _ in memory.shape)))
+        known = {n: v for n, v in known.items() if n in compiled.columns or n in compiled.loaded}
+        compiled.rows = self._rows(compiled, known)
+        compiled.position = 0
+        compiled.prefix = prefix
+
+    def _is_ready(self, compiled: Compiled, prefix: tuple[int, ...]) -> bool:
+        if not compiled.loaded:
+            return True
+        if len(prefix) < compiled.ready:
+            return False
+        if compiled.prefix != prefix[: compiled.ready]:
+            self._load_bounds(compiled, prefix[: compiled.ready])
+        return True
+
+    # }}}
+
+    def execute(self, nodes: Tree, prefix: tuple[int, ...]) -> None:
+        for node in nodes:
+            if isinstance(node, Loop):
+                self.loop(node, prefix)
+            else:
+                self.statement(self.compiled[node], prefix)
+
+    def loop(self, loop: Loop, prefix: tuple[int, ...]) -> None:
+        members = self.members[id(loop)]
+        if len(members) == 1 and self._is_ready(members[0], prefix):
+            self.statement(members[0], prefix)
+            return
+        depth = len(prefix)
+        while True:
+            smallest = None
+            for compiled in members:
+                if not self._is_ready(compiled, prefix):
+                    continue
+                rows = compiled.rows
+                if compiled.position < len(rows):
+                    row = rows[compiled.position]
+                    if row[:depth] == prefix and (smallest is None or row[depth] < smallest):
+                        smallest = row[depth]
+            if smallest is None:
+                return
+            self.execute(loop.body, (*prefix, smallest))
+
+    def statement(self, compiled: Compiled, prefix: tuple[int, ...]) -> None:
+        """Execute a statement for all its instances below ``prefix``."""
+        if not self._is_ready(compiled, prefix):
+            raise AssertionError("bounds are loaded after they are needed")
+        rows, position, depth = compiled.rows, compiled.position, len(prefix)
+        function, end = compiled.function, len(rows)
+        try:
+            while position < end and rows[position][:depth] == prefix:
+                function(*rows[position])
+                position += 1
+        except LoopkitError as error:
+            raise self._located(error, compiled, rows[position]) from None
+        compiled.position = position
+
+    def _located(
+        self, error: LoopkitError, compiled: Compiled, row: tuple[int, ...]
+    ) -> LoopkitError:
+        statement = compiled.statement
+        inames = dict(zip(compiled.columns, row, strict=True))
+        instance = Instance(statement.id, {n: inames[n] for n in inames if n in statement.inames})
+        if not isinstance(error, (OutOfBoundsError, UninitializedReadError)):
+            return error
+        kind = "out of bounds" if isinstance(error, OutOfBoundsError) else "uninitialized read"
+        return type(error)(
+            f"{instance}: {error.why}",
+            asked=f"{to_text(statement.lhs)} = {to_text(statement.rhs)}",
+            witness=Witness(kind=kind, sink=instance, parameters=dict(self.store.sizes)),
+        )
+
+
+def _loops(tree: Tree) -> list[Loop]:
+    found: list[Loop] = []
+    for node in tree:
+        if isinstance(node, Loop):
+            found.append(node)
+            found += _loops(node.body)
+    return found

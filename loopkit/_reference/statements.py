@@ -1,0 +1,139 @@
+"""Statements as Python functions of their inames."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from loopkit._expression import accesses
+from loopkit._kernel import Kernel, Statement
+from loopkit._make.operations import operations_of
+from loopkit._reference import functions
+from loopkit._reference.memory import Memory
+from loopkit._reference.places import Axis
+from loopkit._reference.translate import Names, Translator, Value
+from loopkit._tree import path_inames
+
+DType = np.dtype[Any]
+
+
+@dataclass(frozen=True)
+class Store:
+    """Where a kernel's data is while it runs."""
+
+    memories: Mapping[str, Memory]
+    copies: Mapping[str, tuple[Axis, ...]]
+    sizes: Mapping[str, int]
+    values: Mapping[str, Any]
+    dtypes: Mapping[str, DType]
+
+
+@dataclass(eq=False)
+class Compiled:
+    """A statement ready to run: ``function`` takes a value per column.
+
+    Columns are the loops around it, outermost first, then parallel inames, then
+    coordinates along axes on which all threads run it though it has no iname there.
+    """
+
+    statement: Statement
+    columns: tuple[str, ...]
+    depth: int
+    extra: tuple[tuple[str, int], ...]
+    function: Callable[..., None]
+    rows: list[tuple[int, ...]] = field(default_factory=list)
+    position: int = 0
+    loaded: frozenset[str] = frozenset()
+    ready: int = 0
+    prefix: tuple[int, ...] | None = None
+
+
+def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Compiled:
+    """The statement as a function; ``rows`` are still to be filled in."""
+    path = path_inames(kernel.paths[statement.id])
+    parallel = sorted(statement.inames - set(path), key=kernel.all_inames.index)
+    target = store.copies.get(statement.written, ())
+    missing = {a.key: a for a in target if a.iname_of(statement) is None}
+    extra: dict[Any, str] = {}
+    if missing and _depends_on(statement, missing, store):
+        extra = {key: f"axis_{key[0]}_{key[1]}" for key in missing}
+    translator = Translator(
+        Names(
+            statement.inames,
+            store.sizes,
+            store.dtypes,
+            lambda name, indices: load(name, indices),
+        )
+    )
+
+    def coordinate(axis: Axis) -> str | None:
+        iname = axis.iname_of(statement)
+        if iname is not None:
+            first = axis.first[iname]
+            return f"{iname} - {first}" if first else iname
+        return extra.get(axis.key)
+
+    def load(name: str, indices: Sequence[str]) -> str:
+        if name in store.values:
+            return translator.bind(store.values[name], "value", name)
+        memory = store.memories[name]
+        before = [coordinate(a) or "0" for a in store.copies.get(name, ())]
+        function = translator.bind(memory.loader(), "load", name)
+        return f"{function}({', '.join([*before, *indices])})"
+
+    lines = [f"if not {translator.condition(p)}: return" for p in statement.predicates]
+    name, indices = statement.write
+    memory = store.memories[name]
+    before = [coordinate(a) for a in target]
+    open_axes = [p for p, c in enumerate(before) if c is None]
+    function = translator.bind(memory.storer(open_axes))
+    value = _value(kernel, statement, translator, store.dtypes[name])
+    places = [c for c in before if c is not None] + [translator.index(i) for i in indices]
+    lines.append(f"{function}({', '.join([value, *places])})")
+    columns = (*path, *parallel, *extra.values())
+    text = "\n    ".join([f"def run({', '.join(columns)}):", *lines])
+    space = dict(translator.space)
+    exec(compile(text, f"<{statement.id}>", "exec"), space)
+    return Compiled(
+        statement,
+        columns,
+        len(path),
+        tuple((extra[key], axis.extent) for key, axis in missing.items() if key in extra),
+        space["run"],
+    )
+
+
+def _depends_on(statement: Statement, missing: Mapping[Any, Axis], store: Store) -> bool:
+    """Whether threads along ``missing`` axes would compute different values."""
+    names = {name for name, _ in statement.reads}
+    return any(a.key in missing for name in names for a in store.copies.get(name, ()))
+
+
+def _value(kernel: Kernel, statement: Statement, translator: Translator, dtype: DType) -> str:
+    if statement.operation is None:
+        return translator.stored(statement.rhs, dtype)
+    operation = operations_of(kernel.reductions)[statement.operation]
+    target = translator.value(statement.lhs).source
+    if operation.boolean:
+        value = translator.condition(statement.rhs)
+    else:
+        value = translator.stored(statement.rhs, dtype)
+    symbol = {"sum": "+", "product": "*"}.get(operation.name)
+    if symbol is not None and dtype != np.dtype(bool):
+        return f"({target} {symbol} {value})"
+    if operation.name in ("any", "all"):
+        word = "or" if operation.name == "any" else "and"
+        return f"(bool({target}) {word} bool({value}))"
+    known = {"max": functions.maximum, "min": functions.minimum}
+    known |= {"sum": functions.logical_sum, "product": functions.logical_product}
+    function = known.get(operation.name, operation.reference)
+    return translator.converted(Value(translator.apply(function, target, value), dtype), dtype)
+
+
+def names_read(statement: Statement) -> frozenset[str]:
+    """All names that a statement reads."""
+    found = {name for name, _ in accesses(statement.rhs)}
+    return frozenset(found | {name for name, _ in statement.reads})

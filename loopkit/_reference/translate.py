@@ -1,0 +1,360 @@
+"""Expressions as Python source that computes on NumPy scalars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit._errors import TypeInferenceError
+from loopkit._expression import index_tuple, is_constant, to_text
+from loopkit._nodes import Expression, TypeCast
+from loopkit._promotion import (
+    BOOL,
+    FLOAT32,
+    FOLD,
+    INT32,
+    INT64,
+    INTEGERS,
+    SMALL_FLOATS,
+    Choice,
+    Subtraction,
+    Typed,
+    call_type,
+    check_comparison,
+    fold,
+    operation_type,
+    promote,
+    subtrahend,
+)
+from loopkit._reference import functions
+
+DType = np.dtype[Any]
+_ROUNDING = frozenset(("floor", "ceil", "trunc", "round"))
+_IN_COMMON_TYPE = _ROUNDING | {"abs", "sign", "real", "imag", "conj", "fmin", "fmax"}
+_PREDICATES = frozenset(("isnan", "isinf", "isfinite"))
+
+
+@dataclass(frozen=True)
+class Value:
+    """Python source of a value, and its type; a constant is its own type."""
+
+    source: str
+    kind: Typed
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the names in a statement stand for.
+
+    ``inames`` are Python integers under their own names, ``sizes`` numbers;
+    ``dtypes`` gives the types of all else, and ``load(name, indices)`` the
+    source of an access.
+    """
+
+    inames: frozenset[str]
+    sizes: Mapping[str, int]
+    dtypes: Mapping[str, DType]
+    load: Callable[[str, Sequence[str]], str]
+
+
+class Translator:
+    """Translates expressions; what their source needs collects in ``space``."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.space: dict[str, Any] = {}
+        self._bound: dict[tuple[Any, ...], str] = {}
+
+    def bind(self, value: Any, *key: Any) -> str:
+        """A name for ``value`` in the source; the same for the same ``key``."""
+        if key and key in self._bound:
+            return self._bound[key]
+        name = f"_{len(self.space)}"
+        self.space[name] = value
+        if key:
+            self._bound[key] = name
+        return name
+
+    # {{{ index arithmetic: mathematical integers
+
+    def index(self, expr: Expression) -> str:
+        """Source of an index, as a Python integer."""
+        if isinstance(expr, (int, np.integer)) and not isinstance(expr, bool):
+            return repr(int(expr))
+        if isinstance(expr, prim.Variable) and expr.name in self.names.inames:
+            return str(expr.name)
+        if isinstance(expr, prim.Variable) and expr.name in self.names.sizes:
+            return repr(self.names.sizes[expr.name])
+        if isinstance(expr, (prim.Sum, prim.Product)):
+            symbol = " + " if isinstance(expr, prim.Sum) else " * "
+            return "(" + symbol.join(self.index(c) for c in expr.children) + ")"
+        if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
+            symbol = "//" if isinstance(expr, prim.FloorDiv) else "%"
+            return f"({self.index(expr.numerator)} {symbol} {self.index(expr.denominator)})"
+        if isinstance(expr, (prim.Min, prim.Max)):
+            word = "min" if isinstance(expr, prim.Min) else "max"
+            return f"{word}({', '.join(self.index(c) for c in expr.children)})"
+        if isinstance(expr, prim.If):
+            then, else_ = self.index(expr.then), self.index(expr.else_)
+            return f"({then} if {self.condition(expr.condition)} else {else_})"
+        value = self.value(expr)
+        if isinstance(value.kind, np.dtype) and value.kind not in INTEGERS and value.kind != BOOL:
+            raise TypeInferenceError(
+                f"the index '{to_text(expr)}' is of type {value.kind}",
+                instead="an index is an integer: a//b rounds down, and int32(x) converts",
+            )
+        return f"int({value.source})"
+
+    # }}}
+
+    # {{{ typed arithmetic
+
+    def stored(self, expr: Expression, dtype: DType) -> str:
+        """Source of ``expr`` as a value of type ``dtype``."""
+        value = self.value(expr)
+        if isinstance(value.kind, np.dtype) and value.kind.kind == "c" and dtype.kind != "c":
+            raise TypeInferenceError(
+                f"a value of type {value.kind} would lose its imaginary part in a variable of "
+                f"type {dtype}",
+                instead="write real(...)",
+            )
+        return self.converted(value, dtype)
+
+    def condition(self, expr: Expression) -> str:
+        """Source that is true where ``expr`` is not zero, as Python sees truth."""
+        if isinstance(expr, (prim.LogicalAnd, prim.LogicalOr)):
+            word = " and " if isinstance(expr, prim.LogicalAnd) else " or "
+            return "(" + word.join(self.condition(c) for c in expr.children) + ")"
+        if isinstance(expr, prim.LogicalNot):
+            return f"(not {self.condition(expr.child)})"
+        return self.value(expr).source
+
+    def value(self, expr: Expression) -> Value:
+        """``expr`` with its type."""
+        if is_constant(expr):
+            if isinstance(expr, np.generic):
+                return Value(self.bind(expr), expr.dtype)
+            return self.constant(expr)
+        rule = _RULES.get(type(expr))
+        if rule is None:
+            raise TypeInferenceError(f"'{to_text(expr)}' cannot be evaluated")
+        return rule(self, expr)
+
+    def constant(self, value: Any) -> Value:
+        """A number of Python's."""
+        return Value(self.bind(value), value)
+
+    def converted(self, value: Value, dtype: DType) -> str:
+        """Source of a value in another type."""
+        kind = value.kind
+        if isinstance(kind, np.dtype):
+            if kind == dtype:
+                return value.source
+            convert = functions.converter(kind, dtype)
+            return f"{self.bind(convert, 'convert', kind, dtype)}({value.source})"
+        convert = functions.converter(None, dtype)
+        if isinstance(kind, Choice):
+            return f"{self.bind(convert, 'convert', None, dtype)}({value.source})"
+        return self.bind(convert(kind))
+
+    def apply(self, function: Any, *sources: str) -> str:
+        """Source of a call."""
+        return f"{self.bind(function, 'function', function)}({', '.join(sources)})"
+
+    def variable(self, expr: prim.Variable) -> Value:
+        name = expr.name
+        if name in self.names.inames:
+            return Value(f"{self.bind(np.int32, 'int32')}({name})", INT32)
+        return self.access(name, ())
+
+    def subscript(self, expr: Any) -> Value:
+        return self.access(expr.aggregate.name, index_tuple(expr))
+
+    def access(self, name: str, indices: Sequence[Expression]) -> Value:
+        dtype = self.names.dtypes.get(name)
+        if dtype is None:
+            raise TypeInferenceError(f"the type of '{name}' is not known")
+        return Value(self.names.load(name, [self.index(i) for i in indices]), dtype)
+
+    def binary(self, node: type, a: Value, b: Value, expr: Expression) -> Value:
+        """One operation on two values."""
+
+        def asked() -> str:
+            return f"in '{to_text(expr)}'"
+
+        if not isinstance(a.kind, np.dtype) and not isinstance(b.kind, np.dtype):
+            kind = fold(FOLD[node], a.kind, b.kind, asked=asked)
+            if isinstance(kind, Choice):
+                return Value(self.apply(FOLD[node], a.source, b.source), kind)
+            return self.constant(kind)
+        common = operation_type(node, a.kind, b.kind, asked)
+        left, right = self.converted(a, common), self.converted(b, common)
+        if common == BOOL and node in (prim.Sum, prim.Product):
+            word = "or" if node is prim.Sum else "and"
+            return Value(f"{self.bind(np.bool_, 'bool')}({left} {word} {right})", BOOL)
+        symbol = _SYMBOLS.get(node)
+        if symbol is not None:
+            return Value(f"({left} {symbol} {right})", common)
+        result = self.apply(functions.OPERATORS[node], left, right)
+        if common in SMALL_FLOATS:  # bfloat16 gives float32 in some operations
+            result = f"{self.bind(common.type, 'type', common)}({result})"
+        return Value(result, common)
+
+    def chain(self, expr: Any) -> Value:
+        """Operations with any number of operands, from left to right."""
+        result = self.value(expr.children[0])
+        for child in expr.children[1:]:
+            result = self.binary(type(expr), result, self.value(child), expr)
+        return result
+
+    def sum(self, expr: prim.Sum) -> Value:
+        total = self.value(expr.children[0])
+        for child in expr.children[1:]:
+            subtracted = subtrahend(child)
+            if subtracted is None:
+                total = self.binary(prim.Sum, total, self.value(child), expr)
+            else:
+                total = self.binary(Subtraction, total, self.value(subtracted), expr)
+        return total
+
+    def product(self, expr: prim.Product) -> Value:
+        first, *rest = expr.children
+        if not rest:
+            return self.value(first)
+        if type(first) is int and first == -1:
+            result = self.negated(self.value(rest[0]))
+            rest = rest[1:]
+        else:
+            result = self.value(first)
+        for child in rest:
+            result = self.binary(prim.Product, result, self.value(child), expr)
+        return result
+
+    def negated(self, value: Value) -> Value:
+        if not isinstance(value.kind, np.dtype):
+            kind = fold(_minus, value.kind, asked=lambda: "")
+            if isinstance(kind, Choice):
+                return Value(f"(-{value.source})", kind)
+            return self.constant(kind)
+        if value.kind == BOOL:
+            return Value(f"(-{self.converted(value, INT64)})", INT64)
+        return Value(f"(-{value.source})", value.kind)
+
+    def fraction(self, expr: Any) -> Value:
+        """Division in its three kinds."""
+        return self.binary(
+            type(expr), self.value(expr.numerator), self.value(expr.denominator), expr
+        )
+
+    def power(self, expr: prim.Power) -> Value:
+        return self.binary(prim.Power, self.value(expr.base), self.value(expr.exponent), expr)
+
+    def shift(self, expr: Any) -> Value:
+        return self.binary(type(expr), self.value(expr.shiftee), self.value(expr.shift), expr)
+
+    def bitwise_not(self, expr: prim.BitwiseNot) -> Value:
+        value = self.value(expr.child)
+        if not isinstance(value.kind, np.dtype):
+            kind = fold(_complement, value.kind, asked=lambda: f"in '{to_text(expr)}'")
+            if isinstance(kind, Choice):
+                return Value(f"(~{value.source})", kind)
+            return self.constant(kind)
+        return Value(f"(~{value.source})", value.kind)
+
+    def comparison(self, expr: prim.Comparison) -> Value:
+        a, b = self.value(expr.left), self.value(expr.right)
+        check_comparison(a.kind, expr.operator, b.kind, lambda: f"in '{to_text(expr)}'")
+        bool_ = self.bind(np.bool_, "bool")
+        return Value(f"{bool_}({a.source} {expr.operator} {b.source})", BOOL)
+
+    def logical(self, expr: Any) -> Value:
+        return Value(f"{self.bind(np.bool_, 'bool')}({self.condition(expr)})", BOOL)
+
+    def conditional(self, expr: prim.If) -> Value:
+        condition = self.condition(expr.condition)
+        then, else_ = self.value(expr.then), self.value(expr.else_)
+        if isinstance(then.kind, np.dtype) or isinstance(else_.kind, np.dtype):
+            common = promote(then.kind, else_.kind)
+            a, b = self.converted(then, common), self.converted(else_, common)
+            return Value(f"({a} if {condition} else {b})", common)
+        return Value(
+            f"({then.source} if {condition} else {else_.source})",
+            Choice(None, then.kind, else_.kind),
+        )
+
+    def cast(self, expr: TypeCast) -> Value:
+        return Value(self.converted(self.value(expr.operand), expr.dtype), expr.dtype)
+
+    def call(self, expr: Any) -> Value:
+        name = expr.function.name
+        arguments = [self.value(p) for p in expr.parameters]
+        if name == "pow" and len(arguments) == 2:
+            return self.binary(prim.Power, arguments[0], arguments[1], expr)
+        result = call_type(name, [a.kind for a in arguments], lambda: f"in '{to_text(expr)}'")
+        if not isinstance(result, np.dtype):
+            if isinstance(result, Choice):
+                raise TypeInferenceError(
+                    f"'{to_text(expr)}' has no type",
+                    instead="cast the argument, as in float32(...)",
+                )
+            return self.constant(result)
+        common = arguments[0].kind
+        for argument in arguments[1:]:
+            common = promote(common, argument.kind)
+        assert isinstance(common, np.dtype)
+        if common in INTEGERS or common == BOOL:
+            if name in _ROUNDING or (name in _IN_COMMON_TYPE and common == BOOL):
+                return Value(self.converted(arguments[0], common), common)
+            compute = common if name in _IN_COMMON_TYPE | _PREDICATES else result
+        else:
+            compute = FLOAT32 if common in SMALL_FLOATS else common
+        sources = []
+        for argument in arguments:
+            exact = Value(self.converted(argument, common), common)
+            sources.append(self.converted(exact, compute))
+        source = self.apply(functions.FUNCTIONS[name], *sources)
+        convert = functions.converter(None, result)
+        return Value(f"{self.bind(convert, 'convert', None, result)}({source})", result)
+
+    # }}}
+
+
+def _minus(x: Any) -> Any:
+    return -1 * x
+
+
+def _complement(x: Any) -> Any:
+    return ~x
+
+
+_SYMBOLS: dict[type, str] = {
+    prim.Sum: "+",
+    Subtraction: "-",
+    prim.Product: "*",
+    prim.BitwiseAnd: "&",
+    prim.BitwiseOr: "|",
+    prim.BitwiseXor: "^",
+}
+
+_RULES: dict[type, Callable[[Translator, Any], Value]] = {
+    prim.Variable: Translator.variable,
+    prim.Subscript: Translator.subscript,
+    prim.Sum: Translator.sum,
+    prim.Product: Translator.product,
+    **dict.fromkeys((prim.Quotient, prim.FloorDiv, prim.Remainder), Translator.fraction),
+    prim.Power: Translator.power,
+    **dict.fromkeys((prim.LeftShift, prim.RightShift), Translator.shift),
+    **dict.fromkeys(
+        (prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor, prim.Min, prim.Max), Translator.chain
+    ),
+    prim.BitwiseNot: Translator.bitwise_not,
+    prim.Comparison: Translator.comparison,
+    **dict.fromkeys((prim.LogicalAnd, prim.LogicalOr, prim.LogicalNot), Translator.logical),
+    prim.If: Translator.conditional,
+    prim.Call: Translator.call,
+    TypeCast: Translator.cast,
+}

@@ -1,0 +1,81 @@
+"""``loopkit doctor``: findings come from trying, and one failure hides no other."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from loopkit import _doctor
+from loopkit._cli import _doctor_view, main
+from loopkit._cli._output import Output
+from loopkit._doctor import Finding, Probe
+from loopkit._errors import LoopkitError
+
+
+def test_everything_required_works_here(capsys: pytest.CaptureFixture[str]) -> None:
+    code = main(["doctor", "--json"])
+    answer = json.loads(capsys.readouterr().out)
+    by_name = {finding["name"]: finding for finding in answer["findings"]}
+    assert code == 0, [f for f in answer["findings"] if f["status"] == "broken"]
+    assert answer["ok"] is True
+    for name in ("Python", "islpy", "isl", "text to CUDA C", "reference executor"):
+        assert by_name[name]["status"] == "ok"
+    assert not [f for f in answer["findings"] if f["status"] == "broken"]
+
+
+def test_what_is_missing_comes_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("loopkit._host.find_compiler", lambda: None)
+    findings = [
+        Probe("C++ compiler", _doctor._compiler).run(),
+        Probe("host executor", _doctor._host).run(),
+    ]
+    assert [f.status for f in findings] == ["missing", "missing"]
+    assert all(f.fix for f in findings)
+    _doctor_view.show(Output(), findings)
+    printed = capsys.readouterr().out
+    assert "-> " in printed
+    assert "Executors that work here: none" in printed
+
+
+def test_no_driver_is_missing_not_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_doctor, "_driver", lambda: None)
+    assert _doctor.gpu_count() == 0
+    assert Probe("GPU", _doctor._gpu).run().status == "missing"
+    assert Probe("cuda executor", _doctor._cuda).run().status == "missing"
+
+
+def test_a_probe_never_raises() -> None:
+    def breaks() -> str:
+        raise ZeroDivisionError("by zero")
+
+    def refuses() -> str:
+        raise LoopkitError("not so", instead="but so")
+
+    assert Probe("x", breaks, fix="mend it").run() == Finding(
+        "x", "broken", "ZeroDivisionError: by zero", "mend it"
+    )
+    assert Probe("x", refuses).run() == Finding("x", "broken", "not so", "but so")
+
+
+def test_only_what_is_required_is_fatal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    optional = Finding("NVRTC", "broken", "no", "pip install")
+    monkeypatch.setattr(_doctor_view, "diagnose", lambda: [optional])
+    assert main(["doctor"]) == 0
+    required = Finding("isl", "broken", "no", "pip install", required=True)
+    monkeypatch.setattr(_doctor_view, "diagnose", lambda: [optional, required])
+    assert main(["doctor"]) == 1
+    assert "Broken, and loopkit needs it: isl" in capsys.readouterr().out
+    assert main(["doctor", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["ok"] is False
+
+
+@pytest.mark.nvrtc
+def test_nvrtc_and_disassemblers_are_tried() -> None:
+    assert "compiles" in _doctor._nvrtc()
+    for tool in ("nvdisasm", "cuobjdump"):
+        assert "disassembles" in _doctor._cuda_tool(tool)

@@ -26,7 +26,7 @@ class Bounds:
 
 def single_basic_set(domain: isl.Set) -> isl.BasicSet:
     """``domain``, or a hull of it that is one conjunction."""
-    domain = domain.coalesce()
+    domain = domain.compute_divs().coalesce()
     basics = domain.get_basic_sets()
     if len(basics) == 1:
         return basics[0].remove_redundancies()
@@ -39,13 +39,22 @@ def implied(context: isl.Set, constraint: isl.Constraint) -> bool:
     return bool((context - basic.to_set()).is_empty())
 
 
-def _floor_div(numerator: Expression, denominator: int) -> Expression:
-    """``numerator // denominator``; not through isl, whose normal form nobody would write."""
+def _floor_div(terms: list[tuple[int, Expression]], constant: int, denominator: int) -> Expression:
+    """The sum divided, rounded down; not through isl, whose normal form nobody would write.
+
+    Multiples of the denominator stand in front, ``4*i + t//32`` for ``(128*i + t)//32``,
+    unless the quotient that is left could be of something negative, which costs more.
+    """
     if denominator == 1:
-        return numerator
-    if isinstance(numerator, int):
-        return numerator // denominator
-    return prim.FloorDiv(numerator, denominator)
+        return _sets.linear_sum(terms, constant)
+    whole = [(c // denominator, e) for c, e in terms if c % denominator == 0]
+    rest = [(c, e) for c, e in terms if c % denominator]
+    if not rest:
+        return _sets.linear_sum(whole, constant // denominator)
+    if not whole or constant < 0 or any(c < 0 for c, _ in rest):
+        return prim.FloorDiv(_sets.linear_sum(terms, constant), denominator)
+    quotient = prim.FloorDiv(_sets.linear_sum(rest, constant), denominator)
+    return _sets.linear_sum([*whole, (1, quotient)], 0)
 
 
 def _extreme(parts: list[Expression], kind: type) -> Expression:
@@ -73,7 +82,7 @@ def loop_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
     """
     basic = single_basic_set(domain)
     simplified = basic.to_set().gist(_sets.project_out(context, [name])).coalesce()
-    pieces = simplified.get_basic_sets()
+    pieces = simplified.compute_divs().get_basic_sets()
     if len(pieces) == 1:
         basic = pieces[0].remove_redundancies()
     lowers: list[Expression] = []
@@ -100,15 +109,13 @@ def loop_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
             # coefficient*name >= -rest - constant
             size = abs(coefficient)
             sign = -1 if coefficient > 0 else 1
-            numerator = _sets.linear_sum(
-                [(sign * c, e) for c, e in rest], sign * constant + size - 1
-            )
-            lowers.append(_floor_div(numerator, size))
+            signed = [(sign * c, e) for c, e in rest]
+            lowers.append(_floor_div(signed, sign * constant + size - 1, size))
         if constraint.is_equality() or coefficient < 0:
             size = abs(coefficient)
             sign = -1 if coefficient > 0 else 1
-            numerator = _sets.linear_sum([(sign * c, e) for c, e in rest], sign * constant + size)
-            uppers.append(_floor_div(numerator, size))
+            signed = [(sign * c, e) for c, e in rest]
+            uppers.append(_floor_div(signed, sign * constant + size, size))
     if not lowers or not uppers:
         raise UnboundedError(name)
     value = _determined(lowers, uppers)
@@ -177,7 +184,7 @@ def guard(domain: isl.Set, context: isl.Set) -> tuple[Expression, isl.Set]:
 
     Returns a condition (True if nothing is left) and the set it selects.
     """
-    left = domain.gist(context).coalesce()
+    left = domain.gist(context).compute_divs().coalesce()
     if left.plain_is_universe():
         return True, left
     pieces = left.get_basic_sets()

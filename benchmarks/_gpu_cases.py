@@ -69,9 +69,9 @@ def error(result: Any, expected: Any) -> float:
     return float(difference)
 
 
-def with_triton(**rivals: Run) -> dict[str, Run]:
-    """Rivals that need Triton, under its name; none without it."""
-    return {"Triton": run for run in rivals.values()} if tr is not None else {}
+def with_triton(run: Run) -> dict[str, Run]:
+    """A rival that needs Triton; none without it."""
+    return {"Triton": run} if tr is not None else {}
 
 
 def add(quick: bool) -> Case:
@@ -90,7 +90,7 @@ def add(quick: bool) -> Case:
         "c",
         lambda got: error(got, a + b),
         0.0,
-        {"torch": lambda: torch.add(a, b, out=c), **with_triton(add=lambda: tr.add(a, b, c))},
+        {"torch": lambda: torch.add(a, b, out=c), **with_triton(lambda: tr.add(a, b, c))},
         0.95,
         "copy",
     )
@@ -114,7 +114,7 @@ def transposition(quick: bool) -> Case:
         0.0,
         {
             "torch": lambda: out.copy_(a.t()),
-            **with_triton(transpose=lambda: tr.transpose(a, out)),
+            **with_triton(lambda: tr.transpose(a, out)),
         },
         0.80,
         "copy",
@@ -183,7 +183,7 @@ def stencil(quick: bool) -> Case:
         "v",
         check,
         1e-5,
-        with_triton(stencil=lambda: tr.stencil_25(u, v, list(weights.values()))),
+        with_triton(lambda: tr.stencil_25(u, v, list(weights.values()))),
         0.55,
         "copy",
     )
@@ -216,7 +216,7 @@ def bodies(quick: bool) -> Case:
         "acc",
         check,
         1e-4,
-        with_triton(n_body=lambda: tr.n_body(p, acc, soft)),
+        with_triton(lambda: tr.n_body(p, acc, soft)),
         2 * 0.54,
     )
 
@@ -270,7 +270,7 @@ def segments(quick: bool) -> Case:
         1e-5,
         {
             "torch": lambda: torch.sum(x, 1, out=out),
-            **with_triton(rows=lambda: tr.row_sums(x, out)),
+            **with_triton(lambda: tr.row_sums(x, out)),
         },
         0.6,
         "read",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import loopkit as lk
 from matmul import expected, inputs, plain
+
+import loopkit as lk
 
 #: Sizes for which every tile is full, and index arithmetic fits 32 bits.
 FULL_TILES = (

@@ -1,4 +1,4 @@
-"""Every script in `examples/`: all schedules compute the same as NumPy, at sizes no tile divides."""
+"""Every script in `examples/`: all schedules compute what NumPy does, at ragged sizes too."""
 
 from __future__ import annotations
 

@@ -44,14 +44,16 @@ Placed = tuple[PlacedNode, ...]
 
 
 @dataclass(frozen=True)
-class _Access:
+class Access:
+    """One use of an array by a statement."""
+
     statement: str
     array: str
     indices: tuple[Expression, ...]
     is_write: bool
 
 
-class _Conflicts:
+class Conflicts:
     """Decides whether two accesses may meet on different threads of one block."""
 
     def __init__(self, kernel: Kernel, hardware: Hardware, instances: Instances) -> None:
@@ -71,18 +73,18 @@ class _Conflicts:
         array = self.kernel.arg_by_name.get(name)
         return isinstance(array, ArrayArg) and bool(self.kernel.writers.get(name))
 
-    def _accesses_of(self, statement: Statement) -> tuple[_Access, ...]:
-        found: dict[_Access, None] = {}
+    def _accesses_of(self, statement: Statement) -> tuple[Access, ...]:
+        found: dict[Access, None] = {}
         name, indices = statement.write
         if self._crosses_threads(name):
-            found[_Access(statement.id, name, indices, True)] = None
+            found[Access(statement.id, name, indices, True)] = None
         for name, indices in statement.reads:
             if self._crosses_threads(name):
-                found[_Access(statement.id, name, indices, False)] = None
+                found[Access(statement.id, name, indices, False)] = None
         return tuple(found)
 
     def between(
-        self, first: _Access, second: _Access, shared: frozenset[str], carried: str | None
+        self, first: Access, second: Access, shared: frozenset[str], carried: str | None
     ) -> bool:
         """Whether ``first`` conflicts with ``second``.
 
@@ -100,7 +102,7 @@ class _Conflicts:
             self._known[key] = self._meet(first, second, shared, carried)
         return self._known[key]
 
-    def _kind(self, access: _Access) -> tuple[object, ...]:
+    def _kind(self, access: Access) -> tuple[object, ...]:
         """What decides an access's conflicts; statements that differ elsewhere share it."""
         number = self.instances.keys[access.statement]
         inames = self.kernel.statement_by_id[access.statement].inames
@@ -121,7 +123,7 @@ class _Conflicts:
             if owned:
                 kept = tuple(found[0].indices[axis] for axis in same)
                 kinds = {self._kind(a)[3:]: a for a in found}.values()
-                probes = [_Access(a.statement, array, kept, True) for a in kinds]
+                probes = [Access(a.statement, array, kept, True) for a in kinds]
                 pairs = [(a, b) for i, a in enumerate(probes) for b in probes[i:]]
                 owned = len(pairs) <= 10 and not any(
                     self._meet(a, b, frozenset(), None) for a, b in pairs
@@ -132,14 +134,14 @@ class _Conflicts:
     def _parallel(self, inames: frozenset[str]) -> frozenset[str]:
         return inames & (self.hardware.local_inames | self.hardware.group_inames)
 
-    def _side(self, access: _Access, suffix: str) -> tuple[isl.Set, tuple[Expression, ...]]:
+    def side(self, access: Access, suffix: str) -> tuple[isl.Set, tuple[Expression, ...]]:
         """The access's instances and indices, with ``suffix`` behind every iname (memoised)."""
         key = (*self._kind(access), suffix)
         if key not in self._sides:
             self._sides[key] = self._make_side(access, suffix)
         return self._sides[key]
 
-    def _make_side(self, access: _Access, suffix: str) -> tuple[isl.Set, tuple[Expression, ...]]:
+    def _make_side(self, access: Access, suffix: str) -> tuple[isl.Set, tuple[Expression, ...]]:
         statement = self.kernel.statement_by_id[access.statement]
         domain = self.instances.of(access.statement)
         names = {i: i + suffix for i in self.kernel.all_inames}
@@ -156,7 +158,7 @@ class _Conflicts:
     def _axis_value(
         self,
         inames: set[str],
-        access: _Access,
+        access: Access,
         kind: str,
         axis: int,
         extents: tuple[Expression, ...],
@@ -179,10 +181,10 @@ class _Conflicts:
         return _sets.condition_set(inside)
 
     def _meet(
-        self, first: _Access, second: _Access, shared: frozenset[str], carried: str | None
+        self, first: Access, second: Access, shared: frozenset[str], carried: str | None
     ) -> bool:
-        one, one_indices = self._side(first, "__1")
-        two, two_indices = self._side(second, "__2")
+        one, one_indices = self.side(first, "__1")
+        two, two_indices = self.side(second, "__2")
         both = one & two & self.kernel.assumptions.set
         for axis in self.hardware.used_axes("g"):
             both = both & _sets.equality(f"_g{axis}__1", prim.Variable(f"_g{axis}__2"))
@@ -210,22 +212,22 @@ class _Conflicts:
 
 
 class _Placer:
-    def __init__(self, conflicts: _Conflicts) -> None:
+    def __init__(self, conflicts: Conflicts) -> None:
         self.conflicts = conflicts
 
-    def accesses(self, nodes: Node | Tree) -> list[_Access]:
+    def accesses(self, nodes: Node | Tree) -> list[Access]:
         return [a for s in statements_in(nodes) for a in self.conflicts.accesses[s]]
 
     def clash(
         self,
-        earlier: list[_Access],
-        later: list[_Access],
+        earlier: list[Access],
+        later: list[Access],
         shared: frozenset[str],
         carried: str | None = None,
-    ) -> list[tuple[_Access, _Access]]:
+    ) -> list[tuple[Access, Access]]:
         if not earlier or not later:
             return []
-        by_array: dict[str, list[_Access]] = {}
+        by_array: dict[str, list[Access]] = {}
         for access in earlier:
             by_array.setdefault(access.array, []).append(access)
         return [
@@ -237,11 +239,11 @@ class _Placer:
 
     def place(
         self, nodes: Tree, outer: frozenset[str]
-    ) -> tuple[list[PlacedNode], list[_Access], list[_Access], bool]:
+    ) -> tuple[list[PlacedNode], list[Access], list[Access], bool]:
         """The nodes with barriers, the accesses before the first and after the last of them."""
         placed: list[PlacedNode] = []
-        head: list[_Access] = []
-        tail: list[_Access] = []
+        head: list[Access] = []
+        tail: list[Access] = []
         any_barrier = False
         for node in nodes:
             own = self.accesses(node)
@@ -267,7 +269,7 @@ class _Placer:
 
     def loop(
         self, node: Loop, outer: frozenset[str]
-    ) -> tuple[list[PlacedNode], list[_Access], list[_Access], bool]:
+    ) -> tuple[list[PlacedNode], list[Access], list[Access], bool]:
         body, head, tail, inner = self.place(node.body, outer | {node.iname})
         clashes = self.clash(tail, head, outer, node.iname)
         if clashes:
@@ -277,7 +279,7 @@ class _Placer:
         return body, head, tail, inner
 
 
-def _reason(clashes: list[tuple[_Access, _Access]], carried: str | None = None) -> str:
+def _reason(clashes: list[tuple[Access, Access]], carried: str | None = None) -> str:
     parts: dict[tuple[str, str], list[str]] = {}
     for before, after in clashes:
         key = ("written" if before.is_write else "read", "written" if after.is_write else "read")
@@ -291,6 +293,6 @@ def _reason(clashes: list[tuple[_Access, _Access]], carried: str | None = None) 
 
 def place_barriers(kernel: Kernel, hardware: Hardware, instances: Instances) -> Placed:
     """The kernel's tree with a barrier wherever data crosses threads of a block."""
-    placer = _Placer(_Conflicts(kernel, hardware, instances))
+    placer = _Placer(Conflicts(kernel, hardware, instances))
     placed, _, _, _ = placer.place(kernel.tree, frozenset())
     return tuple(placed)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import islpy as isl
@@ -23,13 +23,17 @@ _LETTERS = "xyz"
 
 @dataclass(frozen=True)
 class Coordinate:
-    """One parallel iname: ``iname = hardware index + lower``."""
+    """One parallel iname: ``iname = hardware index + lower``.
+
+    ``is_exact`` is False where more blocks may run than the iname has values.
+    """
 
     iname: str
     kind: str  # "g" or "l"
     axis: int
     lower: int
     extent: Expression
+    is_exact: bool = True
 
     @property
     def word(self) -> str:
@@ -125,6 +129,14 @@ def find_hardware(kernel: Kernel) -> Hardware:
                 instead="split one of them so that both have the same length, or use another axis",
             )
     grid = tuple(extents.get(("g", a), (1, ""))[0] for a in range(3))
+    for axis in range(3):
+        if _may_be_empty(kernel, axis, grid[axis], context):
+            # Statements without this coordinate run in the first block, which must exist.
+            grid = (*grid[:axis], prim.Max((grid[axis], 1)), *grid[axis + 1 :])
+            coordinates = [
+                replace(c, is_exact=False) if (c.kind, c.axis) == ("g", axis) else c
+                for c in coordinates
+            ]
     block = tuple(int(extents.get(("l", a), (1, ""))[0]) for a in range(3))
     threads = block[0] * block[1] * block[2]
     if threads > MAX_THREADS:
@@ -140,6 +152,17 @@ def find_hardware(kernel: Kernel) -> Hardware:
                 instead="use l.0 for the longest iname",
             )
     return Hardware(tuple(coordinates), (grid[0], grid[1], grid[2]), (block[0], block[1], block[2]))
+
+
+def _may_be_empty(kernel: Kernel, axis: int, extent: Expression, context: isl.Set) -> bool:
+    """Whether an axis can have no block although some statement needs one."""
+    if isinstance(extent, int):
+        return False
+    inames = frozenset(i for i, tag in kernel.tags if tag == GroupAxis(axis))
+    if all(s.inames & inames for s in kernel.statements):
+        return False
+    none = _sets.pw_affine(extent).lt_set(_sets.pw_affine(1))
+    return not (none & context).is_empty()
 
 
 def same_value(a: Expression, b: Expression, context: isl.Set) -> bool:

@@ -27,6 +27,7 @@ from loopkit.codegen.bounds import (
 from loopkit.codegen.hardware import Hardware, axis_word, find_hardware
 from loopkit.codegen.instances import Instances, executed_instances, split_predicates
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
+from loopkit.codegen.races import check_writes
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,7 @@ def make_nest(kernel: Kernel) -> Nest:
     """Loops, guards and barriers of a kernel whose address spaces are decided."""
     hardware = find_hardware(kernel)
     instances = executed_instances(kernel, hardware)
+    check_writes(kernel, hardware, instances)
     placed = place_barriers(kernel, hardware, instances)
     return Nest(_Walker(kernel, hardware, instances).run(placed), hardware, instances)
 
@@ -99,12 +101,9 @@ class _Walker:
             variable = prim.Variable(coordinate.iname)
             low = prim.Comparison(variable, ">=", coordinate.lower)
             context = context & _sets.condition_set(low)
-            extents = coordinate.extent
-            for end in extents.children if isinstance(extents, prim.Max) else (extents,):
-                if isinstance(extents, prim.Max):
-                    break
-                below = prim.Comparison(variable, "<", prim.Sum((end, coordinate.lower)))
-                context = context & _sets.condition_set(below)
+            if coordinate.is_exact:
+                end = prim.Sum((coordinate.extent, coordinate.lower))
+                context = context & _sets.condition_set(prim.Comparison(variable, "<", end))
         return context
 
     def reach(self, statements: tuple[str, ...], known: frozenset[str]) -> isl.Set:

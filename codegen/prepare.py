@@ -137,11 +137,16 @@ def _expand_private(kernel: Kernel, iname: str) -> Kernel:
     expanded: dict[str, TemporaryVariable] = {}
     for temporary in kernel.temporaries:
         writers = kernel.writers.get(temporary.name, ())
-        private = temporary.address_space in (AddressSpace.PRIVATE, AddressSpace.AUTO)
-        if not private or not any(iname in s.inames for s in writers):
+        inside = [s for s in writers if iname in s.inames]
+        if not inside or any(iname in _index_names(s.write[1]) for s in inside):
             continue
-        if any(iname in _index_names(s.write[1]) for s in writers):
-            continue
+        if temporary.address_space not in (AddressSpace.PRIVATE, AddressSpace.AUTO):
+            raise IllegalTransformError(
+                f"'{iname}' is tagged ilp, so '{inside[0].id}' runs for all of its values before "
+                f"the next statement does, but '{temporary.name}' keeps only the last one",
+                instead=f"tag '{iname}' unr, or give '{temporary.name}' an axis for it: "
+                f"privatize_temporaries_with_inames('{iname}', '{temporary.name}')",
+            )
         if low is None or high is None:
             raise IllegalTransformError(
                 f"iname '{iname}' is tagged ilp, but its length is not a constant",

@@ -261,6 +261,37 @@ def equality(name: str, expr: Expression) -> isl.Set:
     return left.eq_set(right)
 
 
+def affine_equality(a: Expression, b: Expression) -> isl.Set:
+    """``{ a = b }``."""
+    return isl.PwAff.from_aff(affine(a)).eq_set(isl.PwAff.from_aff(affine(b)))
+
+
+def value_at(expr: Expression, values: Mapping[str, int]) -> int:
+    """The value of an affine expression, names not in ``values`` counting as 0."""
+    from loopkit._expression import evaluate, variable_names
+
+    return int(evaluate(expr, {n: values.get(n, 0) for n in variable_names(expr)}))
+
+
+def sample(domain: isl.Set) -> dict[str, int]:
+    """One point of a set that is not empty, with small values where that is easy to have."""
+    names = names_of(domain)
+    lifted = isl.Set.from_params(domain)
+    lifted = lifted.move_dims(isl.dim_type.set, 0, PARAM, 0, len(names))
+    point = lifted.lexmin().sample_point() if _is_bounded_below(lifted) else lifted.sample_point()
+    return {
+        name: int(point.get_coordinate_val(isl.dim_type.set, i).to_python())
+        for i, name in enumerate(names)
+    }
+
+
+def _is_bounded_below(domain: isl.Set) -> bool:
+    return all(
+        domain.dim_has_any_lower_bound(isl.dim_type.set, i)
+        for i in range(domain.dim(isl.dim_type.set))
+    )
+
+
 # {{{ back from isl to expressions
 
 

@@ -1,32 +1,24 @@
-"""Kernels for the tests of data transforms, put together from their parts."""
+"""Kernels and schedules for the tests of data transforms."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
-import pymbolic.primitives as prim
 
+import loopkit as lk
 from loopkit import _sets
-from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
-from loopkit._expression import index_tuple, variable_names
-from loopkit._kernel import Domain, Kernel, Statement
-from loopkit._syntax.domains import parse_assumptions, parse_domain
-from loopkit._syntax.expressions import parse_expression
-from loopkit._tree import build
-from loopkit.transforms.prefetch import add_prefetch  # noqa: F401
-from loopkit.transforms.prioritize import prioritize_loops  # noqa: F401
-from loopkit.transforms.split import split_iname  # noqa: F401
-from loopkit.transforms.tag import tag_inames  # noqa: F401
+from loopkit._expression import evaluate, index_tuple
+from loopkit._kernel import Domain, Kernel
+from loopkit._program import ArrayParam
+from loopkit._syntax.domains import parse_domain
+from loopkit._syntax.expressions import parse_expression as expr
 
-F32 = np.dtype(np.float32)
-
-
-def expr(text):
-    return parse_expression(text)
+__all__ = ["Domain", "Kernel", "expr"]
 
 
 def domain(text: str) -> Domain:
+    """A domain from isl's notation."""
     parsed = parse_domain(text)
     dims = parsed.dim(_sets.isl.dim_type.set)
     inames = tuple(parsed.get_dim_name(_sets.isl.dim_type.set, i) for i in range(dims))
@@ -36,82 +28,21 @@ def domain(text: str) -> Domain:
     )
 
 
-def make(
-    domains: Sequence[str],
-    statements: Iterable[tuple[str, str, str]],
-    *,
-    arrays: Mapping[str, str],
-    temporaries: Sequence[TemporaryVariable] = (),
-    assumptions: str = "",
-    substitutions=(),
-    predicates=None,
-    name: str = "test",
-) -> Kernel:
-    """``statements`` are ``(id, "loop, loop", "lhs = rhs" or "lhs += rhs")``, in order.
+def global_args(names: str, shape: str) -> list[Any]:
+    """Arrays of float32 of one shape."""
+    parts = index_tuple(expr(f"x[{shape}]"))
+    return [lk.GlobalArg(name, np.float32, shape=parts) for name in names.split()]
 
-    Loops of the same iname are shared by neighbours; ``iname#2`` starts another.
-    """
-    made = tuple(domain(d) for d in domains)
-    all_inames = {i for d in made for i in d.inames}
-    entries, result = [], []
-    sizes: dict[str, None] = {}
-    for d in made:
-        for p in sorted(d.parameters):
-            sizes[p] = None
-    for id_, loops, text in statements:
-        operation = "sum" if "+=" in text else None
-        left, right = text.split("+=") if operation else text.split("=", 1)
-        path = []
-        for loop in filter(None, (x.strip() for x in loops.split(","))):
-            iname, _, number = loop.partition("#")
-            path.append((iname, int(number or 0)))
-        lhs, rhs = expr(left), expr(right)
-        inames = {i for i, _ in path}
-        inames |= (variable_names(lhs) | variable_names(rhs)) & all_inames
-        kind = "update" if operation else "init" if id_.startswith("init") else "user"
-        given = tuple(expr(p) for p in (predicates or {}).get(id_, ()))
-        result.append(
-            Statement(id_, lhs, rhs, frozenset(inames), given, operation=operation, kind=kind)
-        )
-        entries.append((id_, tuple(path)))
-    args = []
-    for array, shape in arrays.items():
-        dims = index_tuple(expr(f"x[{shape}]")) if shape else ()
-        for d in dims:
-            for p in variable_names(d):
-                sizes[p] = None
-        args.append(ArrayArg(array, F32, dims))
-    names = {t.name for t in temporaries}
-    args += [
-        ValueArg(s, np.dtype(np.int32))
-        for s in sizes
-        if s not in all_inames and s not in names and s not in arrays
-    ]
-    assumed = parse_assumptions(assumptions) if assumptions else _sets.universe()
-    return Kernel(
-        name,
-        made,
-        tuple(result),
-        tuple(args),
-        tuple(temporaries),
-        build(entries),
-        assumptions=Domain((), assumed),
-        substitutions=tuple(substitutions),
-    )
+
+# {{{ products
 
 
 def matmul() -> Kernel:
-    acc = TemporaryVariable("acc", F32, address_space=AddressSpace.PRIVATE, accumulates="sum")
-    return make(
-        ["{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < l }"],
-        [
-            ("init", "i, j", "acc = 0.0"),
-            ("update", "i, j, k", "acc += a[i, k] * b[k, j]"),
-            ("store", "i, j", "c[i, j] = acc"),
-        ],
-        arrays={"a": "n, l", "b": "l, m", "c": "n, m"},
-        temporaries=[acc],
-        assumptions="n >= 1 and m >= 1 and l >= 1",
+    return lk.make_kernel(
+        "{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < l }",
+        "c[i, j] = sum(k, a[i, k] * b[k, j])",
+        dtypes={"a, b, c": "float32"},
+        assumptions="n, m, l >= 1",
         name="matmul",
     )
 
@@ -125,8 +56,12 @@ def tiled_matmul() -> Kernel:
     )
 
 
-def v(name):
-    return prim.Variable(name)
+def staged_matmul() -> Kernel:
+    return (
+        tiled_matmul()
+        .add_prefetch("a", ["i_inner", "k_inner"], default_tag="l.auto")
+        .add_prefetch("b", ["k_inner", "j_inner"], default_tag="l.auto")
+    )
 
 
 def register_tiled(tile_i: int = 128, tile_j: int = 128, tile_k: int = 8, per: int = 8) -> Kernel:
@@ -153,14 +88,81 @@ def sgemm(tile_i: int = 128, tile_j: int = 128, tile_k: int = 8, per: int = 8) -
     )
 
 
-def run_on_host(kernel: Kernel, arrays, sizes, orders=("ascending", "descending", "random")):
+# }}}
+
+# {{{ stencils and transposition
+
+STAR = {0: -8.5, 1: 1.5, 2: -0.25, 3: 0.125, 4: -0.0625}
+
+
+def five_point() -> Kernel:
+    knl = lk.make_kernel(
+        "{ [i, j]: 1 <= i < n - 1 and 1 <= j < m - 1 }",
+        "o[i, j] = u[i-1, j] + u[i+1, j] + u[i, j-1] + u[i, j+1] - 4*u[i, j]",
+        [*global_args("u o", "n, m"), ...],
+        assumptions="n, m >= 3",
+        name="five_point",
+    )
+    return knl.split_iname("i", 16, outer_tag="g.1", inner_tag="l.1").split_iname(
+        "j", 16, outer_tag="g.0", inner_tag="l.0"
+    )
+
+
+def star() -> Kernel:
+    """A 25-point star, not yet scheduled."""
+    terms = [f"({STAR[0]})*u[z, y, x]"]
+    for r in range(1, 5):
+        around = [f"u[z, y, x{s}{r}] + u[z, y{s}{r}, x] + u[z{s}{r}, y, x]" for s in "+-"]
+        terms.append(f"({STAR[r]})*({' + '.join(around)})")
+    return lk.make_kernel(
+        "{ [z, y, x]: 4 <= z < n - 4 and 4 <= y < m - 4 and 4 <= x < l - 4 }",
+        "o[z, y, x] = " + " + ".join(terms),
+        [*global_args("u o", "n, m, l"), ...],
+        assumptions="n, m, l >= 9",
+        name="star",
+    )
+
+
+def star_of(u: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """What :func:`star` computes, zero elsewhere."""
+    n, m, l = u.shape
+    total = STAR[0] * u[4:-4, 4:-4, 4:-4]
+    for r in range(1, 5):
+        for axis in range(3):
+            for s in (r, -r):
+                at = [s if k == axis else 0 for k in range(3)]
+                ends = zip(at, (n, m, l), strict=True)
+                total = total + STAR[r] * u[tuple(slice(4 + d, e - 4 + d) for d, e in ends)]
+    result = np.zeros_like(u)
+    result[4:-4, 4:-4, 4:-4] = total
+    return result
+
+
+def transpose() -> Kernel:
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        "o[j, i] = a[i, j]",
+        dtypes={"a, o": "float32"},
+        assumptions="n, m >= 1",
+        name="transpose",
+    )
+    return (
+        knl.split_iname("i", 32, outer_tag="g.1", inner_tag="l.0")
+        .split_iname("j", 32, outer_tag="g.0")
+        .split_iname("j_inner", 8, outer_iname="j_step", inner_iname="j_row")
+        .tag_inames({"j_row": "l.1", "j_step": "unr"})
+    )
+
+
+# }}}
+
+
+def run_on_host(kernel, arrays, sizes, orders=("ascending", "descending", "random")):
     """The arrays after a run of the generated source on the CPU, in several thread orders.
 
     Arrays are changed copies; all orders must agree.
     """
-    from loopkit._expression import evaluate
     from loopkit._host import compile_host
-    from loopkit._program import ArrayParam
 
     program = kernel.program()
     module = compile_host(program)

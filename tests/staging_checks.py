@@ -34,7 +34,7 @@ def check_fetch(before: Kernel, after: Kernel, fetch_id: str, name: str) -> None
     for old in before.statements:
         new = after.statement_by_id[old.id]
         if any(n == copy.name for n, _ in new.reads):
-            for read in reads(old, name):
+            for read in set(reads(old, name)) - set(reads(new, name)):
                 assert cells_of(before, old, read, place).is_subset(fetched), (old.id, read)
     for axis, extent in enumerate(after.array(name).shape):
         inside = _sets.pw_affine(_sets.prim.Variable(f"cell_{axis}")).nonneg_set()
@@ -70,7 +70,7 @@ def instances(kernel: Kernel, statement_id: str, **values: int) -> int:
     for name, value in values.items():
         domain = domain & _sets.equality(name, value)
     free = [n for n in _sets.names_of(domain) if n not in values]
-    domain = _sets.project_out(domain, [n for n in values])
+    domain = _sets.project_out(domain, list(values))
     lifted = isl.Set.from_params(domain)
     for name in free:
         position = lifted.find_dim_by_name(_sets.PARAM, name)

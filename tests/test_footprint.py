@@ -1,10 +1,11 @@
 import itertools
 
 import pytest
-from data_kernels import domain, expr, make
+from data_kernels import domain, expr, global_args
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import loopkit as lk
 from loopkit import _sets
 from loopkit._expression import evaluate, to_text
 from loopkit._footprint import (
@@ -34,16 +35,23 @@ def shown(axes):
     return [(to_text(a.lower.expression), a.extent, a.stride) for a in axes]
 
 
+def copy_kernel(where: str, index: str):
+    return lk.make_kernel(
+        where,
+        f"for {', '.join(domain(where).inames)}\n b[{index}] = a[{index}]\n end",
+        [*global_args("a b", "n"), ...],
+    )
+
+
 # {{{ boxes
 
 
 def test_tile():
     axes = box("16*io + ii, 16*ko + ki", ii=16, ki=16)
     assert shown(axes) == [("16*io", 16, 1), ("16*ko", 16, 1)]
-    assert [to_text(a.local(i)) for a, i in zip(axes, use("16*io + ii, 16*ko + ki").indices)] == [
-        "ii",
-        "ki",
-    ]
+    indices = use("16*io + ii, 16*ko + ki").indices
+    local = [to_text(a.local(i)) for a, i in zip(axes, indices, strict=True)]
+    assert local == ["ii", "ki"]
 
 
 def test_halo():
@@ -106,21 +114,13 @@ def test_accesses_that_drift_apart_are_named():
 
 
 def test_range_of_split_iname_is_constant_for_ragged_sizes():
-    knl = make(
-        ["{[io, ii]: 0 <= ii < 16 and 0 <= 16*io + ii < n}"],
-        [("s", "io, ii", "b[16*io + ii] = a[16*io + ii]")],
-        arrays={"a": "n", "b": "n"},
-    )
+    knl = copy_kernel("{[io, ii]: 0 <= ii < 16 and 0 <= 16*io + ii < n}", "16*io + ii")
     found = iname_ranges(knl, ["ii"])["ii"]
     assert (found.lower.constant, found.lower.terms, found.span) == (0, {}, 15)
 
 
 def test_range_relative_to_an_outer_iname():
-    knl = make(
-        ["{[io, i]: 0 <= i < n and 16*io <= i < 16*io + 16}"],
-        [("s", "io, i", "b[i] = a[i]")],
-        arrays={"a": "n", "b": "n"},
-    )
+    knl = copy_kernel("{[io, i]: 0 <= i < n and 16*io <= i < 16*io + 16}", "i")
     found = iname_ranges(knl, ["i"])["i"]
     assert (to_text(found.lower.expression), found.span) == ("16*io", 15)
 
@@ -135,7 +135,7 @@ def test_skewed_inames_cancel():
 
 
 def test_unbounded_iname():
-    knl = make(["{[i]: 0 <= i < n}"], [("s", "i", "b[i] = a[i]")], arrays={"a": "n", "b": "n"})
+    knl = copy_kernel("{[i]: 0 <= i < n}", "i")
     with pytest.raises(FootprintError, match="no constant length") as info:
         iname_ranges(knl, ["i"])
     assert "split_iname('i', 16)" in info.value.instead
@@ -176,7 +176,9 @@ def accesses_2d(draw):
     )
     texts = []
     for shift in shifts:
-        axes = [f"({a})*i + ({b})*j + ({c})*o + ({s})" for (a, b, c), s in zip(rows, shift)]
+        axes = [
+            f"({a})*i + ({b})*j + ({c})*o + ({s})" for (a, b, c), s in zip(rows, shift, strict=True)
+        ]
         texts.append(", ".join(axes))
     return texts
 

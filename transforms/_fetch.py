@@ -220,7 +220,7 @@ def stage(kernel: Kernel, staging: Staging) -> tuple[Kernel, Copy]:
         raise IllegalTransformError(
             f"{s.what} sweeps '{iname}', but what it stages differs along '{iname}' without an "
             "index that says so",
-            instead=f"do not sweep '{iname}'",
+            instead=f"do not sweep '{iname}', or let an index (an argument of the rule) name it",
         )
     writers = [w for name in s.sources for w in kernel.writers.get(name, ())]
     needed = (outer_names(s.box) & frozenset(kernel.all_inames)) | s.needed | hidden

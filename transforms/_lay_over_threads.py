@@ -27,9 +27,15 @@ UNROLLED_ROUNDS = 64
 def block_shape(kernel: Kernel) -> tuple[int, int, int]:
     """The number of threads along l.0, l.1 and l.2, as tags say it."""
     shape = [1, 1, 1]
-    for iname, tag in kernel.tags:
-        if not isinstance(tag, LocalAxis):
-            continue
+    used = frozenset().union(*(s.inames for s in kernel.statements))
+    threads = [(i, t) for i, t in kernel.tags if isinstance(t, LocalAxis) and i in used]
+    if not threads:
+        raise IllegalTransformError(
+            "l.auto lays a fetch over the threads of a block, but no iname is tagged l.0, l.1 "
+            "or l.2",
+            instead="tag the threads first; default_tag=None gives plain loops",
+        )
+    for iname, tag in threads:
         domain = kernel.domain_of([iname]) & kernel.assumptions.set
         name = prim.Variable(iname)
         low, high = _sets.minimum_value(domain, name), _sets.maximum_value(domain, name)

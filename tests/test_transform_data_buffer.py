@@ -1,0 +1,127 @@
+import numpy as np
+import pytest
+from data_kernels import global_args, run_on_host
+from staging_checks import check_accesses_of_copy, instances
+
+import loopkit as lk
+from loopkit._arrays import AddressSpace
+from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._expression import to_text
+from loopkit._tree import path_inames, statements_in
+
+
+def text_of(knl, statement):
+    s = knl.statement_by_id[statement]
+    return f"{to_text(s.lhs)} = {to_text(s.rhs)}"
+
+
+def updates(start=""):
+    return lk.make_kernel(
+        "{ [i, k, j, j0]: 0 <= i < n and 0 <= k < l and 0 <= j < 8 and 0 <= j0 < 8 }",
+        f"""
+        for i
+            {start}
+            for k, j
+                c[i, j] = c[i, j] + a[i, k]*b[k, j] {{id=add}}
+            end
+        end
+        """,
+        [*global_args("c", "n, 8"), *global_args("a", "n, l"), *global_args("b", "l, 8"), ...],
+        assumptions="n >= 1 and l >= 1",
+    )
+
+
+def test_load_and_store():
+    knl = updates().buffer_array("c", ["j"], default_tag=None)
+    assert list(statements_in(knl.tree)) == ["load_c", "add", "store_c"]
+    assert text_of(knl, "load_c") == "c_buf[c_init_dim_1] = c[i, c_init_dim_1]"
+    assert text_of(knl, "add") == "c_buf[j] = c_buf[j] + a[i, k]*b[k, j]"
+    assert text_of(knl, "store_c") == "c[i, c_store_dim_1] = c_buf[c_store_dim_1]"
+    assert path_inames(knl.paths["load_c"]) == ("i", "c_init_dim_1")
+    assert {s.kind for s in knl.statements if s.id != "add"} == {"move"}
+    assert knl.temporary_by_name["c_buf"].address_space is AddressSpace.PRIVATE
+    check_accesses_of_copy(knl, "c_buf")
+
+
+def test_no_load_where_all_is_overwritten():
+    knl = updates("c[i, j0] = 0 {id=zero}").buffer_array("c", ["j", "j0"], default_tag=None)
+    assert list(statements_in(knl.tree)) == ["zero", "add", "store_c"]
+    partly = updates("c[i, j0] = 0 {id=zero, if=j0 >= 1}")
+    knl = partly.buffer_array("c", ["j", "j0"], default_tag=None)
+    assert list(statements_in(knl.tree)) == ["load_c", "zero", "add", "store_c"]
+
+
+def test_init_and_store_expressions():
+    knl = updates().buffer_array(
+        "c", ["j"], init_expression="0.0", store_expression="base + 2*buffer", default_tag=None
+    )
+    assert text_of(knl, "init_c") == "c_buf[c_init_dim_1] = 0.0"
+    assert text_of(knl, "store_c") == (
+        "c[i, c_store_dim_1] = c[i, c_store_dim_1] + 2*c_buf[c_store_dim_1]"
+    )
+    assert knl.statement_by_id["store_c"].kind == "user"
+    knl = updates().buffer_array("c", ["j"], store_expression=False, default_tag=None)
+    assert list(statements_in(knl.tree)) == ["load_c", "add"]
+    with pytest.raises(InvalidArgumentError, match="init_expression uses 'buffer'"):
+        updates().buffer_array("c", ["j"], init_expression="buffer", default_tag=None)
+
+
+def threads():
+    return updates().split_iname("i", 16, outer_tag="g.0", inner_tag="l.0")
+
+
+def test_private_where_each_thread_has_its_cells():
+    knl = threads().buffer_array("c", ["j"])
+    assert knl.temporary_by_name["c_buf"].shape == (8,)
+    assert knl.temporary_by_name["c_buf"].address_space is AddressSpace.PRIVATE
+
+
+def test_shared_where_threads_are_swept():
+    knl = threads().buffer_array("c", ["i_inner", "j"])
+    copy = knl.temporary_by_name["c_buf"]
+    assert (copy.shape, copy.address_space) == ((16, 8), AddressSpace.LOCAL)
+    assert instances(knl, "store_c", n=37, l=3, i_outer=0) == 128
+    assert instances(knl, "store_c", n=37, l=3, i_outer=2) == 5 * 8
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("swept", [["j"], ["i_inner", "j"]])
+def test_it_runs(swept):
+    rng = np.random.default_rng(1)
+    a, b, c = (rng.random(s, dtype=np.float32) for s in [(37, 11), (11, 8), (37, 8)])
+    knl = threads().buffer_array("c", swept)
+    found = run_on_host(knl, {"a": a, "b": b, "c": c}, {"n": 37, "l": 11})
+    np.testing.assert_allclose(found["c"], c + a @ b, rtol=1e-5)
+
+
+def test_only_written_cells_are_stored():
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 8 }",
+        "c[i, 2*j] = c[i, 2*j] + c[i, 2*j + 1]",
+        [*global_args("c", "n, 16"), ...],
+        assumptions="n >= 1",
+    ).buffer_array("c", ["j"], default_tag=None)
+    assert instances(knl, "load_c", n=5, i=0) == 16
+    assert instances(knl, "store_c", n=5, i=0) == 8
+
+
+def test_refusals():
+    with pytest.raises(IllegalTransformError, match="no selected statement reads or writes 'a'"):
+        updates("c[i, j0] = 0 {id=zero}").buffer_array("a", ["j"], within="id:zero")
+    with pytest.raises(IllegalTransformError, match="'zero' uses 'c' while the buffer") as info:
+        knl = lk.make_kernel(
+            "{ [k, i]: 0 <= k < n and 0 <= i < 8 }",
+            """
+            for k
+                c[i] = c[i] + 1 {id=one}
+                c[i] = 2*c[i] {id=zero}
+                c[i] = c[i] + 3 {id=three}
+            end
+            """,
+            [*global_args("c", "8"), ...],
+            assumptions="n >= 1",
+        )
+        knl.buffer_array("c", ["i"], within="id:one or id:three", default_tag=None)
+    assert "select 'zero', too" in str(info.value)
+    with pytest.raises(InvalidArgumentError, match="shared or private"):
+        updates().buffer_array("c", ["j"], temporary_scope="global")

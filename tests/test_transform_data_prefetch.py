@@ -1,0 +1,662 @@
+import numpy as np
+import pytest
+from data_kernels import (
+    five_point,
+    global_args,
+    matmul,
+    register_tiled,
+    run_on_host,
+    sgemm,
+    staged_matmul,
+    star,
+    star_of,
+    tiled_matmul,
+    transpose,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from staging_checks import check_fetch, instances
+
+import loopkit as lk
+from loopkit._arrays import AddressSpace
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._expression import to_text
+from loopkit._tree import path_inames, statements_in
+
+
+def text_of(knl, statement):
+    s = knl.statement_by_id[statement]
+    return f"{to_text(s.lhs)} = {to_text(s.rhs)}"
+
+
+def loops_of(knl, statement):
+    return path_inames(knl.paths[statement])
+
+
+def tags_of(knl, statement):
+    return {i: str(t) for i, t in knl.tags if i in knl.statement_by_id[statement].inames}
+
+
+# {{{ tiled product
+
+
+def test_tiled_matmul():
+    before = tiled_matmul()
+    knl = before.add_prefetch("a", ["i_inner", "k_inner"], default_tag="l.auto")
+    assert text_of(knl, "fetch_a") == (
+        "a_s[a_dim_0, a_dim_1] = a[16*i_outer + a_dim_0, 16*k_outer + a_dim_1]"
+    )
+    fetch = knl.statement_by_id["fetch_a"]
+    assert (fetch.kind, fetch.made_by) == ("move", "add_prefetch('a')")
+    assert loops_of(knl, "fetch_a") == ("k_outer",)
+    assert tags_of(knl, "fetch_a") == {
+        "i_outer": "g.1",
+        "j_outer": "g.0",
+        "a_dim_0": "l.1",
+        "a_dim_1": "l.0",
+    }
+    copy = knl.temporary_by_name["a_s"]
+    assert (copy.shape, copy.address_space) == ((16, 16), AddressSpace.LOCAL)
+    assert copy.dtype == np.float32
+    assert "a_s[i_inner, k_inner]*b[" in text_of(knl, "insn_update")
+    assert list(statements_in(knl.tree)) == ["insn_init", "fetch_a", "insn_update", "insn"]
+    check_fetch(before, knl, "fetch_a", "a")
+    second = knl.add_prefetch("b", ["k_inner", "j_inner"], default_tag="l.auto")
+    assert list(statements_in(second.tree))[1:4] == ["fetch_a", "fetch_b", "insn_update"]
+    check_fetch(knl, second, "fetch_b", "b")
+
+
+def test_only_cells_in_use_are_fetched():
+    knl = staged_matmul()
+    at = {"n": 37, "m": 45, "l": 29, "j_outer": 0}
+    assert instances(knl, "fetch_a", i_outer=0, k_outer=0, **at) == 256
+    assert instances(knl, "fetch_a", i_outer=2, k_outer=0, **at) == 5 * 16
+    assert instances(knl, "fetch_a", i_outer=2, k_outer=1, **at) == 5 * 13
+
+
+def test_default_is_over_threads_and_history_replays():
+    knl = tiled_matmul().add_prefetch("a", ["i_inner", "k_inner"])
+    assert knl == tiled_matmul().add_prefetch("a", ["i_inner", "k_inner"], default_tag="l.auto")
+    assert knl.history[-1].call() == (
+        ".add_prefetch(var_name='a', sweep_inames=['i_inner', 'k_inner'])"
+    )
+    assert tiled_matmul().add_prefetch("a", "i_inner, k_inner").key == knl.key
+
+
+def test_names_can_be_chosen():
+    knl = tiled_matmul().add_prefetch(
+        "a",
+        ["i_inner", "k_inner"],
+        dim_arg_names=["ai", "ak"],
+        temporary_name="tile",
+        prefetch_insn_id="load_tile",
+    )
+    assert text_of(knl, "load_tile") == "tile[ai, ak] = a[16*i_outer + ai, 16*k_outer + ak]"
+
+
+def test_plain_and_unrolled_fetch_loops():
+    knl = tiled_matmul().add_prefetch("a", ["k_inner"], default_tag=None)
+    assert text_of(knl, "fetch_a") == (
+        "a_r[a_dim_1] = a[16*i_outer + i_inner, 16*k_outer + a_dim_1]"
+    )
+    assert loops_of(knl, "fetch_a") == ("k_outer", "a_dim_1")
+    assert knl.temporary_by_name["a_r"].address_space is AddressSpace.PRIVATE
+    assert tags_of(knl, "fetch_a")["i_inner"] == "l.1"
+    check_fetch(tiled_matmul(), knl, "fetch_a", "a")
+    knl = tiled_matmul().add_prefetch("a", ["k_inner"], default_tag="unr")
+    assert tags_of(knl, "fetch_a")["a_dim_1"] == "unr"
+
+
+def test_private_memory_is_filled_by_its_thread():
+    knl = tiled_matmul().add_prefetch("a", ["k_inner"], temporary_address_space="private")
+    assert loops_of(knl, "fetch_a") == ("k_outer", "a_dim_1")
+
+
+@pytest.mark.host
+def test_tiled_matmul_runs(rng):
+    a, b = rng((37, 29)), rng((29, 45))
+    arrays = {"a": a, "b": b, "c": np.full((37, 45), np.nan, np.float32)}
+    found = run_on_host(staged_matmul(), arrays, {"n": 37, "m": 45, "l": 29})
+    np.testing.assert_allclose(found["c"], a @ b, rtol=1e-5)
+
+
+@pytest.fixture
+def rng():
+    generator = np.random.default_rng(3)
+    return lambda shape: generator.random(shape, dtype=np.float32)
+
+
+# }}}
+
+# {{{ register tiles
+
+
+def test_register_tiled_sgemm():
+    knl = sgemm()
+    before = register_tiled()
+    assert knl.temporary_by_name["acc"].shape == (8, 8)
+    assert [knl.temporary_by_name[t].shape for t in ("a_s", "b_s", "a_s_r", "b_s_r")] == [
+        (128, 8),
+        (8, 128),
+        (8,),
+        (8,),
+    ]
+    assert knl.temporary_by_name["a_s_r"].address_space is AddressSpace.PRIVATE
+    assert loops_of(knl, "fetch_a") == ("k_outer", "a_round", "a_dim_0", "a_dim_1")
+    assert tags_of(knl, "fetch_a") == {
+        "i_outer": "g.1",
+        "j_outer": "g.0",
+        "a_round": "unr",
+        "a_thread_0": "l.0",
+        "a_thread_1": "l.1",
+    }
+    assert loops_of(knl, "fetch_a_s") == ("k_outer", "k_inner", "a_s_dim_0")
+    assert text_of(knl, "fetch_a_s") == "a_s_r[a_s_dim_0] = a_s[8*i_t + a_s_dim_0, k_inner]"
+    assert text_of(knl, "insn_update").endswith("a_s_r[i_reg]*b_s_r[j_reg]")
+    order = list(statements_in(knl.tree))
+    assert order == ["insn_init", "fetch_a", "fetch_b", "fetch_a_s", "fetch_b_s", *order[5:]]
+    first = before.add_prefetch("a", ["i_t", "i_reg", "k_inner"])
+    check_fetch(before, first, "fetch_a", "a")
+    at = {"n": 500, "m": 500, "l": 61, "j_outer": 0}
+    # Every one of 256 threads loads 4 of the 1024 cells.
+    assert instances(knl, "fetch_a", i_outer=0, k_outer=0, **at) == 1024
+    assert instances(knl, "fetch_a", i_outer=0, k_outer=0, a_thread_0=3, a_thread_1=9, **at) == 4
+    assert instances(knl, "fetch_a", i_outer=3, k_outer=7, **at) == (500 - 384) * 5
+
+
+def test_a_fetch_inside_a_swept_loop_names_the_remedy():
+    knl = (
+        matmul()
+        .split_iname("i", 16, outer_tag="g.0")
+        .split_iname("k", 16)
+        .prioritize_loops("i_inner,j,k_outer,k_inner")
+    )
+    with pytest.raises(IllegalTransformError, match="inside the swept loop 'i_inner'") as info:
+        knl.add_prefetch("a", ["i_inner", "k_inner"], default_tag=None)
+    assert "prioritize_loops('j,k_outer,i_inner,k_inner')" in str(info.value)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("tile", [(32, 32, 8, 2), (32, 16, 4, 2), (24, 40, 5, 2)])
+def test_register_tiles_run(rng, tile):
+    a, b = rng((37, 29)), rng((29, 45))
+    arrays = {"a": a, "b": b, "c": np.full((37, 45), np.nan, np.float32)}
+    found = run_on_host(sgemm(*tile), arrays, {"n": 37, "m": 45, "l": 29})
+    np.testing.assert_allclose(found["c"], a @ b, rtol=1e-5)
+
+
+# }}}
+
+# {{{ stencils
+
+
+def test_five_point_halo():
+    before = five_point()
+    knl = before.add_prefetch("u", ["i_inner", "j_inner"])
+    assert knl.temporary_by_name["u_s"].shape == (18, 18)
+    text = text_of(knl, "fetch_u")
+    assert text == "u_s[u_dim_0, u_dim_1] = u[16*i_outer + u_dim_0 - 1, 16*j_outer + u_dim_1 - 1]"
+    assert "u_s[i_inner, j_inner + 1] + u_s[i_inner + 2, j_inner + 1]" in text_of(knl, "insn")
+    check_fetch(before, knl, "fetch_u", "u")
+    at = {"n": 100, "m": 100, "i_outer": 2, "j_outer": 3}
+    assert instances(knl, "fetch_u", **at) == 18 * 18
+    # 324 cells on 256 threads: each thread has one or two.
+    counts = {
+        instances(knl, "fetch_u", u_thread_0=x, u_thread_1=y, **at)
+        for x in (0, 15)
+        for y in (0, 4, 15)
+    }
+    assert counts == {1, 2}
+
+
+def test_halo_at_the_rim_stays_inside_the_array():
+    knl = five_point().add_prefetch("u", ["i_inner", "j_inner"])
+    at = {"n": 20, "m": 100, "j_outer": 1}
+    # Rows 0 to 16 of 20, then 15 to 19.
+    assert instances(knl, "fetch_u", i_outer=0, **at) == 17 * 18
+    assert instances(knl, "fetch_u", i_outer=1, **at) == 5 * 18
+
+
+def plane_of_star():
+    knl = (
+        star()
+        .split_iname("x", 16, outer_tag="g.0", inner_tag="l.0")
+        .split_iname("y", 8, outer_tag="g.1", inner_tag="l.1")
+    )
+    y, x = "8*y_outer + y_inner", "16*x_outer + x_inner"
+    spread = [f"z, {y} - 4, {x}", f"z, {y} + 4, {x}", f"z, {y}, {x} - 4", f"z, {y}, {x} + 4"]
+    return knl, knl.add_prefetch("u", ["x_inner", "y_inner"], footprint_subscripts=spread)
+
+
+def tile_of_star():
+    knl = (
+        star()
+        .split_iname("x", 16, outer_tag="g.0", inner_tag="l.0")
+        .split_iname("y", 4, outer_tag="g.1", inner_tag="l.1")
+        .split_iname("z", 4, outer_tag="g.2", inner_tag="l.2")
+    )
+    return knl, knl.add_prefetch("u", ["x_inner", "y_inner", "z_inner"])
+
+
+def test_streamed_plane():
+    before, knl = plane_of_star()
+    assert knl.temporary_by_name["u_s"].shape == (16, 24)
+    assert loops_of(knl, "fetch_u")[0] == "z"
+    text = text_of(knl, "insn")
+    assert "u_s[y_inner + 4, x_inner + 8]" in text
+    assert "u[z + 4, 8*y_outer + y_inner, 16*x_outer + x_inner]" in text
+    assert text.count("u_s[") == 17
+    check_fetch(before, knl, "fetch_u", "u")
+
+
+def test_three_dimensional_tile():
+    before, knl = tile_of_star()
+    assert knl.temporary_by_name["u_s"].shape == (12, 12, 24)
+    assert set(tags_of(knl, "fetch_u").values()) >= {"l.0", "l.1", "l.2", "unr"}
+    check_fetch(before, knl, "fetch_u", "u")
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("schedule", [plane_of_star, tile_of_star])
+def test_stars_run(rng, schedule):
+    u = rng((13, 21, 37))
+    arrays = {"u": u, "o": np.zeros_like(u)}
+    found = run_on_host(schedule()[1], arrays, {"n": 13, "m": 21, "l": 37})
+    np.testing.assert_allclose(found["o"], star_of(u), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.host
+def test_five_point_runs(rng):
+    u = rng((37, 45))
+    knl = five_point().add_prefetch("u", ["i_inner", "j_inner"])
+    found = run_on_host(knl, {"u": u, "o": np.zeros_like(u)}, {"n": 37, "m": 45})["o"]
+    want = np.zeros_like(u)
+    want[1:-1, 1:-1] = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]
+    want[1:-1, 1:-1] -= 4 * u[1:-1, 1:-1]
+    np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
+
+
+# }}}
+
+# {{{ transposition
+
+
+def padded_transpose():
+    sweep = ["i_inner", "j_step", "j_row"]
+    return transpose().add_prefetch("a", sweep).pad_temporary("a_s", 1)
+
+
+def test_transpose_reads_rows_and_writes_rows():
+    knl = padded_transpose()
+    # Fetched along a's rows by neighbouring threads, read along columns.
+    assert text_of(knl, "fetch_a") == (
+        "a_s[8*a_dim_0_outer + a_dim_0_inner, a_dim_1]"
+        " = a[32*i_outer + 8*a_dim_0_outer + a_dim_0_inner, 32*j_outer + a_dim_1]"
+    )
+    assert tags_of(knl, "fetch_a")["a_dim_1"] == "l.0"
+    assert "a_s[i_inner, 8*j_step + j_row]" in text_of(knl, "insn")
+    assert knl.temporary_by_name["a_s"].padding == (0, 1)
+    check_fetch(transpose(), knl, "fetch_a", "a")
+
+
+def test_fastest_axis_follows_the_layout_of_the_array():
+    knl = transpose().tag_array_axes("a", "f").add_prefetch("a", ["i_inner", "j_step", "j_row"])
+    assert tags_of(knl, "fetch_a")["a_dim_0"] == "l.0"
+
+
+@pytest.mark.host
+def test_transpose_runs(rng):
+    a = rng((45, 70))
+    arrays = {"a": a, "o": np.zeros((70, 45), np.float32)}
+    found = run_on_host(padded_transpose(), arrays, {"n": 45, "m": 70})
+    np.testing.assert_array_equal(found["o"], a.T)
+
+
+# }}}
+
+# {{{ other footprints
+
+
+def one_loop(text, shape_a="n", where="0 <= i < n", **more):
+    return lk.make_kernel(
+        f"{{ [i]: {where} }}",
+        text,
+        [*global_args("a", shape_a), ...],
+        dtypes={"b": "float32"},
+        assumptions="n >= 1",
+        **more,
+    ).split_iname("i", 16, outer_tag="g.0", inner_tag="l.0")
+
+
+def test_strided_footprint_is_compressed():
+    before = one_loop("b[i] = a[2*i + 1] + a[2*i + 5]", "2*n + 6")
+    knl = before.add_prefetch("a", ["i_inner"])
+    assert knl.temporary_by_name["a_s"].shape == (18,)
+    assert "a[32*i_outer + 32*a_dim_0_outer + 2*a_dim_0_inner + 1]" in text_of(knl, "fetch_a")
+    assert "a_s[i_inner] + a_s[i_inner + 2]" in text_of(knl, "insn")
+    check_fetch(before, knl, "fetch_a", "a")
+
+
+def test_triangle():
+    before = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [k]: 0 <= k <= i }"],
+        "b[i] = sum(k, a[i, k])",
+        [*global_args("a", "n, n"), ...],
+        dtypes={"b": "float32"},
+        assumptions="n >= 1",
+    )
+    before = before.split_iname("i", 16, outer_tag="g.0", inner_tag="l.0").split_iname("k", 16)
+    knl = before.add_prefetch("a", ["i_inner", "k_inner"])
+    assert knl.temporary_by_name["a_s"].shape == (16, 16)
+    assert loops_of(knl, "fetch_a")[0] == "k_outer"
+    check_fetch(before, knl, "fetch_a", "a")
+    at = {"n": 64, "i_outer": 1}
+    assert instances(knl, "fetch_a", k_outer=0, **at) == 256
+    assert instances(knl, "fetch_a", k_outer=1, **at) == 16 * 17 // 2
+
+
+@pytest.mark.host
+def test_triangle_runs(rng):
+    knl = lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k <= i }",
+        "b[i] = sum(k, a[i, k])",
+        [*global_args("a", "n, n"), ...],
+        dtypes={"b": "float32"},
+        assumptions="n >= 1",
+    )
+    knl = knl.split_iname("i", 16, outer_tag="g.0", inner_tag="l.0").split_iname("k", 8)
+    knl = knl.add_prefetch("a", ["i_inner", "k_inner"])
+    a = rng((37, 37))
+    found = run_on_host(knl, {"a": a, "b": np.zeros(37, np.float32)}, {"n": 37})
+    np.testing.assert_allclose(found["b"], np.tril(a).sum(axis=1), rtol=1e-5)
+
+
+def test_small_box_keeps_whole_thread_axes():
+    # 5 cells on 16 threads: the fetch still is on an axis of 16 threads.
+    before = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 5 }",
+        "b[i] = sum(j, a[j])",
+        dtypes={"a, b": "float32"},
+        assumptions="n >= 1",
+    ).split_iname("i", 16, outer_tag="g.0", inner_tag="l.0")
+    knl = before.add_prefetch("a", ["j"])
+    assert knl.temporary_by_name["a_s"].shape == (5,)
+    assert instances(knl, "fetch_a", n=100, i_outer=0) == 5
+    check_fetch(before, knl, "fetch_a", "a")
+    assert knl.cuda()
+
+
+def test_predicates_bound_the_fetch():
+    before = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "b[i] = a[i - 3] {if=i >= 3}",
+        [*global_args("a b", "n"), ...],
+        assumptions="n >= 1",
+    ).split_iname("i", 16, outer_tag="g.0", inner_tag="l.0")
+    knl = before.add_prefetch("a", ["i_inner"])
+    check_fetch(before, knl, "fetch_a", "a")
+    assert instances(knl, "fetch_a", n=100, i_outer=0) == 13
+
+
+def test_whole_bounding_box():
+    before = five_point()
+    plain = before.add_prefetch("u", ["i_inner", "j_inner"])
+    whole = before.add_prefetch("u", ["i_inner", "j_inner"], fetch_bounding_box=True)
+    at = {"n": 19, "m": 100, "i_outer": 1, "j_outer": 0}
+    assert instances(whole, "fetch_u", **at) == 4 * 17
+    assert instances(plain, "fetch_u", **at) <= 4 * 17
+    check_fetch(before, whole, "fetch_u", "u")
+
+
+def test_scalar_copy():
+    before = one_loop("b[i] = 2*a[7]", "n + 8")
+    knl = before.add_prefetch("a", [])
+    assert knl.temporary_by_name["a_s"].shape == ()
+    assert text_of(knl, "fetch_a") == "a_s = a[7]"
+    assert instances(knl, "fetch_a", n=64, i_outer=1) == 1
+
+
+def test_invariant_fetch_is_hoisted():
+    knl = lk.make_kernel(
+        "{ [e, i, j]: 0 <= e < n and 0 <= i < 8 and 0 <= j < 8 }",
+        "b[e, i] = sum(j, d[i, j]*u[e, j])",
+        dtypes={"b, d, u": "float32"},
+        assumptions="n >= 1",
+    )
+    knl = knl.split_iname("e", 4, outer_tag="g.0").tag_inames({"i": "l.0"})
+    hoisted = knl.add_prefetch("d", ["i", "j"])
+    assert loops_of(hoisted, "fetch_d")[0] != "e_inner"
+    kept = knl.add_prefetch("d", ["i", "j"], fetch_outer_inames=["e_outer", "e_inner"])
+    assert loops_of(kept, "fetch_d")[0] == "e_inner"
+
+
+def test_temporaries_are_fetched_after_they_are_written():
+    knl = lk.make_kernel(
+        "{ [k, i, j]: 0 <= k < n and 0 <= i < 8 and 0 <= j < 8 }",
+        """
+        for k
+            t[i] = a[k, i] {id=w}
+            b[k, j] = t[j] + t[7 - j] {id=r}
+        end
+        """,
+        [*global_args("a b", "n, 8"), lk.TemporaryVariable("t", np.float32, shape=(8,)), ...],
+        assumptions="n >= 1",
+    )
+    staged = knl.add_prefetch("t", ["j"], default_tag=None)
+    assert list(statements_in(staged.tree)) == ["w", "fetch_t", "r"]
+    # The index does not depend on k, but what is in t does.
+    assert loops_of(staged, "fetch_t")[0] == "k"
+
+
+def test_rules_that_read_the_array_are_looked_through():
+    before = one_loop("twice(x) := 2*a[x]\nb[i] = twice(i) + twice(i + 1)", "n + 1")
+    knl = before.add_prefetch("a", ["i_inner"])
+    assert text_of(knl, "insn").count("a_s[") == 2
+
+
+def test_within_selects():
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < 16 }",
+        "for i\n b[i] = a[i] {id=one}\n c[i] = a[15 - i] {id=two}\nend",
+        dtypes={"a, b, c": "float32"},
+    ).tag_inames({"i": "l.0"})
+    staged = knl.add_prefetch("a", ["i"], within="id:two")
+    assert "a_s" in text_of(staged, "two") and "a_s" not in text_of(staged, "one")
+
+
+# }}}
+
+# {{{ refusals
+
+
+def refused(error, function):
+    with pytest.raises(error) as info:
+        function()
+    return str(info.value)
+
+
+def test_unknown_names():
+    knl = tiled_matmul()
+    assert "did you mean" in refused(
+        UnknownNameError, lambda: knl.add_prefetch("a", ["i_iner", "k_inner"])
+    )
+    assert "there is no array 'aa'" in refused(
+        UnknownNameError, lambda: knl.add_prefetch("aa", ["i_inner"])
+    )
+    assert "there is no tag" in refused(
+        UnknownNameError, lambda: knl.add_prefetch("a", ["i_inner"], default_tag="l.7")
+    )
+
+
+def test_nothing_to_replace():
+    knl = tiled_matmul()
+    text = refused(IllegalTransformError, lambda: knl.add_prefetch("c", ["i_inner"]))
+    assert "would replace nothing" in text and "read are" in text and "a, " in text
+    text = refused(
+        IllegalTransformError, lambda: knl.add_prefetch("a", ["i_inner"], within="id:insn")
+    )
+    assert "'a' is read by insn_update" in text
+
+
+def test_unbounded_sweep():
+    knl = matmul().split_iname("i", 16, outer_tag="g.0", inner_tag="l.0")
+    text = refused(IllegalTransformError, lambda: knl.add_prefetch("a", ["i_inner", "k"]))
+    assert "'k' has no constant length" in text and "split_iname('k', 16)" in text
+
+
+def test_not_affine_access_is_named():
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < 16 }",
+        "b[i] = a[p[i]]",
+        [*global_args("a b", "16"), lk.GlobalArg("p", np.int32, shape=(16,)), ...],
+    ).tag_inames({"i": "l.0"})
+    text = refused(IllegalTransformError, lambda: knl.add_prefetch("a", ["i"]))
+    assert "a[p[i]]" in text and "not affine" in text
+    assert "p_s" in knl.add_prefetch("p", ["i"]).temporary_by_name
+
+
+def test_footprint_of_another_thread():
+    text = refused(IllegalTransformError, lambda: tiled_matmul().add_prefetch("a", ["k_inner"]))
+    assert "'i_inner' (l.1)" in text and "sweep 'i_inner' too" in text
+
+
+def test_block_axes_are_not_swept():
+    text = refused(
+        InvalidArgumentError, lambda: tiled_matmul().add_prefetch("a", ["i_outer", "k_inner"])
+    )
+    assert "block axis" in text
+
+
+def test_no_threads():
+    knl = matmul().split_iname("i", 16).split_iname("k", 16)
+    text = refused(
+        IllegalTransformError, lambda: knl.add_prefetch("a", ["k_inner"], default_tag="l.auto")
+    )
+    assert "no iname is tagged" in text and "default_tag=None" in text
+
+
+def test_overwritten_between_fetch_and_read():
+    knl = lk.make_kernel(
+        "{ [i, k]: 0 <= i < 16 and 0 <= k < n }",
+        """
+        for k
+            b[i] = a[i] {id=r}
+            a[i] = 2*b[i] {id=w}
+        end
+        """,
+        [*global_args("a b", "16"), ...],
+        assumptions="n >= 1",
+    )
+    text = refused(IllegalTransformError, lambda: knl.add_prefetch("a", ["i"], default_tag=None))
+    assert "statement 'w' writes a[i]" in text and "buffer_array('a'" in text
+
+
+def test_writes_elsewhere_are_no_obstacle():
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < 16 }",
+        "for i\n b[i] = a[i] {id=r}\n a[i + 16] = b[i] {id=w}\nend",
+        [*global_args("a", "32"), ...],
+        dtypes={"b": "float32"},
+    )
+    staged = knl.add_prefetch("a", ["i"], default_tag=None)
+    assert list(statements_in(staged.tree)) == ["fetch_a", "r", "w"]
+
+
+def test_private_copy_and_thread_axis():
+    text = refused(
+        InvalidArgumentError,
+        lambda: tiled_matmul().add_prefetch(
+            "a", ["k_inner"], default_tag="l.0", temporary_address_space="private"
+        ),
+    )
+    assert "private to each thread" in text
+
+
+def test_two_axes_on_one_thread_axis():
+    text = refused(
+        InvalidArgumentError,
+        lambda: tiled_matmul().add_prefetch("a", ["i_inner", "k_inner"], default_tag="l.0"),
+    )
+    assert "would both be l.0" in text
+
+
+def test_global_memory_is_not_shared_by_blocks():
+    text = refused(
+        InvalidArgumentError,
+        lambda: tiled_matmul().add_prefetch(
+            "a", ["i_inner", "k_inner"], temporary_address_space="global"
+        ),
+    )
+    assert "nothing orders" in text
+
+
+def test_footprint_subscripts_must_cover_something():
+    knl = tiled_matmul()
+    text = refused(
+        IllegalTransformError,
+        lambda: knl.add_prefetch(
+            "a", ["i_inner", "k_inner"], footprint_subscripts="i_inner, k_inner"
+        ),
+    )
+    assert "would replace nothing" in text
+    assert "2 axes" in refused(
+        InvalidArgumentError,
+        lambda: knl.add_prefetch("a", ["i_inner"], footprint_subscripts="i_inner"),
+    )
+
+
+def test_wrong_number_of_names():
+    text = refused(
+        InvalidArgumentError,
+        lambda: tiled_matmul().add_prefetch("a", ["i_inner", "k_inner"], dim_arg_names=["x"]),
+    )
+    assert "1 names for 2 axes" in text
+
+
+# }}}
+
+# {{{ any tile, any access
+
+
+@st.composite
+def schedules(draw):
+    """A 2-D gather with random accesses and tiles."""
+    rows = [
+        (draw(st.sampled_from([(1, 0), (0, 1), (2, 0), (1, 1), (-1, 0)])), draw(st.integers(0, 3)))
+        for _ in range(2)
+    ]
+    shifts = draw(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=3))
+    terms = []
+    for shift in shifts:
+        axes = [
+            f"{c[0]}*i + {c[1]}*j + {o + s + 60}" for (c, o), s in zip(rows, shift, strict=True)
+        ]
+        terms.append(f"a[{', '.join(axes)}]")
+    tile = draw(st.sampled_from([(4, 4), (8, 3), (5, 6)]))
+    tags = draw(st.sampled_from([("l.1", "l.0"), ("l.0", None), (None, "l.0"), (None, None)]))
+    return " + ".join(terms), tile, tags
+
+
+@given(schedules())
+@settings(max_examples=40)
+def test_random_footprints(schedule):
+    text, tile, tags = schedule
+    before = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        f"b[i, j] = {text}",
+        [*global_args("a", "n + m + n + 70, n + m + n + 70"), ...],
+        dtypes={"b": "float32"},
+        assumptions="1 <= n <= 50 and 1 <= m <= 50",
+    )
+    before = before.split_iname("i", tile[0], outer_tag="g.1", inner_tag=tags[0])
+    before = before.split_iname("j", tile[1], outer_tag="g.0", inner_tag=tags[1])
+    auto = None if tags == (None, None) else "l.auto"
+    knl = before.add_prefetch("a", ["i_inner", "j_inner"], default_tag=auto)
+    check_fetch(before, knl, "fetch_a", "a")
+    copy = knl.temporary_by_name["a_r" if auto is None else "a_s"]
+    cells = int(np.prod(copy.shape))
+    whole = instances(knl, "fetch_a", n=40, m=40, i_outer=1, j_outer=1)
+    assert whole <= cells
+
+
+# }}}

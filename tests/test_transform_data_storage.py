@@ -1,0 +1,196 @@
+import numpy as np
+import pytest
+from data_kernels import run_on_host, staged_matmul
+
+import loopkit as lk
+from loopkit._arrays import AddressSpace, Nested, Strided, strides_of
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._expression import to_text
+
+
+def text_of(knl, statement):
+    s = knl.statement_by_id[statement]
+    return f"{to_text(s.lhs)} = {to_text(s.rhs)}"
+
+
+# {{{ privatization
+
+
+def chain(where="0 <= i < 16"):
+    return lk.make_kernel(
+        f"{{ [i]: {where} }}",
+        """
+        for i
+            <> t = 2*a[i] {id=w}
+            b[i] = t + 1 {id=r}
+        end
+        """,
+        dtypes={"a, b": "float32"},
+        assumptions="n >= 1" if "n" in where else "",
+    )
+
+
+def test_a_temporary_gets_an_axis():
+    knl = chain().privatize_temporaries_with_inames("i", "t")
+    assert text_of(knl, "w") == "t[i] = 2*a[i]"
+    assert text_of(knl, "r") == "b[i] = t[i] + 1"
+    assert knl.temporary_by_name["t"].shape == (16,)
+    assert chain().privatize_temporaries_with_inames(["i"]).key == knl.key
+
+
+def test_an_axis_begins_at_zero():
+    knl = chain("5 <= i < 9").privatize_temporaries_with_inames("i")
+    assert text_of(knl, "w") == "t[i - 5] = 2*a[i]"
+    assert knl.temporary_by_name["t"].shape == (4,)
+
+
+def test_rules_are_looked_through():
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < 8 }",
+        "f(x) := t*x\nfor i\n<> t = a[i] {id=w}\n b[i] = f(3) {id=r}\nend",
+        dtypes={"a, b": "float32"},
+    ).privatize_temporaries_with_inames("i")
+    assert text_of(knl, "r") == "b[i] = t[i]*3"
+
+
+def test_privatize_refusals():
+    with pytest.raises(UnknownNameError, match="no temporary 'tt'"):
+        chain().privatize_temporaries_with_inames("i", "tt")
+    with pytest.raises(UnknownNameError, match="no iname 'k'"):
+        chain().privatize_temporaries_with_inames("k")
+    with pytest.raises(IllegalTransformError, match="no constant length"):
+        chain("0 <= i < n").privatize_temporaries_with_inames("i")
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < 4 and 0 <= j < 4 }",
+        "<> t = 3 {id=w}\nfor i\n b[i] = t {id=r}\nend\nfor j\n c[j] = t\nend",
+        dtypes={"b, c": "float32", "t": "float32"},
+    )
+    with pytest.raises(IllegalTransformError, match="nothing would be privatized"):
+        knl.privatize_temporaries_with_inames("i")
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < 4 }",
+        "<> t = 0 {id=zero}\nfor i\n t = t + a[i] {id=add}\nend\nb[0] = t",
+        [lk.GlobalArg("b", np.float32, shape=(1,)), ...],
+        dtypes={"a": "float32"},
+        seq_dependencies=True,
+    )
+    with pytest.raises(IllegalTransformError, match="'zero' uses 't' outside of 'i'"):
+        knl.privatize_temporaries_with_inames("i")
+
+
+# }}}
+
+# {{{ address spaces
+
+
+def test_address_spaces():
+    knl = staged_matmul()
+    assert knl.temporary_by_name["a_s"].address_space is AddressSpace.LOCAL
+    moved = knl.set_temporary_address_space("a_s, b_s", "global")
+    assert {moved.temporary_by_name[n].address_space for n in ("a_s", "b_s")} == {
+        AddressSpace.GLOBAL
+    }
+    back = moved.set_temporary_scope(["a_s", "b_s"], "shared")
+    assert back.key == knl.key
+    with pytest.raises(UnknownNameError, match="no address space 'sharde'") as info:
+        knl.set_temporary_address_space("a_s", "sharde")
+    assert "'shared'" in str(info.value)
+    with pytest.raises(UnknownNameError, match="no temporary 'as'"):
+        knl.set_temporary_address_space("as", "shared")
+
+
+# }}}
+
+# {{{ axes
+
+
+def arrays():
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < 4 and 0 <= j < 6 }",
+        "b[i, j] = a[i, j]",
+        dtypes={"a, b": "float32"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("tags", "strides"),
+    [
+        ("c", (6, 1)),
+        ("f", (1, 4)),
+        ("N0,N1", (1, 4)),
+        ("N1, N0", (6, 1)),
+        (["N0", Nested(1)], (1, 4)),
+        ("stride:17,stride:1", (17, 1)),
+        ({0: "stride:8", 1: "N0"}, (8, 1)),
+    ],
+)
+def test_axes(tags, strides):
+    knl = arrays().tag_array_axes("a", tags)
+    assert strides_of(knl.arg_by_name["a"]) == strides
+    assert strides_of(knl.arg_by_name["b"]) == (6, 1)
+
+
+def test_symbolic_stride():
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        "b[i, j] = a[i, j]",
+        dtypes={"a, b": "float32"},
+    ).tag_array_axes("a", "stride:2*m, stride:1")
+    assert to_text(strides_of(knl.arg_by_name["a"])[0]) == "2*m"
+
+
+def test_axis_refusals():
+    with pytest.raises(InvalidArgumentError, match="has 1 tags, but 'a' has 2 axes"):
+        arrays().tag_array_axes("a", "N0")
+    with pytest.raises(InvalidArgumentError, match="each of N0, N1"):
+        arrays().tag_array_axes("a", "N0,N0")
+    with pytest.raises(UnknownNameError, match="no array axis tag 'M1'"):
+        arrays().tag_array_axes("a", "M1,N0")
+    with pytest.raises(UnknownNameError, match="no array 'aa'"):
+        arrays().tag_array_axes("aa", "c")
+
+
+# }}}
+
+# {{{ padding
+
+
+def test_padded_rows():
+    knl = staged_matmul().pad_temporary("a_s", 1)
+    assert strides_of(knl.temporary_by_name["a_s"]) == (17, 1)
+    assert "a_s[16][17]" in knl.cuda()
+    with pytest.raises(IllegalTransformError, match="padded by 1 already"):
+        knl.pad_temporary("a_s", 1)
+    assert knl.pad_temporary("a_s", 1, 0).key == staged_matmul().key
+    with pytest.raises(IllegalTransformError, match="would move no element"):
+        knl.pad_temporary("a_s", 0)
+    with pytest.raises(InvalidArgumentError, match="there is no axis 2"):
+        knl.pad_temporary("a_s", 2)
+    with pytest.raises(InvalidArgumentError, match="scalar"):
+        knl.pad_temporary(next(t.name for t in knl.temporaries if not t.shape), 0)
+
+
+@pytest.mark.host
+def test_padded_rows_run():
+    rng = np.random.default_rng(2)
+    a, b = rng.random((20, 18), dtype=np.float32), rng.random((18, 17), dtype=np.float32)
+    knl = staged_matmul().pad_temporary("a_s", 1).tag_array_axes("b_s", "f")
+    found = run_on_host(
+        knl, {"a": a, "b": b, "c": np.zeros((20, 17), np.float32)}, {"n": 20, "m": 17, "l": 18}
+    )
+    np.testing.assert_allclose(found["c"], a @ b, rtol=1e-5)
+
+
+def test_add_padding():
+    knl = arrays().add_padding("a", 0, 16)
+    assert strides_of(knl.arg_by_name["a"]) == (8, 1)
+    assert knl.arg_by_name["a"].dim_tags == (Strided(8), Strided(1))
+    with pytest.raises(IllegalTransformError, match="would stay as it is"):
+        knl.add_padding("a", 0, 16)
+    wide = staged_matmul().add_padding("a_s", 0, 48)
+    assert strides_of(wide.temporary_by_name["a_s"]) == (24, 1)
+    with pytest.raises(IllegalTransformError, match="no constant"):
+        staged_matmul().add_padding("a", 0, 16)
+
+
+# }}}

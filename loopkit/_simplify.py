@@ -218,6 +218,8 @@ def _rebuild(terms: Terms, constant: int) -> Expression:
         coefficient, atom = parts[0]
         if isinstance(atom, prim.Product) and coefficient != 1:
             return prim.Product((coefficient, *atom.children))
+    if constant > 0 and parts and all(c < 0 for c, _ in parts):
+        return prim.Sum((constant, *(_sets.linear_sum([part], 0) for part in parts)))
     return _sets.linear_sum(parts, constant)
 
 

@@ -195,7 +195,7 @@ def _with_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Kernel:
         for name in names_in(names):
             if name not in kernel.arg_by_name and name not in kernel.temporary_by_name:
                 known = [*kernel.arg_by_name, *kernel.temporary_by_name]
-                raise UnknownNameError("argument or temporary", name, known)
+                raise UnknownNameError("variable", name, known)
             wanted[name] = as_dtype(spec)
     if not wanted:
         raise InvalidArgumentError("no type is given", instead='add_dtypes({"a, b": "float32"})')

@@ -22,7 +22,7 @@ from loopkit._nodes import Expression, TypeCast
 from loopkit._rules import expand_in
 from loopkit._syntax import parse_expression
 from loopkit._transform import Change, transform
-from loopkit._tree import build, common_prefix, flatten
+from loopkit._tree import Path, build, common_prefix, flatten
 from loopkit._types import dtype_of
 from loopkit.transforms._common import names_in, new_name, rules_of, simplified
 from loopkit.transforms._unify import TemplateReplacer
@@ -90,7 +90,7 @@ def extract_subst(
     pattern = parse_expression(template) if isinstance(template, str) else template
     for argument in arguments:
         if argument not in variable_names(pattern):
-            raise UnknownNameError("name in the template", argument, variable_names(pattern))
+            raise UnknownNameError("name", argument, variable_names(pattern))
     ids = frozenset(s.id for s in kernel.statements)
     if within is not None:
         ids = matching(kernel, within)
@@ -277,8 +277,11 @@ def _check_use(
 ) -> None:
     """Refuse where the expression would have another value at ``use``."""
     paths = kernel.paths
-    shared = common_prefix([paths[definition.id], paths[use.id]])
-    together = {iname for iname, _ in shared}
+    order = {s.id: number for number, s in enumerate(kernel.statements)}
+    flow: Path = ()
+    if order[definition.id] < order[use.id]:
+        flow = _same_iteration(kernel, definition, use)
+    together = {iname for iname, _ in flow}
     together |= {
         i for i in definition.inames & use.inames if i not in {n for n, _ in paths[use.id]}
     }
@@ -287,22 +290,33 @@ def _check_use(
     extra = rule.arguments[count:]
     used = _names_below(kernel, definition)
     for iname in sorted((used & definition.inames) - given) + sorted(extra):
-        if iname not in together and iname not in use.inames & set(extra):
+        if iname not in together:
             raise IllegalTransformError(
                 f"'{definition.written}' cannot become a substitution rule: its value depends on "
                 f"'{iname}', which is no subscript of it, and statement '{use.id}' is not in the "
                 f"same loop over '{iname}'"
             )
-    order = {s.id: number for number, s in enumerate(kernel.statements)}
     for name in sorted(used):
         for writer in kernel.writers.get(name, ()) if kernel.is_array(name) else ():
-            if not _is_between(kernel, order, definition, writer, use):
+            if not _is_between(kernel, order, definition, writer, use, flow):
                 continue
             raise IllegalTransformError(
                 f"'{definition.written}' cannot become a substitution rule: statement "
                 f"'{writer.id}' may write '{name}' between '{definition.id}', which reads it, and "
                 f"the use in '{use.id}'"
             )
+
+
+def _same_iteration(kernel: Kernel, definition: Statement, use: Statement) -> Path:
+    """The loops, outermost first, in whose same iteration a value is written and used."""
+    shared = common_prefix([kernel.paths[definition.id], kernel.paths[use.id]])
+    name, arguments = definition.write
+    reads = [indices for found, indices in use.reads if found == name]
+    for depth, (iname, _) in enumerate(shared):
+        place = [at for at, index in enumerate(arguments) if index == prim.Variable(iname)]
+        if any(indices[at] != prim.Variable(iname) for indices in reads for at in place):
+            return shared[:depth]
+    return shared
 
 
 def _names_below(kernel: Kernel, definition: Statement) -> frozenset[str]:
@@ -316,10 +330,13 @@ def _is_between(
     definition: Statement,
     writer: Statement,
     use: Statement,
+    flow: Path,
 ) -> bool:
-    """Whether ``writer`` may run after ``definition`` and before ``use``."""
+    """Whether ``writer`` may run after ``definition`` and before ``use``.
+
+    ``flow`` are the loops in whose same iteration the two are.
+    """
     paths = kernel.paths
-    flow = common_prefix([paths[definition.id], paths[use.id]])
     at, start, end = order[writer.id], order[definition.id], order[use.id]
     if at < start:
         around = common_prefix([paths[writer.id], paths[definition.id]])

@@ -212,7 +212,8 @@ def _axis(number: int, uses: Sequence[Use], ranges: Mapping[str, Range]) -> Axis
                 f"accesses {uses[0].text} and {use.text} are not a constant apart: along axis "
                 f"{number} one begins at {to_text(first.lower.expression)}, the other at "
                 f"{to_text(hull.lower.expression)}",
-                "sweep the inames in which they differ, or select one of them by `within`",
+                "sweep the inames in which they differ, or select one of them: by `within`, or by "
+                "footprint_subscripts",
             )
     low = min(h.lower.constant for h in hulls)
     high = max(h.lower.constant + h.span for h in hulls)

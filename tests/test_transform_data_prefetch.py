@@ -454,6 +454,47 @@ def test_rules_that_read_the_array_are_looked_through():
     assert text_of(knl, "insn").count("a_s[") == 2
 
 
+@pytest.mark.host
+def test_axes_with_and_without_quotients(rng):
+    knl = lk.make_kernel(
+        "{ [e, x, i, j]: 0 <= e < n and 0 <= x < 3 and 0 <= i < 20 and 0 <= j < 20 }",
+        "g[x, e, i] = sum(j, d[x, i, j]*u[e, j])",
+        dtypes={"g, d, u": "float32"},
+        assumptions="n >= 1",
+    )
+    before = knl.split_iname("e", 16, outer_tag="g.0", inner_tag="l.1").tag_inames({"i": "l.0"})
+    first = before.add_prefetch("u", ["e_inner", "j"])
+    knl = first.add_prefetch("d", ["x", "i", "j"])
+    check_fetch(first, knl, "fetch_d", "d")
+    assert loops_of(knl, "fetch_d") == ("d_round", "d_dim_0", "d_dim_1")
+    assert str(knl.iname_tags["d_dim_2"]) == "l.0"
+    d, u = rng((3, 20, 20)), rng((37, 20))
+    arrays = {"d": d, "u": u, "g": np.zeros((3, 37, 20), np.float32)}
+    found = run_on_host(knl, arrays, {"n": 37})
+    np.testing.assert_allclose(found["g"], np.einsum("xij,ej->xei", d, u), rtol=1e-5)
+
+
+@pytest.mark.host
+def test_two_copies_of_one_array(rng):
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i, j < n }",
+        "p[i] = sum(j, (q[i] - q[j])*(q[i] - q[j]))",
+        dtypes={"p, q": "float32"},
+        assumptions="n >= 1",
+    )
+    knl = knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0").split_iname("j", 32)
+    with pytest.raises(IllegalTransformError, match="not a constant apart"):
+        knl.add_prefetch("q", ["i_inner", "j_inner"])
+    knl = knl.add_prefetch("q", ["j_inner"], footprint_subscripts="32*j_outer + j_inner")
+    # The fetch that is there already is not fetched again.
+    knl = knl.add_prefetch("q", [], default_tag=None)
+    assert text_of(knl, "insn_update").endswith("(q_r - q_s[j_inner])*(q_r - q_s[j_inner])")
+    assert loops_of(knl, "fetch_q_0") == ()
+    q = rng(77)
+    found = run_on_host(knl, {"q": q, "p": np.zeros(77, np.float32)}, {"n": 77})
+    np.testing.assert_allclose(found["p"], ((q[:, None] - q) ** 2).sum(axis=1), rtol=1e-4)
+
+
 def test_within_selects():
     knl = lk.make_kernel(
         "{ [i]: 0 <= i < 16 }",

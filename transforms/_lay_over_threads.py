@@ -70,10 +70,9 @@ class Layout:
         """Whether every combination of the inames is a cell."""
         return self.cells == math.prod(extent for _, extent, _ in self.inames)
 
-    @property
-    def has_quotients(self) -> bool:
-        """Whether a position is more than a sum of multiples of inames."""
-        return any(not isinstance(a, prim.Variable) for p in self.positions for a in p.terms)
+    def has_quotient(self, axis: int) -> bool:
+        """Whether the position along an axis is more than a sum of multiples of inames."""
+        return any(not isinstance(atom, prim.Variable) for atom in self.positions[axis].terms)
 
 
 def lay_over_threads(

@@ -138,18 +138,20 @@ def _deal(
     values = {old: variable(new) for old, new in renamed.items()}
     parts = tuple(Part(renamed.get(n, n), extent, tag) for n, extent, tag in layout.inames)
     number = layout.number.substitute(values)
-    if not layout.has_quotients:
-        positions = tuple(p.substitute(values) for p in layout.positions)
-        cells = _sets.universe()
-        if not layout.is_even:
-            cells = _nonneg(number * -1 + (layout.cells - 1))
-        return _Deal(parts, positions, (), _sets.universe(), cells)
-    # Positions become inames with one value each: what is said of them needs no quotients.
-    positions = tuple(variable(name) for name in names)
-    row_major = total(p * w for p, w in zip(positions, layout.weights, strict=True))
-    ties = isl.PwAff.from_aff(_sets.affine((number - row_major).expression)).zero_set()
-    ties = ties & box_set(names[1:], extents[1:])
-    return _Deal(parts, positions, tuple(names), ties, ties & box_set(names[:1], extents[:1]))
+    positions = [p.substitute(values) for p in layout.positions]
+    # Positions with quotients become inames with one value each: what is said of them then
+    # needs no quotients.
+    given = [k for k, position in enumerate(positions) if layout.has_quotient(k)]
+    for k in given:
+        positions[k] = variable(names[k])
+    ties = _sets.universe()
+    if given:
+        row_major = total(p * w for p, w in zip(positions, layout.weights, strict=True))
+        ties = isl.PwAff.from_aff(_sets.affine((number - row_major).expression)).zero_set()
+        bounded = [k for k in given if k > 0]
+        ties = ties & box_set([names[k] for k in bounded], [extents[k] for k in bounded])
+    cells = ties if layout.is_even else ties & _nonneg(number * -1 + (layout.cells - 1))
+    return _Deal(parts, tuple(positions), tuple(names[k] for k in given), ties, cells)
 
 
 def _nonneg(form: Linear) -> isl.Set:

@@ -87,14 +87,18 @@ def add_prefetch(
     ``footprint_subscripts``, a subscript or a list of them, replaces the accesses
     as what spans the footprint; accesses outside it stay.  ``fetch_bounding_box``
     fetches all of the box that is inside the array.  ``within`` selects
-    statements.  ``rule_name`` is accepted for Loopy's scripts and names nothing.
+    statements; without it, all but those that earlier steps made to copy
+    ``var_name``.  ``rule_name`` is accepted for Loopy's scripts and names nothing.
     """
     array = kernel.array(var_name)
     swept = check_sweep(kernel, sweep_inames)
     tag = parse_tag(default_tag)
     selected = matching(kernel, within)
     expanded = expand_rules_that_use(kernel, var_name, selected)
-    found = [a for s in expanded.statements if s.id in selected for a in reads_of(s, var_name)]
+    readers = [s for s in expanded.statements if s.id in selected]
+    if within is None:
+        readers = [s for s in readers if not _is_copy_of(s, var_name)]
+    found = [a for s in readers for a in reads_of(s, var_name)]
     if not found:
         raise _nothing_to_replace(kernel, var_name, within)
     what = f"the prefetch of '{var_name}'"
@@ -143,6 +147,11 @@ def add_prefetch(
         for id_ in {a.statement.id for a in replaced}
     }
     return Change(with_statements(result, changed), moves=frozenset([statement]))
+
+
+def _is_copy_of(statement: Statement, name: str) -> bool:
+    """Whether a statement was made to copy cells of an array."""
+    return statement.kind == "move" and bool(reads_of(statement, name))
 
 
 def _by_copy(copy: Copy, accesses: Sequence[Access], statement: str) -> Replacement:

@@ -19,6 +19,11 @@ def variables(expr: Expression) -> frozenset[str]:
     return frozenset().union(*(variables(child) for child in _children(expr)))
 
 
+def show(expr: Expression) -> str:
+    """``expr`` for messages."""
+    return str(expr).replace("+ -", "- ")
+
+
 def _children(expr: Expression) -> tuple[Expression, ...]:
     if isinstance(expr, p.FloorDiv | p.Remainder):
         return (expr.numerator, expr.denominator)

@@ -162,11 +162,11 @@ class ArgumentPlan:
         )
         writes = ", ".join(self.declaration(n) for n in self.outputs)
         inside = "; ".join(part for part in (scalars, reads) if part)
-        return f"{self.name}({inside}) -> {writes}"
+        return f"{self.name}({inside}) -> {writes}" if writes else f"{self.name}({inside})"
 
     def declaration(self, name: str) -> str:
         """``a[n, l]``"""
-        return f"{name}[{', '.join(str(e) for e in self.arrays[name].shape)}]"
+        return f"{name}[{', '.join(expressions.show(e) for e in self.arrays[name].shape)}]"
 
     @cached_property
     def tuple_type(self) -> Any:

@@ -126,7 +126,7 @@ class SizeSolver:
         known = sorted(expressions.variables(expr) - {name})
         given = f" with {describe_values(known, values, origins)}" if known else ""
         return InvalidArgumentError(
-            f"{array}: axis {axis} should have {expr} elements{given}, but has {number}, "
+            f"{array}: axis {axis} should have {expressions.show(expr)} elements{given}, but has {number}, "
             f"which no integer {name} gives"
         )
 
@@ -189,4 +189,4 @@ def _expected(
         origin = origins.get(names[0], "")
         return f"{expr} = {value} elements" + (f" ({origin})" if origin else "")
     known = ", ".join(f"{n} = {values[n]} {origins.get(n, '')}".rstrip() for n in names)
-    return f"{expr} = {value} elements ({known})"
+    return f"{expressions.show(expr)} = {value} elements ({known})"

@@ -16,7 +16,7 @@ from loopkit._nodes import Expression
 from loopkit._simplify import simplify
 from loopkit._transform import Change, InstanceMap
 from loopkit._tree import common_prefix
-from loopkit.transforms._common import extent
+from loopkit.transforms._nesting import extent
 
 
 @dataclass(frozen=True)

@@ -16,17 +16,15 @@ from loopkit._linear import linear
 from loopkit._nodes import Expression
 from loopkit._transform import Change, InstanceMap
 from loopkit._tree import Key, Path, flatten, rewrite_paths
-from loopkit.transforms._common import (
+from loopkit.transforms._common import rewrite_statements, simplified, statements_with
+from loopkit.transforms._expand import expand_accumulators
+from loopkit.transforms._nesting import (
     ancestors_of,
     check_nesting,
     fresh_number,
     ordered_domains,
     replace_inames,
-    rewrite_statements,
-    simplified,
-    statements_with,
 )
-from loopkit.transforms._expand import expand_accumulators
 from loopkit.transforms._witness import smallest_point
 
 

@@ -12,7 +12,7 @@ from loopkit._errors import IllegalTransformError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._tags import InstructionParallel, LocalAuto, LocalAxis, Tag, Unroll
-from loopkit.transforms._common import extent, hull, longest_run, settled_tree
+from loopkit.transforms._nesting import extent, hull, longest_run, settled_tree
 
 
 def reduction_inames(kernel: Kernel) -> Mapping[str, str]:

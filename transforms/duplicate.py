@@ -9,9 +9,10 @@ from loopkit._kernel import Kernel
 from loopkit._match import Match, matching
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import Change, transform
-from loopkit.transforms._common import check_nesting, names_in, new_name, statements_with
+from loopkit.transforms._common import names_in, new_name, statements_with
 from loopkit.transforms._duplicating import duplicated
 from loopkit.transforms._expand import expand_accumulators
+from loopkit.transforms._nesting import check_nesting
 from loopkit.transforms._tagging import with_tags
 
 

@@ -8,8 +8,9 @@ from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._kernel import Kernel
 from loopkit._transform import Change, transform
 from loopkit._tree import Path, rewrite_paths
-from loopkit.transforms._common import check_nesting, is_parallel, names_in
+from loopkit.transforms._common import is_parallel, names_in
 from loopkit.transforms._expand import expand_accumulators
+from loopkit.transforms._nesting import check_nesting
 
 
 def _prioritized(kernel: Kernel, loop_priority: str | Iterable[str]) -> Change:

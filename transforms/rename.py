@@ -12,16 +12,9 @@ from loopkit._kernel import Domain, Kernel
 from loopkit._match import Match
 from loopkit._transform import Change, transform
 from loopkit._tree import Path, rewrite_paths
-from loopkit.transforms._common import (
-    check_nesting,
-    maps_for,
-    names_in,
-    new_name,
-    rewrite_statements,
-    settled_tree,
-    then,
-)
+from loopkit.transforms._common import maps_for, names_in, new_name, rewrite_statements, then
 from loopkit.transforms._expand import expand_accumulators
+from loopkit.transforms._nesting import check_nesting, settled_tree
 from loopkit.transforms.duplicate import chosen_statements, duplicate_for
 from loopkit.transforms.unused import without_inames
 

@@ -18,14 +18,8 @@ from loopkit._match import read_names
 from loopkit._nodes import Expression
 from loopkit._transform import Change, InstanceMap, transform
 from loopkit._tree import Loop, Node, Tree, statements_in
-from loopkit.transforms._common import (
-    ancestors_of,
-    is_parallel,
-    maps_for,
-    ordered_domains,
-    rewrite_statements,
-    simplified,
-)
+from loopkit.transforms._common import is_parallel, maps_for, rewrite_statements, simplified
+from loopkit.transforms._nesting import ancestors_of, ordered_domains
 
 
 def check_slabs(slabs: Sequence[int]) -> tuple[int, int]:

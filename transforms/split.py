@@ -20,12 +20,12 @@ from loopkit.transforms._common import (
     new_name,
     positive_int,
     refuse_tagged,
-    replace_inames,
     rewrite_statements,
     simplified,
     statements_with,
     then,
 )
+from loopkit.transforms._nesting import replace_inames
 from loopkit.transforms._tagging import with_tags
 from loopkit.transforms.duplicate import chosen_statements, duplicate_for
 from loopkit.transforms.slabs import check_slabs, peeled

@@ -9,8 +9,9 @@ from loopkit._errors import IllegalTransformError, InvalidArgumentError, Unknown
 from loopkit._kernel import Kernel
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import Change, transform
-from loopkit.transforms._common import check_nesting, names_in
+from loopkit.transforms._common import names_in
 from loopkit.transforms._expand import expand_accumulators
+from loopkit.transforms._nesting import check_nesting
 from loopkit.transforms._tagging import describe, with_tags
 
 TagRequest = str | Mapping[str, str | Tag | None] | Iterable[str | tuple[str, str | Tag | None]]

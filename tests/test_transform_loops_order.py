@@ -1,0 +1,335 @@
+"""Tags, the order of loops, maps of domains, history."""
+
+from __future__ import annotations
+
+import pytest
+from loop_instances import check_change, results
+from loop_kernels import (
+    error_of,
+    make_product,
+    make_scalar,
+    make_stencil,
+    make_triangle,
+    outline,
+    text,
+)
+
+import loopkit.transforms as tr
+from loopkit._errors import LoopkitError
+from loopkit._expression import to_text
+from loopkit._kernel import Kernel
+from loopkit._make import make_kernel
+from loopkit._transform import replay
+
+
+@pytest.fixture(scope="module")
+def product() -> Kernel:
+    return make_product()
+
+
+@pytest.fixture(scope="module")
+def scalar() -> Kernel:
+    return make_scalar()
+
+
+@pytest.fixture(scope="module")
+def triangle() -> Kernel:
+    return make_triangle()
+
+
+@pytest.fixture(scope="module")
+def stencil() -> Kernel:
+    return make_stencil()
+
+
+# {{{ tags
+
+
+def test_tag_and_untag(product: Kernel) -> None:
+    tagged = product.tag_inames("i:g.0, j:l.0")
+    assert outline(tagged).split("\n")[0] == "acc = 0"
+    assert product.tag_inames({"i": "g.0", "j": "l.0"}) == tagged
+    assert product.tag_inames([("i", "g.0"), ("j", "l.0")]) == tagged
+    assert outline(tagged.untag_inames("i, j")) == outline(product)
+    assert outline(tagged.untag_inames("j")).split("\n")[0] == "j"
+    assert tagged.untag_inames("*", "g.0").iname_tags.keys() == {"j"}
+    assert outline(tagged.tag_inames("i:for", force=True)).split("\n")[0] == "i"
+
+
+def test_untagged_loops_stand_inside_their_parents(triangle: Kernel) -> None:
+    tagged = triangle.tag_inames("i:g.0, j:l.0")
+    assert outline(tagged.untag_inames("j")).split("\n")[0] == "j"
+    assert outline(tagged.untag_inames("j").untag_inames("i")) == outline(triangle)
+
+
+def test_automatic_axis(product: Kernel) -> None:
+    new = product.tag_inames("i:l.0").tag_inames("j:l.auto")
+    assert str(new.iname_tags["j"]) == "l.1"
+
+
+TAG_ERRORS = [
+    (
+        "k:l.0",
+        (
+            "iname 'k' cannot be tagged l.0: statement 'insn_update' "
+            "reduces over it, and the threads "
+            "would all update one accumulator 'acc'\n"
+            "leave 'k' a loop (it may be tagged unr), and tag 'i' or 'j' l.0 instead"
+        ),
+    ),
+    (
+        "i:l.0, j:l.0",
+        (
+            "inames 'j' and 'i' cannot both be tagged l.0: statement 'insn_init' is inside both\n"
+            "use another axis, or join them: join_inames(['j', 'i'])"
+        ),
+    ),
+    (
+        "j:unr",
+        (
+            "iname 'j' cannot be tagged unr: it has m iterations, and only a constant number of "
+            "copies can be written out\nsplit it: split_iname('j', 4, inner_tag='unr')"
+        ),
+    ),
+    (
+        "j:ilp",
+        (
+            "iname 'j' cannot be tagged ilp: it has m iterations, and only a constant number of "
+            "copies can be written out\nsplit it: split_iname('j', 4, inner_tag='ilp')"
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("tags", "message"), TAG_ERRORS)
+def test_tag_errors(product: Kernel, tags: str, message: str) -> None:
+    expected = f"IllegalTransformError: tag_inames(iname_to_tag='{tags}'): {message}"
+    assert error_of(product.tag_inames, tags) == expected
+
+
+def test_unknown_names_in_tags(product: Kernel) -> None:
+    assert "there is no tag 'l.5'" in error_of(product.tag_inames, "i:l.5")
+    assert "there is no iname 'ii'\ndid you mean 'i'?" in error_of(product.tag_inames, "ii:l.0")
+    assert product.tag_inames("ii:l.0, i:l.0", ignore_nonexistent=True).iname_tags.keys() == {"i"}
+    assert "'i' names no tag" in error_of(product.tag_inames, "i")
+    again = product.tag_inames("i:l.0")
+    assert "iname 'i' is already tagged l.0\nforce=True" in error_of(again.tag_inames, "i:l.1")
+    assert "none of these inames has such a tag" in error_of(product.untag_inames, "i")
+
+
+def test_different_extents_on_one_axis() -> None:
+    kernel = make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        "a[i] = 1 {id=a}\nb[j] = 2 {id=b}",
+        dtypes={"a, b": "float32"},
+        assumptions="n, m >= 1",
+    )
+    assert error_of(kernel.tag_inames, "i:g.0, j:g.0") == (
+        "IllegalTransformError: tag_inames(iname_to_tag='i:g.0, j:g.0'): inames 'j' and 'i' cannot "
+        "both be tagged g.0: 'j' has m values and 'i' has n\n"
+        "split or pad the longer one, or say by assume(...) that they are equal"
+    )
+    kernel.assume("n = m").tag_inames("i:g.0, j:g.0")
+    tiled = kernel.split_iname("i", 16).split_iname("j", 16).split_iname("j_inner", 8)
+    tiled.split_iname("i_inner", 8).tag_inames("i_inner_inner:l.0, j_inner_inner:l.0")
+    assert "'j_inner_inner' has 8 values and 'i_inner' has 16" in error_of(
+        tiled.tag_inames, "i_inner:l.0, j_inner_inner:l.0"
+    )
+
+
+# }}}
+
+# {{{ order of loops
+
+
+def test_prioritize_distributes(product: Kernel) -> None:
+    new = product.split_iname("k", 8).prioritize_loops("k_outer, j, k_inner")
+    assert outline(new) == text(
+        """
+        i
+          j
+            acc[j] = 0
+          k_outer
+            j
+              k_inner
+                acc[j] += a[i, 8*k_outer + k_inner]*b[8*k_outer + k_inner, j]
+          j
+            c[i, j] = acc[j]
+        """
+    )
+    sizes = {"n": 2, "m": 3, "l": 9}
+    assert results(new, sizes) == results(product, sizes)
+
+
+def test_expanded_accumulators_start_at_zero() -> None:
+    kernel = make_kernel(
+        "{ [i, k]: 3 <= i < 8 and 0 <= k < l }",
+        "c[i] = sum(k, a[i, k])",
+        dtypes={"a, c": "float32"},
+        assumptions="l >= 1",
+    )
+    new = kernel.prioritize_loops("k, i")
+    assert new.temporaries[0].shape == (5,)
+    assert outline(new).split("\n")[1] == "  acc[i - 3] = 0"
+    assert results(new, {"l": 3}) == results(kernel, {"l": 3})
+
+
+def test_private_axes_suffice_for_tiles(product: Kernel) -> None:
+    tiled = product.split_iname("i", 4, outer_tag="g.0").split_iname("k", 2)
+    new = tiled.prioritize_loops("k_outer, i_inner, j")
+    assert [to_text(s) for s in new.temporaries[0].shape] == ["4", "m"]
+
+
+def test_prioritize_errors(product: Kernel, scalar: Kernel, triangle: Kernel) -> None:
+    assert error_of(scalar.prioritize_loops, "j, i") == (
+        "IllegalTransformError: prioritize_loops(loop_priority='j, i'): temporary 't' would have "
+        "to hold one value for each 'i': statement 'load' writes it and statement 'inner' uses "
+        "it, and they would no longer be in one loop over 'i'\n"
+        'first give it an axis: privatize_temporaries_with_inames("i", "t")'
+    )
+    scalar.fix_parameters(n=4).privatize_temporaries_with_inames("i", "t").prioritize_loops("j, i")
+    assert error_of(triangle.prioritize_loops, "j, i") == (
+        "IllegalTransformError: prioritize_loops(loop_priority='j, i'): loop 'j' cannot stand "
+        "outside of loop 'i': its bounds depend on 'i'\nkeep 'i' before 'j'"
+    )
+    assert "'i' is named" not in error_of(product.prioritize_loops, "i")
+    assert "an iname is named twice in i, i" in error_of(product.prioritize_loops, "i, i")
+    assert "there is no iname 'q'" in error_of(product.prioritize_loops, "i, q")
+
+
+# }}}
+
+# {{{ maps
+
+
+def test_skewing(stencil: Kernel) -> None:
+    new = stencil.map_domain("{ [t, i] -> [t, w]: w = t + i }")
+    assert outline(new) == text(
+        """
+        t
+          w
+            u[t + 1, w - t] = u[t, w - t] + u[t, w - t - 1]
+          v[t] = 0
+        """
+    )
+    assert new.domains[0].inames == ("t",)
+    wave = stencil.map_domain("{ [t, i] -> [w, i]: w = t + i }", within="id:u")
+    assert outline(wave) == text(
+        """
+        w
+          i
+            u[w - i + 1, i] = u[w - i, i] + u[w - i, i - 1]
+        t
+          v[t] = 0
+        """
+    )
+    for sizes in ({"steps": 3, "n": 4}, {"steps": 1, "n": 2}):
+        check_change(tr.map_domain, stencil, "{ [t, i] -> [t, w]: w = t + i }", sizes=sizes)
+        assert results(wave, sizes) == results(stencil, sizes)
+
+
+MAPS = [
+    "{ [i] -> [i']: i' = n - i }",
+    "{ [i] -> [i0, i1]: i = 4*i0 + i1 and 0 <= i1 < 4 }",
+    "{ [t, i] -> [t', w]: t' = -t and w = t + i }",
+    "{ [t] -> [x]: x = t + 3 }",
+]
+
+
+@pytest.mark.parametrize("relation", MAPS)
+def test_maps(stencil: Kernel, relation: str) -> None:
+    check_change(tr.map_domain, stencil, relation, sizes={"steps": 3, "n": 6})
+
+
+def test_diamonds(stencil: Kernel) -> None:
+    relation = "{ [t, i] -> [a, b]: a = t + i and b = t - i }"
+    new = check_change(tr.map_domain, stencil, relation, within="id:u", sizes={"steps": 3, "n": 5})
+    assert set(new.all_inames) >= {"a", "b"}
+
+
+def test_affine_map_inames(stencil: Kernel) -> None:
+    new = check_change(
+        tr.affine_map_inames, stencil, "i", "x", ["x = n - i"], sizes={"steps": 2, "n": 5}
+    )
+    assert "x" in new.all_inames
+    assert "is no equation" in error_of(stencil.affine_map_inames, "i", "x", "x")
+    assert "is not affine" in error_of(stencil.affine_map_inames, "i", "x", "x = i*i")
+
+
+MAP_ERRORS = [
+    (
+        "{ [t, i] -> [w]: w = t + i }",
+        (
+            "cannot map t, i: instances u[t=0, i=2] and u[t=1, i=1] have the same image (for "
+            "steps=2, n=3)\neach old instance must have exactly one new "
+            "one, and the other way round"
+        ),
+    ),
+    (
+        "{ [i] -> [x]: 0 <= x - i <= 1 }",
+        (
+            "cannot map i: instance u[i=1] has several images, (1) and (2): it would run twice "
+            "(for steps=1, n=2)\n"
+            "each old instance must have exactly one new one, and the other way round"
+        ),
+    ),
+    (
+        "{ [i] -> [x]: 2x = i }",
+        (
+            "cannot map i: instance u[i=1] has no image, so that it would never run (for steps=1, "
+            "n=2)\neach old instance must have exactly one new one, and the other way round"
+        ),
+    ),
+    (
+        "{ [t, i] -> [w, i]: w = t + i }",
+        (
+            "cannot map t, i: statement 'v' is inside 't' but not inside 'i'\n"
+            "leave it out: within='not id:v'"
+        ),
+    ),
+    ("{ [i] -> [i] }", "the map leaves every iname as it is"),
+]
+
+
+@pytest.mark.parametrize(("relation", "message"), MAP_ERRORS)
+def test_map_errors(stencil: Kernel, relation: str, message: str) -> None:
+    with pytest.raises(LoopkitError) as caught:
+        stencil.map_domain(relation)
+    assert (
+        caught.value.why + (f"\n{caught.value.instead}" if caught.value.instead else "") == message
+    )
+
+
+def test_map_witness(stencil: Kernel) -> None:
+    with pytest.raises(LoopkitError) as caught:
+        stencil.map_domain("{ [t, i] -> [w]: w = t + i }")
+    witness = caught.value.witness  # type: ignore[attr-defined]
+    assert witness.source.inames == {"t": 0, "i": 2}
+    assert witness.sink.inames == {"t": 1, "i": 1}
+    assert witness.parameters == {"steps": 2, "n": 3}
+
+
+def test_maps_that_are_no_maps(stencil: Kernel) -> None:
+    assert error_of(stencil.map_domain, "{ [i] -> [x]: x = i and }").startswith("ParseError")
+    assert "there is no iname 'ii'" in error_of(stencil.map_domain, "{ [ii] -> [x]: x = ii }")
+    assert "the name 'u' is taken" in error_of(stencil.map_domain, "{ [i] -> [u]: u = -i }")
+
+
+# }}}
+
+# {{{ history
+
+
+def test_replay_and_script(product: Kernel) -> None:
+    new = (
+        product.split_iname("i", 16, outer_tag="g.0", inner_tag="l.0", within="iname:i")
+        .map_domain("{ [k] -> [k']: k' = l - 1 - k }")
+        .fix_parameters(m=4)
+        .assume("n mod 16 = 0")
+        .tag_inames({"j": "unr"})
+    )
+    assert replay(product, new.history) == new
+    assert new.history[2].call() == ".fix_parameters(value_dict={'m': 4})"
+
+
+# }}}

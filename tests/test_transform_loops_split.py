@@ -1,0 +1,318 @@
+"""Splitting loops: split_iname, slabs, chunk_iname."""
+
+from __future__ import annotations
+
+import pymbolic.primitives as prim
+import pytest
+from loop_instances import all_sizes, check_change, executed, results
+from loop_kernels import (
+    error_of,
+    make_product,
+    make_scalar,
+    make_triangle,
+    outline,
+    text,
+)
+
+import loopkit.transforms as tr
+from loopkit import _sets
+from loopkit._kernel import Kernel
+from loopkit._make import make_kernel
+from loopkit._tree import Loop
+
+
+@pytest.fixture(scope="module")
+def product() -> Kernel:
+    return make_product()
+
+
+@pytest.fixture(scope="module")
+def scalar() -> Kernel:
+    return make_scalar()
+
+
+@pytest.fixture(scope="module")
+def triangle() -> Kernel:
+    return make_triangle()
+
+
+# {{{ split
+
+
+def test_split(product: Kernel) -> None:
+    new = product.split_iname("k", 16)
+    assert outline(new) == text(
+        """
+        i
+          j
+            acc = 0
+            k_outer
+              k_inner
+                acc += a[i, 16*k_outer + k_inner]*b[16*k_outer + k_inner, j]
+            c[i, j] = acc
+        """
+    )
+    assert new.domains[2].inames == ("k_outer", "k_inner")
+    assert "k" not in new.all_names
+    for sizes in all_sizes(["n", "m", "l"], [1, 3]):
+        check_change(tr.split_iname, product, "k", 2, sizes=sizes)
+
+
+def test_split_names_and_tags(product: Kernel) -> None:
+    new = product.split_iname(
+        "i", 8, outer_iname="block", inner_iname="lane", outer_tag="g.0", inner_tag="l.0"
+    )
+    assert [(i, str(t)) for i, t in new.tags] == [("block", "g.0"), ("lane", "l.0")]
+    assert outline(new).split("\n")[:2] == ["j", "  acc = 0"]
+    again = product.split_iname("i", 8).rename_iname("i_outer", "i").split_iname("i", 2)
+    assert {"i_outer", "i_inner_0"} <= set(again.all_inames)
+
+
+def test_split_of_a_parent_reaches_its_children(triangle: Kernel) -> None:
+    new = triangle.split_iname("i", 4)
+    assert new.domains[1].parameters == {"i_outer", "i_inner"}
+    for n in (1, 3, 6):
+        check_change(tr.split_iname, triangle, "i", 4, sizes={"n": n})
+        check_change(tr.split_iname, triangle, "j", 4, sizes={"n": n})
+
+
+def test_split_within(scalar: Kernel) -> None:
+    new = (
+        scalar.fix_parameters(n=6)
+        .privatize_temporaries_with_inames("i", "t")
+        .split_iname("i", 4, within="id:last")
+    )
+    assert outline(new) == text(
+        """
+        i
+          t[i] = x[i]*2
+          j
+            y[i, j] = t[i] + x[j]
+        i_outer
+          i_inner
+            z[4*i_outer + i_inner] = t[4*i_outer + i_inner]
+        """
+    )
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "message"),
+    [
+        (
+            ("ii", 4),
+            {},
+            (
+                "UnknownNameError: split_iname(split_iname='ii', "
+                "inner_length=4): there is no iname "
+                "'ii'\ndid you mean 'i'?"
+            ),
+        ),
+        (
+            ("i", 0),
+            {},
+            (
+                "InvalidArgumentError: split_iname(split_iname='i', inner_length=0): inner_length "
+                "must be at least 1, not 0"
+            ),
+        ),
+        (
+            ("i", "n"),
+            {},
+            (
+                "InvalidArgumentError: split_iname(split_iname='i', "
+                "inner_length='n'): inner_length "
+                "must be an integer, not 'n'\nsizes are not constants: fix_parameters makes them so"
+            ),
+        ),
+        (
+            ("i", 4),
+            {"outer_iname": "a"},
+            (
+                "InvalidArgumentError: split_iname(split_iname='i', "
+                "inner_length=4, outer_iname='a'): "
+                "the name 'a' is taken\n'a_0' is free"
+            ),
+        ),
+        (
+            ("i", 4),
+            {"slabs": 1},
+            (
+                "InvalidArgumentError: split_iname(split_iname='i', "
+                "inner_length=4, slabs=1): slabs "
+                "are two counts, of iterations at the start and at the end, not 1\n"
+                "slabs=(0, 1) separates the last iteration"
+            ),
+        ),
+        (
+            ("i", 4),
+            {"inner_tag": "l.7"},
+            (
+                "UnknownNameError: split_iname(split_iname='i', inner_length=4, inner_tag='l.7'): "
+                "there is no tag 'l.7'\ndid you mean 'l.2' or 'l.1' or 'l.0'?"
+            ),
+        ),
+    ],
+)
+def test_split_errors(
+    product: Kernel, args: tuple[object, ...], kwargs: dict[str, object], message: str
+) -> None:
+    assert error_of(product.split_iname, *args, **kwargs) == message
+
+
+def test_split_of_a_tagged_iname(product: Kernel) -> None:
+    tagged = product.tag_inames("i:l.0")
+    assert error_of(tagged.split_iname, "i", 4) == (
+        "IllegalTransformError: split_iname(split_iname='i', inner_length=4): cannot split iname "
+        "'i': it is tagged l.0\nuntag it first: untag_inames('i')"
+    )
+
+
+def test_split_within_needs_private_temporaries(scalar: Kernel) -> None:
+    assert error_of(scalar.split_iname, "i", 4, within="id:last") == (
+        "IllegalTransformError: split_iname(split_iname='i', inner_length=4, within='id:last'): "
+        "temporary 't' would have to hold one value for each 'i': statement 'load' writes it and "
+        "statement 'last' uses it, and they would no longer be in one loop over 'i'\n"
+        'first give it an axis: privatize_temporaries_with_inames("i", "t")'
+    )
+
+
+# }}}
+
+# {{{ slabs
+
+
+def test_slabs_of_a_loop(product: Kernel) -> None:
+    new = product.split_iname("k", 16, slabs=(0, 1))
+    assert outline(new) == text(
+        """
+        i
+          j
+            acc = 0
+            k_outer
+              k_inner
+                acc += a[i, 16*k_outer + k_inner]*b[16*k_outer + k_inner, j]
+            k_outer_last
+              k_inner_last
+                acc += a[i, 16*k_outer_last + k_inner_last]*b[16*k_outer_last + k_inner_last, j]
+            c[i, j] = acc
+        """
+    )
+    full = _sets.project_out(new.domain_of(["k_outer", "k_inner"]), ["k_inner"])
+    tile = _sets.condition_set(
+        prim.LogicalAnd(
+            (
+                prim.Comparison(0, "<=", prim.Variable("k_inner")),
+                prim.Comparison(prim.Variable("k_inner"), "<", 16),
+            )
+        )
+    )
+    assert (full & tile).is_subset(new.domain_of(["k_outer", "k_inner"]))
+    for sizes in all_sizes(["n", "m", "l"], [1, 2, 5]):
+        for slabs in ((0, 1), (1, 0), (1, 1), (2, 1)):
+            check_change(tr.split_iname, product, "k", 2, slabs=slabs, sizes=sizes)
+
+
+def test_slabs_of_an_outer_loop_copy_accumulators(product: Kernel) -> None:
+    new = product.split_iname("i", 4, slabs=(1, 1))
+    assert {t.name for t in new.temporaries} == {"acc", "acc_first", "acc_last"}
+    assert [node.iname for node in new.tree if isinstance(node, Loop)] == [
+        "i_outer_first",
+        "i_outer",
+        "i_outer_last",
+    ]
+    assert results(new, {"n": 9, "m": 2, "l": 2}) == results(product, {"n": 9, "m": 2, "l": 2})
+
+
+def test_slabs_of_blocks_are_predicates(product: Kernel) -> None:
+    new = product.split_iname("i", 16, outer_tag="g.0", inner_tag="l.0", slabs=(0, 1))
+    assert outline(new) == text(
+        """
+        j
+          acc = 0 if 16*i_outer + 16 < n
+          k
+            acc += a[16*i_outer + i_inner, k]*b[k, j] if 16*i_outer + 16 < n
+          c[16*i_outer + i_inner, j] = acc if 16*i_outer + 16 < n
+        j
+          acc = 0 if n <= 16*i_outer + 16
+          k
+            acc += a[16*i_outer + i_inner, k]*b[k, j] if n <= 16*i_outer + 16
+          c[16*i_outer + i_inner, j] = acc if n <= 16*i_outer + 16
+        """
+    )
+    for n in (1, 4, 5, 8, 9):
+        check_change(
+            tr.split_iname,
+            product,
+            "i",
+            4,
+            outer_tag="g.0",
+            inner_tag="l.0",
+            slabs=(0, 1),
+            sizes={"n": n, "m": 2, "l": 2},
+        )
+
+
+def test_peel(triangle: Kernel) -> None:
+    new = triangle.peel_iname("i", last=1)
+    assert outline(new) == text(
+        """
+        i
+          j
+            c[i, j] = a[i] + a[j]
+        i_last
+          j_last
+            c[i_last, j_last] = a[i_last] + a[j_last]
+        """
+    )
+    for n in (1, 2, 4):
+        check_change(tr.peel_iname, triangle, "i", first=1, last=1, sizes={"n": n})
+        check_change(tr.peel_iname, triangle, "j", first=1, last=1, sizes={"n": n})
+    assert error_of(triangle.peel_iname, "i") == (
+        "IllegalTransformError: peel_iname(iname='i'): no iteration of 'i' is to be peeled\n"
+        "give first= or last="
+    )
+
+
+def test_peeling_all(product: Kernel) -> None:
+    short = product.fix_parameters(n=3)
+    assert error_of(short.peel_iname, "i", 2, 2) == (
+        "IllegalTransformError: peel_iname(iname='i', first=2, last=2): nothing of loop 'i' is "
+        "left between its first 2 and last 2 iterations\npeel fewer iterations"
+    )
+
+
+# }}}
+
+# {{{ chunk
+
+
+@pytest.mark.parametrize(("length", "chunks"), [(10, 3), (9, 3), (2, 3), (7, 1), (8, 5)])
+def test_chunk(product: Kernel, length: int, chunks: int) -> None:
+    fixed = product.fix_parameters(n=length)
+    new = check_change(tr.chunk_iname, fixed, "i", chunks, sizes={"m": 1, "l": 1})
+    sizes: dict[int, int] = {}
+    for statement, point in executed(new, {"m": 1, "l": 1}):
+        if statement.kind == "init":
+            sizes[point["i_outer"]] = sizes.get(point["i_outer"], 0) + 1
+    found = [sizes.get(chunk, 0) for chunk in range(chunks)]
+    assert found == sorted(found, reverse=True)
+    assert sum(found) == length
+    assert max(found) - min(found) <= 1
+    assert len(new.domains[0].set.get_basic_sets()) == 1
+
+
+def test_chunk_of_a_parametric_loop(product: Kernel) -> None:
+    assert error_of(product.chunk_iname, "i", 3) == (
+        "IllegalTransformError: chunk_iname(split_iname='i', num_chunks=3): loop 'i' cannot be cut "
+        "into a number of chunks: its length is not a constant, and the start of a chunk would be "
+        "a product of two unknowns\nsplit_iname('i', length) takes any loop; "
+        "fix_parameters(n=...) makes it constant"
+    )
+
+
+def test_chunk_of_a_strided_loop() -> None:
+    kernel = make_kernel("{ [i]: 0 <= i < 11 and i mod 2 = 0 }", "a[i] = i", dtypes={"a": "int32"})
+    check_change(tr.chunk_iname, kernel, "i", 3, sizes={})
+
+
+# }}}

@@ -1,0 +1,266 @@
+"""Domains and paths, as the loop transforms change them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import ValueArg
+from loopkit._errors import IllegalTransformError
+from loopkit._kernel import Domain, Kernel
+from loopkit._nodes import Expression
+from loopkit._simplify import simplify
+from loopkit._tree import Entry, Path, build, common_prefix, flatten
+
+# {{{ domains
+
+
+def parents_of(kernel: Kernel, iname: str) -> frozenset[str]:
+    """Inames that the bounds of ``iname`` use as given (parameters of its domain)."""
+    domain = kernel.domains[kernel.home_domain[iname]]
+    return domain.parameters & kernel.home_domain.keys()
+
+
+def loaded_parameters(kernel: Kernel, iname: str) -> frozenset[str]:
+    """Temporaries and arrays whose values bound ``iname``."""
+    domain = kernel.domains[kernel.home_domain[iname]]
+    return frozenset(p for p in domain.parameters if kernel.is_array(p))
+
+
+def ancestors_of(kernel: Kernel, inames: Iterable[str]) -> frozenset[str]:
+    """``inames`` and all inames that their bounds need."""
+    found: set[str] = set()
+    waiting = list(inames)
+    while waiting:
+        iname = waiting.pop()
+        if iname not in found:
+            found.add(iname)
+            waiting += parents_of(kernel, iname)
+    return frozenset(found)
+
+
+def ordered_domains(domains: Sequence[Domain]) -> tuple[Domain, ...]:
+    """``domains`` with each behind those that hold its parents; otherwise in order."""
+    home = {iname: number for number, d in enumerate(domains) for iname in d.inames}
+    result: list[Domain] = []
+    done: set[int] = set()
+
+    def visit(number: int) -> None:
+        if number in done:
+            return
+        done.add(number)
+        for parent in sorted(home[p] for p in domains[number].parameters if p in home):
+            visit(parent)
+        result.append(domains[number])
+
+    for number in range(len(domains)):
+        visit(number)
+    return tuple(result)
+
+
+def replace_inames(
+    kernel: Kernel,
+    old: Sequence[str],
+    new: Sequence[str],
+    graph: isl.Set,
+    box: isl.Set | None = None,
+    *,
+    box_is_all: bool = False,
+) -> tuple[Domain, ...]:
+    """The domains after inames ``old`` became ``new``.
+
+    ``graph`` relates the two; ``box`` constrains the new ones further, in their
+    home domain only.  With ``box_is_all`` it alone says which values they have:
+    a simpler form of what ``graph`` would say.  Domains that hold some of
+    ``old`` are merged.
+    """
+    gone = frozenset(old)
+    homes = sorted({kernel.home_domain[name] for name in old})
+    home_set = _sets.universe() if box_is_all else graph
+    for number in homes:
+        home_set = home_set & kernel.domains[number].set
+    if box is not None:
+        home_set = home_set & box
+    home_set = _sets.project_out(home_set, old).coalesce().remove_redundancies()
+    inames: list[str] = []
+    for number in homes:
+        for name in kernel.domains[number].inames:
+            if name not in gone:
+                inames.append(name)
+            elif not set(new) <= set(inames):
+                inames += new
+    result: list[Domain] = []
+    for number, domain in enumerate(kernel.domains):
+        if number == homes[-1]:
+            result.append(Domain(tuple(inames), home_set))
+        elif number in homes:
+            continue
+        elif domain.parameters & gone:
+            inner = _sets.project_out(domain.set & graph, old).coalesce()
+            result.append(Domain(domain.inames, inner.remove_redundancies()))
+        else:
+            result.append(domain)
+    return ordered_domains(result)
+
+
+def hull(kernel: Kernel, inames: Iterable[str], given: Iterable[str] = ()) -> isl.Set:
+    """The values that ``inames`` take over all of the kernel, for sizes and ``given`` names."""
+    wanted = tuple(inames)
+    domain = kernel.domain_of(ancestors_of(kernel, wanted)) & kernel.assumptions.set
+    sizes = {a.name for a in kernel.args if isinstance(a, ValueArg)}
+    return _sets.project_onto(domain, {*wanted, *sizes, *given})
+
+
+def _bound(function: isl.PwAff, kind: type) -> Expression:
+    """An expression that bounds ``function``, equal to it where that is one expression."""
+    pieces = [aff for _, aff in function.coalesce().get_pieces()]
+    domain = function.domain()
+    affs = [isl.PwAff.from_aff(aff) for aff in pieces]
+    for aff, pw in zip(pieces, affs, strict=True):
+        worse = pw.lt_set(function) if kind is prim.Max else pw.gt_set(function)
+        if (worse & domain).is_empty():
+            return _sets.from_affine(aff)
+    return kind(tuple(_sets.from_affine(aff) for aff in pieces))
+
+
+def extent(kernel: Kernel, iname: str) -> tuple[Expression, Expression] | None:
+    """The smallest value and the number of values of ``iname``, as expressions over sizes.
+
+    A constant length that holds for all sizes is preferred.  None where the
+    iname has no bounds that depend on sizes alone.
+    """
+    domain = hull(kernel, [iname])
+    if domain.find_dim_by_name(_sets.PARAM, iname) < 0 or domain.is_empty():
+        return None
+    line = _sets._as_dimension(domain, iname)
+    sets = isl.dim_type.set
+    if not line.dim_has_lower_bound(sets, 0) or not line.dim_has_upper_bound(sets, 0):
+        return None
+    variable = prim.Variable(iname)
+    low: Expression = _sets.minimum_value(domain, variable)
+    if low is None:
+        low = _bound(_sets.minimum(domain, iname), prim.Min)
+    high: Expression = _sets.maximum_value(domain, variable)
+    if high is None:
+        high = _bound(_sets.maximum(domain, iname), prim.Max)
+    length = prim.Sum((high, prim.Product((-1, low)), 1))
+    return low, _joined_quotient(simplify(length))
+
+
+def _joined_quotient(expr: Expression) -> Expression:
+    """``(n - 1)//16 + 1`` as ``(n + 15)//16``."""
+    if isinstance(expr, prim.Sum) and len(expr.children) == 2:
+        quotient, number = expr.children
+        if isinstance(quotient, prim.FloorDiv) and isinstance(number, int):
+            inner = prim.Sum((quotient.numerator, number * quotient.denominator))
+            return prim.FloorDiv(simplify(inner), quotient.denominator)
+    return expr
+
+
+def longest_run(kernel: Kernel, iname: str) -> int | None:
+    """The largest number of iterations that one loop over ``iname`` makes; None if unbounded."""
+    domain = kernel.domain_of(ancestors_of(kernel, [iname])) & kernel.assumptions.set
+    if domain.is_empty():
+        return 0
+    other = "_loopkit_other"
+    both = domain & _sets.rename(domain, {iname: other})
+    distance = prim.Sum((prim.Variable(iname), prim.Product((-1, prim.Variable(other)))))
+    longest = _sets.maximum_value(both, distance)
+    return None if longest is None else longest + 1
+
+
+# }}}
+
+# {{{ paths
+
+
+def settled_tree(kernel: Kernel) -> Kernel:
+    """The kernel with a tree that fits its tags.
+
+    Parallel inames are taken out of all paths.  A sequential iname that a path
+    lacks is put in: inside the loops that its bounds depend on and those that
+    are shared with statements outside it, else as far out as the order of the
+    domains says.
+    """
+    parallel = {i for i, tag in kernel.tags if tag.is_parallel}
+    entries: list[Entry] = [
+        (id_, tuple(key for key in path if key[0] not in parallel))
+        for id_, path in flatten(kernel.tree)
+    ]
+    missing: set[str] = set()
+    for id_, path in entries:
+        present = {iname for iname, _ in path}
+        missing |= kernel.statement_by_id[id_].inames - present - parallel
+    for iname in (name for name in kernel.all_inames if name in missing):
+        entries = _with_loop(kernel, entries, iname)
+    return kernel.with_(tree=build(entries))
+
+
+def fresh_number(entries: Iterable[Entry]) -> int:
+    """A loop number that no path uses."""
+    return 1 + max((number for _, path in entries for _, number in path), default=0)
+
+
+def _with_loop(kernel: Kernel, entries: list[Entry], iname: str) -> list[Entry]:
+    number = fresh_number(entries)
+    outside = [path for id_, path in entries if iname not in kernel.statement_by_id[id_].inames]
+    blocked = {key for path in outside for key in path}
+    parents = parents_of(kernel, iname)
+    rank = {name: i for i, name in enumerate(kernel.all_inames)}
+    result: list[Entry] = []
+    for id_, path in entries:
+        inames = [name for name, _ in path]
+        if iname not in kernel.statement_by_id[id_].inames or iname in inames:
+            result.append((id_, path))
+            continue
+        at = 0
+        for position, key in enumerate(path):
+            if key in blocked or key[0] in parents:
+                at = position + 1
+        while at < len(path) and rank[inames[at]] < rank[iname]:
+            if iname in parents_of(kernel, inames[at]):
+                break
+            at += 1
+        result.append((id_, (*path[:at], (iname, number), *path[at:])))
+    return result
+
+
+def check_nesting(kernel: Kernel) -> None:
+    """Refuse a tree where a loop stands outside of one that its bounds depend on."""
+    seen: set[tuple[str, ...]] = set()
+    loaded = {i: loaded_parameters(kernel, i) for i in kernel.all_inames}
+    for statement in kernel.statements:
+        path = kernel.paths[statement.id]
+        inames = tuple(iname for iname, _ in path)
+        if inames in seen and not any(loaded[i] for i in inames):
+            continue
+        seen.add(inames)
+        for position, iname in enumerate(inames):
+            for parent in sorted(parents_of(kernel, iname) & set(inames[position + 1 :])):
+                raise IllegalTransformError(
+                    f"loop '{iname}' cannot stand outside of loop '{parent}': "
+                    f"its bounds depend on '{parent}'",
+                    instead=f"keep '{parent}' before '{iname}'",
+                )
+            for name in sorted(loaded[iname]):
+                _check_loaded(kernel, iname, name, path[: position + 1])
+
+
+def _check_loaded(kernel: Kernel, iname: str, name: str, path: Path) -> None:
+    """A loop whose bounds are loaded must stand where their writer stands."""
+    for writer in kernel.writers.get(name, ()):
+        mine = common_prefix([kernel.paths[writer.id], path])
+        around = [i for i, _ in kernel.paths[writer.id]]
+        kept = {i for i, _ in mine}
+        lost = [i for i in around if i not in kept and i in {n for n, _ in path}]
+        if lost:
+            raise IllegalTransformError(
+                f"loop '{iname}' takes its bounds from '{name}', which statement "
+                f"'{writer.id}' loads once per '{lost[0]}': it must stay inside that loop",
+            )
+
+
+# }}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import islpy as isl
 import pytest
 from loop_instances import check_change, results
 from loop_kernels import (
@@ -17,7 +18,7 @@ from loop_kernels import (
 import loopkit.transforms as tr
 from loopkit._errors import LoopkitError
 from loopkit._expression import to_text
-from loopkit._kernel import Kernel
+from loopkit._kernel import Domain, Kernel
 from loopkit._make import make_kernel
 from loopkit._transform import replay
 
@@ -330,6 +331,35 @@ def test_replay_and_script(product: Kernel) -> None:
     )
     assert replay(product, new.history) == new
     assert new.history[2].call() == ".fix_parameters(value_dict={'m': 4})"
+
+
+# }}}
+
+# {{{ axes without bounds
+
+
+def with_domain(kernel: Kernel, bounds: str) -> Kernel:
+    """``kernel`` with other bounds for ``i``: creation would refuse some of these."""
+    names = ", ".join(sorted({"i", *kernel.sizes, *kernel.arg_by_name}))
+    domain = Domain(("i",), isl.Set(f"[{names}] -> {{ : {bounds} }}"))
+    return kernel.with_(domains=(domain, *kernel.domains[1:]))
+
+
+def test_axes_need_bounds(product: Kernel) -> None:
+    endless = with_domain(product, "0 <= i")
+    assert error_of(endless.tag_inames, "i:g.0") == (
+        "IllegalTransformError: tag_inames(iname_to_tag='i:g.0'): iname 'i' cannot be tagged g.0: "
+        "it has no bounds\n"
+        "give its domain a lower and an upper bound that depend on sizes alone"
+    )
+    loaded = with_domain(product, "0 <= i < a")
+    assert error_of(loaded.tag_inames, "i:l.0") == (
+        "IllegalTransformError: tag_inames(iname_to_tag='i:l.0'): iname 'i' cannot be tagged l.0: "
+        "its length depends on data ('a'), and the number of threads is fixed when a kernel "
+        "starts\nbound it by a size as well, or split it: "
+        "split_iname('i', 32, inner_tag='l.0')"
+    )
+    assert with_domain(product, "0 <= i < a and i < n").tag_inames("i:l.0").iname_tags
 
 
 # }}}

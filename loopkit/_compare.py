@@ -11,7 +11,6 @@ import numpy as np
 
 from loopkit._arrays import ArrayArg, ValueArg
 from loopkit._errors import InvalidArgumentError, LoopkitError
-from loopkit._execute import best_executor, executor
 from loopkit._expression import evaluate, variable_names
 from loopkit._kernel import Kernel
 
@@ -54,6 +53,8 @@ def auto_test_vs_ref(
     :returns: a :class:`Comparison`.
     :raises LoopkitError: if an output differs, naming it and its worst element.
     """
+    from loopkit._execute import best_executor, executor
+
     parameters = dict(parameters or {})
     rng = np.random.default_rng(seed)
     first = _arguments(ref_knl, parameters, rng)

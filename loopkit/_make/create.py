@@ -214,6 +214,7 @@ class _Maker:
             default_offset,
         )
         _apply_dtypes(dtypes, args, temporaries, inames)
+        _check_sizes(self.domains.parameters, args)
         self._shape(expanded, inames, uses, args, temporaries)
         kernel = replace(kernel, args=tuple(args), temporaries=tuple(temporaries.values()))
         kernel = infer_known_types(kernel)
@@ -398,6 +399,24 @@ def _names_in(expr: Any) -> frozenset[str]:
     return variable_names(expr)
 
 
+def _check_sizes(parameters: Sequence[str], args: Sequence[Argument]) -> None:
+    """What a domain uses is an integer."""
+    for argument in args:
+        if argument.name not in parameters:
+            continue
+        if isinstance(argument, ArrayArg):
+            raise InvalidArgumentError(
+                f"'{argument.name}' is a parameter of a domain, but declared as an array",
+                instead=f"declare it as ValueArg('{argument.name}'), or load it into a temporary: "
+                f"'<> {argument.name} = ...'",
+            )
+        if argument.dtype is not None and argument.dtype.kind not in "iu":
+            raise InvalidArgumentError(
+                f"'{argument.name}' is a parameter of a domain, but of type {argument.dtype}",
+                instead="sizes are integers",
+            )
+
+
 def _apply_dtypes(
     dtypes: Mapping[str, Any],
     args: list[Argument],
@@ -422,5 +441,5 @@ def _apply_dtypes(
             )
         else:
             raise UnknownNameError(
-                "argument or temporary", name, [*where, *temporaries], asked="dtypes"
+                "variable", name, [*where, *temporaries], asked="dtypes"
             )

@@ -118,6 +118,8 @@ class Shapes:
             graph = domain & itself.eq_set(meant)
         keep = {value, *(n for n in _sets.names_of(graph) if self._is_size(n))}
         graph = _sets.project_onto(graph, keep)
+        if graph.is_empty():
+            return 0
         self._check_not_below(name, axis, indices, statement, domain, graph, value)
         try:
             largest = _sets.maximum(graph, value)

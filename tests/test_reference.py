@@ -1,0 +1,356 @@
+"""The reference interpreter against NumPy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from loopkit._arrays import AddressSpace
+from loopkit._errors import (
+    AssumptionError,
+    LaunchError,
+    OutOfBoundsError,
+    UninitializedReadError,
+    UnknownNameError,
+)
+from loopkit._make import GlobalArg, make_kernel
+from loopkit._reference import run_reference
+from loopkit._tags import parse_tag
+from loopkit._types import as_dtype
+
+ONE = "{ [i]: 0 <= i < n }"
+RNG = np.random.default_rng(1)
+
+
+def value_of(text: str, dtypes: dict[str, str], **arrays: object) -> np.ndarray:  # type: ignore[type-arg]
+    kernel = make_kernel(ONE, f"c[i] = {text}", dtypes=dtypes)
+    given = {n: v for n, v in arrays.items() if n in kernel.arg_by_name}
+    result: np.ndarray = run_reference(kernel, given)["c"]  # type: ignore[type-arg]
+    return result
+
+
+# {{{ expressions
+
+FLOATS = ["float16", "bfloat16", "float32", "float64"]
+INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "complex64", "complex128"])
+@pytest.mark.parametrize("text", ["a[i] + b[i]", "a[i] - b[i]", "a[i]*b[i]", "a[i]/b[i]", "-a[i]"])
+def test_arithmetic(dtype: str, text: str) -> None:
+    a = np.array([0, 1, 7, 100, 3]).astype(as_dtype(dtype))
+    b = np.array([1, 3, 2, 50, 7]).astype(as_dtype(dtype))
+    used = {n: dtype for n in "ab" if f"{n}[" in text}
+    with np.errstate(all="ignore"):
+        expected = eval(text.replace("[i]", ""), {"a": a, "b": b})
+    found = value_of(text, used, a=a, b=b)
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int8", "float32", "float64"])
+def test_division_rounds_down(dtype: str) -> None:
+    a = np.array([7, -7, 7, -7], dtype)
+    b = np.array([2, 2, -2, -2], dtype)
+    types = {"a, b": dtype}
+    assert value_of("a[i] // b[i]", types, a=a, b=b).tolist() == [3, -4, -4, 3]
+    assert value_of("a[i] % b[i]", types, a=a, b=b).tolist() == [1, 1, -1, -1]
+
+
+def test_types_of_mixed_operands() -> None:
+    a = np.array([1, 2, 3], "i4")
+    b = np.array([0.5, 1.5, 2.5], "f4")
+    assert value_of("a[i] * b[i]", {"a": "int32", "b": "float32"}, a=a, b=b).dtype == np.float64
+    assert value_of("2*b[i] + 0.5", {"b": "float32"}, b=b).dtype == np.float32
+    assert value_of("i + b[i]", {"b": "float32"}, b=b).tolist() == [0.5, 2.5, 4.5]
+    assert value_of("i / 2", {}, n=3).tolist() == [0, 0.5, 1]
+
+
+def test_integers_wrap() -> None:
+    a = np.array([200, 100], "u1")
+    assert value_of("a[i] + a[i]", {"a": "uint8"}, a=a).tolist() == [144, 200]
+
+
+def test_choices_take_one_side_only() -> None:
+    a = np.array([1, 2, 3], "f4")
+    found = value_of("if(i > 0, a[i - 1], 0)", {"a": "float32"}, a=a[:2], n=3)
+    assert found.tolist() == [0, 1, 2]
+    found = value_of("a[i] if i < 2 and a[i] > 1 else 7", {"a": "float32"}, a=a)
+    assert found.tolist() == [7, 2, 7]
+
+
+def test_maximum_propagates_what_is_not_a_number() -> None:
+    a = np.array([1, np.nan, 3, np.nan], "f4")
+    b = np.array([2, 2, np.nan, np.nan], "f4")
+    found = value_of("max(a[i], b[i])", {"a, b": "float32"}, a=a, b=b)
+    np.testing.assert_array_equal(found, np.maximum(a, b))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    "name",
+    ["sqrt", "exp", "log1p", "sin", "atan", "tanh", "floor", "round", "abs", "exp2", "cbrt"],
+)
+def test_functions(dtype: str, name: str) -> None:
+    a = np.array([0.25, 0.5, 1.5, 2.5]).astype(as_dtype(dtype))
+    wide = a.astype("float32") if a.dtype.itemsize == 2 else a
+    function = getattr(np, {"round": "rint", "atan": "arctan"}.get(name, name))
+    expected = function(wide).astype(a.dtype)
+    found = value_of(f"{name}(a[i])", {"a": dtype}, a=a)
+    assert found.dtype == a.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_casts() -> None:
+    a = np.array([-1.7, 2.9, 300.2], "f4")
+    assert value_of("int32(a[i])", {"a": "float32"}, a=a).tolist() == [-1, 2, 300]
+    found = value_of("bfloat16(a[i])", {"a": "float32"}, a=a)
+    np.testing.assert_array_equal(found, a.astype(ml_dtypes.bfloat16))
+
+
+# }}}
+
+# {{{ kernels
+
+
+def test_a_matrix_product() -> None:
+    kernel = make_kernel(
+        "{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < l }",
+        "c[i, j] = sum(k, a[i, k]*b[k, j])",
+        dtypes={"a, b": "float32"},
+        assumptions="n, m, l >= 1",
+    )
+    a, b = RNG.normal(size=(5, 7)).astype("f"), RNG.normal(size=(7, 3)).astype("f")
+    found = run_reference(kernel, {"a": a, "b": b})
+    assert list(found) == ["c"] and found["c"].dtype == np.float32
+    expected = np.zeros((5, 3), "f")
+    for k in range(7):  # in the same order
+        expected += a[:, k, None] * b[k]
+    np.testing.assert_array_equal(found["c"], expected)
+
+
+def test_sums_are_computed_in_the_type_of_the_accumulator() -> None:
+    kernel = make_kernel(ONE, "c = sum(i, a[i])", dtypes={"a": "float16"})
+    a = np.full(4096, 1, np.float16)
+    assert run_reference(kernel, {"a": a})["c"] == 2048
+
+
+def test_order_matters() -> None:
+    kernel = make_kernel(
+        "{ [i, j]: 1 <= i < n and 1 <= j < n }",
+        "a[i, j] = a[i - 1, j] + a[i, j - 1]",
+        [GlobalArg("a", "int64", "n, n"), ...],
+    )
+    a = np.ones((6, 6), "i8")
+    found = run_reference(kernel, {"a": a})["a"]
+    expected = a.copy()
+    for i in range(1, 6):
+        for j in range(1, 6):
+            expected[i, j] = expected[i - 1, j] + expected[i, j - 1]
+    np.testing.assert_array_equal(found, expected)
+    assert (a == 1).all()
+
+
+def test_shared_loops_run_side_by_side() -> None:
+    kernel = make_kernel(
+        ONE,
+        """
+        for i
+          <> t = a[i]
+          b[i] = if(i > 0, b[i - 1], 0) + t
+          if b[i] > 4
+            c[i] = 1
+          elif b[i] > 1
+            c[i] = 2
+          else
+            c[i] = 3
+          end
+        end
+        """,
+        dtypes={"a": "int32", "b": "int32"},
+    )
+    found = run_reference(kernel, {"a": np.array([1, 1, 3, 4], "i4"), "b": np.zeros(4, "i4")})
+    assert found["b"].tolist() == [1, 2, 5, 9]
+    assert found["c"].tolist() == [3, 2, 1, 1]
+
+
+def test_a_condition_is_decided_once() -> None:
+    kernel = make_kernel(
+        ONE,
+        "if a[i] > 0\n a[i] = -1\n b[i] = 1\nelse\n b[i] = 2\nend",
+        dtypes={"a": "int32"},
+    )
+    found = run_reference(kernel, {"a": np.array([3, 0], "i4")})
+    assert found["b"].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("domain", "points"),
+    [
+        (
+            "{ [i, j]: 0 <= i < n and 0 <= j <= i }",
+            lambda n: [(i, j) for i in range(n) for j in range(i + 1)],
+        ),
+        ("{ [i, j]: 0 <= i < n and 0 <= j < n and (i + j) mod 3 = 1 }", None),
+        ("{ [i, j]: 0 <= i < n and j = 2*i and j < n }", None),
+        ("{ [i, j]: exists k: 0 <= i < n and i = 2*k and 0 <= j < k }", None),
+        ("{ [i, j]: (0 <= i < 2 or 4 <= i < n) and 0 <= j < n }", None),
+        ("{ [i, j]: 0 <= i < n and i < j < i }", None),
+        ("{ [i, j]: 0 <= i < n and i // 2 <= j < n }", None),
+    ],
+)
+def test_domains_of_all_kinds(domain: str, points: object) -> None:
+    import islpy as isl
+
+    from loopkit._syntax import parse_domain
+
+    n = 7
+    kernel = make_kernel(domain, "c[i, j] = c[i, j] + 1", [GlobalArg("c", "int32", "n, 2*n"), ...])
+    found = run_reference(kernel, {"c": np.zeros((n, 2 * n), "i4"), "n": n})["c"]
+    wanted: list[tuple[int, ...]] = []
+    fixed = parse_domain(domain).fix_val(isl.dim_type.param, 0, isl.Val(n))
+    fixed.project_out(isl.dim_type.param, 0, 1).foreach_point(
+        lambda p: wanted.append(
+            tuple(p.get_coordinate_val(isl.dim_type.set, d).to_python() for d in range(2))
+        )
+    )
+    assert found.max(initial=0) <= 1
+    assert sorted(zip(*np.nonzero(found), strict=True)) == sorted(wanted)
+    if callable(points):
+        assert sorted(wanted) == points(n)
+
+
+def test_bounds_that_are_loaded() -> None:
+    kernel = make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [j]: start <= j < end }"],
+        """
+        for i
+          <> start = rows[i]
+          <> end = rows[i + 1]
+          y[i] = sum(j, x[col[j]])
+        end
+        """,
+        [GlobalArg("x", "float64", "m"), GlobalArg("col", "int32", "nonzeros"), ...],
+        dtypes={"rows": "int32"},
+    )
+    x = np.arange(1.0, 5.0)
+    given = {
+        "x": x,
+        "rows": np.array([0, 2, 2, 3], "i4"),
+        "col": np.array([1, 3, 0], "i4"),
+        "n": 3,
+    }
+    assert run_reference(kernel, given)["y"].tolist() == [6, 0, 1]
+
+
+def test_rules_are_expanded() -> None:
+    kernel = make_kernel(
+        ONE, "f(x) := a[x] + g\ng := 2*b[0]\nc[i] = f(n - 1 - i)", dtypes={"a, b": "float32"}
+    )
+    found = run_reference(kernel, {"a": np.arange(3, dtype="f"), "b": np.ones(1, "f")})
+    assert found["c"].tolist() == [4, 3, 2]
+
+
+# }}}
+
+# {{{ parallel inames
+
+
+def with_tags(kernel, **tags):  # type: ignore[no-untyped-def]
+    """The kernel with inames tagged and taken out of the tree's loops."""
+    from loopkit._tree import rewrite_paths
+
+    parsed = {name: parse_tag(tag.replace("_", ".")) for name, tag in tags.items()}
+    parallel = {name for name, tag in parsed.items() if tag is not None and tag.is_parallel}
+    tree = rewrite_paths(
+        kernel.tree, lambda _, path: tuple(key for key in path if key[0] not in parallel)
+    )
+    return kernel.with_(tags=tuple(parsed.items()), tree=tree)
+
+
+def test_threads_have_private_and_blocks_shared_memory() -> None:
+    kernel = make_kernel(
+        "{ [g, l, l2, k]: 0 <= g < 3 and 0 <= l, l2, k < 4 }",
+        """
+        <> s[l] = a[g, l]
+        c[g, l2] = sum(k, s[k]) + s[l2]
+        """,
+        dtypes={"a": "int32"},
+    )
+    # Both statements are inside g; l and l2 are the same axis of threads.
+    kernel = with_tags(kernel, g="g_0", l="l_0", l2="l_0")
+    a = np.arange(12, dtype="i4").reshape(3, 4)
+    found = run_reference(kernel, {"a": a})["c"]
+    np.testing.assert_array_equal(found, a.sum(axis=1, keepdims=True) + a)
+
+
+def test_what_all_threads_do() -> None:
+    # `u = 2*t` has no coordinate: each thread computes it from its own `t`.
+    kernel = make_kernel(
+        "{ [l]: 0 <= l < 4 }", "<> t = a[l]\n<> u = 2*t\nc[l] = u", dtypes={"a": "int32"}
+    )
+    kernel = with_tags(kernel, l="l_0")
+    statements = [
+        replace(s, inames=frozenset()) if s.written == "u" else s for s in kernel.statements
+    ]
+    found = run_reference(
+        kernel.with_(statements=tuple(statements)), {"a": np.arange(4, dtype="i4")}
+    )
+    assert found["c"].tolist() == [0, 2, 4, 6]
+
+
+def test_temporaries_may_be_global() -> None:
+    kernel = make_kernel(
+        "{ [g, g2]: 0 <= g, g2 < 4 }",
+        "<> t[g] = a[g]\nc[g2] = t[3 - g2]",
+        dtypes={"a": "int32"},
+    )
+    kernel = with_tags(kernel, g="g_0", g2="g_0")
+    assert kernel.temporary_by_name["t"].address_space is AddressSpace.AUTO
+    found = run_reference(kernel, {"a": np.arange(4, dtype="i4")})["c"]
+    assert found.tolist() == [3, 2, 1, 0]
+
+
+# }}}
+
+# {{{ errors
+
+
+def test_an_access_outside_of_its_array() -> None:
+    kernel = make_kernel(
+        ONE, "c[i] = a[b[i]]", [GlobalArg("a", "float32", "m"), ...], dtypes={"b": "int32"}
+    )
+    with pytest.raises(OutOfBoundsError) as caught:
+        run_reference(kernel, {"a": np.zeros(3, "f"), "b": np.array([0, 3], "i4")})
+    assert str(caught.value) == (
+        "c[i] = a[b[i]]\ninsn[i=1]: a[3] is outside of the array: its shape is (3)"
+    )
+    assert caught.value.witness is not None
+    assert caught.value.witness.sink is not None
+
+
+def test_a_read_of_what_was_not_written() -> None:
+    kernel = make_kernel(ONE, "<> t = 1 {if=a[i] > 0}\nb[i] = t", dtypes={"a": "float32"})
+    assert run_reference(kernel, {"a": np.ones(2, "f")})["b"].tolist() == [1, 1]
+    with pytest.raises(UninitializedReadError, match=r"insn_0\[i=0\]: t is read before"):
+        run_reference(kernel, {"a": np.zeros(2, "f")})
+
+
+def test_arguments() -> None:
+    kernel = make_kernel(ONE, "c[i] = a[i]", dtypes={"a": "float32"}, assumptions="n >= 2")
+    with pytest.raises(AssumptionError, match="the kernel assumes n >= 2, but n=1"):
+        run_reference(kernel, {"a": np.zeros(1, "f")})
+    with pytest.raises(LaunchError, match="'a' is of type float64, but float32 is expected"):
+        run_reference(kernel, {"a": np.zeros(3)})
+    with pytest.raises(LaunchError, match=r"'a' has the shape \(3,\), but \(4,\) is expected"):
+        run_reference(kernel, {"a": np.zeros(3, "f"), "n": 4})
+    with pytest.raises(LaunchError, match="the array 'a' is missing"):
+        run_reference(kernel, {"n": 4})
+    with pytest.raises(UnknownNameError, match="there is no argument 'b'"):
+        run_reference(kernel, {"b": 4})
+
+
+# }}}

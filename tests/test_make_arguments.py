@@ -179,6 +179,14 @@ def test_conditions_bound_accesses() -> None:
     assert shape(kernel, "a") == "n"
 
 
+def test_conditions_on_data_do_not_bound_accesses() -> None:
+    text = "<> t = b[i]\nc[i] = a[i] {if=i < t}\nd[i] = a[i] {if=i < s}"
+    kernel = make_kernel(ONE, text, dtypes={"a, b, s": "float32"})
+    assert [shape(kernel, n) for n in "abcd"] == ["n"] * 4
+    kernel = make_kernel(ONE, text, dtypes={"a, b": "float32", "s": "int32"})
+    assert [shape(kernel, n) for n in "cd"] == ["n", "min(n, s)"]
+
+
 def test_accesses_below_zero() -> None:
     with pytest.raises(OutOfBoundsError) as caught:
         make_kernel(ONE, "c[i] = a[i - 2]", dtypes={"a": "float32"})

@@ -177,6 +177,38 @@ def test_shared_loops_run_side_by_side() -> None:
     assert found["c"].tolist() == [3, 2, 1, 1]
 
 
+def test_branches_and_reductions() -> None:
+    kernel = make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k <= i }",
+        """
+        for i
+          <> t = x[i]
+          if t > 0 and i > 1
+            y[i] = sum(k, a[i, k]) + max(t, 0.5)
+            x[i] = 3
+          elif any(k, a[i, k] < 0)
+            y[i] = min(k, a[i, k])
+          else
+            y[i] = product(k, a[i, k])
+          end
+        end
+        """,
+        dtypes={"a, x": "float64"},
+    )
+    a = RNG.integers(-4, 9, (9, 9)).astype("f8")
+    x = RNG.normal(size=9)
+    found = run_reference(kernel, {"a": a, "x": x})
+    y, x_after = np.zeros(9), x.copy()
+    for i in range(9):
+        row = a[i, : i + 1]
+        if x[i] > 0 and i > 1:
+            y[i], x_after[i] = row.sum() + max(x[i], 0.5), 3
+        else:
+            y[i] = row.min() if (row < 0).any() else row.prod()
+    np.testing.assert_array_equal(found["y"], y)
+    np.testing.assert_array_equal(found["x"], x_after)
+
+
 def test_a_condition_is_decided_once() -> None:
     kernel = make_kernel(
         ONE,

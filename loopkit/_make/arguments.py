@@ -207,6 +207,13 @@ def make_arguments(
     return result
 
 
+def is_integer(argument: Argument) -> bool:
+    """Whether an argument is an integer value: what bounds and shapes may use."""
+    if not isinstance(argument, ValueArg) or argument.dtype is None:
+        return False
+    return argument.dtype.kind in "iu"
+
+
 def _with_defaults(
     argument: ArrayArg, uses: Uses, default_order: str, default_offset: Any
 ) -> ArrayArg:

@@ -9,14 +9,22 @@ from typing import Any
 
 import islpy as isl
 
-from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
+from loopkit._arrays import Argument, ArrayArg, TemporaryVariable
 from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, UnknownNameError
-from loopkit._expression import substitute
+from loopkit._expression import substitute, variable_names
 from loopkit._kernel import Domain, Kernel, Options, Statement, SubstitutionRule
-from loopkit._make.arguments import Given, Uses, find_uses, make_arguments, read_kernel_data
+from loopkit._make.arguments import (
+    Given,
+    Uses,
+    find_uses,
+    is_integer,
+    make_arguments,
+    read_kernel_data,
+)
 from loopkit._make.data import as_expression
 from loopkit._make.domains import Domains, make_assumptions, make_domains
 from loopkit._make.drafts import Draft, Drafting, Nop, check_scopes, check_supported
+from loopkit._make.dtypes import apply_dtypes, check_sizes, read_dtypes
 from loopkit._make.infer import infer_known_types
 from loopkit._make.initialized import check_initialized
 from loopkit._make.names import RuleBook
@@ -36,7 +44,7 @@ from loopkit._syntax import (
     position_of_name,
 )
 from loopkit._tree import build
-from loopkit._types import FUNCTIONS, as_dtype
+from loopkit._types import FUNCTIONS
 
 
 def make_kernel(
@@ -145,16 +153,6 @@ def _items(instructions: str | Iterable[Any]) -> list[RawItem]:
     return [*items, *parse_instructions("\n".join(lines))]
 
 
-def read_dtypes(given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """``{"a, b": "float32"}`` as ``{"a": float32, "b": float32}``."""
-    result = {}
-    for names, dtype in (given or {}).items():
-        for name in names.split(","):
-            if name.strip():
-                result[name.strip()] = as_dtype(dtype)
-    return result
-
-
 class _Maker:
     def __init__(
         self,
@@ -213,8 +211,8 @@ class _Maker:
             default_order,
             default_offset,
         )
-        _apply_dtypes(dtypes, args, temporaries, inames)
-        _check_sizes(self.domains.parameters, args)
+        apply_dtypes(dtypes, args, temporaries, inames.order.keys())
+        check_sizes(self.domains.parameters, args)
         self._shape(expanded, inames, uses, args, temporaries)
         kernel = replace(kernel, args=tuple(args), temporaries=tuple(temporaries.values()))
         kernel = infer_known_types(kernel)
@@ -259,7 +257,7 @@ class _Maker:
         for item in assigned:
             taken |= _names_of(item)
         for rule in book.rules.values():
-            taken |= _names_in(rule.expression)
+            taken |= variable_names(rule.expression)
         self.taken = taken
         drafting = Drafting(self.domains.inames, book, taken, self.operations)
         drafts = drafting.drafts(items)
@@ -364,10 +362,11 @@ class _Maker:
         temporaries: dict[str, TemporaryVariable],
     ) -> None:
         shapes: Shapes | None = None
+        integers = [a.name for a in args if is_integer(a)]
         for position, argument in enumerate(args):
             if isinstance(argument, ArrayArg):
                 if argument.shape is None and argument.name in uses.accesses:
-                    shapes = shapes or Shapes(expanded, inames, temporaries)
+                    shapes = shapes or Shapes(expanded, inames, temporaries, integers)
                     shape = shapes.shape_of(argument.name, uses.accesses[argument.name])
                     argument = replace(argument, shape=shape)
                 if self.fixed and argument.shape is not None:
@@ -376,7 +375,7 @@ class _Maker:
         for name, temporary in temporaries.items():
             axes = uses.axes.get(name)
             if axes and (name in self.given.unshaped or not temporary.shape):
-                shapes = shapes or Shapes(expanded, inames, temporaries)
+                shapes = shapes or Shapes(expanded, inames, temporaries, integers)
                 shape = shapes.shape_of(name, uses.accesses[name])
                 temporaries[name] = replace(temporary, shape=shape)
             elif axes is not None and len(temporary.shape) != axes:
@@ -390,56 +389,5 @@ class _Maker:
 
 
 def _names_of(item: RawAssignment) -> frozenset[str]:
-    return _names_in(item.lhs) | _names_in(item.rhs).union(*(_names_in(p) for p in item.predicates))
-
-
-def _names_in(expr: Any) -> frozenset[str]:
-    from loopkit._expression import variable_names
-
-    return variable_names(expr)
-
-
-def _check_sizes(parameters: Sequence[str], args: Sequence[Argument]) -> None:
-    """What a domain uses is an integer."""
-    for argument in args:
-        if argument.name not in parameters:
-            continue
-        if isinstance(argument, ArrayArg):
-            raise InvalidArgumentError(
-                f"'{argument.name}' is a parameter of a domain, but declared as an array",
-                instead=f"declare it as ValueArg('{argument.name}'), or load it into a temporary: "
-                f"'<> {argument.name} = ...'",
-            )
-        if argument.dtype is not None and argument.dtype.kind not in "iu":
-            raise InvalidArgumentError(
-                f"'{argument.name}' is a parameter of a domain, but of type {argument.dtype}",
-                instead="sizes are integers",
-            )
-
-
-def _apply_dtypes(
-    dtypes: Mapping[str, Any],
-    args: list[Argument],
-    temporaries: dict[str, TemporaryVariable],
-    inames: Inames,
-) -> None:
-    where = {a.name: p for p, a in enumerate(args)}
-    for name, dtype in dtypes.items():
-        if name in where:
-            before = args[where[name]].dtype
-            argument = args[where[name]]
-            is_given = before is not None and not isinstance(argument, ValueArg)
-            if is_given and before != dtype:
-                raise InvalidArgumentError(f"'{name}' is declared as {before}, dtypes says {dtype}")
-            args[where[name]] = replace(argument, dtype=dtype)
-        elif name in temporaries:
-            temporaries[name] = replace(temporaries[name], dtype=dtype)
-        elif name in inames.order:
-            raise InvalidArgumentError(
-                f"'{name}' is an iname: its type follows from its range",
-                instead="code generation takes 64 bits where 32 do not suffice",
-            )
-        else:
-            raise UnknownNameError(
-                "variable", name, [*where, *temporaries], asked="dtypes"
-            )
+    parts = (item.lhs, item.rhs, *item.predicates)
+    return frozenset().union(*(variable_names(p) for p in parts))

@@ -15,6 +15,7 @@ from loopkit._errors import Instance, UninitializedReadError, Witness
 from loopkit._expression import to_text, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.accesses import Guarded, guarded_reads
+from loopkit._make.arguments import is_integer
 from loopkit._make.points import smallest_point
 from loopkit._nodes import Expression
 from loopkit._rules import expand_rules
@@ -67,7 +68,7 @@ class Checker:
         self.temporaries = kernel.temporary_by_name
         self.inames = frozenset(kernel.all_inames)
         self.data = frozenset(self.temporaries).union(
-            a.name for a in kernel.args if a.name not in kernel.sizes
+            a.name for a in kernel.args if not is_integer(a)
         )
         self.placed = [
             _Placed(s, position, self.paths[s.id])

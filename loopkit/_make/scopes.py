@@ -182,8 +182,8 @@ def check_sources(sources: Iterable[Source], paths: Mapping[str, Path]) -> None:
     for source in sources:
         reader = source.reader
         explicit = {iname for _, group in reader.scopes for iname in group}
-        wanted = source.inames - explicit
-        if not wanted:
+        wanted = (source.inames & reader.inames) - explicit
+        if not wanted or reader.is_final:
             continue
         mine = dict(paths[reader.id])
         for iname in sorted(wanted):

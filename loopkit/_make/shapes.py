@@ -23,14 +23,22 @@ _VALUE = "_loopkit_index"
 class Shapes:
     """Finds the extents of arrays from the accesses to them.
 
-    ``kernel`` has its rules expanded; its arrays may lack shapes.
+    ``kernel`` has its rules expanded; its arrays may lack shapes.  ``sizes`` are
+    the integers among its arguments.
     """
 
-    def __init__(self, kernel: Kernel, inames: Inames, is_temporary: Collection[str]) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        inames: Inames,
+        temporaries: Collection[str],
+        sizes: Collection[str],
+    ) -> None:
         self.kernel = kernel
         self.inames = inames
         self.names = frozenset(kernel.all_inames)
-        self.temporaries = frozenset(is_temporary)
+        self.temporaries = frozenset(temporaries)
+        self.sizes = frozenset(sizes)
         self.assumptions = kernel.assumptions.set
         self._predicates: dict[tuple[Expression, ...], tuple[isl.Set, frozenset[str]]] = {}
         self._extents: dict[object, Expression] = {}
@@ -86,7 +94,7 @@ class Shapes:
                 except _sets.NotAffineError:
                     continue
                 names = _sets.involved_names(part)
-                if names & self.temporaries:
+                if not names <= self.names | self.sizes:
                     continue
                 condition = condition & part
                 used |= names
@@ -133,7 +141,7 @@ class Shapes:
         return extent
 
     def _is_size(self, name: str) -> bool:
-        return name not in self.names and name not in self.temporaries
+        return name in self.sizes
 
     def _check_not_below(
         self,

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import itertools
 import json
 import platform
 import statistics
@@ -127,7 +128,18 @@ def torch_calls() -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
     result: dict[str, Any] = {name: (function, wait) for name, function in raw.items()}
     result["torch"] = (lambda: call(a=a, b=b, c=c)), wait
     result["torch, through the executor"] = (lambda: knl(a=a, b=b, c=c)), wait
-    result["torch, output allocated"] = (lambda: call(a=a, b=b)), wait
+    allocating = CudaExecutor(lambda strided: program())
+    allocating(a=a, b=b)
+    allocate = allocating.call
+    result["torch, output allocated"] = (lambda: allocate(a=a, b=b)), wait
+    shapes = [torch.rand(16, n, device="cuda") for n in range(1, 65)]
+    count = itertools.count()
+
+    def new_shape() -> Any:
+        x = shapes[next(count) % len(shapes)]
+        return knl(a=x, b=x)
+
+    result["torch, another shape each time"] = new_shape, wait
     result["bind, torch"] = bound, wait
     result["graph"] = graph.replay, wait
     result["torch.add, for comparison"] = (lambda: torch.add(a, b, out=c)), wait

@@ -199,6 +199,30 @@ def test_the_chain_stays_short(gpu: Gpu) -> None:
     assert steps == fast.CHAIN
 
 
+def test_a_kept_function_does_not_lengthen_the_chain(gpu: Gpu) -> None:
+    knl = executor_of(MATMUL, gpu)
+    a, b, c = tensor(20, 7), tensor(7, 33), tensor(20, 33)
+    knl(a=a, b=b, c=c)
+    old = knl.call
+    for _ in range(5):
+        old(a=a, b=b)
+    assert len(knl._chain) == 2
+
+
+def test_many_shapes_that_come_again_are_checked_once(gpu: Gpu) -> None:
+    knl = executor_of(MATMUL, gpu)
+    calls = [(tensor(i, 7), tensor(7, 16), tensor(i, 16)) for i in range(1, 3 * fast.CHAIN)]
+    for _ in range(3):
+        for a, b, c in calls:
+            assert knl(a=a, b=b, c=c) is c
+    assert gpu.resolved == len(calls)
+    assert len(knl._chain) == fast.CHAIN and len(knl._spare) == len(calls) - fast.CHAIN
+    with pytest.raises(LaunchError, match="shares memory"):
+        square = tensor(7, 7)
+        for _ in range(fast.CHAIN + 1):
+            knl(a=square, b=square, c=square)
+
+
 def test_outputs_are_allocated(gpu: Gpu) -> None:
     knl = executor_of(MATMUL, gpu)
     a, b = tensor(20, 7), tensor(7, 33)
@@ -206,6 +230,12 @@ def test_outputs_are_allocated(gpu: Gpu) -> None:
     assert gpu.resolved == 1
     assert second.shape == (20, 33) and second is not first
     assert [one.values["c"] for one in gpu.launches] == [first.at, second.at]
+    mine = tensor(20, 33)
+    for _ in range(2):
+        assert knl(a=a, b=b, c=mine) is mine
+        assert knl(a=a, b=b) is not mine
+    assert gpu.resolved == 2
+    gpu.resolved = 1
     third = knl(a=a, b=b, stream=5)  # memory for another stream: the full way
     assert gpu.resolved == 2 and gpu.launches[-1].stream == 5 and third.shape == (20, 33)
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from loopkit._program import ArrayParam, Program
 from loopkit._run import copies, driver, fast, launch
-from loopkit._run.arrays import HOST, span
+from loopkit._run.arrays import HOST, kind_of, span
 from loopkit._run.binding import bound_launch
 from loopkit._run.module import LoadedProgram, Modules, check_grid, stream_handle
 from loopkit._run.plan import ArgumentPlan, Resolved
@@ -64,7 +64,8 @@ class CudaExecutor:
     def __init__(self, program_for: ProgramFor) -> None:
         self._modules = Modules(program_for)
         self._lock = threading.Lock()
-        self._chain: list[Callable[..., Any]] = []
+        self._chain: list[tuple[Any, Any]] = []
+        self._spare: dict[Any, Any] = {}
         self.plan = ArgumentPlan(self._modules.program(frozenset()))
         self.call: Callable[..., Any] = self._checked_call
 
@@ -85,6 +86,13 @@ class CudaExecutor:
         return None if stream is None else stream_handle(stream)
 
     def _checked_call(self, /, *args: Any, **kwargs: Any) -> Any:
+        if self._spare:
+            function = self._from_spare(args, kwargs)
+            if function is not None:
+                return function(*args, **kwargs)
+        return self._full_call(*args, **kwargs)
+
+    def _full_call(self, /, *args: Any, **kwargs: Any) -> Any:
         stream = self._stream_of(kwargs)
         resolved = self.plan.resolve(args, kwargs)
         if resolved.location == HOST:
@@ -98,6 +106,7 @@ class CudaExecutor:
                     device.wait(ready.stream, self.plan.name)
                 self._free_scratch(ready)
         except driver.DriverError as error:
+            self._forget()
             raise device.recover(error, self.plan.name) from None
         self._specialise(resolved, self.plan.given(args, kwargs), ready.loaded)
         return ready.result()
@@ -146,18 +155,56 @@ class CudaExecutor:
             driver.call("cuMemFreeAsync", pointer, ready.stream)
 
     def _specialise(self, resolved: Resolved, given: dict[str, Any], loaded: LoadedProgram) -> None:
+        if not fast.possible(resolved):
+            return
         devices = driver.device_count()
         made: Any = fast.build(resolved, given, loaded, devices, self._checked_call)
-        if made is None:
-            return
+        self._put_first(fast.key_of(self.plan, given, resolved.arrays), made)
+
+    def _from_spare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The function for these arguments among those that are not in the chain any more."""
+        names = {n: v for n, v in kwargs.items() if n != "stream" or n in self.plan.names}
+        given = self.plan.given(args, names)
+        infos = {}
+        for name, value in given.items():
+            if name in self.plan.arrays:
+                kind = kind_of(value)
+                if kind is None:
+                    return None
+                infos[name] = kind.describe(value, name)
+        infos = {name: infos[name] for name in self.plan.names if name in infos}
+        try:
+            key = fast.key_of(self.plan, given, infos)
+            found = self._spare.get(key)
+        except TypeError:  # a value that has no hash: the full check says what is wrong
+            return None
+        if found is not None:
+            self._put_first(key, found)
+        return found
+
+    def _put_first(self, key: Any, function: Any) -> None:
         with self._lock:
-            made.__globals__["_next"] = self.call
-            self._chain.insert(0, made)
-            if len(self._chain) > fast.CHAIN:
-                self._chain.pop()
-                last: Any = self._chain[-1]
-                last.__globals__["_next"] = self._checked_call
-            self.call = made
+            # One for the same signature is there when somebody kept an old `call`, or when
+            # the arrays stand to each other in another way.
+            older = [(k, f) for k, f in self._chain if k != key]
+            self._chain = [(key, function), *older[: fast.CHAIN - 1]]
+            self._spare.pop(key, None)
+            for old_key, old in older[fast.CHAIN - 1 :]:
+                old.__globals__["_next"] = self._checked_call
+                self._spare[old_key] = old
+                if len(self._spare) > fast.SPARE:
+                    del self._spare[next(iter(self._spare))]
+            functions = [f for _, f in self._chain]
+            for one, after in zip(functions, [*functions[1:], self._checked_call], strict=True):
+                one.__globals__["_next"] = after
+            self.call = function
+
+    def _forget(self) -> None:
+        """Drop all functions: what they launch may be gone."""
+        with self._lock:
+            self._chain.clear()
+            self._spare.clear()
+            self.call = self._checked_call
 
     def bind(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
         """Check the arguments once; the result launches with them, and only that.

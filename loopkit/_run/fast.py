@@ -3,8 +3,9 @@
 The first call with arguments of some kind, dtype, shape, strides and device is
 checked in full.  Then a Python function is written for exactly such arguments: it
 tests that they look the same, reads their addresses, and launches.  Arguments that
-look different go to the function written before this one, and at last to the full
-check.  The text of a function is kept: ``inspect.getsource`` shows it.
+look different go to the function written before this one, then to a table of older
+ones, and at last to the full check.  The text of a function is kept:
+``inspect.getsource`` shows it.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from loopkit._run.module import LoadedProgram, stream_handle
 from loopkit._run.plan import ArgumentPlan, Resolved
 from loopkit._run.scalars import check_scalar, is_integer, pack_scalar, python_type
 
-#: How many functions are tried before the full check.
+#: How many functions are tried one after the other, and how many are kept besides.
 CHAIN = 8
+SPARE = 256
 
 
 def build(
@@ -34,19 +36,38 @@ def build(
     loaded: LoadedProgram,
     devices: int,
     fallback: Callable[..., Any],
-) -> Callable[..., Any] | None:
-    """A function for calls like the one that ``resolved`` came from, if there can be one."""
-    plan = resolved.plan
-    infos = resolved.arrays.values()
-    usable = all(
-        n.isidentifier() and not keyword.iskeyword(n) and n[0] != "_" and n != "stream"
-        for n in plan.names
-    )
-    if not usable or not infos or resolved.location == HOST or 0 in resolved.grid:
-        return None
-    if not all(info.kind.has_guard for info in infos):
-        return None
+) -> Callable[..., Any]:
+    """A function for calls like the one that ``resolved`` came from."""
     return _Writer(resolved, given, loaded, devices, fallback).function()
+
+
+def possible(resolved: Resolved) -> bool:
+    """Whether calls like this one can have a function of their own."""
+    return (
+        0 not in resolved.grid
+        and bool(resolved.arrays)
+        and all(info.kind.has_guard for info in resolved.arrays.values())
+        and resolved.location != HOST
+        and all(
+            n.isidentifier() and not keyword.iskeyword(n) and n[0] != "_" and n != "stream"
+            for n in resolved.plan.names
+        )
+    )
+
+
+def key_of(plan: ArgumentPlan, given: Mapping[str, Any], infos: Mapping[str, ArrayInfo]) -> Any:
+    """What two calls have in common if one function serves both."""
+    free = plan.free_scalars
+    scalars = frozenset(
+        (name, type(value), None if name in free else value)
+        for name, value in given.items()
+        if name not in infos
+    )
+    arrays = tuple(
+        (name, type(i.object), i.shape, i.strides, i.dtype, i.location, i.stream)
+        for name, i in infos.items()
+    )
+    return scalars, arrays
 
 
 class _Writer:
@@ -100,8 +121,7 @@ class _Writer:
     def checks(self) -> list[str]:
         """The kernel's assumptions about scalars that come with each call."""
         result = []
-        for check in self.plan.program.checks:
-            names = expressions.variables(check.condition)
+        for check, names in zip(self.plan.program.checks, self.plan.check_variables, strict=True):
             if not names & self.free:
                 continue
             fixed: Any = {}
@@ -120,11 +140,12 @@ class _Writer:
         result = []
         for param in self.new_arrays():
             layout = self.resolved.layouts[param.name]
-            self.constants[f"_new_{param.name}"] = self.resolved.kind.allocator(
+            self.constants[f"_make_{param.name}"] = self.resolved.kind.allocator(
                 layout.shape, layout.strides, param.dtype, self.resolved.location
             )
-            result.append(f"{param.name} = _new_{param.name}()")
-            result.append(f"_at_{param.name} = {self.resolved.kind.pointer(param.name)}")
+            made = f"_new_{param.name}"
+            result.append(f"{made} = _make_{param.name}()")
+            result.append(f"_at_{param.name} = {self.resolved.kind.pointer(made)}")
         for name, info in self.resolved.arrays.items():
             result.append(f"_at_{name} = {info.kind.pointer(name)}")
         return result
@@ -197,7 +218,7 @@ class _Writer:
 
     def result(self) -> str:
         """What the function returns."""
-        outputs = self.plan.outputs
+        outputs = [n if n in self.resolved.arrays else f"_new_{n}" for n in self.plan.outputs]
         if len(outputs) <= 1:
             return outputs[0] if outputs else "None"
         self.constants["_outputs"] = self.plan.tuple_type
@@ -239,10 +260,7 @@ class _Writer:
         return "\n".join(lines) + "\n"
 
     def _forward(self) -> str:
-        # What was allocated here must not be taken for an argument.
-        made = {p.name for p in self.new_arrays()}
-        values = "".join(f"{'None' if n in made else n}, " for n in self.plan.names)
-        return f"{values}*_more, stream=stream, **_unknown"
+        return f"{', '.join(self.plan.names)}, *_more, stream=stream, **_unknown"
 
     def function(self) -> Callable[..., Any]:
         """Write the text and turn it into a function."""

@@ -21,7 +21,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from loopkit._run import driver
-from loopkit._run.module import LoadedProgram, packing
+from loopkit._run.module import LoadedProgram
 
 # gridDim, blockDim, sharedMemBytes, padding; then hStream, attrs, numAttrs and padding.
 _EXTENTS = "7I4x"
@@ -48,12 +48,12 @@ def launch_function() -> Any:
 
 def call_format(loaded: LoadedProgram) -> str:
     """The ``struct`` format from the stream on: stream, then the arguments."""
-    return f"<{_STREAM}8x{packing(loaded.program).format}"
+    return f"<{_STREAM}8x{loaded.packing.format}"
 
 
 def new_slot(loaded: LoadedProgram, grid: tuple[int, int, int]) -> Slot:
     """Memory for launches with this grid; stream and arguments are yet to be written."""
-    layout = packing(loaded.program)
+    layout = loaded.packing
     table = ARGUMENTS_OFFSET + -(-layout.size // 16) * 16
     memory = (ctypes.c_char * (table + 8 * max(len(layout.offsets), 1)))()
     start = ctypes.addressof(memory)

@@ -67,7 +67,6 @@ class Packing:
     size: int
 
 
-@functools.lru_cache(maxsize=512)
 def packing(program: Program) -> Packing:
     """The layout of the program's arguments; each stands at a multiple of its size."""
     codes, offsets, at = [], [], 0
@@ -95,6 +94,11 @@ class LoadedProgram:
     function: int
     #: Keeps the code loaded.
     library: Any
+
+    @functools.cached_property
+    def packing(self) -> Packing:
+        """How the arguments lie in memory."""
+        return packing(self.program)
 
 
 def _check_registers(compiled: CompiledProgram, device: driver.Device) -> None:

@@ -8,7 +8,7 @@ argument, what was expected and what came.  All executors share it.
 from __future__ import annotations
 
 import collections
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -54,7 +54,7 @@ class Resolved:
         """The outputs that were not passed, in argument order."""
         return tuple(name for name in self.plan.outputs if name not in self.arrays)
 
-    @property
+    @cached_property
     def grid(self) -> tuple[int, int, int]:
         """How many blocks run along x, y and z; no extent is negative."""
         x, y, z = (max(int(extent), 0) for extent in self.plan.grid_function(self.values))
@@ -142,6 +142,15 @@ class ArgumentPlan:
 
     def _written(self, name: str) -> bool:
         return self.arrays[name].is_written
+
+    @cached_property
+    def check_variables(self) -> tuple[frozenset[str], ...]:
+        """The names that each check is about."""
+        return tuple(expressions.variables(c.condition) for c in self.program.checks)
+
+    @cached_property
+    def _check_function(self) -> Callable[[Mapping[str, int]], Any]:
+        return expressions.compile_tuple(c.condition for c in self.program.checks)
 
     @cached_property
     def free_scalars(self) -> frozenset[str]:
@@ -305,12 +314,14 @@ class ArgumentPlan:
         )
 
     def _check_assumptions(self, values: dict[str, Any], origins: dict[str, str]) -> None:
-        for check in self.program.checks:
-            if not expressions.evaluate(check.condition, values):
-                names = sorted(expressions.variables(check.condition))
+        holds = self._check_function(values)
+        for check, true, names in zip(
+            self.program.checks, holds, self.check_variables, strict=True
+        ):
+            if not true:
                 raise AssumptionError(
                     f"{self.name} was made under the assumption {check.text}, "
-                    f"but {sizes.describe_values(names, values, origins)}"
+                    f"but {sizes.describe_values(sorted(names), values, origins)}"
                 )
 
     def _place(self, arrays: Mapping[str, ArrayInfo]) -> tuple[Location, ArrayKind]:

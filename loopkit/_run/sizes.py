@@ -126,8 +126,8 @@ class SizeSolver:
         known = sorted(expressions.variables(expr) - {name})
         given = f" with {describe_values(known, values, origins)}" if known else ""
         return InvalidArgumentError(
-            f"{array}: axis {axis} should have {expressions.show(expr)} elements{given}, but has {number}, "
-            f"which no integer {name} gives"
+            f"{array}: axis {axis} should have {expressions.show(expr)} elements{given}, "
+            f"but has {number}, which no integer {name} gives"
         )
 
     def check_shapes(

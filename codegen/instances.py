@@ -21,6 +21,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ValueArg
+from loopkit._expression import variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit.codegen.hardware import Hardware
@@ -38,12 +39,15 @@ class Instances:
         return self.sets[statement]
 
 
-def split_predicates(statement: Statement) -> tuple[isl.Set | None, tuple[Expression, ...]]:
-    """The predicates that are linear constraints as one set, and the rest."""
+def split_predicates(
+    kernel: Kernel, statement: Statement
+) -> tuple[isl.Set | None, tuple[Expression, ...]]:
+    """The predicates that are linear constraints on inames and sizes as one set, and the rest."""
+    integers = kernel.home_domain.keys() | set(kernel.sizes)
     affine: isl.Set | None = None
     rest = []
     for predicate in statement.predicates:
-        condition = _convex(predicate)
+        condition = _convex(predicate) if variable_names(predicate) <= integers else None
         if condition is None:
             rest.append(predicate)
         else:
@@ -75,29 +79,20 @@ def executed_instances(kernel: Kernel, hardware: Hardware) -> Instances:
     keys: dict[str, int] = {}
     numbers: dict[tuple[object, ...], int] = {}
     known: dict[int, isl.Set] = {}
-    array_names = kernel.temporary_by_name.keys() | kernel.arg_by_name.keys()
-    sizes = frozenset(kernel.sizes)
+    integers = kernel.home_domain.keys() | set(kernel.sizes)
     for statement in kernel.statements:
         locations = enlarger.locations(statement)
-        predicates = tuple(
-            p for p in statement.predicates if not (_names(p) & (array_names - sizes))
-        )
+        predicates = tuple(p for p in statement.predicates if variable_names(p) <= integers)
         key = (statement.inames, predicates, locations)
         number = numbers.setdefault(key, len(numbers))
         if number not in known:
             domain = kernel.statement_domain(statement)
             if locations:
                 domain = enlarger.enlarged(domain, locations)
-            condition, _ = split_predicates(statement)
+            condition, _ = split_predicates(kernel, statement)
             known[number] = domain if condition is None else domain & condition
         sets[statement.id], keys[statement.id] = known[number], number
     return Instances(sets, keys)
-
-
-def _names(expr: Expression) -> frozenset[str]:
-    from loopkit._expression import variable_names
-
-    return variable_names(expr)
 
 
 class _Enlarger:

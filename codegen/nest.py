@@ -156,7 +156,7 @@ class _Walker:
             statement = self.kernel.statement_by_id[node]
             reach = self.reach(statements, visible)
             condition = guard_with_quotients(reach, context, index_divisions(statement))
-            _, rest = split_predicates(statement)
+            _, rest = split_predicates(self.kernel, statement)
             whole = conjunction(condition, *self.chosen_thread(statement), *rest)
             return whole, (Do(statement),)
         where = loosened(self.reach(statements, visible))

@@ -229,12 +229,14 @@ def parameters(kernel: Kernel, scratch: list[TemporaryVariable]) -> list[ValuePa
 
 
 def _array_parameter(kernel: Kernel, array: ArrayArg | TemporaryVariable, role: str) -> ArrayParam:
+    # An array may be read without being an input: where all that is read was written before.
+    is_input = array.is_input if isinstance(array, ArrayArg) else None
     return ArrayParam(
         name=array.name,
         dtype=array.dtype or np.dtype(np.float32),
         shape=array.shape or (),
         strides=strides_of(array),
-        is_read=array.name in kernel.readers,
+        is_read=array.name in kernel.readers if is_input is None else is_input,
         is_written=array.name in kernel.writers,
         role=role,
     )

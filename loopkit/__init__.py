@@ -28,12 +28,10 @@ from loopkit._errors import (
     Witness,
 )
 from loopkit._kernel import Kernel, Options, Statement, SubstitutionRule
-from loopkit._make import ConstantArg, make_kernel, register_reduction
+from loopkit._make import ConstantArg, GlobalArg, make_kernel, register_reduction
 from loopkit._transform import replay
 from loopkit.transforms import *  # noqa: F403
 from loopkit.transforms import __all__ as _transforms
-
-GlobalArg = ArrayArg
 
 __version__ = "0.1.0"
 

@@ -140,9 +140,10 @@ def find_hardware(kernel: Kernel) -> Hardware:
     block = tuple(int(extents.get(("l", a), (1, ""))[0]) for a in range(3))
     threads = block[0] * block[1] * block[2]
     if threads > MAX_THREADS:
-        shape = " x ".join(str(b) for b in block if b != 1)
+        factors = [str(b) for b in block if b != 1]
+        shape = f"{' x '.join(factors)} = " if len(factors) > 1 else ""
         raise ResourceError(
-            f"a block of {shape} = {threads} threads is larger than any GPU allows ({MAX_THREADS})",
+            f"a block of {shape}{threads} threads is larger than any GPU allows ({MAX_THREADS})",
             instead="split the l.0, l.1 and l.2 inames by less, and keep the rest as a loop",
         )
     for axis, extent in enumerate(block):

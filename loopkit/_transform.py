@@ -67,7 +67,7 @@ def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
         try:
             bound = signature.bind(kernel, *args, **kwargs)
         except TypeError as error:
-            names = ", ".join(str(p) for p in parameters)
+            names = ", ".join(_declaration(p) for p in parameters)
             raise InvalidArgumentError(
                 f"{function.__name__}: {error}", instead=f"it takes ({names})"
             ) from None
@@ -86,6 +86,13 @@ def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
     setattr(Kernel, function.__name__, apply)
     _transforms[function.__name__] = apply
     return apply
+
+
+def _declaration(parameter: inspect.Parameter) -> str:
+    """A parameter as a caller sees it: its name and default."""
+    if parameter.default is inspect.Parameter.empty:
+        return str(parameter).split(":")[0]
+    return f"{parameter.name}={parameter.default!r}"
 
 
 def transform_named(name: str) -> Callable[..., Kernel]:

@@ -86,7 +86,12 @@ class ParseError(LoopkitError):
     """The text of a kernel, expression, domain or match string is malformed."""
 
     def __init__(
-        self, why: str, *, position: SourcePosition | None = None, asked: str = "", instead: str = ""
+        self,
+        why: str,
+        *,
+        position: SourcePosition | None = None,
+        asked: str = "",
+        instead: str = "",
     ) -> None:
         super().__init__(why, asked=asked, instead=instead)
         self.position = position

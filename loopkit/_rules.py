@@ -25,8 +25,7 @@ class _Expander(ExpressionMapper):
             raise ParseError(f"substitution rule '{name}' uses itself: {chain}")
         if len(arguments) != len(rule.arguments):
             raise ParseError(
-                f"'{name}' takes {len(rule.arguments)} arguments, but is used with "
-                f"{len(arguments)}"
+                f"'{name}' takes {len(rule.arguments)} arguments, but is used with {len(arguments)}"
             )
         body = _Expander(self.rules, (*self.active, name))(rule.expression)
         return substitute(body, dict(zip(rule.arguments, arguments, strict=True)))
@@ -52,7 +51,5 @@ def expand_rules(kernel: Kernel) -> Kernel:
     if not kernel.substitutions:
         return kernel
     rules = {r.name: r for r in kernel.substitutions}
-    statements = tuple(
-        s.map_expressions(lambda e: expand_in(e, rules)) for s in kernel.statements
-    )
+    statements = tuple(s.map_expressions(lambda e: expand_in(e, rules)) for s in kernel.statements)
     return kernel.with_(statements=statements, substitutions=())

@@ -75,7 +75,10 @@ def _run(resolved: Resolved, loaded: Any, stream: int) -> Any:
                 host = staged[param.name]
                 layout = resolved.layouts[param.name]
                 size = span(layout.shape, layout.strides) * param.dtype.itemsize
-                driver.call("cuMemcpyDtoHAsync", host.ctypes.data, pointer, size, stream)
+                doing = f"{loaded.program.name} on {loaded.device!r}"  # copies wait for it
+                driver.call(
+                    "cuMemcpyDtoHAsync", host.ctypes.data, pointer, size, stream, doing=doing
+                )
         loaded.device.wait(stream, loaded.program.name)
     finally:
         _free(memory)

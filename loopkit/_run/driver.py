@@ -22,6 +22,9 @@ STICKY = {700, 702, 709, 710, 713, 714, 715, 716, 717, 718, 719}
 NO_CONTEXT = {3, 201, 400, 709}
 
 
+_ADVICE = 'executor("host", sanitize=True) finds accesses outside of arrays'
+
+
 class DriverError(LaunchError):
     """A call of the driver failed; ``status`` is the driver's number for why."""
 
@@ -126,6 +129,8 @@ class Device:
         self.lock = threading.RLock()
         #: Counts the resets of the context: what was loaded before one is gone.
         self.generation = 0
+        #: Why the context is lost; empty as long as it is not.
+        self.lost = ""
         self._streams: list[int] = []
         self._handle = call("cuDeviceGet", index)
         _, active = call("cuDevicePrimaryCtxGetState", self._handle)
@@ -178,6 +183,8 @@ class Device:
     @contextlib.contextmanager
     def current(self) -> Iterator[None]:
         """Make this device current in this thread, and the caller's again afterwards."""
+        if self.lost:
+            raise DriverError(f"an earlier call failed: {self.lost}", 709, self._remedy())
         call("cuCtxPushCurrent", self.context, doing=f"using {self!r}")
         try:
             yield
@@ -209,28 +216,36 @@ class Device:
 
         Returns the error to raise.
         """
-        if error.status not in STICKY:
+        if error.status not in STICKY or self.lost:
             return error
-        why = f"{error.why}"
-        if not self._ours or _gpu_libraries():
-            others = ", ".join(_gpu_libraries()) or "another library"
+        if self._ours and not _gpu_libraries() and self._reset():
             return DriverError(
-                why,
+                error.why,
                 error.status,
-                instead=f"the process's CUDA context on {self!r} is lost, and with it all arrays "
-                f"there; {others} holds it as well, so that only a new process helps. "
-                'executor("host", sanitize=True) finds accesses outside of arrays',
+                instead=f"the device was reset, and the next call works again; {_ADVICE}",
             )
+        self.lost = error.why
+        return DriverError(error.why, error.status, instead=self._remedy())
+
+    def _reset(self) -> bool:
+        """Throw the context away and make another; few drivers can after an illegal access."""
         with self.lock:
             self.generation += 1
             self._streams.clear()
-            call("cuDevicePrimaryCtxReset", self._handle, doing=f"resetting {self!r}")
-            self.context = call("cuDevicePrimaryCtxRetain", self._handle)
-        return DriverError(
-            why,
-            error.status,
-            instead="the device was reset, the next call works again. "
-            'executor("host", sanitize=True) finds accesses outside of arrays',
+            try:
+                call("cuDevicePrimaryCtxRelease", self._handle)
+                call("cuDevicePrimaryCtxReset", self._handle)
+                self.context = call("cuDevicePrimaryCtxRetain", self._handle)
+            except DriverError:
+                return False
+        return True
+
+    def _remedy(self) -> str:
+        others = _gpu_libraries()
+        arrays = f", and with it the arrays of {' and '.join(others)}" if others else ""
+        return (
+            f"this process's CUDA context on {self!r} is lost{arrays}: the driver gives no other "
+            f"to this process, only a new process can go on; {_ADVICE}"
         )
 
 

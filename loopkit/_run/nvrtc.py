@@ -30,7 +30,8 @@ class CompiledProgram:
         return resources.from_log(self.log, self.program, self.arch)
 
 
-_BASE_OPTIONS = ("--std=c++17", "--ptxas-options=-v")
+# A binary out of NVRTC's own cache comes without the assembler's report.
+_BASE_OPTIONS = ("--std=c++17", "--ptxas-options=-v", "--no-cache")
 _KEPT = 256
 _compiled: OrderedDict[str, CompiledProgram] = OrderedDict()
 _lock = threading.Lock()

@@ -193,8 +193,9 @@ def _coordinate(
             f"iname '{iname}' is tagged {tag}, but has no constant lower bound",
             instead=f"map_domain or affine_map_inames can shift '{iname}' to begin at 0",
         )
-    if upper is not None:
+    if upper is not None and kind == "l":
         return Coordinate(iname, kind, tag.axis, lower, upper - lower + 1)
+    # A grid follows the sizes, also where assumptions bound them.
     try:
         largest = _sets.maximum(reach, iname)
     except isl.Error:

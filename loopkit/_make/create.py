@@ -214,6 +214,8 @@ class _Maker:
         apply_dtypes(dtypes, args, temporaries, inames.order.keys())
         check_sizes(self.domains.parameters, args)
         self._shape(expanded, inames, uses, args, temporaries)
+        # Shapes that were declared may have named sizes that are fixed.
+        args = [a for a in args if a.name not in self.fixed]
         kernel = replace(kernel, args=tuple(args), temporaries=tuple(temporaries.values()))
         kernel = infer_known_types(kernel)
         return replace(kernel, args=check_initialized(kernel))

@@ -50,29 +50,47 @@ def tiled() -> lk.Kernel:
 
 
 def planes(
-    depth: int = 8, height: int = 16, width: int = 32, per_thread: int = 2, together: bool = True
+    depth: int = 8,
+    height: int = 32,
+    width: int = 32,
+    per_thread: int = 4,
+    *,
+    together: bool = True,
+    full_tiles: bool = False,
 ) -> lk.Kernel:
-    """Planes and their halos in shared memory; each thread's column of points in registers.
+    """Planes and their halos in shared memory; each thread's columns of points in registers.
 
-    ``together`` stages all planes of a block at once; else one after the other.
+    A thread computes neighbouring rows of points, which share most of the
+    neighbours that they read.  ``together`` stages all planes of a block at once,
+    else one after the other.  ``full_tiles`` is for sizes that tiles divide.
     """
-    sweep = ["j_one", "j_thread", "k_inner"]
-    return (
-        plain()
-        .split_iname("i", depth, outer_tag="g.2", inner_tag="unr")
+    knl = plain()
+    if full_tiles:
+        knl = knl.assume(f"n mod {depth} = 0 and m mod {height} = 0 and l mod {width} = 0")
+    knl = (
+        knl.split_iname("i", depth, outer_tag="g.2", inner_tag="unr")
         .split_iname("j", height, outer_tag="g.1")
         .split_iname(
             "j_inner",
-            height // per_thread,
-            outer_iname="j_one",
-            inner_iname="j_thread",
-            outer_tag="unr",
-            inner_tag="l.1",
+            per_thread,
+            outer_iname="j_thread",
+            inner_iname="j_one",
+            outer_tag="l.1",
+            inner_tag="unr",
         )
         .split_iname("k", width, outer_tag="g.0", inner_tag="l.0")
         .precompute("column", ["i_inner", "j_one"], default_tag="unr")
-        .precompute("plane", ["i_inner", *sweep] if together else sweep, default_tag="l.auto")
+        .precompute(
+            "plane",
+            ["j_thread", "j_one", "k_inner", *(["i_inner"] if together else [])],
+            precompute_inames=["layer", "row", "cell"],
+            default_tag=None,
+            temporary_address_space="shared",
+        )
+        .split_iname("row", height // per_thread, outer_tag="unr", inner_tag="l.1")
+        .split_iname("cell", width, outer_tag="unr", inner_tag="l.0")
     )
+    return knl.tag_inames({"layer": "unr"}) if together else knl
 
 
 def make() -> dict[str, lk.Kernel]:

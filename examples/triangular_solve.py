@@ -14,6 +14,7 @@ def plain() -> lk.Kernel:
     return lk.make_kernel(
         ["{ [i, r]: 0 <= i < n and 0 <= r < sides }", "{ [j]: 0 <= j < i }"],
         "x[i, r] = (b[i, r] - sum(j, lower[i, j] * x[j, r])) / lower[i, i]",
+        [lk.GlobalArg("x", is_input=False), ...],
         name="triangular_solve",
         dtypes={"lower, b, x": "float32"},
         assumptions="n, sides >= 1",

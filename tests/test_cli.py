@@ -122,14 +122,14 @@ def test_demo_on_the_gpu() -> None:
 def test_demo_says_so_where_there_is_neither_gpu_nor_compiler(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_demo, "gpu_count", lambda: 0)
+    monkeypatch.setattr("loopkit._run.driver.has_gpu", lambda: False)
     monkeypatch.setattr("loopkit._host.find_compiler", lambda: None)
     executor, said = _demo.choose(None)
     assert executor == "reference"
     assert "no C++ compiler" in said
     monkeypatch.setattr("loopkit._host.find_compiler", lambda: "g++")
     assert _demo.choose(None)[0] == "host"
-    monkeypatch.setattr(_demo, "gpu_count", lambda: 1)
+    monkeypatch.setattr("loopkit._run.driver.has_gpu", lambda: True)
     assert _demo.choose(None)[0] == "cuda"
     assert _demo.choose("reference")[0] == "reference"
 

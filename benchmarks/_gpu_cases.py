@@ -130,6 +130,8 @@ def sgemm(quick: bool) -> Case:
         "depth 32, full tiles": matmul_registers.registers(32, full_tiles=True),
         "depth 8, any size": matmul_registers.registers(8),
         "depth 16, any size": matmul_registers.registers(16),
+        "depth 8, any size, rolled": matmul_registers.registers(8, unrolled=False),
+        "depth 16, any size, rolled": matmul_registers.registers(16, unrolled=False),
     }
     return Case(
         "SGEMM",
@@ -165,13 +167,14 @@ def stencil(quick: bool) -> Case:
         return error(got, total)
 
     kernels = {}
-    for shape in ((8, 16, 32, 2), (8, 32, 32, 4), (8, 16, 64, 4), (16, 16, 32, 2), (16, 32, 32, 4)):
-        for together in (True, False):
-            label = "{}x{}x{}, {} a thread, ".format(*shape)
-            label += "together" if together else "plane by plane"
-            if together and shape[0] * (shape[1] + 8) * (shape[2] + 8) * 4 > 100_000:
-                continue
-            kernels[label] = stencil_25.planes(*shape, together=together)
+    shapes = ((8, 32, 32, 4), (8, 16, 32, 2), (8, 16, 32, 4), (4, 32, 32, 4), (16, 16, 32, 2))
+    for full in (True, False):
+        for shape in shapes:
+            for together in (True, False):
+                label = "{}x{}x{}, {} a thread, ".format(*shape)
+                label += "together" if together else "plane by plane"
+                label += ", full tiles" if full else ""
+                kernels[label] = stencil_25.planes(*shape, together=together, full_tiles=full)
     kernels["cubes"] = stencil_25.tiled()
     return Case(
         "25-point stencil",

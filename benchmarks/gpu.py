@@ -11,6 +11,7 @@ timed by CUDA events of its own; what counts is the median.
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 import time
 from collections.abc import Callable, Mapping
@@ -116,36 +117,35 @@ def _raw_reader(a: Any) -> Callable[[], Any] | None:
     return run
 
 
-def prepare(case: Any, kernel: Any) -> Callable[[], Any]:
-    """A launch with fixed arguments, its result checked."""
-    output = case.arrays[case.output]
-    output.fill_(float("nan"))
-    run: Callable[[], Any] = kernel.bind(**case.arrays)
-    run()
-    check(case, "loopkit", output)
-    return run
-
-
-def check(case: Any, who: str, output: Any) -> float:
-    """The error of what stands in the output; ends the benchmark where it is too large."""
+def check(case: Any, output: Any) -> None:
+    """Raise where what stands in the output is wrong."""
     error = float(case.check(output))
     if not error <= case.tolerance:
-        sys.exit(f"{case.name}: {who}'s result is wrong: error {error:.3g} > {case.tolerance:g}")
-    return error
+        raise ValueError(f"the result is wrong: error {error:.3g}, not {case.tolerance:g} at most")
 
 
-def measure(case: Any, variants: bool, seconds: float, known: Mapping[str, float]) -> list[Any]:
-    """A row of the table for each contestant."""
+def measure(
+    case: Any, variants: bool, seconds: float, known: Mapping[str, float], wrong: list[str]
+) -> list[Any]:
+    """A row of the table for each contestant; what fails is not timed, but told in ``wrong``."""
     output = case.arrays[case.output]
     kernels = case.kernels if variants else dict(list(case.kernels.items())[:1])
+    prepared: dict[str, Callable[[], Callable[[], Any]]] = {
+        f"loopkit: {label}": functools.partial(kernel.bind, **case.arrays)
+        for label, kernel in kernels.items()
+    }
+    prepared |= {name: functools.partial(lambda r: r, run) for name, run in case.rivals.items()}
     contestants: dict[str, Callable[[], Any]] = {}
-    for label, kernel in kernels.items():
-        contestants[f"loopkit: {label}"] = prepare(case, kernel)
-    for name, run in case.rivals.items():
+    for name, prepare in prepared.items():
         output.fill_(float("nan"))
-        run()
-        # The rivals' own arithmetic may be coarser.
-        check(case, name, output) if case.tolerance == 0 else case.check(output)
+        try:
+            run = prepare()
+            run()
+            check(case, output)
+        except Exception as error:
+            wrong.append(f"{case.name}, {name}: {type(error).__name__}: {error}")
+            print(wrong[-1], file=sys.stderr)
+            continue
         contestants[name] = run
     times = timed(contestants, seconds)
     rates = {name: case.work / (_report.median(t) * 1e-3) for name, t in times.items()}
@@ -197,13 +197,17 @@ def main() -> None:
     known = bandwidths(arguments.quick, seconds)
     print(f"copy {known['copy']:.3f} TB/s (read plus written), read {known['read']:.3f} TB/s\n")
     rows: list[Any] = []
+    wrong: list[str] = []
     for _, case in _gpu_cases.cases(arguments.only, arguments.quick):
-        found = measure(case, arguments.variants, seconds, known)
+        found = measure(case, arguments.variants, seconds, known, wrong)
         rows += found
-        print_rows(found)
+        if found:
+            print_rows(found)
         del case
         torch.cuda.empty_cache()
-    _report.write_json(arguments.json, {**head, "bandwidth": known, "rows": rows})
+    _report.write_json(arguments.json, {**head, "bandwidth": known, "rows": rows, "wrong": wrong})
+    if wrong:
+        sys.exit("\n".join(wrong))
 
 
 def print_rows(rows: list[Any]) -> None:

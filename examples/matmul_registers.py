@@ -15,7 +15,7 @@ FULL_TILES = (
 )
 
 
-def registers(depth: int = 8, *, full_tiles: bool = False) -> lk.Kernel:
+def registers(depth: int = 8, *, full_tiles: bool = False, unrolled: bool = True) -> lk.Kernel:
     """Each thread's rows, and likewise its columns, are two groups of four, 64 apart.
 
     Four neighbours are one load of 128 bits from shared memory, and the loads of
@@ -46,7 +46,7 @@ def registers(depth: int = 8, *, full_tiles: bool = False) -> lk.Kernel:
         )
     mine = ["i_group", "i_one", "j_group", "j_one"]
     return (
-        knl.split_iname("k", depth, inner_tag="unr" if full_tiles else None)
+        knl.split_iname("k", depth, inner_tag="unr" if unrolled else None)
         .prioritize_loops(["k_outer", "k_inner", *mine])
         .add_prefetch("a", ["i_group", "i_thread", "i_one", "k_inner"], default_tag="l.auto")
         .add_prefetch("b", ["k_inner", "j_group", "j_thread", "j_one"], default_tag="l.auto")

@@ -30,7 +30,7 @@ def plain() -> lk.Kernel:
     )
 
 
-def scheduled(threads: int = 128, bodies: int = 2, unrolled: int = 8) -> lk.Kernel:
+def scheduled(threads: int = 128, bodies: int = 4) -> lk.Kernel:
     """Each thread keeps a few bodies in registers and meets all others, a tile at a time."""
     return (
         plain()
@@ -40,6 +40,7 @@ def scheduled(threads: int = 128, bodies: int = 2, unrolled: int = 8) -> lk.Kern
         .tag_inames({"d": "unr"})
         .prioritize_loops(["j_outer", "j_inner", "i_inner_outer", "d"])
         .add_prefetch("p", ["j_inner", "d"], default_tag="l.auto")
+        .add_prefetch("q", ["i_inner_outer", "d"], default_tag="unr")
     )
 
 

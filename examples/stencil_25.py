@@ -93,9 +93,29 @@ def planes(
     return knl.tag_inames({"layer": "unr"}) if together else knl
 
 
+def columns(
+    depth: int = 16, height: int = 8, width: int = 32, rows: int = 1, *, full_tiles: bool = False
+) -> lk.Kernel:
+    """Columns of points in registers; neighbours in the plane straight from the caches.
+
+    Unrolling a column lets neighbouring points share what they read above and below.
+    """
+    knl = plain()
+    if full_tiles:
+        knl = knl.assume(f"n mod {depth} = 0 and m mod {height * rows} = 0 and l mod {width} = 0")
+    return (
+        knl.split_iname("i", depth, outer_tag="g.2", inner_tag="unr")
+        .split_iname("j", height * rows, outer_tag="g.1")
+        .split_iname("j_inner", rows, outer_tag="l.1", inner_tag="unr")
+        .split_iname("k", width, outer_tag="g.0", inner_tag="l.0")
+        .precompute("column", ["i_inner", "j_inner_inner"], default_tag="unr")
+        .expand_subst()
+    )
+
+
 def make() -> dict[str, lk.Kernel]:
     """All schedules, the text's own first."""
-    return {"plain": plain(), "tiled": tiled(), "planes": planes()}
+    return {"plain": plain(), "tiled": tiled(), "planes": planes(), "columns": columns()}
 
 
 def inputs(n: int = 13, m: int = 21, l: int = 37, seed: int = 0) -> dict[str, Any]:

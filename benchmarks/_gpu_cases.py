@@ -175,6 +175,9 @@ def stencil(quick: bool) -> Case:
                 label += "together" if together else "plane by plane"
                 label += ", full tiles" if full else ""
                 kernels[label] = stencil_25.planes(*shape, together=together, full_tiles=full)
+    for shape in ((16, 8, 32, 1), (32, 8, 32, 1), (16, 4, 64, 1)):
+        label = "columns of {}, {}x{} threads, {} a thread".format(*shape)
+        kernels[label] = stencil_25.columns(*shape, full_tiles=True)
     kernels["cubes"] = stencil_25.tiled()
     return Case(
         "25-point stencil",

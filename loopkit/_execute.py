@@ -72,10 +72,9 @@ def best_executor() -> str:
 _noticed: list[bool] = []
 
 
-def default_executor(kernel: Kernel) -> Callable[..., Any]:
+def default_executor(kernel: Kernel) -> Any:
     """What calling the kernel runs."""
-    made: Callable[..., Any] = executor(kernel)
-    return made
+    return executor(kernel)
 
 
 class TypedOnCall:
@@ -112,6 +111,8 @@ class TypedOnCall:
             )
         return self._executor(kwargs)(**kwargs)
 
+    call = __call__
+
     def bind(self, **kwargs: Any) -> Callable[[], Any]:
         """Check arguments once; the result only launches."""
         bound: Callable[[], Any] = self._executor(kwargs).bind(**kwargs)
@@ -135,6 +136,8 @@ class ReferenceExecutor:
             if name in arrays and arrays[name] is not value:
                 arrays[name][...] = value
         return resolved.result()
+
+    call = __call__
 
     def bind(self, **kwargs: Any) -> Callable[[], Any]:
         """The call with its arguments fixed."""

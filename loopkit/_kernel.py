@@ -437,14 +437,15 @@ class Kernel:
     # {{{ running
 
     @cached_property
-    def _call(self) -> Callable[..., Any]:
+    def _default_executor(self) -> Any:
         from loopkit._execute import default_executor
 
         return default_executor(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run: arrays and sizes by name.  See ``loopkit._execute``."""
-        return self._call(*args, **kwargs)
+        # The executor replaces ``call`` by a function for the arguments that it saw last.
+        return self._default_executor.call(*args, **kwargs)
 
     def executor(self, name: str | None = None, **options: Any) -> Any:
         """The kernel bound to one executor: ``"cuda"``, ``"host"`` or ``"reference"``.
@@ -458,7 +459,7 @@ class Kernel:
 
     def bind(self, **arguments: Any) -> Callable[[], Any]:
         """Check arguments once; the result is a callable that only launches."""
-        bound: Callable[[], Any] = self._call.bind(**arguments)  # type: ignore[attr-defined]
+        bound: Callable[[], Any] = self._default_executor.bind(**arguments)
         return bound
 
     # }}}

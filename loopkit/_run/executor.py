@@ -306,6 +306,8 @@ class HostExecutor:
         self._run(resolved)
         return resolved.result()
 
+    call = __call__
+
     def _run(self, resolved: Resolved) -> None:
         arrays = resolved.numpy_arrays()
         grid = resolved.grid

@@ -138,17 +138,20 @@ class _Enlarger:
         )
         if not parallel and not axes:
             return nothing
-        places: isl.Set | None = None
-        seen = set()
+        found: dict[object, isl.Set] = {}
         for statement, indices in uses:
             key = (statement.inames, tuple(indices[a] for a in axes))
-            if key in seen:
-                continue
-            seen.add(key)
-            own = self._places(kernel.statement_domain(statement), indices, parallel, axes)
-            if places is not None and not places.is_equal(own):
+            if key not in found:
+                domain = kernel.statement_domain(statement)
+                found[key] = self._places(domain, indices, parallel, axes)
+        places = list(found.values())
+        if any(not one.is_equal(places[0]) for one in places[1:]):
+            everywhere = places[0]
+            for one in places[1:]:
+                everywhere = everywhere | one
+            # A loop that is empty for some sizes (a peeled one, say) touches nothing then.
+            if any(not one.is_equal(everywhere & self._sizes_of(one)) for one in places):
                 return nothing
-            places = own
         return parallel, axes
 
     def _stands_alone(self, statement: Statement, index: Expression) -> bool:
@@ -172,6 +175,11 @@ class _Enlarger:
         hidden = sorted(set(self.kernel.all_inames) - parallel)
         return _sets.project_out(domain, hidden) & self.kernel.assumptions.set
 
+    def _sizes_of(self, places: isl.Set) -> isl.Set:
+        """The sizes for which there is any location."""
+        names = set(_sets.names_of(places)) - set(self.kernel.sizes)
+        return _sets.project_out(places, sorted(names))
+
     def _box(self, iname: str) -> tuple[int, int] | None:
         """The smallest and largest value of an iname of constant length (memoised)."""
         if iname not in self._boxes:
@@ -190,7 +198,8 @@ class _Enlarger:
     def enlarged(self, domain: isl.Set, locations: frozenset[str]) -> isl.Set:
         """``domain`` for all locations of the launch, not only those of the domain."""
         places = _sets.project_out(domain, sorted(set(self.kernel.all_inames) - locations))
-        return domain.gist(places) & self._launched(places, locations)
+        larger = domain.gist(places) & self._launched(places, locations)
+        return larger & self._sizes_of(places)
 
     def _launched(self, places: isl.Set, locations: frozenset[str]) -> isl.Set:
         blocks = sorted(locations - self.hardware.group_inames)

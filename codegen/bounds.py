@@ -152,7 +152,7 @@ def _floor_names(constraint: isl.Constraint) -> frozenset[str]:
     for position in range(constraint.dim(isl.dim_type.div)):
         if int(constraint.get_coefficient_val(isl.dim_type.div, position).to_python()):
             div = constraint.get_div(position)
-            found |= _sets._names(_sets.from_affine(div, floor=True))
+            found |= _sets.names_in(_sets.from_affine(div, floor=True))
     return frozenset(found)
 
 
@@ -160,7 +160,7 @@ def _stride(
     domain: isl.Set, name: str, lower: Expression
 ) -> tuple[int, Expression, isl.Set | None]:
     """The step of a strided loop, its first value, and the congruence it enforces."""
-    line = _sets._as_dimension(domain, name)
+    line = _sets.as_dimension(domain, name)
     info = line.get_stride_info(0)
     stride = int(info.get_stride().to_python())
     if stride == 1:

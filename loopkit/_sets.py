@@ -454,7 +454,7 @@ def constant_value(domain: isl.Set, name: str) -> int | None:
     return None if value.is_nan() else int(value.to_python())
 
 
-def _as_dimension(domain: isl.Set, name: str) -> isl.Set:
+def as_dimension(domain: isl.Set, name: str) -> isl.Set:
     """``domain`` with ``name`` as its only set dimension."""
     position = domain.find_dim_by_name(PARAM, name)
     lifted = isl.Set.from_params(domain)
@@ -467,12 +467,12 @@ def _as_dimension(domain: isl.Set, name: str) -> isl.Set:
 
 def maximum(domain: isl.Set, name: str) -> isl.PwAff:
     """The largest value of ``name`` as a function of the other names."""
-    return _as_dimension(domain, name).dim_max(0)
+    return as_dimension(domain, name).dim_max(0)
 
 
 def minimum(domain: isl.Set, name: str) -> isl.PwAff:
     """The smallest value of ``name`` as a function of the other names."""
-    return _as_dimension(domain, name).dim_min(0)
+    return as_dimension(domain, name).dim_min(0)
 
 
 def maximum_value(domain: isl.Set, expr: Expression) -> int | None:
@@ -488,7 +488,7 @@ def minimum_value(domain: isl.Set, expr: Expression) -> int | None:
 def _extreme(domain: isl.Set, expr: Expression, sign: int) -> int | None:
     value = "_loopkit_value"
     graph = project_onto(domain & equality(value, expr), [value])
-    line = _as_dimension(graph, value)
+    line = as_dimension(graph, value)
     if line.is_empty():
         return None
     best = line.max_val(_identity(sign))
@@ -553,15 +553,16 @@ def constraint_names(constraint: isl.Constraint) -> frozenset[str]:
     terms, _ = constraint_terms(constraint)
     found: set[str] = set()
     for _, expr in terms:
-        found |= _names(expr)
+        found |= names_in(expr)
     return frozenset(found)
 
 
-def _names(expr: Expression) -> frozenset[str]:
+def names_in(expr: Expression) -> frozenset[str]:
+    """The names in an expression that came from isl."""
     if isinstance(expr, prim.Variable):
         return frozenset([expr.name])
     if isinstance(expr, (prim.Sum, prim.Product)):
-        return frozenset().union(*(_names(c) for c in expr.children))
+        return frozenset().union(*(names_in(c) for c in expr.children))
     if isinstance(expr, prim.FloorDiv):
-        return _names(expr.numerator)
+        return names_in(expr.numerator)
     return frozenset()

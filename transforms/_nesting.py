@@ -135,7 +135,7 @@ def extent(kernel: Kernel, iname: str) -> tuple[Expression, Expression] | None:
     domain = hull(kernel, [iname])
     if domain.find_dim_by_name(_sets.PARAM, iname) < 0 or domain.is_empty():
         return None
-    line = _sets._as_dimension(domain, iname)
+    line = _sets.as_dimension(domain, iname)
     sets = isl.dim_type.set
     if not line.dim_has_lower_bound(sets, 0) or not line.dim_has_upper_bound(sets, 0):
         return None

@@ -63,7 +63,7 @@ def _differ(names: Sequence[str], twins: Mapping[str, str]) -> isl.Set:
 
 def solved(graph: isl.Set, name: str, others: Iterable[str]) -> Expression | None:
     """``name`` as one expression of the names that are not ``others``; None if there is none."""
-    line = _sets._as_dimension(_sets.project_out(graph, others), name)
+    line = _sets.as_dimension(_sets.project_out(graph, others), name)
     if not isl.Map.from_range(line).is_single_valued():
         return None
     function = isl.PwMultiAff.from_map(isl.Map.from_range(line)).get_pw_aff(0)

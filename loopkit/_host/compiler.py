@@ -38,6 +38,9 @@ _KERNEL_FLAGS = (
     # A frame that would not fit the stack of a fibre is refused, not run.
     "-Werror=frame-larger-than=131072",
 )
+# Some compilers link libstdc++ statically; the runtime is loaded globally, and what it exported of
+# that would stand in for the libstdc++ that extension modules loaded later bring.
+_HIDE_LIBRARIES = "-Wl,--exclude-libs,ALL"
 # Known to g++ only.  Shared arrays are thread-local and never need a
 # constructor; a unique symbol would keep a library from ever being unloaded.
 _GCC_FLAGS = ("-fno-gnu-unique", "-fno-extern-tls-init")
@@ -108,7 +111,7 @@ class Compiler:
         """All flags for a kernel, linking included."""
         own = ("-Wno-unknown-warning-option",) if self.is_clang else _GCC_FLAGS
         speed = _SANITIZE_FLAGS if sanitize else ("-O2", *_cpu_flags())
-        return (*_KERNEL_FLAGS, *own, *speed, "-shared", "-Wl,-Bsymbolic")
+        return (*_KERNEL_FLAGS, *own, *speed, "-shared", "-Wl,-Bsymbolic", _HIDE_LIBRARIES)
 
     def build_kernel(self, text: str, output: Path, *, sanitize: bool, source: str) -> None:
         """Compile ``text`` to a shared library; ``source`` is what an error shows."""
@@ -129,7 +132,7 @@ class Compiler:
     def build_runtime(self, output: Path) -> None:
         """Compile the scheduler, which all kernels of a process share."""
         files = [str(HERE / name) for name in RUNTIME_SOURCES]
-        arguments = [*_RUNTIME_FLAGS, "-shared", *files, "-o", str(output)]
+        arguments = [*_RUNTIME_FLAGS, "-shared", _HIDE_LIBRARIES, *files, "-o", str(output)]
         self._run(arguments, "the host executor's runtime does not compile", "")
 
     def build_driver(self, output: Path) -> None:

@@ -39,7 +39,9 @@ def implied(context: isl.Set, constraint: isl.Constraint) -> bool:
     return bool((context - basic.to_set()).is_empty())
 
 
-def _floor_div(terms: list[tuple[int, Expression]], constant: int, denominator: int) -> Expression:
+def rounded_down(
+    terms: list[tuple[int, Expression]], constant: int, denominator: int
+) -> Expression:
     """The sum divided, rounded down; not through isl, whose normal form nobody would write.
 
     Multiples of the denominator stand in front, ``4*i + t//32`` for ``(128*i + t)//32``,
@@ -110,12 +112,12 @@ def loop_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
             size = abs(coefficient)
             sign = -1 if coefficient > 0 else 1
             signed = [(sign * c, e) for c, e in rest]
-            lowers.append(_floor_div(signed, sign * constant + size - 1, size))
+            lowers.append(rounded_down(signed, sign * constant + size - 1, size))
         if constraint.is_equality() or coefficient < 0:
             size = abs(coefficient)
             sign = -1 if coefficient > 0 else 1
             signed = [(sign * c, e) for c, e in rest]
-            uppers.append(_floor_div(signed, sign * constant + size, size))
+            uppers.append(rounded_down(signed, sign * constant + size, size))
     if not lowers or not uppers:
         raise UnboundedError(name)
     value = _determined(lowers, uppers)

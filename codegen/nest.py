@@ -22,12 +22,14 @@ from loopkit.codegen.bounds import (
     guard,
     guard_with_quotients,
     loop_bounds,
+    plus_one,
     single_basic_set,
 )
 from loopkit.codegen.hardware import Hardware, axis_word, find_hardware
 from loopkit.codegen.instances import Instances, executed_instances, split_predicates
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
 from loopkit.codegen.races import check_writes
+from loopkit.codegen.ties import tied_value
 
 
 @dataclass(frozen=True)
@@ -162,6 +164,8 @@ class _Walker:
         where = loosened(self.reach(statements, visible))
         reach = self.reach(statements, visible | {node.iname})
         alone = self.bounds(node, reach, context)
+        if alone.value is None:
+            alone = self.tied(node, reach, visible) or alone
         if alone.value is not None:
             # One value: what the domain asks beyond it is tested inside.
             body = self.sequence(node.body, context & alone.enforced, known | {node.iname})
@@ -174,6 +178,18 @@ class _Walker:
             return False, ()
         unroll = self.is_unrolled(node.iname)
         return condition, (For(node.iname, bounds.lower, bounds.upper, bounds.step, unroll, body),)
+
+    def tied(self, node: GuardedLoop, reach: isl.Set, visible: frozenset[str]) -> Bounds | None:
+        """The one value of an iname that is tied to others, whatever else its domain asks."""
+        if self.is_unrolled(node.iname):
+            return None
+        domain = self.kernel.domains[self.kernel.home_domain[node.iname]]
+        hidden = frozenset(domain.inames) - visible - {node.iname}
+        value = tied_value(domain.set, node.iname, hidden)
+        if value is None:
+            return None
+        equal = _sets.equality(node.iname, value)
+        return Bounds(value, plus_one(value), 1, equal, value) if reach.is_subset(equal) else None
 
     def entry(
         self, node: GuardedLoop, reach: isl.Set, where: isl.Set, context: isl.Set, alone: Bounds

@@ -1,0 +1,47 @@
+"""Inames that others determine: positions of cells that threads deal out."""
+
+from __future__ import annotations
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._nodes import Expression
+from loopkit.codegen.bounds import rounded_down
+
+
+def tied_value(domain: isl.Set, iname: str, hidden: frozenset[str]) -> Expression | None:
+    """``x // 8`` for ``iname`` where the domain says ``8*iname + inner = x``, ``0 <= inner < 8``.
+
+    ``hidden`` are the inames that are not known yet, ``inner`` here.  Nothing else
+    of the domain is looked at: what leaves out values is for guards to test, where as a
+    bound it would make a loop of what is a name for a position.
+    """
+    basics = domain.get_basic_sets()
+    if len(basics) != 1:
+        return None
+    for constraint in basics[0].get_constraints():
+        if constraint.is_equality():
+            value = _quotient(domain, constraint, iname, hidden)
+            if value is not None:
+                return value
+    return None
+
+
+def _quotient(
+    domain: isl.Set, constraint: isl.Constraint, iname: str, hidden: frozenset[str]
+) -> Expression | None:
+    terms, constant = _sets.constraint_terms(constraint)
+    if not all(isinstance(e, prim.Variable) for _, e in terms):
+        return None
+    own = sum(c for c, e in terms if e.name == iname)
+    if not own:
+        return None
+    sign = -1 if own > 0 else 1
+    inner = [(-sign * c, e) for c, e in terms if e.name in hidden]
+    rest = [(sign * c, e) for c, e in terms if e.name != iname and e.name not in hidden]
+    part = _sets.linear_sum(inner, 0)
+    low, high = _sets.minimum_value(domain, part), _sets.maximum_value(domain, part)
+    if low is None or high is None or high - low >= abs(own):
+        return None
+    return rounded_down(rest, sign * constant - low, abs(own))

@@ -41,7 +41,7 @@ def staged() -> lk.Kernel:
     )
 
 
-def registers(together: int = 8, rounds: int = 8) -> lk.Kernel:
+def registers(together: int = 8, rounds: int = 16) -> lk.Kernel:
     """A thread keeps its rows of the matrices in registers, and meets many elements."""
     return (
         plain()

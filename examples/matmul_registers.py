@@ -15,12 +15,15 @@ FULL_TILES = (
 )
 
 
-def registers(depth: int = 8, *, full_tiles: bool = False, unrolled: bool = True) -> lk.Kernel:
+def registers(depth: int = 8, *, full_tiles: bool = True) -> lk.Kernel:
     """Each thread's rows, and likewise its columns, are two groups of four, 64 apart.
 
     Four neighbours are one load of 128 bits from shared memory, and the loads of
     a warp meet in no bank.  The tile of ``a`` is kept transposed for that, its
     rows padded so that writing it meets in no bank either.
+
+    Without ``full_tiles`` sizes are free: tiles at the edges are fetched in part,
+    and the last step along ``k``, which may be shorter, stands apart from the others.
     """
     knl = plain()
     if full_tiles:
@@ -45,22 +48,23 @@ def registers(depth: int = 8, *, full_tiles: bool = False, unrolled: bool = True
             )
         )
     mine = ["i_group", "i_one", "j_group", "j_one"]
-    return (
-        knl.split_iname("k", depth, inner_tag="unr" if unrolled else None)
+    knl = (
+        knl.split_iname("k", depth, inner_tag="unr")
         .prioritize_loops(["k_outer", "k_inner", *mine])
         .add_prefetch("a", ["i_group", "i_thread", "i_one", "k_inner"], default_tag="l.auto")
         .add_prefetch("b", ["k_inner", "j_group", "j_thread", "j_one"], default_tag="l.auto")
         .tag_array_axes("a_s", "f")
         .pad_temporary("a_s", 0, 4)
     )
+    return knl if full_tiles else knl.peel_iname("k_outer", last=1)
 
 
 def make() -> dict[str, lk.Kernel]:
     """All schedules, the text's own first."""
     return {
         "plain": plain(),
-        "registers": registers(),
-        "registers, full tiles": registers(full_tiles=True),
+        "full tiles": registers(),
+        "any size": registers(16, full_tiles=False),
     }
 
 

@@ -30,8 +30,12 @@ def plain() -> lk.Kernel:
     )
 
 
-def scheduled(threads: int = 128, bodies: int = 4) -> lk.Kernel:
-    """Each thread keeps a few bodies in registers and meets all others, a tile at a time."""
+def scheduled(threads: int = 256, bodies: int = 2) -> lk.Kernel:
+    """Each thread keeps a few bodies in registers and meets all others, a tile at a time.
+
+    The last tile, which may not be full, stands apart: in all others the number of
+    bodies is a constant.
+    """
     return (
         plain()
         .split_iname("i", threads * bodies, outer_tag="g.0")
@@ -41,6 +45,7 @@ def scheduled(threads: int = 128, bodies: int = 4) -> lk.Kernel:
         .prioritize_loops(["j_outer", "j_inner", "i_inner_outer", "d"])
         .add_prefetch("p", ["j_inner", "d"], default_tag="l.auto")
         .add_prefetch("q", ["i_inner_outer", "d"], default_tag="unr")
+        .peel_iname("j_outer", last=1)
     )
 
 

@@ -115,10 +115,16 @@ def columns(
 
 def make() -> dict[str, lk.Kernel]:
     """All schedules, the text's own first."""
-    return {"plain": plain(), "tiled": tiled(), "planes": planes(), "columns": columns()}
+    return {
+        "plain": plain(),
+        "tiled": tiled(),
+        "planes": planes(),
+        "planes, full tiles": planes(full_tiles=True),
+        "columns": columns(),
+    }
 
 
-def inputs(n: int = 13, m: int = 21, l: int = 37, seed: int = 0) -> dict[str, Any]:
+def inputs(n: int = 16, m: int = 32, l: int = 64, seed: int = 0) -> dict[str, Any]:
     """Random arguments."""
     rng = np.random.default_rng(seed)
     u = rng.uniform(-1, 1, (n + 8, m + 8, l + 8)).astype(np.float32)

@@ -20,7 +20,7 @@ def plain() -> lk.Kernel:
     )
 
 
-def scheduled(tile: int = 32, rows: int = 8) -> lk.Kernel:
+def scheduled(tile: int = 64, rows: int = 8) -> lk.Kernel:
     """A block of ``tile x rows`` threads moves a square of ``tile x tile`` elements.
 
     A row of the staged square is one element longer than the square, so that its

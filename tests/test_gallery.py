@@ -40,7 +40,11 @@ SIZES: dict[str, list[dict[str, int]]] = {
         {"segments": 128, "length": 64},
         {"segments": 133, "length": 37},
     ],
-    "stencil_25": [{"n": 1, "m": 1, "l": 1}, {"n": 13, "m": 21, "l": 37}],
+    "stencil_25": [
+        {"n": 1, "m": 1, "l": 1},
+        {"n": 8, "m": 32, "l": 64},
+        {"n": 13, "m": 21, "l": 37},
+    ],
     "stencil_5": [{"n": 1, "m": 1}, {"n": 64, "m": 32}, {"n": 70, "m": 45}],
     "transpose": [{"n": 1, "m": 1}, {"n": 64, "m": 32}, {"n": 70, "m": 45}],
     "triangular_solve": [{"n": 1, "sides": 1}, {"n": 20, "sides": 70}],
@@ -48,7 +52,7 @@ SIZES: dict[str, list[dict[str, int]]] = {
     "wavefront": [{"n": 2, "m": 2}, {"n": 20, "m": 150}, {"n": 90, "m": 5}],
 }
 # Schedules that ask for more of the sizes than their text does.
-DEMANDING = {("matmul_registers", "registers, full tiles")}
+DEMANDING = {("matmul_registers", "full tiles"), ("stencil_25", "planes, full tiles")}
 ORDERS = ("ascending", "descending", "random")
 
 load = functools.cache(importlib.import_module)
@@ -149,6 +153,18 @@ def test_sums_of_three_segments() -> None:
 def test_table_of_sums() -> None:
     numbers = [int(w) for line in load("vector_add").table().splitlines() for w in line.split()[1:]]
     assert numbers == [2 * i for i in range(512)]
+
+
+def test_grids_follow_sizes() -> None:
+    """Also where assumptions bound them."""
+    assert kernels("stencil_25")["tiled"].launch_config(n=13, m=21, l=37).grid == (2, 3, 4)
+
+
+def test_full_steps_test_nothing() -> None:
+    """The ragged product multiplies whole tiles; only its last step along k looks at its length."""
+    source = kernels("matmul_registers")["any size"].cuda()
+    steps = source[: source.index("k_outer_last")].split("__syncthreads")
+    assert "if (" not in steps[1]
 
 
 @pytest.mark.gpu

@@ -61,6 +61,10 @@ class Conflicts:
         self.hardware = hardware
         self.instances = instances
         self.accesses = {s.id: self._accesses_of(s) for s in kernel.statements}
+        self.accesses_by_array: dict[str, list[Access]] = {}
+        for accesses in self.accesses.values():
+            for access in accesses:
+                self.accesses_by_array.setdefault(access.array, []).append(access)
         self._known: dict[tuple[object, ...], bool] = {}
         self._sides: dict[tuple[object, ...], tuple[isl.Set, tuple[Expression, ...]]] = {}
         self.single_thread = hardware.block == (1, 1, 1)
@@ -114,7 +118,7 @@ class Conflicts:
         Then no cell is ever touched by two threads of a block, and no pair needs a look.
         """
         if array not in self._owned:
-            found = [a for accesses in self.accesses.values() for a in accesses if a.array == array]
+            found = self.accesses_by_array[array]
             statements = self.kernel.statement_by_id
             alike = len({self._parallel(statements[a.statement].inames) for a in found}) == 1
             columns = list(zip(*(a.indices for a in found), strict=True))
@@ -291,8 +295,7 @@ def _reason(clashes: list[tuple[Access, Access]], carried: str | None = None) ->
     return "; ".join(texts)
 
 
-def place_barriers(kernel: Kernel, hardware: Hardware, instances: Instances) -> Placed:
+def place_barriers(conflicts: Conflicts) -> Placed:
     """The kernel's tree with a barrier wherever data crosses threads of a block."""
-    placer = _Placer(Conflicts(kernel, hardware, instances))
-    placed, _, _, _ = placer.place(kernel.tree, frozenset())
+    placed, _, _, _ = _Placer(conflicts).place(conflicts.kernel.tree, frozenset())
     return tuple(placed)

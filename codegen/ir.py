@@ -52,12 +52,3 @@ class Barrier:
 
 
 Code = For | Let | If | Do | Barrier
-
-
-def contains_barrier(code: Code) -> bool:
-    """Whether a barrier stands in ``code``."""
-    if isinstance(code, Barrier):
-        return True
-    if isinstance(code, Do):
-        return False
-    return any(contains_barrier(c) for c in code.body)

@@ -14,7 +14,14 @@ from loopkit._expression import divisions_in
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._tags import InstructionParallel, Unroll
-from loopkit.codegen.barriers import BarrierNode, GuardedLoop, Placed, PlacedNode, place_barriers
+from loopkit.codegen.barriers import (
+    BarrierNode,
+    Conflicts,
+    GuardedLoop,
+    Placed,
+    PlacedNode,
+    place_barriers,
+)
 from loopkit.codegen.bounds import (
     Bounds,
     UnboundedError,
@@ -45,8 +52,9 @@ def make_nest(kernel: Kernel) -> Nest:
     """Loops, guards and barriers of a kernel whose address spaces are decided."""
     hardware = find_hardware(kernel)
     instances = executed_instances(kernel, hardware)
-    check_writes(kernel, hardware, instances)
-    placed = place_barriers(kernel, hardware, instances)
+    conflicts = Conflicts(kernel, hardware, instances)
+    check_writes(conflicts)
+    placed = place_barriers(conflicts)
     return Nest(_Walker(kernel, hardware, instances).run(placed), hardware, instances)
 
 

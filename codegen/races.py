@@ -10,27 +10,23 @@ from loopkit._arrays import AddressSpace
 from loopkit._errors import Instance, RaceError, Witness
 from loopkit._kernel import Kernel, Statement
 from loopkit.codegen.barriers import Access, Conflicts
-from loopkit.codegen.hardware import Hardware
-from loopkit.codegen.instances import Instances
 
 
-def check_writes(kernel: Kernel, hardware: Hardware, instances: Instances) -> None:
+def check_writes(conflicts: Conflicts) -> None:
     """Refuse a statement whose instances on different threads write the same cell unordered.
 
     Only instances of one statement in the same iteration of its loops are
     looked at: no barrier can stand between them.  Subscripts that are not
     affine are trusted.
     """
-    conflicts = Conflicts(kernel, hardware, instances)
-    for statement in kernel.statements:
+    for statement in conflicts.kernel.statements:
         for access in conflicts.accesses[statement.id]:
             if access.is_write and statement.operation is None:
-                _check(kernel, hardware, conflicts, statement, access)
+                _check(conflicts, statement, access)
 
 
-def _check(
-    kernel: Kernel, hardware: Hardware, conflicts: Conflicts, statement: Statement, access: Access
-) -> None:
+def _check(conflicts: Conflicts, statement: Statement, access: Access) -> None:
+    kernel, hardware = conflicts.kernel, conflicts.hardware
     temporary = kernel.temporary_by_name.get(access.array)
     in_block = temporary is not None and temporary.address_space is AddressSpace.LOCAL
     one, one_indices = conflicts.side(access, "__1")

@@ -13,6 +13,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
+from loopkit._assertions import Assertion
 from loopkit._errors import SourcePosition, UnknownNameError
 from loopkit._expression import accesses, to_text, variable_names
 from loopkit._nodes import Expression
@@ -161,6 +162,7 @@ class Kernel:
 
     ``statements`` are in the order of ``tree``.  ``assumptions`` is a set over
     sizes.  ``fixed`` maps sizes that were fixed to their values.
+    ``assertions`` say what the data of index arrays has in common.
     """
 
     name: str
@@ -174,6 +176,7 @@ class Kernel:
     substitutions: tuple[SubstitutionRule, ...] = ()
     options: Options = Options()
     reductions: tuple[Any, ...] = ()
+    assertions: tuple[Assertion, ...] = ()
     history: tuple[Step, ...] = field(default=(), compare=False)
 
     # {{{ looking things up
@@ -367,6 +370,7 @@ class Kernel:
             f"{r.name}({', '.join(r.arguments)}) := {to_text(r.expression)}"
             for r in self.substitutions
         ]
+        parts += [a.text for a in self.assertions]
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
     def __getstate__(self) -> dict[str, Any]:

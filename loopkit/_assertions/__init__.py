@@ -4,8 +4,44 @@ Sets decide what affine subscripts touch.  For ``x[perm[i]]`` they cannot: which
 cells are touched stands in the data.  An assertion says so much of the data as
 a proof needs.  It is recorded with the kernel, trusted by proofs, and checked on
 real arrays by the executors.
+
+:mod:`.values` holds the assertions, :mod:`.cells` what proofs ask of them, and
+:mod:`.check` the comparison with data.
 """
 
-from loopkit._assertions.values import Assertion, Disjoint, Increasing, Injective, Within
+from loopkit._assertions.cells import (
+    data_of,
+    equal_cells,
+    index_range,
+    ranges_disjoint,
+    settling,
+    surely_equal_cells,
+)
+from loopkit._assertions.constraints import Data
+from loopkit._assertions.facts import Facts, facts_of
+from loopkit._assertions.values import (
+    Assertion,
+    Disjoint,
+    Increasing,
+    Injective,
+    Within,
+    in_order,
+)
 
-__all__ = ["Assertion", "Disjoint", "Increasing", "Injective", "Within"]
+__all__ = [
+    "Assertion",
+    "Data",
+    "Disjoint",
+    "Facts",
+    "Increasing",
+    "Injective",
+    "Within",
+    "data_of",
+    "equal_cells",
+    "facts_of",
+    "in_order",
+    "index_range",
+    "ranges_disjoint",
+    "settling",
+    "surely_equal_cells",
+]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from loopkit._expression import to_text
+import numpy as np
+
+from loopkit._expression import to_text, variable_names
 from loopkit._nodes import Expression
 
 
@@ -22,7 +24,12 @@ class Injective:
     @property
     def text(self) -> str:
         """The assertion as a person reads it."""
-        return f"no two cells of {self.array} hold the same value"
+        return f"the values of {self.array} all differ"
+
+    @property
+    def call(self) -> str:
+        """The transform that makes it."""
+        return f'assume_injective("{self.array}")'
 
 
 @dataclass(frozen=True)
@@ -42,6 +49,11 @@ class Disjoint:
         """The assertion as a person reads it."""
         return f"{self.first} and {self.second} have no value in common"
 
+    @property
+    def call(self) -> str:
+        """The transform that makes it."""
+        return f'assume_disjoint("{self.first}", "{self.second}")'
+
 
 @dataclass(frozen=True)
 class Within:
@@ -57,9 +69,20 @@ class Within:
         return (self.array,)
 
     @property
+    def sizes(self) -> frozenset[str]:
+        """The sizes in the bounds."""
+        return variable_names(self.lower) | variable_names(self.upper)
+
+    @property
     def text(self) -> str:
         """The assertion as a person reads it."""
-        return f"{to_text(self.lower)} <= {self.array} < {to_text(self.upper)}"
+        return f"{to_text(self.lower)} <= {self.array}[...] < {to_text(self.upper)}"
+
+    @property
+    def call(self) -> str:
+        """The transform that makes it."""
+        bounds = ", ".join(_argument(bound) for bound in (self.lower, self.upper))
+        return f'assume_within("{self.array}", {bounds})'
 
 
 @dataclass(frozen=True)
@@ -80,5 +103,20 @@ class Increasing:
         how = "always go up" if self.strictly else "never go down"
         return f"the values of {self.array} {how}"
 
+    @property
+    def call(self) -> str:
+        """The transform that makes it."""
+        strictly = ", strictly=True" if self.strictly else ""
+        return f'assume_increasing("{self.array}"{strictly})'
+
 
 Assertion = Injective | Disjoint | Within | Increasing
+
+
+def in_order(assertions: tuple[Assertion, ...]) -> tuple[Assertion, ...]:
+    """The assertions in the one order that a kernel keeps them in, however they came."""
+    return tuple(sorted(assertions, key=lambda a: (a.arrays, type(a).__name__, a.text)))
+
+
+def _argument(bound: Expression) -> str:
+    return str(bound) if isinstance(bound, (int, np.integer)) else f'"{to_text(bound)}"'

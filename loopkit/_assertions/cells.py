@@ -1,0 +1,195 @@
+"""When two subscripts that read index arrays can mean the same cell.
+
+All sets are over names, as in :mod:`loopkit._sets`.  Two instances have inames of
+different names (``i`` and ``i__2``), and share sizes.  Each value that a
+subscript reads becomes a name; what the assertions say of these values become
+constraints, and projecting the values out leaves the question in inames and
+sizes.
+
+The sets are supersets of what can happen with data that obeys the assertions.
+They are *exact* where each of their points happens for some such data; values
+count as integers of any size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._assertions.constraints import Data, condition, is_exact, solutions
+from loopkit._assertions.facts import facts_of
+from loopkit._assertions.reads import Reads
+from loopkit._assertions.values import Assertion, Disjoint, Injective
+from loopkit._expression import variable_names
+from loopkit._nodes import Expression
+
+if TYPE_CHECKING:
+    from loopkit._kernel import Kernel
+
+Index = Expression | Sequence[Expression]
+Assertions = tuple[Assertion, ...]
+
+UNKNOWN = Data()
+
+
+def data_of(kernel: Kernel) -> Data:
+    """What ``kernel`` says of its arrays."""
+    about = {name for a in kernel.assertions for name in a.arrays}
+    shapes = []
+    for argument in kernel.args:
+        shape = getattr(argument, "shape", None)
+        if argument.name in about and shape is not None:
+            shapes.append((argument.name, tuple(shape)))
+    return Data(tuple(shapes), frozenset(kernel.writers) | frozenset(kernel.temporary_by_name))
+
+
+# {{{ two cells
+
+
+def equal_cells(
+    assertions: Assertions, first: Index, second: Index, data: Data = UNKNOWN
+) -> tuple[isl.Set, bool]:
+    """Where ``first`` and ``second`` can be the same cell, and whether that is exact.
+
+    Parameters
+    ----------
+    assertions
+        What is known of the data, ``kernel.assertions``.
+    first, second
+        An index each, or a tuple of as many indices as the array has axes.
+        Inames of different instances have different names.
+    data
+        See :class:`Data`; ``data_of(kernel)`` for a kernel.
+
+    The set is over the names in the indices and sizes of the assertions: the
+    universe where nothing is known, empty where the cells always differ.
+    """
+    return _equal(assertions, _tuple(first), _tuple(second), data)
+
+
+def surely_equal_cells(
+    assertions: Assertions, first: Index, second: Index, data: Data = UNKNOWN
+) -> isl.Set:
+    """Where ``first`` and ``second`` are the same cell whatever the data is (a subset of it)."""
+    one, two = _tuple(first), _tuple(second)
+    reads, pairs = _pairs(assertions, one, two, data)
+    differ = _sets.universe().complement()
+    for a, b in pairs:
+        differ = differ | condition([(a, "!=", b)])
+    can_differ = solutions(differ, reads.reads, facts_of(assertions), data)
+    return (_equal(assertions, one, two, data)[0] - can_differ).coalesce()
+
+
+def settling(
+    assertions: Assertions, first: Index, second: Index, conflicts: isl.Set, data: Data = UNKNOWN
+) -> tuple[Assertion, ...]:
+    """Assertions each of which alone shows that two cells differ wherever ``conflicts`` holds.
+
+    They are those that need no number: ``Injective`` and ``Disjoint``.
+    """
+    one, two = _tuple(first), _tuple(second)
+    candidates: dict[Assertion, None] = {}
+    for a in _arrays(assertions, one, data):
+        for b in _arrays(assertions, two, data):
+            candidates[Injective(a) if a == b else Disjoint(a, b)] = None
+    return tuple(
+        candidate
+        for candidate in candidates
+        if (conflicts & _equal((*assertions, candidate), one, two, data)[0]).is_empty()
+    )
+
+
+@lru_cache(maxsize=1 << 10)
+def _equal(
+    assertions: Assertions,
+    first: tuple[Expression, ...],
+    second: tuple[Expression, ...],
+    data: Data,
+) -> tuple[isl.Set, bool]:
+    reads, pairs = _pairs(assertions, first, second, data)
+    facts = facts_of(assertions)
+    same = condition((a, "==", b) for a, b in pairs)
+    return solutions(same, reads.reads, facts, data), is_exact(reads.reads, facts, data)
+
+
+def _pairs(
+    assertions: Assertions,
+    first: tuple[Expression, ...],
+    second: tuple[Expression, ...],
+    data: Data,
+) -> tuple[Reads, list[tuple[Expression, Expression]]]:
+    reads = _reads(assertions, (*first, *second), data)
+    pairs = [(reads.side(0, a), reads.side(1, b)) for a, b in zip(first, second, strict=True)]
+    return reads, pairs
+
+
+# }}}
+
+# {{{ one index, two ranges
+
+
+def index_range(
+    assertions: Assertions, index: Expression, name: str, data: Data = UNKNOWN
+) -> tuple[isl.Set, bool]:
+    """The values that ``index`` can have, as a condition on ``name``, and whether it is exact.
+
+    The set relates ``name``, which must be new, to the inames and sizes of
+    ``index``: ``{ 1 <= name <= m }`` for ``col[j] + 1`` with ``0 <= col[...] < m``.
+    """
+    reads = _reads(assertions, (index, prim.Variable(name)), data)
+    graph = condition([(prim.Variable(name), "==", reads.side(0, index))])
+    facts = facts_of(assertions)
+    return solutions(graph, reads.reads, facts, data), is_exact(reads.reads, facts, data)
+
+
+def ranges_disjoint(
+    assertions: Assertions,
+    first: tuple[Expression, Expression],
+    second: tuple[Expression, Expression],
+    data: Data = UNKNOWN,
+) -> isl.Set:
+    """Where two ranges surely have no integer in common (a subset of it).
+
+    A range ``(lower, upper)`` holds ``lower <= x < upper``: with increasing
+    ``rowptr``, ``(rowptr[i], rowptr[i + 1])`` and ``(rowptr[k], rowptr[k + 1])``
+    are disjoint where ``i`` and ``k`` differ.
+    """
+    reads = _reads(assertions, (*first, *second), data)
+    low, high = (reads.side(0, bound) for bound in first)
+    other_low, other_high = (reads.side(1, bound) for bound in second)
+    common = condition([(a, "<", b) for a in (low, other_low) for b in (high, other_high)])
+    found = solutions(common, reads.reads, facts_of(assertions), data)
+    return found.complement().coalesce()
+
+
+# }}}
+
+
+def _tuple(index: Index) -> tuple[Expression, ...]:
+    return tuple(index) if isinstance(index, (tuple, list)) else (index,)
+
+
+def _reads(assertions: Assertions, expressions: tuple[Expression, ...], data: Data) -> Reads:
+    names = frozenset().union(*(variable_names(e) for e in expressions))
+    about = frozenset(array for a in assertions for array in a.arrays)
+
+    def varies(name: str, subscripted: bool) -> bool:
+        if data.varying is None:
+            return subscripted and name not in about
+        return name in data.varying
+
+    return Reads(names, varies)
+
+
+def _arrays(assertions: Assertions, indices: tuple[Expression, ...], data: Data) -> tuple[str, ...]:
+    """The arrays that some indices read, and that assertions can be about."""
+    nobody = Data(data.shapes, data.varying or frozenset())
+    reads = _reads(assertions, indices, nobody)
+    for index in indices:
+        reads.affine(index)
+    return tuple(dict.fromkeys(r.array for r in reads.reads if r.array is not None))

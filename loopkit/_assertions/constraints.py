@@ -1,0 +1,203 @@
+"""What assertions say of the values that some expressions read, as constraints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import product
+from loopkit._assertions.facts import Facts
+from loopkit._assertions.reads import Read
+from loopkit._expression import variable_names
+from loopkit._nodes import Expression
+
+Pair = tuple[Expression, Expression]
+
+
+@dataclass(frozen=True)
+class Data:
+    """What is known of names beside the assertions.
+
+    ``shapes`` gives the extents of index arrays.  The values of ``varying``
+    names, temporaries and arrays that the kernel writes, may differ between two
+    instances; None stands for all arrays that no assertion is about.
+    """
+
+    shapes: tuple[tuple[str, tuple[Expression, ...]], ...] = ()
+    varying: frozenset[str] | None = None
+
+    def extents(self, array: str) -> tuple[Expression, ...] | None:
+        """The shape of ``array`` where it is known, and affine."""
+        shape = dict(self.shapes).get(array)
+        return shape if shape is not None and all(map(_sets.is_affine, shape)) else None
+
+    def count(self, array: str) -> Expression | None:
+        """How many cells ``array`` has, where that is known and affine."""
+        shape = dict(self.shapes).get(array)
+        if shape is None:
+            return None
+        count = product(list(shape))
+        return count if _sets.is_affine(count) else None
+
+
+def solutions(start: isl.Set, reads: tuple[Read, ...], facts: Facts, data: Data) -> isl.Set:
+    """The part of ``start`` where the values of ``reads`` can be, the values projected out.
+
+    ``start`` is over the names of values, too.
+    """
+    found = start
+    for read in reads:
+        found = found & _alone(read, facts, data)
+    for position, one in enumerate(reads):
+        for other in reads[:position]:
+            together = _together(other, one, facts)
+            if together is not None:
+                # Most pieces of such a union are empty: coalescing drops them as they arise.
+                found = (found & together).coalesce()
+    return _sets.project_out(found, [read.name for read in reads]).coalesce()
+
+
+# {{{ one value
+
+
+def _alone(read: Read, facts: Facts, data: Data) -> isl.Set:
+    found = _sets.universe()
+    if read.array is None:
+        return found
+    extents = data.extents(read.array)
+    if extents is not None and len(extents) == len(read.arguments):
+        for argument, extent in zip(read.arguments, extents, strict=True):
+            found = found & _holds(0, "<=", argument) & _holds(argument, "<", extent)
+    lowers, uppers = _bounds(read.array, facts)
+    value = prim.Variable(read.name)
+    strict = read.array in facts.strict and len(read.arguments) == 1
+    for lower in lowers:
+        # The p-th of values that go up is p above the first at least.
+        least = prim.Sum((lower, read.arguments[0])) if strict else lower
+        found = found & _holds(least, "<=", value)
+    for upper in uppers:
+        most = upper
+        if strict and extents is not None and len(extents) == 1:
+            behind = prim.Sum((extents[0], -1, prim.Product((-1, read.arguments[0]))))
+            most = prim.Sum((upper, prim.Product((-1, behind))))
+        found = found & _holds(value, "<", most)
+    count = data.count(read.array) if read.array in facts.injective else None
+    if count is not None:
+        for lower in lowers:
+            for upper in uppers:
+                found = found & _holds(prim.Sum((lower, count)), "<=", upper)
+    return found
+
+
+def _bounds(array: str, facts: Facts) -> tuple[list[Expression], list[Expression]]:
+    """The affine bounds of an array's values."""
+    known = facts.bounds.get(array, ())
+    lowers = [lower for lower, _ in known if _sets.is_affine(lower)]
+    return lowers, [upper for _, upper in known if _sets.is_affine(upper)]
+
+
+def _holds(left: Expression, operator: str, right: Expression) -> isl.Set:
+    return condition([(left, operator, right)])
+
+
+def condition(relations: Iterable[tuple[Expression, str, Expression]]) -> isl.Set:
+    """The set where all of some comparisons hold; ``_sets.NotAffineError`` if one is not affine."""
+    found = _sets.universe()
+    for left, operator, right in relations:
+        found = found & _sets.condition_set(prim.Comparison(left, operator, right))
+    return found
+
+
+# }}}
+
+# {{{ two values
+
+
+def _together(one: Read, other: Read, facts: Facts) -> isl.Set | None:
+    """What two values say of each other; None if nothing."""
+    v, w = prim.Variable(one.name), prim.Variable(other.name)
+    if one.function != other.function or len(one.arguments) != len(other.arguments):
+        if one.array is not None and other.array in facts.apart.get(one.array, ()):
+            return _holds(v, "!=", w)
+        return None
+    pairs = list(zip(one.arguments, other.arguments, strict=True))
+    same = condition((p, "==", q) for p, q in pairs)
+    equal = same & _holds(v, "==", w)
+    if one.array in facts.increasing and len(pairs) == 1:
+        [(p, q)] = pairs
+        strict = one.array in facts.strict
+        return equal | _climbing(p, q, v, w, strict) | _climbing(q, p, w, v, strict)
+    apart = same.complement()
+    if one.array in facts.injective:
+        apart = apart & _holds(v, "!=", w)
+    return equal | apart
+
+
+def _climbing(
+    p: Expression, q: Expression, v: Expression, w: Expression, strictly: bool
+) -> isl.Set:
+    """``v`` at ``p`` and ``w`` at ``q``, where ``p < q``."""
+    further = prim.Sum((v, q, prim.Product((-1, p)))) if strictly else v
+    return condition([(p, "<", q), (further, "<=", w)])
+
+
+# }}}
+
+# {{{ is that all?
+
+
+def is_exact(reads: tuple[Read, ...], facts: Facts, data: Data) -> bool:
+    """Whether any values that meet the constraints are those of some arrays.
+
+    The values of a few cells have to extend to whole arrays that obey all
+    assertions.  Where that is not plain, the answer is no.
+    """
+    arrays = {read.array for read in reads}
+    if None in arrays:
+        return False
+    used = {
+        name for read in reads for argument in read.arguments for name in variable_names(argument)
+    }
+    for read in reads:
+        inner = read.name in used
+        if inner and (read.array in facts.injective or read.array in facts.increasing):
+            return False
+    return all(_extends(array, arrays, facts, data) for array in arrays if array is not None)
+
+
+def _extends(array: str, read: set[str | None], facts: Facts, data: Data) -> bool:
+    bounds = facts.bounds.get(array, ())
+    if not all(_sets.is_affine(lower) and _sets.is_affine(upper) for lower, upper in bounds):
+        return False
+    if bounds and array in facts.injective:
+        # Whether there are values enough for the other cells; _alone says that there are.
+        if data.count(array) is None:
+            return False
+        if array in facts.strict and data.extents(array) is None:
+            return False
+    # The other cells repeat values of the array, or take ones that nobody else has.
+    return all(
+        other not in facts.strict
+        and not (other in facts.injective and facts.bounds.get(other))
+        and (other in read or not facts.bounds.get(other))
+        for other in _group(array, facts)
+    )
+
+
+def _group(array: str, facts: Facts) -> frozenset[str]:
+    """The arrays whose values keep clear of each other's, if ``array`` is one of these."""
+    found: set[str] = set()
+    waiting = [array] if array in facts.apart else []
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += facts.apart.get(name, ())
+    return frozenset(found)
+
+
+# }}}

@@ -6,6 +6,7 @@ and call it with arrays.
 """
 
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
+from loopkit._assertions import Assertion, Disjoint, Increasing, Injective, Within
 from loopkit._compare import auto_test_vs_ref, generate_code_v2
 from loopkit._errors import (
     AssumptionError,
@@ -38,11 +39,15 @@ __version__ = "0.1.0"
 __all__ = [  # noqa: PLE0604 - the transforms list their own names
     "AddressSpace",
     "ArrayArg",
+    "Assertion",
     "AssumptionError",
     "CompileError",
     "ConstantArg",
+    "Disjoint",
     "GlobalArg",
     "IllegalTransformError",
+    "Increasing",
+    "Injective",
     "Instance",
     "InvalidArgumentError",
     "Kernel",
@@ -63,6 +68,7 @@ __all__ = [  # noqa: PLE0604 - the transforms list their own names
     "UninitializedReadError",
     "UnknownNameError",
     "ValueArg",
+    "Within",
     "Witness",
     "auto_test_vs_ref",
     "generate_code_v2",

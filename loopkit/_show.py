@@ -83,7 +83,8 @@ def _assumptions(kernel: Kernel) -> list[str]:
     from loopkit import _sets
 
     condition = _sets.conditions(kernel.assumptions.set)
-    return [] if condition is True else [f"  assuming {to_text(condition)}"]
+    lines = [] if condition is True else [f"  assuming {to_text(condition)}"]
+    return lines + [f"  assuming {assertion.text}" for assertion in kernel.assertions]
 
 
 def _beside(text: str, note: str, column: int = _COLUMN) -> str:

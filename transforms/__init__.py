@@ -3,6 +3,12 @@
 Importing this package makes them methods of :class:`~loopkit._kernel.Kernel`.
 """
 
+from loopkit.transforms.assertions import (
+    assume_disjoint,
+    assume_increasing,
+    assume_injective,
+    assume_within,
+)
 from loopkit.transforms.assume import add_and_infer_dtypes, add_dtypes, assume, fix_parameters
 from loopkit.transforms.buffer import buffer_array
 from loopkit.transforms.duplicate import duplicate_inames
@@ -34,6 +40,10 @@ __all__ = [
     "affine_map_inames",
     "assignment_to_subst",
     "assume",
+    "assume_disjoint",
+    "assume_increasing",
+    "assume_injective",
+    "assume_within",
     "buffer_array",
     "chunk_iname",
     "duplicate_inames",

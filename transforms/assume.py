@@ -12,6 +12,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import Argument, ArrayArg, Strided, TemporaryVariable, ValueArg
+from loopkit._assertions import map_bounds
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import ExpressionMapper, is_constant, substitute, variable_names
 from loopkit._kernel import Domain, Kernel, SubstitutionRule
@@ -172,6 +173,7 @@ def fix_parameters(kernel: Kernel, **value_dict: Any) -> Change:
         temporaries=tuple(temporaries),
         assumptions=Domain((), known),
         substitutions=tuple(_fixed_rule(kernel, r, values) for r in kernel.substitutions),
+        assertions=map_bounds(kernel.assertions, fixer.index),
     )
     touched = {s.id for s in kernel.statements if s.names & values.keys()}
     return Change(simplified(new, touched) if touched else new)

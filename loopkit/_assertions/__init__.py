@@ -26,6 +26,7 @@ from loopkit._assertions.values import (
     Injective,
     Within,
     in_order,
+    map_bounds,
 )
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "facts_of",
     "in_order",
     "index_range",
+    "map_bounds",
     "ranges_disjoint",
     "settling",
     "surely_equal_cells",

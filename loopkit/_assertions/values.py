@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -116,6 +117,17 @@ Assertion = Injective | Disjoint | Within | Increasing
 def in_order(assertions: tuple[Assertion, ...]) -> tuple[Assertion, ...]:
     """The assertions in the one order that a kernel keeps them in, however they came."""
     return tuple(sorted(assertions, key=lambda a: (a.arrays, type(a).__name__, a.text)))
+
+
+def map_bounds(
+    assertions: tuple[Assertion, ...], function: Callable[[Expression], Expression]
+) -> tuple[Assertion, ...]:
+    """The assertions with ``function`` applied to all expressions over sizes."""
+    changed = (
+        replace(a, lower=function(a.lower), upper=function(a.upper)) if isinstance(a, Within) else a
+        for a in assertions
+    )
+    return in_order(tuple(changed))
 
 
 def _argument(bound: Expression) -> str:

@@ -1,0 +1,253 @@
+"""What is known about the data of index arrays: assertions, which the checker trusts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import ArrayArg, product
+from loopkit._assertions import (
+    Assertion,
+    Disjoint,
+    Increasing,
+    Injective,
+    Within,
+    data_of,
+    equal_cells,
+    facts_of,
+    in_order,
+    index_range,
+)
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._expression import evaluate, is_constant, to_text, variable_names
+from loopkit._kernel import Kernel
+from loopkit._nodes import Expression
+from loopkit._syntax import parse_expression
+from loopkit._transform import Change, transform
+
+# {{{ the transforms
+
+
+@transform
+def assume_injective(kernel: Kernel, array: str) -> Change:
+    """Say that no two cells of an integer array hold the same value.
+
+    Before: y[perm[i]] = x[i] may write a cell twice      After: never
+
+    Executors check it on real data with ``check_assertions=True``.
+    """
+    _index_array(kernel, array)
+    return _with(kernel, Injective(array))
+
+
+@transform
+def assume_disjoint(kernel: Kernel, first: str, second: str) -> Change:
+    """Say that two integer arrays have no value in common.
+
+    Before: x[red[i]] and x[black[j]] may be one cell      After: never
+
+    Executors check it on real data with ``check_assertions=True``.
+    """
+    _index_array(kernel, first)
+    _index_array(kernel, second)
+    if first == second:
+        raise InvalidArgumentError(
+            f"'{first}' shares all its values with itself",
+            instead=f"that they all differ is said by assume_injective('{first}')",
+        )
+    return _with(kernel, Disjoint(*sorted((first, second))))
+
+
+@transform
+def assume_within(kernel: Kernel, array: str, lower: Any, upper: Any) -> Change:
+    """Say that ``lower <= v < upper`` for every value ``v`` of an integer array.
+
+    Before: x[col[j]] may be outside of x      After (``"col", 0, "m"``): it is in x[0..m)
+
+    Executors check it on real data with ``check_assertions=True``.
+
+    :arg lower, upper: integers, or expressions over sizes such as ``"n + 1"``.
+    """
+    _index_array(kernel, array)
+    return _with(kernel, Within(array, _bound(kernel, lower), _bound(kernel, upper)))
+
+
+@transform
+def assume_increasing(kernel: Kernel, array: str, strictly: bool = False) -> Change:
+    """Say that the values of an integer array with one axis never go down.
+
+    Before: ranges rowptr[i] <= j < rowptr[i + 1] may overlap      After: they do not
+
+    Executors check it on real data with ``check_assertions=True``.
+
+    :arg strictly: that each value is above the one before, so that all differ.
+    """
+    argument = _index_array(kernel, array)
+    if argument.shape is not None and len(argument.shape) != 1:
+        raise InvalidArgumentError(
+            f"'{array}' has {len(argument.shape)} axes, so that its values have no one order",
+            instead="assume_increasing is about arrays with one axis",
+        )
+    return _with(kernel, Increasing(array, bool(strictly)))
+
+
+# }}}
+
+# {{{ arguments
+
+
+def _index_array(kernel: Kernel, name: str) -> ArrayArg:
+    """The integer array argument called ``name``, which the kernel must not write."""
+    if not isinstance(name, str):
+        raise InvalidArgumentError(f"an array's name is needed, not {name!r}")
+    argument = kernel.arg_by_name.get(name)
+    if not isinstance(argument, ArrayArg):
+        raise _no_index_array(kernel, name)
+    if argument.dtype is not None and argument.dtype.kind not in "iu":
+        raise InvalidArgumentError(
+            f"'{name}' is an array of {argument.dtype}, not of integers",
+            instead="assertions are about arrays whose values are used as subscripts",
+        )
+    writers = kernel.writers.get(name)
+    if writers:
+        raise IllegalTransformError(
+            f"the kernel writes '{name}' (statement '{writers[0].id}'): "
+            "what holds of its values before would not hold after",
+            instead="assertions are about arrays that the kernel only reads",
+        )
+    return argument
+
+
+def _no_index_array(kernel: Kernel, name: str) -> Exception:
+    what = ""
+    if name in kernel.home_domain:
+        what = "an iname"
+    elif name in kernel.temporary_by_name:
+        what = "a temporary, whose values the kernel computes itself"
+    elif name in kernel.arg_by_name:
+        what = "a scalar argument"
+    if what:
+        hint = f"assume('{name} >= 1') says something of a size" if name in kernel.sizes else ""
+        return InvalidArgumentError(f"'{name}' is {what}, and no array argument", instead=hint)
+    known = [
+        a.name
+        for a in kernel.args
+        if isinstance(a, ArrayArg)
+        and (a.dtype is None or a.dtype.kind in "iu")
+        and a.name not in kernel.writers
+    ]
+    return UnknownNameError("integer array", name, known)
+
+
+def _bound(kernel: Kernel, value: Any) -> Expression:
+    """An integer expression over sizes."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return int(value)
+    expr = parse_expression(value) if isinstance(value, str) else value
+    if is_constant(expr) and isinstance(expr, int) and not isinstance(expr, bool):
+        return expr
+    if is_constant(expr) or not isinstance(expr, prim.ExpressionNode):
+        raise InvalidArgumentError(f"a bound is an integer expression over sizes, not {value!r}")
+    for name in sorted(variable_names(expr)):
+        if name not in kernel.sizes:
+            raise UnknownNameError("size", name, kernel.sizes)
+    try:
+        if isinstance(evaluate(expr, dict.fromkeys(variable_names(expr), 97)), int):
+            return expr
+    except ArithmeticError:
+        return expr  # divides by zero there, not everywhere
+    except Exception:  # pymbolic has its own error for nodes that do not evaluate
+        pass
+    raise InvalidArgumentError(
+        f"the bound {to_text(expr)} is no integer expression over sizes",
+        instead="made of +, -, *, //, %, min and max, as in 'n*m' or '(n + 15) // 16'",
+    )
+
+
+# }}}
+
+# {{{ beside what is known
+
+
+def _with(kernel: Kernel, new: Assertion) -> Change:
+    """The kernel with one more assertion, which must say something new and possible."""
+    if _follows(kernel, kernel.assertions, new):
+        why = f"that {new.text} is known already"
+        if new not in kernel.assertions:
+            because = _fewest(kernel, new)
+            why += f", since {' and '.join(a.text for a in because)}" if because else ""
+        raise InvalidArgumentError(why)
+    kept = tuple(a for a in kernel.assertions if not _follows(kernel, (new,), a))
+    changed = kernel.with_(assertions=in_order((*kept, new)))
+    for array in new.arrays:
+        _refuse_impossible(changed, array, new)
+    return Change(changed)
+
+
+def _fewest(kernel: Kernel, new: Assertion) -> tuple[Assertion, ...]:
+    """Assertions of the kernel that say ``new`` together, none of them left out."""
+    chosen = kernel.assertions
+    for assertion in kernel.assertions:
+        rest = tuple(a for a in chosen if a != assertion)
+        if _follows(kernel, rest, new):
+            chosen = rest
+    return chosen
+
+
+def _follows(kernel: Kernel, known: tuple[Assertion, ...], new: Assertion) -> bool:
+    """Whether ``known`` and the assumptions about sizes say what ``new`` says."""
+    facts = facts_of(known)
+    if new in known:
+        return True
+    if isinstance(new, Injective):
+        return new.array in facts.injective
+    if isinstance(new, Increasing):
+        return new.array in (facts.strict if new.strictly else facts.increasing)
+    i, k = prim.Variable("_i"), prim.Variable("_k")
+    data = data_of(kernel.with_(assertions=known))
+    if isinstance(new, Disjoint):
+        first, second = prim.Variable(new.first)[i], prim.Variable(new.second)[k]
+        common, _ = equal_cells(known, first, second, data)
+        return bool((common & kernel.assumptions.set).is_empty())
+    if not (_sets.is_affine(new.lower) and _sets.is_affine(new.upper)):
+        return False
+    values, _ = index_range(known, prim.Variable(new.array)[i], "_v", data)
+    v = prim.Variable("_v")
+    inside = prim.LogicalAnd(
+        (prim.Comparison(new.lower, "<=", v), prim.Comparison(v, "<", new.upper))
+    )
+    return bool((values & kernel.assumptions.set).is_subset(_sets.condition_set(inside)))
+
+
+def _refuse_impossible(kernel: Kernel, array: str, new: Assertion) -> None:
+    """An error if ``array`` can obey its assertions only where it has no cells."""
+    facts = facts_of(kernel.assertions)
+    bounds = facts.bounds.get(array, ())
+    shape = kernel.arg_by_name[array].shape  # type: ignore[union-attr]
+    if not bounds or shape is None:
+        return
+    count = product(list(shape))
+    needed = count if array in facts.injective else 1
+    if not _sets.is_affine(count):
+        return
+    some = kernel.assumptions.set & _sets.condition_set(prim.Comparison(count, ">=", 1))
+    enough = _sets.universe()
+    for lower, _ in bounds:
+        for _, upper in bounds:
+            if _sets.is_affine(lower) and _sets.is_affine(upper):
+                room = prim.Sum((upper, prim.Product((-1, lower))))
+                enough = enough & _sets.condition_set(prim.Comparison(needed, "<=", room))
+    if some.is_empty() or not (some & enough).is_empty():
+        return
+    others = [a for a in kernel.assertions if a.arrays == (array,) and a != new]
+    # An order alone asks for no values of its own.
+    others = [a for a in others if not isinstance(a, Increasing) or array in facts.strict]
+    texts = " and ".join(a.text for a in (new, *others))
+    cells = "1 cell" if count == 1 else f"{to_text(count)} cells"
+    raise InvalidArgumentError(f"no data is such that {texts}: there are {cells} in '{array}'")
+
+
+# }}}

@@ -176,7 +176,24 @@ class UninitializedReadError(_WithWitness):
 
 
 class AssumptionError(LoopkitError):
-    """A call's sizes break an assumption that the kernel was compiled under."""
+    """A call's sizes or data break an assumption that the kernel was compiled under.
+
+    Where it is data, ``assertion`` is what it breaks, and ``cells`` holds
+    ``(array, index, value)`` of the cells that break it.
+    """
+
+    def __init__(
+        self,
+        why: str,
+        *,
+        assertion: object = None,
+        cells: tuple[tuple[str, tuple[int, ...], int], ...] = (),
+        asked: str = "",
+        instead: str = "",
+    ) -> None:
+        super().__init__(why, asked=asked, instead=instead)
+        self.assertion = assertion
+        self.cells = cells
 
 
 class ResourceError(LoopkitError):

@@ -23,6 +23,10 @@ def executor(kernel: Kernel, name: str | None = None, **options: Any) -> Any:
     there is a C++ compiler, else ``"reference"``.  Raises
     :class:`UnknownNameError` for any other name, :class:`InvalidArgumentError`
     for options that the executor does not take.
+
+    ``check_assertions=True`` compares index arrays with what the kernel asserts
+    of them at every call.  The reference always does, the host with
+    ``sanitize=True`` unless it is told not to.
     """
     chosen = best_executor() if name is None else name
     if chosen not in EXECUTORS:
@@ -36,7 +40,8 @@ def executor(kernel: Kernel, name: str | None = None, **options: Any) -> Any:
             raise
         raise InvalidArgumentError(
             f"the {chosen} executor does not take {', '.join(sorted(options))}",
-            instead="order, seed and sanitize belong to the host executor",
+            instead="order, seed and sanitize belong to the host executor; "
+            "all take check_assertions",
         ) from error
 
 
@@ -45,8 +50,16 @@ def _make(kernel: Kernel, name: str, options: dict[str, Any]) -> Any:
         return ReferenceExecutor(kernel, **options)
     from loopkit._run.executor import CudaExecutor, HostExecutor
 
-    made: Any = (CudaExecutor if name == "cuda" else HostExecutor)(kernel.program, **options)
-    return made
+    own = {option: value for option, value in options.items() if option != "check_assertions"}
+    made: Any = (CudaExecutor if name == "cuda" else HostExecutor)(kernel.program, **own)
+    check = options.get("check_assertions")
+    if check is None:
+        check = bool(own.get("sanitize"))
+    if not check or not kernel.assertions:
+        return made
+    from loopkit._run.asserted import AssertingExecutor
+
+    return AssertingExecutor(made, kernel.assertions)
 
 
 def best_executor() -> str:
@@ -122,7 +135,12 @@ class TypedOnCall:
 class ReferenceExecutor:
     """Runs the kernel's text, instance by instance, in NumPy."""
 
-    def __init__(self, kernel: Kernel) -> None:
+    def __init__(self, kernel: Kernel, *, check_assertions: bool = True) -> None:
+        if not check_assertions:
+            raise InvalidArgumentError(
+                "the reference executor always checks what the kernel asserts of its data",
+                instead='the host executor does not, unless asked: executor("host")',
+            )
         self.kernel = kernel
         self.plan = ArgumentPlan(_signature_only(kernel))
 

@@ -11,6 +11,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, ValueArg
+from loopkit._assertions.check import check_data
 from loopkit._errors import (
     AssumptionError,
     Instance,
@@ -47,7 +48,8 @@ def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
         left out, and so may arrays that are only written.
 
     Returns the arrays that are written, by name, in the order of the
-    arguments; what was given is not changed. Raises
+    arguments; what was given is not changed. Raises :class:`AssumptionError`
+    where sizes or data are not what the kernel assumes,
     :class:`OutOfBoundsError` and :class:`UninitializedReadError` with the
     instance that goes wrong.
     """
@@ -57,6 +59,7 @@ def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     memories = {
         a.name: _array(kernel, a, given, sizes) for a in kernel.args if isinstance(a, ArrayArg)
     }
+    check_data(kernel.name, kernel.assertions, {n: m.data for n, m in memories.items()}, sizes)
     axes = find_axes(kernel, sizes)
     copies = {t.name: copies_of(kernel, t, axes) for t in kernel.temporaries}
     dtypes = {d.name: d.dtype for d in (*kernel.args, *kernel.temporaries) if d.dtype is not None}

@@ -1,0 +1,189 @@
+"""Executors that compare index arrays with the kernel's assertions before each call.
+
+Nothing of this is on the way of other calls: an executor that checks stands around
+one that does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from loopkit._assertions import Assertion, Disjoint, Increasing, Injective, Within
+from loopkit._assertions.check import check_data
+from loopkit._expression import evaluate
+from loopkit._run import driver
+from loopkit._run.arrays import HOST, ArrayInfo
+from loopkit._run.module import stream_handle
+from loopkit._run.plan import ArgumentPlan, Resolved
+
+
+class AssertingExecutor:
+    """An executor that checks the data of index arrays before every call.
+
+    Arrays on a GPU are checked there by their own library, if it is PyTorch or CuPy,
+    and copied to the host otherwise, or to say what is wrong.  Either way, the call
+    waits for the work that computes them.
+    """
+
+    def __init__(self, inner: Any, assertions: tuple[Assertion, ...]) -> None:
+        self.inner = inner
+        self.assertions = assertions
+        self.plan: ArgumentPlan = inner.plan
+
+    def __repr__(self) -> str:
+        return f"<checking the assertions of {self.inner!r}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "inner":  # not there yet, while an instance is unpickled
+            raise AttributeError(name)
+        return getattr(self.inner, name)
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Check the data, and run the kernel; returns its outputs.
+
+        Raises :class:`AssumptionError` with the cells that break an assertion.
+        """
+        self.check(args, kwargs)
+        return self.inner.call(*args, **kwargs)
+
+    call = __call__
+
+    def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Compare the arrays of a call with the assertions."""
+        names = dict(kwargs)
+        stream = None if "stream" in self.plan.names else names.pop("stream", None)
+        resolved = self.plan.resolve(args, names)
+        self._check(resolved, None if stream is None else stream_handle(stream))
+
+    def _check(self, resolved: Resolved, stream: int | None) -> None:
+        arrays = {
+            name: resolved.arrays[name]
+            for assertion in self.assertions
+            for name in assertion.arrays
+            if name in resolved.arrays
+        }
+        left = tuple(a for a in self.assertions if all(name in arrays for name in a.arrays))
+        if resolved.location == HOST:
+            on_host = {n: info.kind.as_numpy(info.object) for n, info in arrays.items()}
+            check_data(self.plan.name, left, on_host, resolved.values)
+            return
+        device = driver.device(resolved.location.index)
+        try:
+            with device.current():
+                left = tuple(a for a in left if not _holds(a, arrays, resolved.values, stream))
+                needed = {name for a in left for name in a.arrays}
+                copies = {name: _on_host(arrays[name], device, stream) for name in sorted(needed)}
+        except driver.DriverError as error:
+            raise device.recover(error, self.plan.name) from None
+        check_data(self.plan.name, left, copies, resolved.values)
+
+    def bind(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        """Check the arguments once; the result checks their data, and launches."""
+        bound = self.inner.bind(*args, **kwargs)
+        names = dict(kwargs)
+        first = None if "stream" in self.plan.names else names.pop("stream", None)
+        resolved = self.plan.resolve(args, names)
+
+        def call(**options: Any) -> Any:
+            stream = options.get("stream", first)
+            self._check(resolved, None if stream is None else stream_handle(stream))
+            return bound(**options)
+
+        return call
+
+
+# {{{ on a GPU
+
+
+def _holds(
+    assertion: Assertion,
+    arrays: dict[str, ArrayInfo],
+    sizes: dict[str, Any],
+    stream: int | None,
+) -> bool:
+    """Whether the arrays' own library sees that ``assertion`` holds; else nothing is said."""
+    infos = [arrays[name] for name in assertion.arrays]
+    check = _LIBRARIES.get(infos[0].kind.name)
+    if check is None or any(info.kind is not infos[0].kind for info in infos):
+        return False
+    working: Any = contextlib.nullcontext()
+    if stream is not None:
+        working = infos[0].kind.working_on(stream, infos[0].location.index)
+    try:
+        with working:
+            return check(assertion, [info.object for info in infos], sizes)
+    except (TypeError, NotImplementedError, RuntimeError):
+        # Libraries lack operations for some integer types.  A lost device shows in the copy.
+        return False
+
+
+def _torch_holds(assertion: Assertion, tensors: list[Any], sizes: dict[str, Any]) -> bool:
+    import torch
+
+    return _library_holds(torch, assertion, tensors, sizes)
+
+
+def _cupy_holds(assertion: Assertion, tensors: list[Any], sizes: dict[str, Any]) -> bool:
+    import cupy
+
+    with tensors[0].device:
+        return _library_holds(cupy, assertion, tensors, sizes)
+
+
+_LIBRARIES: dict[str, Callable[[Assertion, list[Any], dict[str, Any]], bool]] = {
+    "PyTorch": _torch_holds,
+    "CuPy": _cupy_holds,
+}
+
+
+def _library_holds(
+    library: Any, assertion: Assertion, given: list[Any], sizes: dict[str, Any]
+) -> bool:
+    flat = [x.reshape(-1) for x in given]
+    if 0 in flat[0].shape or 0 in flat[-1].shape:
+        return True
+    values = flat[0]
+    if isinstance(assertion, Injective):
+        ordered = library.sort(values)
+        # PyTorch gives the order, too.
+        ordered = ordered.values if hasattr(ordered, "values") else ordered
+        return not bool((ordered[1:] == ordered[:-1]).any())
+    if isinstance(assertion, Increasing):
+        before, after = values[:-1], values[1:]
+        wrong = before >= after if assertion.strictly else before > after
+        return not bool(wrong.any())
+    if isinstance(assertion, Within):
+        lower, upper = (int(evaluate(b, sizes)) for b in (assertion.lower, assertion.upper))
+        return lower <= int(values.min()) and int(values.max()) < upper
+    assert isinstance(assertion, Disjoint)
+    if flat[0].dtype != flat[1].dtype:
+        return False
+    return not bool(library.isin(flat[0], flat[1]).any())
+
+
+def _on_host(info: ArrayInfo, device: driver.Device, stream: int | None) -> np.ndarray[Any, Any]:
+    """The values of an array on a GPU, copied after the work that is ordered before it."""
+    low, high = info.byte_range()
+    memory = np.empty(high - low, np.uint8)
+    if stream is None:
+        stream = info.stream
+    if stream is None:
+        stream = info.kind.current_stream(device.index)
+    if memory.size:
+        driver.call("cuMemcpyDtoHAsync", memory.ctypes.data, low, memory.size, stream)
+        device.wait(stream, "the check of the assertions")
+    itemsize = info.dtype.itemsize
+    return np.ndarray(
+        info.shape,
+        info.dtype,
+        memory,
+        info.pointer - low,
+        tuple(stride * itemsize for stride in info.strides),
+    )
+
+
+# }}}

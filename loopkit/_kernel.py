@@ -455,7 +455,9 @@ class Kernel:
         """The kernel bound to one executor: ``"cuda"``, ``"host"`` or ``"reference"``.
 
         ``"host"`` takes ``order`` (``"ascending"``, ``"descending"``,
-        ``"random"``), ``seed`` and ``sanitize``.
+        ``"random"``), ``seed`` and ``sanitize``.  ``check_assertions=True``
+        compares index arrays with what ``assume_injective`` and its kin said of
+        them, at every call; the reference always does, ``sanitize`` implies it.
         """
         from loopkit._execute import executor
 

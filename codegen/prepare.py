@@ -14,10 +14,10 @@ from loopkit._expression import replace_accesses
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.infer import infer_types
 from loopkit._nodes import Expression
+from loopkit._places import decide_address_spaces
 from loopkit._rules import expand_rules
 from loopkit._tags import InstructionParallel
 from loopkit._tree import Path, flatten, rewrite_paths
-from loopkit.codegen.storage import decide_address_spaces
 
 _C_WORDS = frozenset(
     [

@@ -9,42 +9,12 @@ import numpy as np
 
 from loopkit._arrays import AddressSpace, Nested, TemporaryVariable, storage_shape, strides_of
 from loopkit._errors import IllegalTransformError, ResourceError
-from loopkit._expression import to_text, variable_names
+from loopkit._expression import to_text
 from loopkit._kernel import Kernel
-from loopkit._tags import GroupAxis, LocalAxis
 
 STATIC_LIMIT = 48 * 1024
 BLOCK_LIMIT = 227 * 1024
 ALIGNMENT = 16
-
-
-def decide_address_spaces(kernel: Kernel) -> Kernel:
-    """Replace ``AUTO`` by what the writes' subscripts say.
-
-    A temporary whose subscript has a block iname lives in global memory, one
-    with a thread iname in shared memory, all others in private memory.
-    """
-    if all(t.address_space is not AddressSpace.AUTO for t in kernel.temporaries):
-        return kernel
-    decided = []
-    for temporary in kernel.temporaries:
-        if temporary.address_space is AddressSpace.AUTO:
-            temporary = replace(temporary, address_space=_space_of(kernel, temporary))
-        decided.append(temporary)
-    return kernel.with_(temporaries=tuple(decided))
-
-
-def _space_of(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:
-    space = AddressSpace.PRIVATE
-    for statement in kernel.writers.get(temporary.name, ()):
-        for index in statement.write[1]:
-            for name in variable_names(index):
-                tag = kernel.iname_tags.get(name)
-                if isinstance(tag, GroupAxis):
-                    return AddressSpace.GLOBAL
-                if isinstance(tag, LocalAxis):
-                    space = AddressSpace.LOCAL
-    return space
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,7 @@ class UndecidedError(_WithWitness):
     """Whether a transform is legal could not be decided."""
 
 
-class RaceError(_WithWitness):
+class RaceError(IllegalTransformError):
     """Two unordered instances touch one cell, and one of them writes."""
 
 

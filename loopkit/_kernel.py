@@ -21,6 +21,7 @@ from loopkit._tags import Tag
 from loopkit._tree import Path, Tree, flatten
 
 if TYPE_CHECKING:
+    from loopkit._check.lineage import Lineage
     from loopkit._history import Step
     from loopkit._inspect import LaunchConfig
     from loopkit._program import Program
@@ -178,6 +179,7 @@ class Kernel:
     reductions: tuple[Any, ...] = ()
     assertions: tuple[Assertion, ...] = ()
     history: tuple[Step, ...] = field(default=(), compare=False)
+    lineage: Lineage | None = field(default=None, compare=False, repr=False)
 
     # {{{ looking things up
 

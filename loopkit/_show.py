@@ -11,6 +11,7 @@ from loopkit._errors import LoopkitError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit._places import decide_address_spaces
 
 _SYMBOLS = {"sum": "+=", "product": "*="}
 _COLUMN = 80
@@ -109,7 +110,6 @@ def statement_text(statement: Statement) -> str:
 
 def _nest(kernel: Kernel) -> list[str]:
     from loopkit.codegen.nest import make_nest
-    from loopkit.codegen.storage import decide_address_spaces
 
     try:
         nest = make_nest(decide_address_spaces(kernel))

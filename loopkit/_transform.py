@@ -7,12 +7,15 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopkit._errors import InvalidArgumentError, LoopkitError
 from loopkit._history import Step
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
+
+if TYPE_CHECKING:
+    from loopkit._check.lineage import Lineage
 
 
 @dataclass(frozen=True)
@@ -33,12 +36,14 @@ class Change:
     """What a transform returns: the new kernel and how old instances map to new ones.
 
     Statements of the new kernel that are in no map and keep an old id are
-    mapped identically; those in ``moves`` only carry data.
+    mapped identically; those in ``moves`` only carry data.  ``fixed`` are sizes
+    that became numbers.
     """
 
     kernel: Kernel
     instances: tuple[InstanceMap, ...] = ()
     moves: frozenset[str] = frozenset()
+    fixed: Mapping[str, int] = field(default_factory=dict)
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -79,13 +84,25 @@ def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
             if error.step is None:
                 error.step = step.call()[1:]
             raise
-        verdict = "unchecked" if unchecked else "trusted"
-        step = replace(step, verdict=verdict, seconds=time.perf_counter() - start)
-        return change.kernel.with_(history=(*kernel.history, step))
+        step = replace(step, verdict="unchecked" if unchecked else "proven")
+        lineage = None if unchecked else _proven(kernel, change, step)
+        step = replace(step, seconds=time.perf_counter() - start)
+        return change.kernel.with_(history=(*kernel.history, step), lineage=lineage)
 
     setattr(Kernel, function.__name__, apply)
     _transforms[function.__name__] = apply
     return apply
+
+
+def _proven(kernel: Kernel, change: Change, step: Step) -> Lineage:
+    """The lineage of a changed kernel that was proven to compute what the text says."""
+    from loopkit._check import check_change
+
+    try:
+        return check_change(kernel, change)
+    except LoopkitError as error:
+        error.step = step.call()[1:]
+        raise
 
 
 def _declaration(parameter: inspect.Parameter) -> str:

@@ -176,7 +176,7 @@ def fix_parameters(kernel: Kernel, **value_dict: Any) -> Change:
         assertions=map_bounds(kernel.assertions, fixer.index),
     )
     touched = {s.id for s in kernel.statements if s.names & values.keys()}
-    return Change(simplified(new, touched) if touched else new)
+    return Change(simplified(new, touched) if touched else new, fixed=values)
 
 
 def _fixed_rule(

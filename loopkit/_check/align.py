@@ -1,0 +1,316 @@
+"""Whether a statement of a schedule computes the expression of the text."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._check.flow import Access, Event, Flow
+from loopkit._check.lineage import Image
+from loopkit._check.model import Instance
+from loopkit._check.order import Order
+from loopkit._check.sources import READER, WRITER, Sources
+from loopkit._check.violation import Violation
+from loopkit._expression import index_tuple, is_constant, substitute, variable_names
+from loopkit._nodes import Expression
+
+BASE = "__b"
+
+
+@dataclasses.dataclass(frozen=True)
+class Untouched:
+    """In place of an expression of the text: what a cell of an argument held before the kernel."""
+
+    array: str
+    indices: tuple[Expression, ...]
+
+
+class Aligner:
+    """Walks an expression of the text and one of a schedule side by side."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self.root = flow.root
+        self.new = flow.new
+        self.order = Order(flow)
+
+    # {{{ statements
+
+    def event(self, image: Image) -> Event:
+        """All executions of one statement of the schedule."""
+        at = Instance(image.statement, BASE)
+        bounds, everywhere = self.new.everywhere(at)
+        where = self.new.domain(at) & bounds & self.flow.lineage.sizes
+        values = {i: self.new.named(e, BASE) for i, e in image.values}
+        return Event(where, at, image.origin, values, everywhere, at)
+
+    def statement(self, image: Image) -> None:
+        """Check all that one statement of the schedule computes."""
+        old = self.root.statement[image.origin]
+        new = self.new.statement[image.statement]
+        event = self.event(image)
+        if event.where.is_empty():
+            return
+        if old.operation != new.operation:
+            raise self.different(event, f"{old.operation} is no {new.operation}")
+        mine = [p for p in old.predicates if self.root.condition(p) is None]
+        its = [p for p in new.predicates if self.new.condition(p) is None]
+        if len(mine) != len(its):
+            raise self.different(event, "it runs under other conditions")
+        for a, b in zip(mine, its, strict=True):
+            self.same(a, b, event)
+        if new.operation is not None:
+            self.read(event, old.write, new.write)
+        if old.written == new.written:
+            for a, b in zip(old.write[1], new.write[1], strict=False):
+                if variable_names(a) & self.root.data:
+                    self.same(a, b, event)
+        if old.kind != "init":
+            self.same(old.rhs, new.rhs, event)
+
+    def different(self, event: Event, detail: str) -> Violation:
+        """The violation that says that another expression is computed."""
+        return Violation("expression", event.where, event.side, detail=detail)
+
+    # }}}
+
+    # {{{ expressions
+
+    def same(self, old: Expression, new: Expression, event: Event) -> None:
+        """Check that ``new``, read at the event's time, has the value of ``old`` in the text."""
+        mine = self.access(old, self.root.data)
+        its = self.access(new, self.new.data)
+        if its is not None and self.flow.is_copy(its[0]):
+            self.hop(old, mine, its, event)
+            return
+        if mine is not None and not isinstance(old, Untouched) and self.is_inlined(mine, its):
+            self.inline(mine, new, event)
+            return
+        if mine is None or its is None:
+            if mine is not None or its is not None:
+                raise self.different(event, "an access stands where another expression was")
+            self.same_parts(old, new, event)
+            return
+        self.same_access(old, mine, its, event)
+
+    def access(self, expr: Expression, data: frozenset[str]) -> Access | None:
+        """An expression that is one use of an array or scalar of data."""
+        if isinstance(expr, Untouched):
+            return expr.array, expr.indices
+        if isinstance(expr, prim.Variable):
+            return (expr.name, ()) if expr.name in data else None
+        if isinstance(expr, prim.Subscript):
+            return expr.aggregate.name, index_tuple(expr)
+        return None
+
+    def is_inlined(self, mine: Access, its: Access | None) -> bool:
+        """Whether what the text reads from a temporary is computed in place by the schedule."""
+        writers = self.root.writers(mine[0])
+        if not writers or mine[0] not in self.root.kernel.temporary_by_name:
+            return False
+        return not any(self.flow.lineage.images_from[w.id] for w in writers)
+
+    def same_access(self, old: Expression, mine: Access, its: Access, event: Event) -> None:
+        if isinstance(old, Untouched):
+            sources = Sources({}, _sets.universe())
+            event = dataclasses.replace(event, sources=sources, values={})
+        if mine[0] not in self.root.written and its[0] not in self.new.written:
+            if mine[0] != its[0]:
+                raise self.different(event, f"it reads '{its[0]}' where '{mine[0]}' was read")
+            self.same_indices(old, mine, its, event)
+            return
+        if mine[0] in self.new.kernel.arg_by_name and mine[0] == its[0]:
+            self.same_indices(old, mine, its, event)
+        self.read(event, mine, its)
+
+    def same_indices(self, old: Expression, mine: Access, its: Access, event: Event) -> None:
+        if len(mine[1]) != len(its[1]):
+            raise self.different(event, "subscripts differ in number")
+        for a, b in zip(mine[1], its[1], strict=True):
+            if isinstance(old, Untouched):
+                self.same_integers(a, self.new.named(b, event.time.suffix), event)
+            else:
+                self.same(a, b, event)
+
+    def same_parts(self, old: Expression, new: Expression, event: Event) -> None:
+        if is_constant(old) and is_constant(new) and same_constant(old, new):
+            return
+        if self.are_integers(old, new):
+            mine = substitute(old, event.values)
+            its = self.new.named(new, event.time.suffix)
+            if self.same_integers(mine, its, event):
+                return
+        if type(old) is not type(new) or is_constant(old):
+            raise self.different(event, "")
+        for a, b in zip(parts(old), parts(new), strict=False):
+            if isinstance(a, prim.ExpressionNode) or is_constant(a):
+                self.same(a, b, event)
+            elif a != b:
+                raise self.different(event, "")
+        if len(list(parts(old))) != len(list(parts(new))):
+            raise self.different(event, "")
+
+    def are_integers(self, old: Expression, new: Expression) -> bool:
+        return (
+            variable_names(old) <= self.root.integers and variable_names(new) <= self.new.integers
+        )
+
+    def same_integers(self, mine: Expression, its: Expression, event: Event) -> bool:
+        """Whether two integer expressions agree; False where they are not affine."""
+        if mine == its and not holds_floats(mine):
+            return True
+        try:
+            difference = _sets.pw_affine(mine).ne_set(_sets.pw_affine(its))
+        except _sets.NotAffineError:
+            return False
+        bad = event.where & difference
+        if not bad.is_empty():
+            raise Violation("expression", bad, event.side, detail="")
+        return True
+
+    # }}}
+
+    # {{{ copies and inlined statements
+
+    def read(self, event: Event, mine: Access, its: Access) -> None:
+        """Check that a read sees what the text's read sees, itself or through copies."""
+        if self.order.concerns(mine, its):
+            self.order.read(event, mine, its)
+            return
+        via = self.flow.read(event, mine, its)
+        if via is None or via.is_empty():
+            return
+        rest = event.narrowed(via)
+        if not self.flow.copies(its[0]):
+            self.flow.missing(rest, self.flow.cell(rest, its))
+        self.hop(None, mine, its, rest)
+
+    def hop(self, old: Expression, mine: Access | None, its: Access, event: Event) -> None:
+        """The schedule reads a copy: compare with what the copying statement read."""
+        for later, statement in self.flow.through_copies(event, its):
+            try:
+                self.copied(old, mine, statement.rhs, later)
+            except Violation:
+                latest = self.flow.latest(later, its, later.time, event.time)
+                if latest.is_equal(later.where):
+                    raise
+                if not latest.is_empty():
+                    self.copied(old, mine, statement.rhs, later.narrowed(latest))
+
+    def copied(self, old: Expression, mine: Access | None, new: Expression, event: Event) -> None:
+        if mine is None:
+            self.same(old, new, event)
+            return
+        its = self.access(new, self.new.data)
+        if its is None:
+            if old is None or isinstance(old, Untouched):
+                raise self.different(event, "a copy holds another expression")
+            self.same(old, new, event)
+        elif self.flow.is_copy(its[0]):
+            self.hop(old, mine, its, event)
+        elif old is None:
+            self.read(event, mine, its)
+        else:
+            self.same_access(old, mine, its, event)
+
+    def inline(self, mine: Access, new: Expression, event: Event) -> None:
+        """The text reads what a statement wrote that the schedule no longer has."""
+        sources = self.flow.text.of_read(event.reader, mine)
+        rest = event.where
+        for origin, relation in sources.writes.items():
+            suffix = f"__i{event.depth}"
+            names = {i + WRITER: i + suffix for i in self.root.kernel.all_inames}
+            related = _sets.rename(relation, names)
+            where = event.bound & related
+            if where.is_empty():
+                continue
+            hidden = [n for n in _sets.names_of(where) if n.endswith(READER)]
+            where = _sets.project_out(where, hidden)
+            statement = self.root.statement[origin]
+            values = {i: prim.Variable(i + suffix) for i in statement.inames}
+            inner = dataclasses.replace(
+                event, where=where, reader=origin, values=values, depth=event.depth + 1
+            )
+            rest = rest - _sets.project_onto(where, _sets.names_of(rest))
+            self.same(statement.rhs, new, inner)
+        if not rest.is_empty():
+            raise self.different(event.narrowed(rest), "a value is read that nothing computed")
+
+    # }}}
+
+    # {{{ what is left at the end
+
+    def ends(self, array: str) -> None:
+        """Check what is left in an argument that the text writes."""
+        access_of = {s.id: s.write for s in self.root.writers(array)}
+        if self.order.is_inexact(array):
+            self.order.writes(array)
+            return
+        for origin, access in access_of.items():
+            left, sources = self.flow.text.at_end(origin)
+            suffix = "__e"
+            inames = self.root.kernel.all_inames
+            where = _sets.rename(left, {i + READER: i + suffix for i in inames})
+            where = where & self.new.kernel.assumptions.set & self.flow.lineage.sizes
+            if where.is_empty():
+                continue
+            statement = self.root.statement[origin]
+            values = {i: prim.Variable(i + suffix) for i in statement.inames}
+            event = Event(where, Instance(None, suffix), origin, values, {}, None, sources)
+            indices = tuple(substitute(i, values) for i in access[1])
+            self.read(event, access, (array, indices))
+        self.strays(array)
+
+    def strays(self, array: str) -> None:
+        """Stores to cells that the text leaves alone must put back what was there."""
+        for statement in self.flow.copies(array):
+            at = Instance(statement.id, BASE)
+            bounds, everywhere = self.new.everywhere(at)
+            where = self.new.domain(at) & bounds & self.flow.lineage.sizes
+            indices = tuple(self.new.named(i, BASE) for i in statement.write[1])
+            for writer in self.root.writers(array):
+                w = Instance(writer.id, WRITER)
+                cell = self.root.write_cell(w)
+                both = where & self.root.domain(w)
+                for a, b in zip(cell.indices, indices, strict=True):
+                    both = both & _sets.affine_equality(a, b)
+                where = where - _sets.project_onto(both, _sets.names_of(where))
+            if where.is_empty():
+                continue
+            event = Event(where, at, statement.id, {}, everywhere, at)
+            self.same(Untouched(array, indices), statement.rhs, event)
+
+    # }}}
+
+
+def parts(expr: Expression) -> Iterator[object]:
+    """The fields of an expression, tuples flattened."""
+    for field in dataclasses.fields(expr):
+        value = getattr(expr, field.name)
+        if isinstance(value, tuple):
+            yield len(value)
+            yield from value
+        else:
+            yield value
+
+
+def same_constant(a: Expression, b: Expression) -> bool:
+    """Whether two literals are the same number of the same kind."""
+    if isinstance(a, np.generic) or isinstance(b, np.generic):
+        return np.asarray(a).dtype == np.asarray(b).dtype and repr(a) == repr(b)
+    return type(a) is type(b) and (a == b or (a != a and b != b))
+
+
+def holds_floats(expr: Expression) -> bool:
+    """Whether a literal that is no integer stands in an expression."""
+    if is_constant(expr):
+        return not isinstance(expr, (int, np.integer))
+    if not dataclasses.is_dataclass(expr):
+        return False
+    return any(
+        holds_floats(p) for p in parts(expr) if isinstance(p, prim.ExpressionNode) or is_constant(p)
+    )

@@ -1,0 +1,447 @@
+"""Whether every read of a schedule sees the writes that the text says.
+
+The question is asked read by read.  An *event* is a set of executions of one
+read in the schedule, together with the read of the text that it stands for.
+The text's sources of that read (see :mod:`loopkit._check.sources`) must have
+written the cell before, and nothing else may have written it since.  Where
+the schedule reads a copy, the event moves on to the statement that made the
+copy, and the question is asked there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._check.lineage import Image, Lineage
+from loopkit._check.model import Axis, Cell, Instance, Model, other_cell, same_cell
+from loopkit._check.sources import READER, WRITER, Sources, TextOrder, is_update
+from loopkit._check.violation import Side, Undecided, Violation
+from loopkit._kernel import Statement
+from loopkit._nodes import Expression
+
+_OTHER = "__x"
+_SOURCE = "__w"
+_SURE = "__s"
+
+Access = tuple[str, tuple[Expression, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """Executions of a read.
+
+    ``where`` holds the names of all instances involved; ``time`` is the
+    instance that reads now, ``reader`` and ``values`` the instance of the text
+    whose read this is.  ``sources``, where given, replace the text's answer.
+    """
+
+    where: isl.Set
+    time: Instance
+    reader: str
+    values: Mapping[str, Expression]
+    everywhere: Mapping[Axis, Expression]
+    base: Instance | None
+    sources: Sources | None = None
+    depth: int = 0
+
+    @cached_property
+    def bound(self) -> isl.Set:
+        """``where`` with the reader's inames of the text, suffixed ``__R``."""
+        result = self.where
+        for iname, value in self.values.items():
+            result = result & _sets.affine_equality(prim.Variable(iname + READER), value)
+        return result
+
+    @property
+    def side(self) -> Side:
+        """The reader in a violation."""
+        return Side(self.base, self.reader, self.values)
+
+    def narrowed(self, where: isl.Set) -> Event:
+        """The event in fewer cases."""
+        return replace(self, where=where)
+
+
+class Flow:
+    """Compares the reads of a schedule with those of the text."""
+
+    def __init__(self, root: Model, text: TextOrder, new: Model, lineage: Lineage) -> None:
+        self.root = root
+        self.text = text
+        self.new = new
+        self.lineage = lineage
+
+    # {{{ reads
+
+    def origin_side(self, image: Image, at: Instance) -> Side:
+        """A schedule's instance as the text knows it."""
+        values = {i: self.new.named(e, at.suffix) for i, e in image.values}
+        return Side(at, image.origin, values)
+
+    def side_of(self, at: Instance) -> Side:
+        """Any instance of the schedule, a move too."""
+        assert at.statement is not None
+        image = self.lineage.image_of.get(at.statement)
+        return Side(at, None) if image is None else self.origin_side(image, at)
+
+    def tie(self, image: Image, suffix: str, root_suffix: str) -> isl.Set:
+        """The equalities between an image's inames and those of its origin."""
+        result = _sets.universe()
+        for iname, value in image.values:
+            named = self.new.named(value, suffix)
+            result = result & _sets.affine_equality(prim.Variable(iname + root_suffix), named)
+        return result
+
+    def read(self, event: Event, old: Access, new: Access) -> isl.Set | None:
+        """Check that a read of ``new`` sees what the text's read of ``old`` sees.
+
+        Returns the cases in which a copy of the value must be what is read.
+        Raises :class:`Violation` where the schedule is wrong.
+        """
+        sources = event.sources or self.text.of_read(event.reader, old)
+        return self.direct(event, sources, old, self.cell(event, new))
+
+    def cell(self, event: Event, access: Access) -> Cell:
+        """The cell that an event touches."""
+        indices = [self.new.named(i, event.time.suffix) for i in access[1]]
+        return self.new.cell(access[0], indices, event.time, dict(event.everywhere))
+
+    def missing(self, event: Event, cell: Cell) -> None:
+        """Raise for a read of what nothing wrote."""
+        raise Violation("missing", event.where, event.side, array=cell.array, cell=cell.indices)
+
+    def images_writing(self, origin: str, array: str) -> tuple[list[Image], list[Image]]:
+        """The images of a statement that write ``array``, and the others."""
+        writing, others = [], []
+        for image in self.lineage.images_from[origin]:
+            mine = self.new.statement[image.statement].written == array
+            (writing if mine else others).append(image)
+        return writing, others
+
+    def direct(self, event: Event, sources: Sources, old: Access, cell: Cell) -> isl.Set | None:
+        """Check sources that write the cell themselves; returns where copies must do it."""
+        via: isl.Set | None = None
+
+        def add(part: isl.Set) -> None:
+            nonlocal via
+            via = part if via is None else via | part
+
+        direct = False
+        for origin, relation in sources.writes.items():
+            related = event.bound & relation
+            if related.is_empty():
+                continue
+            writing, others = self.images_writing(origin, cell.array)
+            for image in writing:
+                direct = True
+                self.check_source(event, related, image, cell)
+            for image in others:
+                at = Instance(image.statement, _SOURCE)
+                part = related & self.new.domain(at) & self.tie(image, _SOURCE, WRITER)
+                if not part.is_empty():
+                    add(self.event_names(part, event))
+            if not writing and not others:
+                add(self.event_names(related, event))
+        untouched = event.bound & sources.untouched
+        if not untouched.is_empty():
+            if cell.array == old[0] and cell.array in self.new.kernel.arg_by_name:
+                self.check_untouched(event, untouched, old, cell)
+            else:
+                add(self.event_names(untouched, event))
+        if direct:
+            rest = event if via is None else event.narrowed(event.where - via)
+            self.check_between(rest, sources, cell)
+        return via
+
+    def event_names(self, where: isl.Set, event: Event) -> isl.Set:
+        """``where`` over the names of the event alone."""
+        keep = set(_sets.names_of(event.where)) | set(self.new.kernel.sizes)
+        return _sets.project_onto(where, keep)
+
+    def check_source(self, event: Event, related: isl.Set, image: Image, cell: Cell) -> None:
+        """Check that an image writes the cell that the event reads, and does so before."""
+        at = Instance(image.statement, _SOURCE)
+        pairs = related & self.new.domain(at) & self.tie(image, _SOURCE, WRITER)
+        written = self.new.write_cell(at)
+        source = self.origin_side(image, at)
+        for piece in other_cell(written, cell):
+            bad = pairs & piece
+            if not bad.is_empty():
+                raise Violation(
+                    "place", bad, event.side, source, array=cell.array, cell=cell.indices
+                )
+        is_global = self.new.is_global(cell.array)
+        for how, piece in self.new.not_before(at, event.time, is_global=is_global):
+            bad = pairs & piece
+            if not bad.is_empty():
+                raise Violation(
+                    "order", bad, event.side, source, how=how, array=cell.array, cell=cell.indices
+                )
+
+    def check_untouched(self, event: Event, untouched: isl.Set, old: Access, cell: Cell) -> None:
+        """Check that a read of what was there before the kernel comes before all writes."""
+        for writer in self.new.writers(cell.array):
+            at = Instance(writer.id, _OTHER)
+            both = untouched & self.new.domain(at) & same_cell(self.new.write_cell(at), cell)
+            if both.is_empty():
+                continue
+            for how, piece in self.new.not_before(
+                event.time, at, is_global=self.new.is_global(cell.array), itself=False
+            ):
+                bad = both & piece
+                if not bad.is_empty():
+                    raise Violation(
+                        "overwritten",
+                        bad,
+                        event.side,
+                        None,
+                        self.side_of(at),
+                        how=how,
+                        array=cell.array,
+                        cell=cell.indices,
+                    )
+
+    def check_between(self, event: Event, sources: Sources, cell: Cell) -> None:
+        """Check that nothing else writes the cell between its sources and the event."""
+        is_global = self.new.is_global(cell.array)
+        for writer in self.new.writers(cell.array):
+            at = Instance(writer.id, _OTHER)
+            both = event.where & self.new.domain(at) & same_cell(self.new.write_cell(at), cell)
+            if both.is_empty():
+                continue
+            family: isl.Set | None = None
+            for how, piece in self.new.not_before(
+                event.time, at, is_global=is_global, itself=False
+            ):
+                bad = both & piece
+                if bad.is_empty():
+                    continue
+                if family is None:
+                    family = self.family(event, sources, writer, cell)
+                free = how != "after" and is_update(writer)
+                if free and not (bad & family).is_empty():
+                    raise Violation(
+                        "updates",
+                        bad & family,
+                        event.side,
+                        self.side_of(at),
+                        how=how,
+                        array=cell.array,
+                        cell=cell.indices,
+                    )
+                bad = bad - family
+                if bad.is_empty():
+                    continue
+                bad = self.not_replaced(bad, event, sources, at, cell)
+                if not bad.is_empty():
+                    raise Violation(
+                        "overwritten",
+                        bad,
+                        event.side,
+                        None,
+                        self.side_of(at),
+                        how=how,
+                        array=cell.array,
+                        cell=cell.indices,
+                    )
+
+    def family(self, event: Event, sources: Sources, writer: Statement, cell: Cell) -> isl.Set:
+        """Where a writer is itself a source of the event, or a sibling update of it."""
+        image = self.lineage.image_of.get(writer.id)
+        nothing = event.where - event.where
+        if image is None:
+            return nothing
+        result = nothing
+        if image.origin in sources.writes:
+            related = event.bound & sources.writes[image.origin] & self.tie(image, _OTHER, WRITER)
+            result = result | self.without_root(related)
+        origin = self.root.statement[image.origin]
+        reader = self.root.statement[event.reader]
+        if is_update(origin) and is_update(reader) and origin.write[0] == reader.write[0]:
+            theirs = self.text.of_read(image.origin, origin.write)
+            for start, relation in sources.writes.items():
+                if start in theirs.writes and not is_update(self.root.statement[start]):
+                    sibling = _sets.rename(
+                        theirs.writes[start],
+                        {i + READER: i + "__Q" for i in self.root.kernel.all_inames},
+                    )
+                    both = event.bound & relation & sibling & self.tie(image, _OTHER, "__Q")
+                    result = result | self.without_root(both)
+        return result
+
+    def without_root(self, relation: isl.Set) -> isl.Set:
+        """A relation without the text's own names."""
+        names = [n for n in _sets.names_of(relation) if n.endswith((READER, WRITER, "__Q"))]
+        return _sets.project_out(relation, names)
+
+    def not_replaced(
+        self, bad: isl.Set, event: Event, sources: Sources, at: Instance, cell: Cell
+    ) -> isl.Set:
+        """Those cases in which no source sets the cell after the foreign write ``at``."""
+        for origin, relation in sources.writes.items():
+            statement = self.root.statement[origin]
+            if is_update(statement) or not self.root.is_exact(statement):
+                continue
+            for image in self.images_writing(origin, cell.array)[0]:
+                sure = Instance(image.statement, _SURE)
+                after = bad & self.new.domain(sure) & self.tie(image, _SURE, WRITER)
+                after = after & event.bound & relation
+                late = [after & p for p in self.new.earlier(at, sure)]
+                if self.new.is_global(cell.array):
+                    for piece in self.new.apart(at, sure, "g"):
+                        late = [one - piece for one in late]
+                for one in late:
+                    if not one.is_empty():
+                        bad = bad - _sets.project_onto(one, _sets.names_of(bad))
+                if bad.is_empty():
+                    return bad
+        return bad
+
+    # }}}
+
+    # {{{ copies
+
+    def copies(self, array: str) -> tuple[Statement, ...]:
+        """The statements that fill ``array`` but stand for nothing in the text."""
+        return tuple(w for w in self.new.writers(array) if w.id not in self.lineage.image_of)
+
+    def is_copy(self, array: str) -> bool:
+        """Whether only such statements write ``array``."""
+        writers = self.new.writers(array)
+        return bool(writers) and len(self.copies(array)) == len(writers)
+
+    def through_copies(self, event: Event, access: Access) -> Iterator[tuple[Event, Statement]]:
+        """The copying instances that a read may see: events at their time, with the statement.
+
+        They may hold instances whose cell a later copy replaced: see :meth:`latest`.  Raises :class:`Violation`
+        where no copy stands behind the read.
+        """
+        if event.depth > 8:
+            raise Undecided(f"the copies behind '{access[0]}' go round in a circle")
+        cell = self.cell(event, access)
+        remaining = event.where
+        suffix = f"__m{event.depth}"
+        for _, group in self.by_time(cell.array, event, suffix):
+            covered: isl.Set | None = None
+            for statement, piece in group:
+                at = Instance(statement.id, suffix)
+                both = remaining & self.new.domain(at) & piece
+                both = both & same_cell(self.new.write_cell(at), cell)
+                if both.is_empty():
+                    continue
+                self.check_blocks(both, event, at, cell)
+                self.check_no_write_since(both, event, at, cell)
+                bounds, everywhere = self.new.everywhere(at)
+                later = replace(
+                    event,
+                    where=both & bounds,
+                    time=at,
+                    everywhere=everywhere,
+                    depth=event.depth + 1,
+                )
+                yield later, statement
+                part = _sets.project_onto(both, _sets.names_of(remaining))
+                covered = part if covered is None else covered | part
+            if covered is not None:
+                remaining = remaining - covered
+                if remaining.is_empty():
+                    return
+        self.missing(event.narrowed(remaining), cell)
+
+    def by_time(
+        self, array: str, event: Event, suffix: str
+    ) -> list[tuple[float, list[tuple[Statement, isl.Set]]]]:
+        """Copies of an array before the event, grouped by the loop that carries them, latest first."""
+        groups: dict[float, list[tuple[Statement, isl.Set]]] = {}
+        for statement in self.copies(array):
+            at = Instance(statement.id, suffix)
+            for key, piece in self.pieces(at, event.time):
+                groups.setdefault(key, []).append((statement, piece))
+        return sorted(groups.items(), key=lambda g: -g[0])
+
+    def pieces(self, at: Instance, time: Instance) -> Iterator[tuple[float, isl.Set]]:
+        """The ways in which ``at`` comes before ``time``; larger keys are nearer in time."""
+        earlier = self.new.earlier(at, time)
+        if time.statement is None:
+            yield 0, earlier[0]
+            return
+        assert at.statement is not None
+        depth = len(self.new.shared_loops(at.statement, time.statement))
+        text = len(earlier) > depth
+        for number, piece in enumerate(earlier):
+            if text and number == 0:
+                yield depth, piece
+            else:
+                yield depth - number + (0.5 if text else -0.5), piece
+
+    def check_blocks(self, both: isl.Set, event: Event, at: Instance, cell: Cell) -> None:
+        """Copies in global memory must come from the block that reads them."""
+        if not self.new.is_global(cell.array):
+            return
+        for piece in self.new.apart(at, event.time, "g"):
+            bad = both & piece
+            if not bad.is_empty():
+                raise Violation(
+                    "order",
+                    bad,
+                    event.side,
+                    self.side_of(at),
+                    how="blocks",
+                    array=cell.array,
+                    cell=cell.indices,
+                )
+
+    def check_no_write_since(self, both: isl.Set, event: Event, at: Instance, cell: Cell) -> None:
+        """No statement of the text may write a copied cell between the copy and its use."""
+        is_global = self.new.is_global(cell.array)
+        for writer in self.new.writers(cell.array):
+            if writer.id not in self.lineage.image_of:
+                continue
+            other = Instance(writer.id, _OTHER)
+            later = both & self.new.domain(other)
+            later = later & same_cell(self.new.write_cell(other), cell)
+            for piece in self.new.earlier(at, other):
+                since = later & piece
+                if since.is_empty():
+                    continue
+                for how, when in self.new.not_before(
+                    event.time, other, is_global=is_global, itself=False
+                ):
+                    bad = since & when
+                    if not bad.is_empty():
+                        raise Violation(
+                            "overwritten",
+                            bad,
+                            event.side,
+                            None,
+                            self.side_of(other),
+                            how=how,
+                            array=cell.array,
+                            cell=cell.indices,
+                        )
+
+    def latest(self, event: Event, access: Access, at: Instance, before: Instance) -> isl.Set:
+        """``event.where`` without copies ``at`` whose cell a later copy replaces before ``before``."""
+        result = event.where
+        written = self.new.write_cell(at)
+        for statement in self.copies(access[0]):
+            later = Instance(statement.id, _OTHER)
+            both = event.where & self.new.domain(later)
+            both = both & same_cell(written, self.new.write_cell(later))
+            for first in self.new.earlier(at, later):
+                part = both & first
+                if part.is_empty():
+                    continue
+                for second in self.new.earlier(later, before):
+                    dead = part & second
+                    if not dead.is_empty():
+                        result = result - _sets.project_onto(dead, _sets.names_of(result))
+        return result
+
+    # }}}

@@ -1,0 +1,89 @@
+"""Whether a schedule executes the instances of the text, each once."""
+
+from __future__ import annotations
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._check.flow import Flow
+from loopkit._check.lineage import Image
+from loopkit._check.model import Instance, same_cell
+from loopkit._check.sources import WRITER, is_update
+from loopkit._check.violation import Side, Violation
+
+_ONE = "__1"
+_TWO = "__2"
+
+
+def check_instances(flow: Flow, origin: str) -> None:
+    """Check that the images of a statement execute its instances: all, no others, once.
+
+    An instance may run more often where its result stays in temporaries and
+    it adds to nothing.  Raises :class:`Violation`.
+    """
+    root, new, lineage = flow.root, flow.new, flow.lineage
+    at = Instance(origin, WRITER)
+    context = new.kernel.assumptions.set & lineage.sizes
+    wanted = root.domain(at) & context
+    images = lineage.images_from[origin]
+    mine = {i: prim.Variable(i + WRITER) for i in root.statement[origin].inames}
+    side = Side(None, origin, mine)
+    if not images:
+        if root.statement[origin].written in root.kernel.temporary_by_name or wanted.is_empty():
+            return
+        raise Violation("dropped", wanted, side)
+    for image in images:
+        extra = (executed(flow, image) & context) - wanted
+        if not extra.is_empty():
+            raise Violation("extra", extra, Side(None, origin, mine))
+    for image in images:
+        wanted = wanted - executed(flow, image)
+        if wanted.is_empty():
+            break
+    if not wanted.is_empty():
+        raise Violation("dropped", wanted, side)
+    check_once(flow, images)
+
+
+def executed(flow: Flow, image: Image) -> isl.Set:
+    """The instances of the text (suffix ``__W``) that an image executes."""
+    at = Instance(image.statement, _ONE)
+    both = flow.new.domain(at) & flow.tie(image, _ONE, WRITER)
+    hidden = [n for n in _sets.names_of(both) if n.endswith(_ONE)]
+    return _sets.project_out(both, hidden)
+
+
+def check_once(flow: Flow, images: tuple[Image, ...]) -> None:
+    """Check that no instance is executed twice where that shows."""
+    new = flow.new
+    for number, first in enumerate(images):
+        for second in images[number:]:
+            statement = new.statement[first.statement]
+            stays = statement.written in new.kernel.temporary_by_name
+            if stays and not is_update(statement):
+                continue
+            one, two = Instance(first.statement, _ONE), Instance(second.statement, _TWO)
+            both = new.domain(one) & flow.tie(first, _ONE, WRITER)
+            both = both & new.domain(two) & flow.tie(second, _TWO, WRITER)
+            both = both & flow.lineage.sizes
+            if stays and statement.written == new.statement[second.statement].written:
+                both = both & same_cell(new.write_cell(one), new.write_cell(two))
+            elif stays:
+                continue
+            for piece in _different(flow, first, second):
+                bad = both & piece
+                if not bad.is_empty():
+                    raise Violation(
+                        "repeated", bad, flow.origin_side(second, two), flow.origin_side(first, one)
+                    )
+
+
+def _different(flow: Flow, first: Image, second: Image) -> list[isl.Set]:
+    if first.statement != second.statement:
+        return [_sets.universe()]
+    inames = sorted(flow.new.statement[first.statement].inames)
+    return [
+        _sets.condition_set(prim.Comparison(prim.Variable(i + _ONE), "<", prim.Variable(i + _TWO)))
+        for i in inames
+    ]

@@ -1,0 +1,108 @@
+"""Where the instances of a scheduled kernel come from in the kernel's text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._expression import substitute
+from loopkit._nodes import Expression
+
+if TYPE_CHECKING:
+    from loopkit._kernel import Kernel
+
+
+@dataclass(frozen=True)
+class Image:
+    """One statement of a schedule: ``statement`` executes instances of ``origin``.
+
+    ``values`` gives every iname of the origin as an affine expression of the
+    statement's inames and sizes.
+    """
+
+    statement: str
+    origin: str
+    values: tuple[tuple[str, Expression], ...]
+
+    @cached_property
+    def value_of(self) -> Mapping[str, Expression]:
+        """The value of each iname of the origin."""
+        return dict(self.values)
+
+
+@dataclass(frozen=True, eq=False)
+class Lineage:
+    """How a kernel descends from the kernel that says what it means.
+
+    ``root`` is the kernel of the text, or the last one that somebody vouched
+    for (``unchecked=True``).  Statements in no image only move data.
+    ``fixed`` are sizes of the root that have become numbers.
+    """
+
+    root: Kernel
+    images: tuple[Image, ...]
+    fixed: tuple[tuple[str, int], ...] = ()
+
+    @cached_property
+    def image_of(self) -> Mapping[str, Image]:
+        """Images by the new statement's id."""
+        return {i.statement: i for i in self.images}
+
+    @cached_property
+    def images_from(self) -> Mapping[str, tuple[Image, ...]]:
+        """Images by the id of their origin."""
+        found: dict[str, list[Image]] = {s.id: [] for s in self.root.statements}
+        for image in self.images:
+            found[image.origin].append(image)
+        return {origin: tuple(images) for origin, images in found.items()}
+
+    @cached_property
+    def sizes(self) -> isl.Set:
+        """What is known of the root's sizes beside the assumptions."""
+        known = _sets.universe()
+        for name, value in self.fixed:
+            known = known & _sets.equality(name, value)
+        return known
+
+
+def origin(kernel: Kernel) -> Lineage:
+    """The lineage of a kernel that is its own meaning."""
+    images = tuple(
+        Image(s.id, s.id, tuple((i, prim.Variable(i)) for i in sorted(s.inames)))
+        for s in kernel.statements
+    )
+    return Lineage(kernel, images)
+
+
+def descend(
+    before: Kernel,
+    lineage: Lineage,
+    after: Kernel,
+    maps: Iterable[Any],
+    moves: frozenset[str],
+    fixed: Mapping[str, int],
+) -> Lineage:
+    """The lineage of ``after``, whose statements are mapped to those of ``before`` by ``maps``."""
+    by_new = {m.new: m for m in maps}
+    images = []
+    for statement in after.statements:
+        step = by_new.get(statement.id)
+        old = step.old if step is not None else statement.id
+        earlier = lineage.image_of.get(old)
+        known = step is not None or (old in before.statement_by_id and statement.id not in moves)
+        if earlier is None or not known:
+            continue
+        if step is None or not step.values:
+            values = earlier.values
+        else:
+            values = tuple((i, substitute(e, step.values)) for i, e in earlier.values)
+        if fixed:
+            values = tuple((i, substitute(e, fixed)) for i, e in values)
+        images.append(Image(statement.id, earlier.origin, values))
+    return Lineage(lineage.root, tuple(images), (*lineage.fixed, *sorted(fixed.items())))

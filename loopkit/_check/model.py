@@ -1,0 +1,421 @@
+"""A kernel as the checker sees it: instances, cells, and the order of execution.
+
+All sets are parameter sets over names.  An instance's inames carry a suffix
+that tells apart the several instances that one question is about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable
+from loopkit._expression import substitute, variable_names
+from loopkit._kernel import Kernel, Statement
+from loopkit._nodes import Expression
+from loopkit._places import decide_address_spaces
+from loopkit._rules import expand_rules
+from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
+from loopkit._tree import Path, flatten
+
+Axis = tuple[str, object]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A statement whose inames carry ``suffix``; ``statement`` None stands for the end."""
+
+    statement: str | None
+    suffix: str
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One use of an array: indices over suffixed names, and the room it lies in.
+
+    ``room`` holds a coordinate for each hardware axis along which the array
+    exists several times; an axis that is missing stands for all of them.
+    """
+
+    array: str
+    indices: tuple[Expression, ...]
+    room: tuple[tuple[Axis, Expression], ...]
+
+
+class Model:
+    """A kernel without rules and with address spaces decided, and what is asked of it."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = decide_address_spaces(expand_rules(kernel))
+        self.statement = self.kernel.statement_by_id
+        self.integers = frozenset(kernel.all_inames) | frozenset(kernel.sizes)
+        self._domains: dict[tuple[object, ...], isl.Set] = {}
+        self._orders: dict[tuple[object, ...], tuple[isl.Set, ...]] = {}
+
+    # {{{ instances
+
+    def domain(self, at: Instance) -> isl.Set:
+        """The instances of a statement; conditions on data are left aside."""
+        assert at.statement is not None
+        statement = self.statement[at.statement]
+        key = (statement.inames, statement.predicates, at.suffix)
+        found = self._domains.get(key)
+        if found is None:
+            found = self._plain_domain(statement)
+            if at.suffix:
+                found = _sets.rename(found, {i: i + at.suffix for i in self.kernel.all_inames})
+            self._domains[key] = found
+        return found
+
+    def _plain_domain(self, statement: Statement) -> isl.Set:
+        key = (statement.inames, statement.predicates, "")
+        found = self._domains.get(key)
+        if found is None:
+            found = self.kernel.statement_domain(statement) & self.kernel.assumptions.set
+            for predicate in statement.predicates:
+                condition = self.condition(predicate)
+                if condition is not None:
+                    found = found & condition
+            self._domains[key] = found
+        return found
+
+    def condition(self, predicate: Expression) -> isl.Set | None:
+        """Where a predicate holds; None where data decide."""
+        if not variable_names(predicate) <= self.integers:
+            return None
+        try:
+            return _sets.condition_set(predicate)
+        except _sets.NotAffineError:
+            return None
+
+    def depends_on_data(self, statement: Statement) -> bool:
+        """Whether data decide if a statement's instances run."""
+        return any(self.condition(p) is None for p in statement.predicates)
+
+    def named(self, expr: Expression, suffix: str) -> Expression:
+        """``expr`` with every iname suffixed."""
+        if not suffix:
+            return expr
+        return substitute(expr, self._suffixed(suffix))
+
+    def _suffixed(self, suffix: str) -> dict[str, Expression]:
+        return {i: prim.Variable(i + suffix) for i in self.kernel.all_inames}
+
+    # }}}
+
+    # {{{ hardware
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """Block and thread axes that the kernel's tags use, and inames tagged ``ilp``."""
+        used = frozenset().union(*(s.inames for s in self.kernel.statements))
+        return tuple(sorted({a for i in used if (a := self.axis_of(i)) is not None}, key=str))
+
+    def axis_of(self, iname: str) -> Axis | None:
+        """The hardware axis that an iname is a coordinate on."""
+        tag = self.kernel.iname_tags.get(iname)
+        if isinstance(tag, GroupAxis):
+            return ("g", tag.axis)
+        if isinstance(tag, LocalAxis):
+            return ("l", tag.axis)
+        if isinstance(tag, LocalAuto):
+            return ("l", iname)
+        if isinstance(tag, InstructionParallel):
+            return ("ilp", iname)
+        return None
+
+    @cached_property
+    def inames_on(self) -> dict[Axis, tuple[str, ...]]:
+        """The inames on each axis."""
+        found: dict[Axis, list[str]] = {}
+        for iname in self.kernel.iname_tags:
+            axis = self.axis_of(iname)
+            if axis is not None and iname in self.kernel.home_domain:
+                found.setdefault(axis, []).append(iname)
+        return {axis: tuple(inames) for axis, inames in found.items()}
+
+    @cached_property
+    def _lower(self) -> dict[str, int]:
+        return {}
+
+    def lower(self, iname: str) -> int:
+        """The smallest value of a parallel iname, which hardware index 0 stands for."""
+        if iname not in self._lower:
+            domain = self.kernel.domain_of([iname]) & self.kernel.assumptions.set
+            self._lower[iname] = _sets.minimum_value(domain, prim.Variable(iname)) or 0
+        return self._lower[iname]
+
+    def coordinate(self, at: Instance, axis: Axis) -> Expression | None:
+        """An instance's index on a hardware axis: a value, or None where it runs on all.
+
+        A statement without an iname there runs once, on index 0, unless what it
+        writes exists once per index.
+        """
+        assert at.statement is not None
+        statement = self.statement[at.statement]
+        for iname in self.inames_on.get(axis, ()):
+            if iname in statement.inames:
+                name = prim.Variable(iname + at.suffix)
+                if len(self.inames_on[axis]) == 1:
+                    return name
+                low = self.lower(iname)
+                return name if low == 0 else prim.Sum((name, -low))
+        if axis[0] == "ilp" or axis in self.rooms(statement.written):
+            return None
+        return 0
+
+    def everywhere(self, at: Instance) -> tuple[isl.Set, dict[Axis, Expression]]:
+        """Names for the indices of axes that an instance runs on all of, and their range."""
+        bounds = _sets.universe()
+        values: dict[Axis, Expression] = {}
+        for axis in self.axes:
+            if axis[0] == "ilp" or self.coordinate(at, axis) is not None:
+                continue
+            name = f"_{axis[0]}{axis[1]}{at.suffix}"
+            values[axis] = prim.Variable(name)
+            iname = self.inames_on[axis][0]
+            low = self.lower(iname) if len(self.inames_on[axis]) > 1 else 0
+            reach = _sets.project_onto(
+                self.kernel.domain_around([iname]) & self.kernel.assumptions.set,
+                [iname, *self.kernel.sizes],
+            )
+            shifted = prim.Sum((prim.Variable(name), low))
+            inside = _sets.project_out(
+                reach & _sets.affine_equality(prim.Variable(iname), shifted), [iname]
+            )
+            bounds = bounds & inside
+        return bounds, values
+
+    def array(self, name: str) -> ArrayArg | TemporaryVariable:
+        """The declaration of an array."""
+        return self.kernel.array(name)
+
+    def rooms(self, name: str) -> tuple[Axis, ...]:
+        """The hardware axes along which an array exists once per index."""
+        temporary = self.kernel.temporary_by_name.get(name)
+        if temporary is None or temporary.address_space is AddressSpace.GLOBAL:
+            return ()
+        if temporary.address_space is AddressSpace.LOCAL:
+            return tuple(a for a in self.axes if a[0] == "g")
+        return self.axes
+
+    def cell(
+        self,
+        name: str,
+        indices: Sequence[Expression],
+        at: Instance,
+        everywhere: dict[Axis, Expression] | None = None,
+    ) -> Cell:
+        """The cell that an instance touches; ``indices`` are suffixed already.
+
+        ``everywhere`` names the indices of axes that the instance runs on all of.
+        """
+        room = []
+        if at.statement is not None:
+            for axis in self.rooms(name):
+                value = self.coordinate(at, axis)
+                if value is None and everywhere is not None:
+                    value = everywhere.get(axis)
+                if value is not None:
+                    room.append((axis, value))
+        return Cell(name, tuple(self._opaque(i) for i in indices), tuple(room))
+
+    @cached_property
+    def data(self) -> frozenset[str]:
+        """Names whose values are data: arrays, temporaries and scalars that are no sizes."""
+        kernel = self.kernel
+        return frozenset([*kernel.temporary_by_name, *kernel.arg_by_name]) - set(kernel.sizes)
+
+    def _opaque(self, index: Expression) -> Expression:
+        """An index that data decide, made such that no set can hold it."""
+        if variable_names(index) & self.data:
+            return prim.Call(prim.Variable("value"), (index,))
+        return index
+
+    # }}}
+
+    # {{{ order
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[int, Path]]:
+        """Each statement's number in the text and the loops around it, ilp innermost."""
+        found = {}
+        for number, (statement, path) in enumerate(flatten(self.kernel.tree)):
+            tags = self.kernel.iname_tags
+            side = [
+                i
+                for i in self.statement[statement].inames
+                if isinstance(tags.get(i), InstructionParallel)
+            ]
+            outer = tuple(k for k in path if k[0] not in side)
+            found[statement] = (number, (*outer, *((i, -1 - number) for i in sorted(side))))
+        return found
+
+    def time(self, statement: str) -> tuple[int, Path]:
+        """The statement's number in the text, and its loops."""
+        return self._places[statement]
+
+    def shared_loops(self, a: str, b: str) -> tuple[str, ...]:
+        """The inames of the loops that two statements share, outermost first."""
+        shared = []
+        for one, two in zip(self._places[a][1], self._places[b][1], strict=False):
+            if one != two:
+                break
+            shared.append(one[0])
+        return tuple(shared)
+
+    def earlier(self, a: Instance, b: Instance) -> tuple[isl.Set, ...]:
+        """Where ``a`` comes before ``b`` in the order of loops and text: a union, innermost first.
+
+        Parallel coordinates play no part.
+        """
+        if b.statement is None:
+            return (_sets.universe(),)
+        if a.statement is None:
+            return ()
+        key = ("earlier", a, b)
+        found = self._orders.get(key)
+        if found is None:
+            found = self._orders[key] = tuple(self._earlier(a, b))
+        return found
+
+    def _earlier(self, a: Instance, b: Instance) -> Iterator[isl.Set]:
+        assert a.statement is not None and b.statement is not None
+        loops = self.shared_loops(a.statement, b.statement)
+        equal = [_same(i, a, b) for i in loops]
+        if self._places[a.statement][0] < self._places[b.statement][0]:
+            yield _all(equal)
+        for level in reversed(range(len(loops))):
+            before = prim.Comparison(
+                prim.Variable(loops[level] + a.suffix), "<", prim.Variable(loops[level] + b.suffix)
+            )
+            yield _all(equal[:level]) & _sets.condition_set(before)
+
+    def together(self, a: Instance, b: Instance) -> isl.Set | None:
+        """Where two instances of one statement run at the same time; None for two statements."""
+        if a.statement is None or a.statement != b.statement:
+            return None
+        return _all([_same(i, a, b) for i in self.shared_loops(a.statement, a.statement)])
+
+    def apart(self, a: Instance, b: Instance, kind: str) -> tuple[isl.Set, ...]:
+        """Where two instances run on different indices of an axis of ``kind``."""
+        if a.statement is None or b.statement is None:
+            return ()
+        key = ("apart", a, b, kind)
+        found = self._orders.get(key)
+        if found is None:
+            pieces = []
+            for axis in self.axes:
+                if axis[0] != kind:
+                    continue
+                one, two = self.coordinate(a, axis), self.coordinate(b, axis)
+                one = self.everywhere(a)[1].get(axis) if one is None else one
+                two = self.everywhere(b)[1].get(axis) if two is None else two
+                if one is not None and two is not None:
+                    pieces.append(_sets.condition_set(prim.Comparison(one, "!=", two)))
+            found = self._orders[key] = tuple(pieces)
+        return found
+
+    def not_before(
+        self, a: Instance, b: Instance, *, is_global: bool, itself: bool = True
+    ) -> tuple[tuple[str, isl.Set], ...]:
+        """Where ``a`` is not ordered before ``b``, as ``(how, set)`` pieces.
+
+        ``how`` is ``"after"`` where ``b`` comes first, ``"together"`` where both
+        run at the same time on different threads, ``"blocks"`` where different
+        blocks run them.  ``itself=False`` leaves one and the same instance out.
+        """
+        pieces = [("after", p) for p in self.earlier(b, a)]
+        same = self.together(a, b)
+        if same is not None:
+            if itself:
+                pieces.append(("together", same))
+            else:
+                pieces += [("together", same & p) for k in ("l", "g") for p in self.apart(a, b, k)]
+        if is_global:
+            pieces += [("blocks", p) for p in self.apart(a, b, "g")]
+        return tuple(pieces)
+
+    # }}}
+
+    # {{{ data
+
+    @cached_property
+    def written(self) -> frozenset[str]:
+        """Names that some statement writes."""
+        return frozenset(self.kernel.writers)
+
+    def writers(self, name: str) -> tuple[Statement, ...]:
+        """The statements that write an array."""
+        return self.kernel.writers.get(name, ())
+
+    def is_global(self, name: str) -> bool:
+        """Whether all blocks see the same array."""
+        temporary = self.kernel.temporary_by_name.get(name)
+        return temporary is None or temporary.address_space is AddressSpace.GLOBAL
+
+    def write_cell(self, at: Instance) -> Cell:
+        """The cell that an instance writes."""
+        assert at.statement is not None
+        name, indices = self.statement[at.statement].write
+        return self.cell(name, [self.named(i, at.suffix) for i in indices], at)
+
+    def is_exact(self, statement: Statement) -> bool:
+        """Whether it is known which cells a statement writes, and when."""
+        return not self.depends_on_data(statement) and all(
+            _sets.is_affine(i) and variable_names(i) <= self.integers for i in statement.write[1]
+        )
+
+    # }}}
+
+
+def _all(sets: Sequence[isl.Set]) -> isl.Set:
+    result = _sets.universe()
+    for one in sets:
+        result = result & one
+    return result
+
+
+def _same(iname: str, a: Instance, b: Instance) -> isl.Set:
+    return _sets.equality(iname + a.suffix, prim.Variable(iname + b.suffix))
+
+
+def same_cell(a: Cell, b: Cell) -> isl.Set:
+    """Where two cells of one array are the same, or may be where data decide."""
+    result = _sets.universe()
+    for one, two in zip(a.indices, b.indices, strict=True):
+        equal = _equal(one, two)
+        if equal is not None:
+            result = result & equal
+    mine = dict(a.room)
+    for axis, value in b.room:
+        if axis in mine and mine[axis] != value:
+            result = result & _sets.affine_equality(mine[axis], value)
+    return result
+
+
+def other_cell(a: Cell, b: Cell) -> tuple[isl.Set, ...]:
+    """Where two cells of one array differ, as a union."""
+    pieces = []
+    for one, two in zip(a.indices, b.indices, strict=True):
+        if one != two:
+            pieces.append(_sets.pw_affine(one).ne_set(_sets.pw_affine(two)))
+    mine = dict(a.room)
+    for axis, value in b.room:
+        if axis in mine and mine[axis] != value:
+            pieces.append(_sets.condition_set(prim.Comparison(mine[axis], "!=", value)))
+    return tuple(pieces)
+
+
+def _equal(a: Expression, b: Expression) -> isl.Set | None:
+    if a == b:
+        return None
+    try:
+        return _sets.pw_affine(a).eq_set(_sets.pw_affine(b))
+    except _sets.NotAffineError:
+        return None

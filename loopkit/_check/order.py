@@ -1,0 +1,148 @@
+"""Arrays of which data decide the cells, or whether they are touched at all.
+
+Nothing is known of which write a read sees, so all accesses that may meet
+keep the order that they have in the text.
+"""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from loopkit import _sets
+from loopkit._check.flow import Access, Event, Flow
+from loopkit._check.lineage import Image
+from loopkit._check.model import Cell, Instance, same_cell
+from loopkit._check.sources import READER, WRITER
+from loopkit._check.violation import Undecided, Violation
+from loopkit._expression import variable_names
+
+_ONE = "__b"
+_TWO = "__x"
+
+
+class Order:
+    """Compares the order of accesses in a schedule with that of the text."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self.root = flow.root
+        self.new = flow.new
+
+    def is_inexact(self, array: str) -> bool:
+        """Whether data decide about some write of an array in the text."""
+        return any(not self.root.is_exact(w) for w in self.root.writers(array))
+
+    def concerns(self, mine: Access, its: Access) -> bool:
+        """Whether a read of the text is decided by order alone."""
+        name, indices = mine
+        if name not in self.root.written:
+            return False
+        data = any(variable_names(i) & self.root.data for i in indices)
+        return data or self.is_inexact(name)
+
+    def read(self, event: Event, mine: Access, its: Access) -> None:
+        """Check one read against all writes of its array."""
+        name = mine[0]
+        cell = self.flow.cell(event, its)
+        reader = Instance(event.reader, READER)
+        for writer in self.root.writers(name):
+            for image in self.images(writer.id, name, its[0]):
+                at = Instance(image.statement, _TWO)
+                pairs = event.bound & self.new.domain(at) & self.flow.tie(image, _TWO, WRITER)
+                pairs = pairs & same_cell(self.new.write_cell(at), cell)
+                if pairs.is_empty():
+                    continue
+                origin = Instance(writer.id, WRITER)
+                self.ordered(event, image, at, origin, reader, pairs, cell, mine)
+
+    def images(self, origin: str, array: str, now: str) -> tuple[Image, ...]:
+        writing, others = self.flow.images_writing(origin, now)
+        if others:
+            raise Undecided(
+                f"'{array}' is written where data decide, and its values move to another array"
+            )
+        return tuple(writing)
+
+    def ordered(
+        self,
+        event: Event,
+        image: Image,
+        at: Instance,
+        origin: Instance,
+        reader: Instance,
+        pairs: isl.Set,
+        cell: Cell,
+        mine: Access,
+    ) -> None:
+        is_global = self.new.is_global(cell.array)
+        side = self.flow.origin_side(image, at)
+        exact = all(_sets.is_affine(i) for i in cell.indices)
+        for before in self.root.earlier(origin, reader):
+            for how, piece in self.new.not_before(at, event.time, is_global=is_global):
+                bad = pairs & before & piece
+                if not bad.is_empty():
+                    raise Violation(
+                        "order",
+                        bad,
+                        event.side,
+                        side,
+                        how=how,
+                        array=mine[0],
+                        cell=cell.indices,
+                        exact=exact,
+                    )
+        for before in (*self.root.earlier(reader, origin), *self.itself(reader, origin)):
+            for how, piece in self.new.not_before(
+                event.time, at, is_global=is_global, itself=False
+            ):
+                bad = pairs & before & piece
+                if not bad.is_empty():
+                    raise Violation(
+                        "overwritten",
+                        bad,
+                        event.side,
+                        None,
+                        side,
+                        how=how,
+                        array=mine[0],
+                        cell=cell.indices,
+                        exact=exact,
+                    )
+
+    def itself(self, reader: Instance, origin: Instance) -> tuple[isl.Set, ...]:
+        """A statement reads before it writes."""
+        same = self.root.together(reader, origin)
+        return () if same is None else (same,)
+
+    def writes(self, array: str) -> None:
+        """Check that writes of an array that may meet keep their order."""
+        images = [
+            image for w in self.root.writers(array) for image in self.images(w.id, array, array)
+        ]
+        if self.flow.copies(array):
+            raise Undecided(f"'{array}' is written where data decide, and buffered")
+        is_global = self.new.is_global(array)
+        for first in images:
+            for second in images:
+                one, two = Instance(first.statement, _ONE), Instance(second.statement, _TWO)
+                cell = self.new.write_cell(one)
+                pairs = self.new.domain(one) & self.flow.tie(first, _ONE, READER)
+                pairs = pairs & self.new.domain(two) & self.flow.tie(second, _TWO, WRITER)
+                pairs = pairs & same_cell(cell, self.new.write_cell(two)) & self.flow.lineage.sizes
+                exact = all(_sets.is_affine(i) for i in cell.indices)
+                for before in self.root.earlier(
+                    Instance(first.origin, READER), Instance(second.origin, WRITER)
+                ):
+                    for how, piece in self.new.not_before(one, two, is_global=is_global):
+                        bad = pairs & before & piece
+                        if not bad.is_empty():
+                            raise Violation(
+                                "rewritten",
+                                bad,
+                                self.flow.origin_side(second, two),
+                                self.flow.origin_side(first, one),
+                                how=how,
+                                array=array,
+                                cell=cell.indices,
+                                exact=exact,
+                            )

@@ -1,0 +1,65 @@
+"""What the checker found wrong, before it becomes a message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import islpy as isl
+
+from loopkit._check.model import Instance
+from loopkit._nodes import Expression
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One statement instance of a violation.
+
+    ``at`` is the instance in the schedule (or None where only the text has
+    it), ``origin`` the text's statement with the values of its inames over the
+    names of ``at``, or None for a statement that only moves data.
+    """
+
+    at: Instance | None
+    origin: str | None
+    values: Mapping[str, Expression] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Violation(Exception):
+    """A set of cases, not empty, in which a schedule is wrong.
+
+    ``kind`` says what is wrong:
+
+    - ``"order"``: ``source`` writes what ``sink`` reads, and does not come first;
+    - ``"overwritten"``: ``other`` writes the cell between ``source`` and ``sink``;
+    - ``"place"``: ``sink`` looks for the value of ``source`` in another cell;
+    - ``"missing"``: nothing writes what ``sink`` reads;
+    - ``"updates"``: ``source`` and ``sink`` update one cell at the same time;
+    - ``"dropped"``, ``"extra"``, ``"repeated"``: instances that are not executed, or too often;
+    - ``"expression"``: ``sink`` computes something else;
+    - ``"bounds"``: ``sink`` leaves the array.
+
+    ``how`` is ``"after"``, ``"together"`` or ``"blocks"``: the other order, none
+    because both run on different threads at once, none because of blocks.
+    """
+
+    kind: str
+    where: isl.Set
+    sink: Side
+    source: Side | None = None
+    other: Side | None = None
+    how: str = "after"
+    array: str | None = None
+    cell: tuple[Expression, ...] = ()
+    exact: bool = True
+    detail: str = ""
+
+
+class Undecided(Exception):
+    """A question that could not be decided: ``why``, and what would decide it."""
+
+    def __init__(self, why: str, instead: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+        self.instead = instead

@@ -1,0 +1,150 @@
+"""One concrete case of a violation: sizes, statement instances, threads and cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._check.model import Model
+from loopkit._check.violation import Side, Violation
+from loopkit._errors import Instance
+from loopkit._expression import variable_names
+from loopkit._make.points import smallest_point
+from loopkit._nodes import Expression
+
+_LETTERS = "xyz"
+
+
+@dataclass(frozen=True)
+class Actor:
+    """One side of a case: the instance in the text's words, and where the schedule runs it."""
+
+    instance: Instance
+    is_move: bool
+    loops: tuple[tuple[str, int], ...]
+    block: tuple[tuple[str, int], ...]
+    thread: tuple[tuple[str, int], ...]
+    runs: bool
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{n}={v}" for n, v in self.instance.inames.items())
+        return f"'{self.instance.statement}'" + (f" ({values})" if values else "")
+
+    def where(self) -> str:
+        """The block and the thread, as far as they matter: ``block 1, thread 3``."""
+        return ", ".join(
+            p for p in (_index("block", self.block), _index("thread", self.thread)) if p
+        )
+
+
+def _index(word: str, values: tuple[tuple[str, int], ...]) -> str:
+    if not values:
+        return ""
+    if len(values) == 1:
+        return f"{word} {values[0][1]}"
+    return f"{word} ({', '.join(f'{n}={v}' for n, v in values)})"
+
+
+@dataclass(frozen=True)
+class Case:
+    """The smallest case of a violation."""
+
+    sizes: Mapping[str, int]
+    sink: Actor
+    source: Actor | None
+    other: Actor | None
+    cell: tuple[int | str, ...]
+
+
+def smallest_case(violation: Violation, root: Model, new: Model) -> Case:
+    """The case with the smallest sizes; among those the first source, then the first sink."""
+    where = violation.where
+    sizes = [n for n in dict.fromkeys((*root.kernel.sizes, *new.kernel.sizes))]
+    order = sorted(sizes)
+    roles = [
+        (tag, side)
+        for tag, side in (("s", violation.source), ("o", violation.other), ("r", violation.sink))
+        if side is not None
+    ]
+    for tag, side in roles:
+        for iname in _ordered(side, root, new):
+            name = f"_{tag}_{iname}"
+            where = where & _sets.affine_equality(prim.Variable(name), _value(side, iname))
+            order.append(name)
+    point = smallest_point(where, order) or {}
+    actors = {tag: _actor(tag, side, point, root, new) for tag, side in roles}
+    return Case(
+        {n: point[n] for n in sizes if n in point and _matters(n, violation, root, new)},
+        actors["r"],
+        actors.get("s"),
+        actors.get("o"),
+        tuple(_cell_value(i, point) for i in violation.cell),
+    )
+
+
+def _matters(name: str, violation: Violation, root: Model, new: Model) -> bool:
+    """Whether a size is worth telling: the violation or its statements depend on it."""
+    if _sets.involves(violation.where, name):
+        return True
+    return False
+
+
+def _ordered(side: Side, root: Model, new: Model) -> list[str]:
+    """The inames that name an instance, in the order of the text's loops."""
+    if side.origin is not None and side.origin in root.statement:
+        return [i for i in root.kernel.all_inames if i in side.values]
+    if side.at is None or side.at.statement is None:
+        return []
+    mine = new.statement[side.at.statement].inames
+    return [i for i in new.kernel.all_inames if i in mine]
+
+
+def _value(side: Side, iname: str) -> Expression:
+    if iname in side.values:
+        return side.values[iname]
+    assert side.at is not None
+    return prim.Variable(iname + side.at.suffix)
+
+
+def _actor(tag: str, side: Side, point: Mapping[str, int], root: Model, new: Model) -> Actor:
+    values = {i: point.get(f"_{tag}_{i}", 0) for i in _ordered(side, root, new)}
+    is_move = side.origin is None or side.origin not in root.statement
+    at = side.at
+    name = side.origin
+    if name is None or is_move:
+        name = (at.statement if at is not None else None) or "?"
+    if at is None or at.statement is None:
+        return Actor(Instance(name, values), is_move, (), (), (), False)
+    loops = tuple(
+        (iname, point.get(iname + at.suffix, 0)) for iname, _ in new.time(at.statement)[1]
+    )
+    block: list[tuple[str, int]] = []
+    thread: list[tuple[str, int]] = []
+    for axis in new.axes:
+        if axis[0] == "ilp":
+            continue
+        coordinate = new.coordinate(at, axis)
+        if coordinate is None:
+            coordinate = prim.Variable(f"_{axis[0]}{axis[1]}{at.suffix}")
+            if not variable_names(coordinate) <= point.keys():
+                continue
+        letter = _LETTERS[axis[1]] if isinstance(axis[1], int) else str(axis[1])
+        (block if axis[0] == "g" else thread).append((letter, _sets.value_at(coordinate, point)))
+    return Actor(Instance(name, values), is_move, loops, tuple(block), tuple(thread), True)
+
+
+def _cell_value(index: Expression, point: Mapping[str, int]) -> int | str:
+    if not _sets.is_affine(index) or not variable_names(index) <= point.keys():
+        if isinstance(index, int):
+            return index
+        return "?"
+    return _sets.value_at(index, point)
+
+
+def condition_on_sizes(where: isl.Set, kept: frozenset[str]) -> isl.Set:
+    """The sizes for which a violation has a case."""
+    return _sets.project_onto(where, kept)

@@ -1,0 +1,233 @@
+"""Running generated source on the CPU, many kernels to one compilation.
+
+The source text, the runtime and its orders of threads are those of the host
+executor.  What differs makes faults show: shared and private memory begin as
+garbage, accesses to them are checked, arguments lie between guard zones.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import loopkit as lk
+from loopkit._expression import evaluate
+from loopkit._host import compiler as host_compiler
+from loopkit._host import launch as host_launch
+from loopkit._host.report import ErrorRecord, launch_error
+from loopkit._program import ArrayParam, Program
+
+from .data import Case
+
+_FLAGS = ("-O0", "-ftrivial-auto-var-init=pattern", "-fsanitize=bounds", "-w")
+# Called where a subscript of a shared or private array is out of bounds: the runtime reports
+# a fault, as for any other access to memory that is not there.
+_PRELUDE = """
+extern "C" void __ubsan_handle_out_of_bounds(void *, void *) { *(volatile int *)8 = 0; }
+extern "C" void __ubsan_handle_out_of_bounds_abort(void *, void *) { *(volatile int *)8 = 0; }
+static __thread __attribute__((used)) char lk_anchor_byte;
+LK_EXPORT void *lk_anchor() { return &lk_anchor_byte; }
+"""
+_WAITS = re.compile(r"\b__(sync|shfl|ballot|any|all|match|reduce|trap|nanosleep|brkpt)")
+_numbers = itertools.count()
+
+ORDERS = ("ascending", "descending", "random")
+_GUARD = 64  # elements before and behind every array
+_GARBAGE = 12345678
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A run whose results differ from the text's, or that failed."""
+
+    sizes: dict[str, int]
+    order: str
+    what: str
+
+
+class Compiled:
+    """A program that can be launched."""
+
+    def __init__(self, program: Program, library: ctypes.CDLL, number: int) -> None:
+        self.program = program
+        self._library = library
+        self._entry = host_launch._address(getattr(library, f"lk_entry_{number}"))
+        plain = host_launch._address(getattr(library, f"lk_plain_{number}"))
+        self._plain = None if _WAITS.search(program.source) else plain
+
+    def launch(self, pointers: Any, grid: tuple[int, int, int], order: str, seed: int) -> None:
+        """Run all blocks; raises :class:`LaunchError`."""
+        error = ErrorRecord()
+        job = host_launch._Job(
+            entry=self._entry,
+            plain=self._plain,
+            anchor=host_launch._address(self._library.lk_anchor),
+            guard=None,
+            arguments=ctypes.addressof(pointers),
+            grid=grid,
+            block=self.program.block,
+            order=host_launch.ORDERS[order],
+            workers=1,
+            seed=seed,
+            error=ctypes.pointer(error),
+        )
+        assert host_launch._runtime is not None
+        if host_launch._runtime.lk_launch(ctypes.byref(job)) != 0:
+            raise launch_error(self.program, error)
+
+
+def compile_all(programs: Sequence[Program]) -> list[Compiled]:
+    """Compile programs together; raises :class:`CompileError` if any of them is rejected.
+
+    None may have dynamic shared memory (a schedule of small tiles has none).
+    """
+    compiler = host_compiler.need_compiler()
+    host_launch._load_runtime(compiler)
+    text = _PRELUDE + "".join(_unit(p, number) for number, p in enumerate(programs))
+    flags = [f for f in compiler.kernel_flags(False) if not f.startswith(("-O", "-m", "-Wl", "-shared"))]
+    with tempfile.TemporaryDirectory(prefix="loopkit-campaign-") as folder:
+        unit = Path(folder) / "kernels.cpp"
+        unit.write_text(text, encoding="utf-8")
+        made, library = str(unit.with_suffix(".o")), Path(folder) / f"k{next(_numbers)}.so"
+        include = [f"-I{host_compiler.HERE}", "-include", "cuda_words.h"]
+        _call([*compiler.command, *flags, *_FLAGS, *include, "-c", str(unit), "-o", made], text)
+        link = ["-shared", "-Wl,-Bsymbolic", made, "-o", str(library)]
+        _call([*compiler.command, *link], text)
+        loaded = ctypes.CDLL(str(library))
+    return [Compiled(program, loaded, number) for number, program in enumerate(programs)]
+
+
+def _unit(program: Program, number: int) -> str:
+    source = program.source.replace('extern "C"', "")
+    arguments = "void **arguments"
+    return f"""
+namespace lk_unit_{number} {{
+{source}
+}}
+LK_EXPORT void lk_entry_{number}({arguments}) {{
+  lk_invoke(&lk_unit_{number}::{program.name}, arguments);
+}}
+LK_EXPORT void lk_plain_{number}({arguments}, lk_thread *self, const lk_index *turns,
+                                 unsigned count) {{
+  for (unsigned i = 0; i < count; ++i) {{
+    self->position = turns[i];
+    lk_invoke(&lk_unit_{number}::{program.name}, arguments);
+  }}
+}}
+"""
+
+
+def _call(command: list[str], text: str) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if done.returncode != 0:
+        raise lk.CompileError("the compiler rejects a batch", source=text, log=done.stderr[:4000])
+
+
+# {{{ memory
+
+
+class _Memory:
+    """The arguments of one launch, each array between two guard zones."""
+
+    def __init__(self, program: Program, case: Case, sizes: dict[str, int]) -> None:
+        self.case = case
+        self.buffers: list[tuple[str, Any, Any, Any]] = []  # name, memory, before, after
+        count = len(program.params)
+        self._values = (ctypes.c_longlong * count)()
+        self.pointers = (ctypes.c_void_p * count)()
+        for at, param in enumerate(program.params):
+            place = ctypes.addressof(self._values) + 8 * at
+            self.pointers[at] = place
+            if isinstance(param, ArrayParam):
+                self._values[at] = self._array(param, sizes)
+            else:
+                raw = np.array(sizes[param.name], dtype=param.dtype).tobytes()
+                ctypes.memmove(place, raw, len(raw))
+
+    def _array(self, param: ArrayParam, sizes: dict[str, int]) -> int:
+        shape = [max(0, int(evaluate(s, sizes))) for s in param.shape]
+        strides = [int(evaluate(s, sizes)) for s in param.strides]
+        span = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+        span = span if min(shape, default=1) else 0
+        memory = np.full(span + 2 * _GUARD, _GARBAGE, param.dtype)
+        before = memory.copy()
+        after = before
+        if param.role == "argument":
+            _view(before, shape, strides)[...] = self.case.given[param.name]
+            if param.name in self.case.expected:
+                after = before.copy()
+                _view(after, shape, strides)[...] = self.case.expected[param.name]
+            else:
+                after = before
+        self.buffers.append((param.name if param.role == "argument" else "", memory, before, after))
+        return int(memory.ctypes.data) + _GUARD * param.dtype.itemsize
+
+    def reset(self) -> None:
+        for _, memory, before, _ in self.buffers:
+            np.copyto(memory, before)
+
+    def difference(self) -> str:
+        """What is not as it should be; empty where everything is."""
+        for name, memory, _, after in self.buffers:
+            if not name:  # a temporary: only what lies around it may not change
+                inside = slice(_GUARD, len(memory) - _GUARD)
+                memory = memory.copy()
+                memory[inside] = after[inside]
+            if not np.array_equal(memory, after):
+                at = int(np.flatnonzero(memory != after)[0]) - _GUARD
+                inside_array = 0 <= at < len(memory) - 2 * _GUARD
+                place = "element" if inside_array else "out of bounds: element"
+                return (
+                    f"{name or 'a temporary'}: {place} {at} is {memory[at + _GUARD]}, "
+                    f"not {after[at + _GUARD]}"
+                )
+        return ""
+
+
+def _view(memory: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:
+    return np.lib.stride_tricks.as_strided(
+        memory[_GUARD:], shape, [s * memory.itemsize for s in strides]
+    )
+
+
+# }}}
+
+
+def runs(compiled: Compiled, cases: Sequence[Case], seed: int) -> Iterator[Wrong | None]:
+    """Run a program on all cases in all orders; None for each run that is right."""
+    program = compiled.program
+    for case in cases:
+        sizes = case.sizes
+        if not all(evaluate(check.condition, sizes) for check in program.checks):
+            continue
+        grid = tuple(int(evaluate(extent, sizes)) for extent in program.grid)
+        memory = _Memory(program, case, sizes)
+        for order in ORDERS:
+            memory.reset()
+            try:
+                if min(grid) > 0:
+                    compiled.launch(memory.pointers, grid, order, seed)  # type: ignore[arg-type]
+            except lk.LaunchError as error:
+                yield Wrong(sizes, order, str(error))
+                continue
+            what = memory.difference()
+            yield Wrong(sizes, order, what) if what else None
+
+
+def first_wrong(compiled: Compiled, cases: Sequence[Case], seed: int) -> tuple[int, Wrong | None]:
+    """How many runs there were, up to the first that is wrong, and that one."""
+    count = 0
+    for wrong in runs(compiled, cases, seed):
+        count += 1
+        if wrong is not None:
+            return count, wrong
+    return count, None

@@ -1,0 +1,138 @@
+"""Sizes and arguments for drawn kernels, and what the text says the results are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import loopkit as lk
+from loopkit import _sets
+from loopkit._expression import evaluate
+from loopkit._reference import run_reference
+
+from .kernels import INDEX_ARRAYS
+
+Sizes = dict[str, int]
+Arrays = dict[str, np.ndarray[Any, np.dtype[Any]]]
+
+# Ragged, equal to each other, multiples of tiles, and single iterations.
+_SHALLOW = (
+    (7, 9, 5), (1, 1, 1), (8, 8, 4), (13, 5, 3), (2, 3, 17), (4, 4, 4), (16, 8, 12), (5, 13, 2),
+    (12, 16, 8), (3, 2, 1), (20, 4, 6), (0, 0, 0), (9, 1, 2),
+)  # fmt: skip
+_DEEP = (
+    (5, 4, 3), (1, 1, 1), (4, 4, 4), (3, 5, 2), (2, 1, 6), (8, 4, 4), (6, 3, 5), (4, 8, 2),
+    (2, 2, 2), (0, 0, 0), (7, 2, 1),
+)  # fmt: skip
+_NAMES = ("n", "m", "p")
+
+
+def depth(kernel: lk.Kernel) -> int:
+    """The most inames that a statement is inside of."""
+    return max(len(s.inames) for s in kernel.statements)
+
+
+def candidates(kernel: lk.Kernel, fixed: Mapping[str, int]) -> Iterator[Sizes]:
+    """Sizes to try, those of other kernels' assumptions included; ``fixed`` ones are given."""
+    seen = set()
+    for values in _DEEP if depth(kernel) > 2 else _SHALLOW:
+        sizes = dict(zip(_NAMES, values, strict=True))
+        sizes = {n: fixed.get(n, v) for n, v in sizes.items() if n in kernel.sizes}
+        key = tuple(sizes.values())
+        if key not in seen and holds(kernel, sizes):
+            seen.add(key)
+            yield sizes
+
+
+def holds(kernel: lk.Kernel, sizes: Mapping[str, int]) -> bool:
+    """Whether ``sizes`` meet a kernel's assumptions."""
+    given = kernel.assumptions.set
+    for name, value in sizes.items():
+        if given.find_dim_by_name(_sets.PARAM, name) >= 0:
+            given = given & _sets.equality(name, value)
+    return not given.is_empty()
+
+
+def arguments(kernel: lk.Kernel, sizes: Sizes, seed: int) -> Arrays:
+    """Contents for every array argument, outputs included."""
+    rng = np.random.default_rng(seed)
+    shapes = {
+        a.name: tuple(max(0, int(evaluate(s, sizes))) for s in a.shape or ())
+        for a in kernel.args
+        if isinstance(a, lk.ArrayArg)
+    }
+    tables = [shapes[n][0] for n in ("g", "o", "q") if n in shapes]
+    reach = max(1, min(tables, default=1))
+    found: Arrays = {}
+    for argument in kernel.args:
+        if not isinstance(argument, lk.ArrayArg):
+            continue
+        name, shape = argument.name, shapes[argument.name]
+        values = rng.integers(-4, 10, shape)
+        if name == "col":
+            values = rng.integers(0, reach, shape)
+        elif name == "perm":
+            values = rng.permutation(shape[0])
+        elif name == "ptr":
+            values = np.sort(rng.integers(0, reach + 1, shape))
+        found[name] = values.astype(argument.dtype)
+    return found
+
+
+@dataclass(frozen=True)
+class Case:
+    """Sizes, arguments, and the outputs that the kernel's text computes from them."""
+
+    sizes: Sizes
+    given: Arrays
+    expected: Arrays
+
+
+class Truth:
+    """What a kernel's text means, by the reference interpreter; runs once for each size."""
+
+    def __init__(self, kernel: lk.Kernel, seed: int) -> None:
+        self.kernel = kernel
+        self.seed = seed
+        self._cases: dict[tuple[int, ...], Case | None] = {}
+
+    def case(self, sizes: Sizes) -> Case | None:
+        """The case for ``sizes``; None where the text itself has no meaning or rounds."""
+        key = tuple(sizes.values())
+        if key not in self._cases:
+            self._cases[key] = self._run(sizes)
+        return self._cases[key]
+
+    def _run(self, sizes: Sizes) -> Case | None:
+        given = arguments(self.kernel, sizes, self.seed)
+        try:
+            expected = run_reference(self.kernel, {**sizes, **given})
+        except lk.LoopkitError:
+            return None
+        if not all(_is_exact(values) for values in expected.values()):
+            return None
+        return Case(sizes, given, expected)
+
+    def cases(self, last: lk.Kernel, count: int, fixed: Mapping[str, int]) -> list[Case]:
+        """Up to ``count`` cases that the assumptions of ``last`` allow too."""
+        found: list[Case] = []
+        for sizes in candidates(self.kernel, fixed):
+            if len(found) == count:
+                break
+            if not holds(last, {n: v for n, v in sizes.items() if n not in fixed}):
+                continue
+            case = self.case(sizes)
+            if case is not None:
+                found.append(case)
+        return found
+
+
+def _is_exact(values: np.ndarray[Any, np.dtype[Any]]) -> bool:
+    if values.dtype.kind != "f" or not values.size:
+        return True
+    return bool(np.abs(values).max() < 2.0**45)  # not a number compares false
+
+

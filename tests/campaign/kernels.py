@@ -1,0 +1,504 @@
+"""Kernels drawn at random, as text that can be pasted into a test.
+
+All data are small integers, so that results are compared exactly: int32, which
+wraps around the same everywhere, or float64 far below where it rounds.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import loopkit as lk
+
+INDEX_ARRAYS = ("col", "perm", "ptr")
+
+
+@dataclass(frozen=True)
+class Line:
+    """One instruction."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Block:
+    """``for ... end`` or ``if ... else ... end``."""
+
+    head: str
+    body: tuple[Node, ...]
+    otherwise: tuple[Node, ...] = ()
+
+
+Node = Line | Block
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A kernel's text and all that its creation takes.
+
+    ``shapes`` are those of arrays that indirect accesses use: nothing else says them.
+    """
+
+    domains: tuple[str, ...]
+    body: tuple[Node, ...]
+    types: tuple[tuple[str, str], ...]
+    shapes: tuple[tuple[str, str], ...] = ()
+    assumptions: str | None = None
+
+    @property
+    def text(self) -> str:
+        """The instructions."""
+        return "\n".join(_lines(self.body, ""))
+
+    def make(self) -> lk.Kernel:
+        """The kernel, by ``lk.make_kernel``."""
+        return lk.make_kernel(
+            list(self.domains),
+            self.text,
+            self._data() or None,
+            dtypes=self.dtypes,
+            assumptions=self.assumptions,
+        )
+
+    def _data(self) -> list[Any]:
+        text, types = self.text, dict(self.types)
+        data = [lk.GlobalArg(n, types[n], shape=s) for n, s in self.shapes if f"{n}[" in text]
+        return [*data, ...] if data else []
+
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """The types of all arrays, as ``make_kernel`` takes them."""
+        text = self.text
+        together: dict[str, list[str]] = {}
+        for name, dtype in self.types:
+            if f"{name}[" in text:
+                together.setdefault(dtype, []).append(name)
+        return {", ".join(names): dtype for dtype, names in together.items()}
+
+    def source(self) -> str:
+        """Python source that makes the kernel."""
+        text, types = self.text, dict(self.types)
+        lines = ["knl = lk.make_kernel("]
+        lines.append(f"    [{', '.join(repr(d) for d in self.domains)}],")
+        lines += ['    """', *(f"    {line}" for line in text.split("\n")), '    """,']
+        shapes = [(n, s) for n, s in self.shapes if f"{n}[" in text]
+        if shapes:
+            data = [f"lk.GlobalArg({n!r}, {types[n]!r}, shape={s!r})" for n, s in shapes]
+            lines.append(f"    [{', '.join(data)}, ...],")
+        lines.append(f"    dtypes={self.dtypes!r},")
+        if self.assumptions:
+            lines.append(f"    assumptions={self.assumptions!r},")
+        return "\n".join([*lines, ")"])
+
+    def smaller(self) -> Iterator[Drawn]:
+        """Copies with one line, block or domain left out, or one block dissolved."""
+        for body in _smaller(self.body):
+            if body:
+                yield replace(self, body=body)
+        for at in range(len(self.domains)):
+            yield replace(self, domains=(*self.domains[:at], *self.domains[at + 1 :]))
+
+
+def _lines(nodes: tuple[Node, ...], indent: str) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, Line):
+            yield indent + node.text
+            continue
+        yield indent + node.head
+        yield from _lines(node.body, indent + "    ")
+        if node.otherwise:
+            yield indent + "else"
+            yield from _lines(node.otherwise, indent + "    ")
+        yield indent + "end"
+
+
+def _smaller(nodes: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
+    for at, node in enumerate(nodes):
+        before, after = nodes[:at], nodes[at + 1 :]
+        yield (*before, *after)
+        if isinstance(node, Block):
+            yield (*before, *node.body, *node.otherwise, *after)
+            if node.otherwise:
+                yield (*before, replace(node, otherwise=()), *after)
+            for body in _smaller(node.body):
+                if body:
+                    yield (*before, replace(node, body=body), *after)
+            for body in _smaller(node.otherwise):
+                if body:
+                    yield (*before, replace(node, otherwise=body), *after)
+
+
+# {{{ drawing
+
+
+@dataclass(frozen=True)
+class Iname:
+    """A loop variable and what is known of its values."""
+
+    name: str
+    domain: str
+    parents: tuple[str, ...] = ()
+    low: int = 0
+    high: str | None = None  # exclusive, where it is a size
+    constant: bool = False
+
+
+_READ = {1: ("a", "b"), 2: ("c", "d"), 3: ("e",)}
+_WRITTEN = {1: ("u", "v", "w"), 2: ("x", "y", "z"), 3: ("f",)}
+_NAMES = ("i", "j", "k", "h", "i2", "j2", "k2", "h2", "i3", "j3", "k3", "h3")
+
+
+class _Drawing:
+    """One kernel being drawn."""
+
+    def __init__(self, r: random.Random) -> None:
+        self.r = r
+        self.inames: dict[str, Iname] = {}
+        self.left = r.choices([1, 2, 3, 4, 5, 6], [3, 4, 4, 3, 2, 2])[0]
+        self.dtype = "int32" if r.random() < 0.7 else "float64"
+        self.sizes = ("n",) if r.random() < 0.35 else ("n", "m") if r.random() < 0.7 else ("n", "m", "p")
+        # Few arrays, so that statements share them.
+        self.written = {rank: names[: r.randint(1, len(names))] for rank, names in _WRITTEN.items()}
+        self.ranks: dict[str, int] = {}
+        self.shapes: dict[str, str] = {}
+        self.temporaries = 0
+        self.special = r.random()
+
+    def chance(self, probability: float) -> bool:
+        return self.r.random() < probability
+
+    # {{{ loops
+
+    def iname(self, scope: list[Iname]) -> Iname:
+        """An iname for a loop inside ``scope``: a new one, or one that another loop has."""
+        names = {s.name for s in scope}
+        old = [
+            i
+            for i in self.inames.values()
+            if i.name not in names and names.issuperset(i.parents)
+        ]
+        if old and (self.chance(0.2) or len(self.inames) >= len(_NAMES)):
+            return self.r.choice(old)
+        made = self.new_iname(_NAMES[len(self.inames)], scope)
+        self.inames[made.name] = made
+        return made
+
+    def new_iname(self, name: str, scope: list[Iname]) -> Iname:
+        size = self.r.choice(self.sizes)
+        outer = self.r.choice(scope) if scope else None
+        kind = self.r.random()
+        if outer is not None and kind < 0.16:
+            o = outer.name
+            condition = self.r.choice(
+                [
+                    f"0 <= {name} <= {o}",
+                    f"0 <= {name} < {o}",
+                    f"{o} <= {name} < {size}",
+                    f"{o} < {name} < {size}",
+                    f"{o} <= {name} < {o} + 3",
+                    f"0 <= {name} < {size} and {name} <= 2*{o} + 1",
+                ]
+            )
+            return Iname(name, f"{{ [{name}]: {condition} }}", (o,))
+        if kind < 0.28:
+            length = self.r.choice([2, 3, 4, 5, 8])
+            return Iname(name, f"{{ [{name}]: 0 <= {name} < {length} }}", constant=True)
+        if kind < 0.38:
+            low, high = self.r.choice([("1", f"< {size}"), ("1", f"<= {size}"), ("2", f"< {size}")])
+            return Iname(name, f"{{ [{name}]: {low} <= {name} {high} }}", low=int(low))
+        if kind < 0.45:
+            stride = self.r.choice([2, 2, 3])
+            rest = self.r.randrange(stride)
+            return Iname(name, f"{{ [{name}]: 0 <= {name} < {size} and {name} mod {stride} = {rest} }}")
+        return Iname(name, f"{{ [{name}]: 0 <= {name} < {size} }}", high=size)
+
+    # }}}
+    # {{{ expressions
+
+    def index(self, scope: list[Iname], used: list[str]) -> str:
+        """One subscript: never negative, whatever the inames are."""
+        if not scope:
+            return str(self.r.choice([0, 0, 1]))
+        fresh = [i for i in scope if i.name not in used] or scope
+        iname = self.r.choice(fresh if self.chance(0.9) else scope)
+        used.append(iname.name)
+        name = iname.name
+        kind = self.r.random()
+        if kind < 0.5:
+            return name
+        if kind < 0.72:
+            return f"{name} + {self.r.choice([1, 1, 2])}"
+        if kind < 0.82:
+            return f"{name} - {iname.low}" if iname.low else name
+        if kind < 0.87 and iname.high:
+            return f"{iname.high} - 1 - {name}"
+        if kind < 0.91:
+            return f"2*{name} + {self.r.choice([0, 1])}"
+        if kind < 0.95 and len(scope) > 1:
+            return f"{name} + {self.r.choice([i for i in scope if i is not iname]).name}"
+        if kind < 0.97:
+            return self.r.choice([f"{name} // 2", f"{name} % 3", f"({name} + 1) % 2"])
+        return str(self.r.choice([0, 1]))
+
+    def access(self, name: str, scope: list[Iname]) -> str:
+        used: list[str] = []
+        return f"{name}[{', '.join(self.index(scope, used) for _ in range(self.ranks[name]))}]"
+
+    def array(self, scope: list[Iname], written: bool) -> str:
+        weights = {0: [6, 2, 0], 1: [6, 2, 0], 2: [3, 6, 0]}.get(len(scope), [2, 5, 2])
+        rank = self.r.choices([1, 2, 3], weights)[0]
+        name = self.r.choice((self.written if written else _READ)[rank])
+        self.ranks[name] = rank
+        return name
+
+    def term(self, scope: list[Iname], scalars: list[str]) -> str:
+        kind = self.r.random()
+        if scalars and kind < 0.3:
+            return self.r.choice(scalars)
+        if kind < 0.55:
+            return self.access(self.array(scope, False), scope)
+        if kind < 0.8:
+            return self.access(self.array(scope, True), scope)
+        if kind < 0.85 and scope:
+            return self.r.choice(scope).name
+        if kind < 0.90:
+            return str(self.r.randint(1, 5))
+        if kind < 0.95 and scope:
+            return self.gathered(scope)
+        one, two = (self.access(self.array(scope, False), scope) for _ in range(2))
+        return self.r.choice([f"max({one}, {two})", f"min({one}, {two})", f"({one} - {two})"])
+
+    def gathered(self, scope: list[Iname]) -> str:
+        """An indirect read."""
+        self.declare("g", f"{self.sizes[0]} + 2")
+        return f"g[{self.index_value('col', scope)}]"
+
+    def index_value(self, name: str, scope: list[Iname]) -> str:
+        self.ranks[name] = 1
+        iname = self.r.choice(scope)
+        if name == "perm" and iname.high:
+            # As long as what it permutes.
+            self.shapes.setdefault("perm", f"{iname.high}")
+            self.shapes.setdefault("o", f"{iname.high}")
+            if self.shapes["perm"] == iname.high:
+                return f"perm[{iname.name}]"
+        if name == "perm":
+            name = "col"
+            self.ranks[name] = 1
+        return f"{name}[{iname.name}{self.r.choice(['', '', ' + 1'])}]"
+
+    def declare(self, name: str, shape: str) -> None:
+        self.ranks[name] = 1
+        self.shapes.setdefault(name, shape)
+
+    def sum_of_terms(self, scope: list[Iname], scalars: list[str]) -> str:
+        count = self.r.choices([1, 2, 3], [4, 4, 1])[0]
+        text = self.term(scope, scalars)
+        for _ in range(count - 1):
+            text += f" {self.r.choice(['+', '+', '-'])} {self.term(scope, scalars)}"
+        return text
+
+    def value(self, scope: list[Iname], scalars: list[str]) -> str:
+        """A right-hand side; sometimes a reduction."""
+        if self.chance(0.2) and len(scope) < 4:
+            inames = [self.iname(scope)]
+            if len(scope) < 2 and self.chance(0.2):
+                inames.append(self.iname([*scope, *inames]))
+            inner = [*scope, *inames]
+            names = ", ".join(i.name for i in inames)
+            names = f"({names})" if len(inames) > 1 else names
+            term = self.term(inner, scalars)
+            if self.chance(0.4):
+                term = f"{term} * {self.access(self.array(inner, False), inner)}"
+            reduced = f"{self.r.choice(['sum', 'sum', 'max'])}({names}, {term})"
+            return reduced if self.chance(0.7) else f"{reduced} + {self.term(scope, scalars)}"
+        return self.sum_of_terms(scope, scalars)
+
+    # }}}
+    # {{{ statements
+
+    def statement(self, scope: list[Iname], scalars: list[str], own: list[str]) -> Line:
+        """One instruction; new scalar temporaries are added to ``own``."""
+        self.left -= 1
+        kind = self.r.random()
+        if kind < 0.16:
+            self.temporaries += 1
+            name = f"t{self.temporaries}"
+            line = Line(f"<> {name} = {self.value(scope, scalars)}")
+            own.append(name)
+            return line
+        if own and kind < 0.24:
+            name = self.r.choice(own)
+            form = self.r.choice(["{t} + {e}", "max({t}, {e})", "{e}"])
+            return Line(f"{name} = {form.format(t=name, e=self.term(scope, scalars))}")
+        if scope and scope[-1].constant and kind < 0.32:
+            self.temporaries += 1
+            name = f"s{self.temporaries}"
+            line = Line(f"<> {name}[{scope[-1].name}] = {self.value(scope, scalars)}")
+            own.append(f"{name}[{scope[-1].name}]")
+            return line
+        if scope and kind < 0.36:
+            target = f"o[{self.index_value('perm', scope)}]"
+            self.declare("o", f"{self.sizes[0]}")
+            return Line(f"{target} = {self.sum_of_terms(scope, scalars)}")
+        if scope and kind < 0.39:
+            self.declare("q", f"{self.sizes[0]} + 2")
+            target = f"q[{self.index_value('col', scope)}]"
+            return Line(f"{target} = {target} + {self.term(scope, scalars)}")
+        name = self.array(scope, True)
+        target = self.access(name, scope)
+        if kind < 0.56:
+            return Line(f"{target} = {target} + {self.value(scope, scalars)}")
+        if kind < 0.70:
+            # In place: a recurrence or a shift, as the subscripts fall.
+            other = self.access(name, scope)
+            return Line(f"{target} = {other} + {self.term(scope, scalars)}")
+        return Line(f"{target} = {self.value(scope, scalars)}")
+
+    def condition(self, scope: list[Iname]) -> str:
+        iname = self.r.choice(scope).name
+        other = self.r.choice(scope).name
+        size = self.r.choice(self.sizes)
+        return self.r.choice(
+            [
+                f"{iname} > 0",
+                f"{iname} % 2 == 0",
+                f"{iname} + {other} < {size}",
+                f"{iname} != {other}" if iname != other else f"{iname} < {size} - 1",
+                f"{self.access(self.array(scope, False), scope)} > 3",
+                f"{self.access(self.array(scope, True), scope)} > 2",
+            ]
+        )
+
+    def body(self, scope: list[Iname], scalars: list[str], depth: int) -> tuple[Node, ...]:
+        """The nodes inside ``scope``; a loop may go ``depth`` further loops down."""
+        nodes: list[Node] = []
+        visible = list(scalars)
+        own: list[str] = []
+        count = self.r.choices([1, 2, 3], [5, 4, 2])[0]
+        for number in range(count):
+            if self.left <= 0:
+                break
+            kind = self.r.random()
+            if depth > 0 and (kind < 0.5 or not scope):
+                iname = self.iname(scope)
+                inner = self.body([*scope, iname], visible, depth - 1)
+                if inner:
+                    nodes.append(Block(f"for {iname.name}", inner))
+            elif scope and kind > 0.9:
+                condition = self.condition(scope)
+                inner = (self.statement(scope, visible, []),)
+                rest: tuple[Node, ...] = ()
+                if self.chance(0.4) and self.left > 0:
+                    rest = (self.statement(scope, visible, []),)
+                nodes.append(Block(f"if {condition}", inner, rest))
+            else:
+                before = len(own)
+                nodes.append(self.statement(scope, visible, own))
+                visible += own[before:]
+            # A temporary is there to be read.
+            if number == count - 1 and own and self.left <= 0:
+                self.left += 1
+                nodes.append(self.reader(scope, own))
+        return tuple(nodes)
+
+    def reader(self, scope: list[Iname], own: list[str]) -> Line:
+        self.left -= 1
+        target = self.access(self.array(scope, True), scope)
+        return Line(f"{target} = {self.r.choice(own)} + {self.term(scope, own)}")
+
+    def sparse(self) -> tuple[Node, ...]:
+        """A loop whose bounds are loaded."""
+        self.left -= 3
+        self.ranks["ptr"] = 1
+        self.declare("g", f"{self.sizes[0]} + 2")
+        row = self.new_rows()
+        self.inames["r"] = Iname("r", "{ [r]: lo <= r < hi }", (row.name,))
+        scope = [row, self.inames["r"]]
+        target = self.access(self.array([row], True), [row])
+        read = self.r.choice(["g[r]", "g[r]*3", f"g[r] + {self.access(self.array(scope, False), [row])}"])
+        lines: list[Node] = [
+            Line(f"<> lo = ptr[{row.name}]"),
+            Line(f"<> hi = ptr[{row.name} + 1]"),
+        ]
+        if self.chance(0.6):
+            lines.append(Line(f"{target} = {self.r.choice(['sum', 'max'])}(r, {read})"))
+        else:
+            lines.append(Block("for r", (Line(f"{target} = {target} + {read}"),)))
+        return (Block(f"for {row.name}", tuple(lines)),)
+
+    def new_rows(self) -> Iname:
+        name = _NAMES[len(self.inames)]
+        size = self.sizes[0]
+        self.inames[name] = Iname(name, f"{{ [{name}]: 0 <= {name} < {size} }}", high=size)
+        return self.inames[name]
+
+    # }}}
+
+    def kernel(self) -> Drawn:
+        nodes: list[Node] = []
+        if self.special < 0.04:
+            nodes += self.sparse()
+        while self.left > 0 and len(nodes) < 3:
+            depth = self.r.choices([1, 2, 3, 4], [4, 6, 4, 1])[0]
+            nodes += self.body([], [], depth)
+        types = tuple(
+            (n, "int32" if n in INDEX_ARRAYS else self.dtype) for n in sorted(self.ranks)
+        )
+        assumed = self.r.choice([None, 1, 1, 1, 2])
+        return Drawn(
+            self.domains(),
+            tuple(nodes),
+            types,
+            tuple(sorted(self.shapes.items())),
+            None if assumed is None else f"{', '.join(self.sizes)} >= {assumed}",
+        )
+
+    def domains(self) -> tuple[str, ...]:
+        """One domain for each iname; sometimes neighbours that ask nothing of others share one."""
+        found: list[str] = []
+        together: list[Iname] = []
+        share = self.chance(0.4)
+        for iname in self.inames.values():
+            if share and not iname.parents and "mod" not in iname.domain:
+                together.append(iname)
+            else:
+                found.append(iname.domain)
+        if together:
+            names = ", ".join(i.name for i in together)
+            conditions = " and ".join(
+                i.domain.split(": ", 1)[1].removesuffix(" }") for i in together
+            )
+            found.insert(0, f"{{ [{names}]: {conditions} }}")
+        return tuple(found)
+
+
+# }}}
+
+
+def draw_text(r: random.Random) -> Drawn:
+    """A kernel's text; ``make`` may still refuse it."""
+    return _Drawing(r).kernel()
+
+
+def draw(
+    r: random.Random, on_crash: Callable[[Drawn, Exception], None] | None = None
+) -> tuple[Drawn, lk.Kernel]:
+    """A kernel that can be made, and its text.
+
+    What is refused at creation is drawn again.  Anything but an error of
+    loopkit's own goes to ``on_crash``, or is raised.
+    """
+    while True:
+        drawn = draw_text(r)
+        try:
+            return drawn, drawn.make()
+        except lk.LoopkitError:
+            continue
+        except Exception as error:
+            if on_crash is None:
+                raise
+            on_crash(drawn, error)

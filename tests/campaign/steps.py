@@ -1,0 +1,498 @@
+"""Transforms with arguments drawn at random for a kernel as it stands.
+
+One drawer for each transform; a drawer returns the call's arguments, or None
+where the kernel offers nothing to draw from.  Arguments are mostly sensible and
+sometimes not: both must end in a legal kernel or a clear refusal.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pymbolic.primitives as prim
+
+import loopkit as lk
+from loopkit._expression import to_text
+from loopkit._kernel import Kernel, Statement
+from loopkit._transform import _transforms
+
+Arguments = dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Call:
+    """A transform and its arguments, as plain data."""
+
+    transform: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def apply(self, kernel: Kernel, *, unchecked: bool = False) -> Kernel:
+        """The transformed kernel; raises what the transform raises."""
+        return _transforms[self.transform](kernel, unchecked=unchecked, **self.arguments)
+
+    def __str__(self) -> str:
+        return f".{self.transform}({', '.join(f'{n}={v!r}' for n, v in self.arguments.items())})"
+
+
+def script(calls: Sequence[Call]) -> str:
+    """Python source that applies ``calls``."""
+    return "\n".join(["knl = (knl", *(f"    {c}" for c in calls)]) + ")" if calls else ""
+
+
+# {{{ what there is to draw from
+
+
+def _plain(knl: Kernel) -> list[str]:
+    return [i for i in knl.all_inames if i not in knl.iname_tags]
+
+
+def _used(knl: Kernel) -> set[str]:
+    return {str(tag) for tag in knl.iname_tags.values()}
+
+
+def _loops(knl: Kernel) -> list[str]:
+    return sorted({name for path in knl.paths.values() for name, _ in path})
+
+
+def _arrays(knl: Kernel) -> list[str]:
+    return [a.name for a in knl.args if isinstance(a, lk.ArrayArg)]
+
+
+def _some(r: random.Random, names: Sequence[str], most: int) -> list[str]:
+    """One to ``most`` of ``names``."""
+    return r.sample(list(names), r.randint(1, min(most, len(names)))) if names else []
+
+
+def _statement(r: random.Random, knl: Kernel) -> Statement:
+    return r.choice(knl.statements)
+
+
+def _within(r: random.Random, knl: Kernel, probability: float) -> dict[str, Any]:
+    """Sometimes: only around one or two statements."""
+    if r.random() >= probability:
+        return {}
+    ids = [s.id for s in r.sample(knl.statements, min(len(knl.statements), r.choice([1, 1, 2])))]
+    return {"within": " or ".join(f"id:{id_}" for id_ in ids)}
+
+
+def _tag(r: random.Random, knl: Kernel, kinds: str = "gluis") -> str | None:
+    """A tag, rarely one whose axis another iname of the same statements has."""
+    used = _used(knl)
+    kind = r.choice(kinds)
+    if kind in "gl":
+        axes = [f"{kind}.{axis}" for axis in (0, 1, 2)]
+        free = [a for a in axes if a not in used]
+        return r.choice(axes) if r.random() < 0.15 or not free else free[0]
+    return {"u": "unr", "i": "ilp", "s": None}[kind]
+
+
+def _fresh(r: random.Random, knl: Kernel) -> str:
+    return knl.fresh_name(r.choice(["ii", "jj", "kk", "w", "_x", "new"]))
+
+
+def _length(r: random.Random) -> int:
+    return r.choice([2, 2, 3, 4, 4, 5, 8, 1, 16])
+
+
+# }}}
+# {{{ loops
+
+
+def split_iname(r: random.Random, knl: Kernel) -> Arguments:
+    if not (names := _plain(knl)):
+        return None
+    found: dict[str, Any] = {"split_iname": r.choice(names), "inner_length": _length(r)}
+    kind = r.random()
+    if kind < 0.3:
+        axis = r.choice("01")
+        found |= {"outer_tag": f"g.{axis}", "inner_tag": f"l.{axis}"}
+    elif kind < 0.6:
+        found |= {"inner_tag": _tag(r, knl, "llui")}
+        if r.random() < 0.3:
+            found |= {"outer_tag": _tag(r, knl, "gl")}
+    if r.random() < 0.12:
+        found["slabs"] = r.choice([(0, 1), (1, 0), (1, 1)])
+    return found | _within(r, knl, 0.12)
+
+
+def chunk_iname(r: random.Random, knl: Kernel) -> Arguments:
+    constant = [i for i in _plain(knl) if _has_constant_domain(knl, i)] or _plain(knl)
+    if not constant:
+        return None
+    found: dict[str, Any] = {"split_iname": r.choice(constant), "num_chunks": r.choice([2, 3, 4])}
+    if r.random() < 0.4:
+        found["outer_tag"] = _tag(r, knl, "gl")
+    if r.random() < 0.3:
+        found["inner_tag"] = _tag(r, knl, "ui")
+    return found
+
+
+def _has_constant_domain(knl: Kernel, iname: str) -> bool:
+    return not knl.domains[knl.home_domain[iname]].parameters
+
+
+def join_inames(r: random.Random, knl: Kernel) -> Arguments:
+    names = _plain(knl)
+    if len(names) < 2:
+        return None
+    together = [[i for i in names if i in s.inames] for s in knl.statements]
+    together = [t for t in together if len(t) > 1] or [names]
+    chosen = r.sample(t := r.choice(together), min(len(t), r.choice([2, 2, 3])))
+    if r.random() < 0.7:  # the ones of constant length behind
+        chosen.sort(key=lambda i: _has_constant_domain(knl, i))
+    found: dict[str, Any] = {"inames": chosen}
+    if r.random() < 0.3:
+        found["tag"] = _tag(r, knl)
+    return found | _within(r, knl, 0.1)
+
+
+def rename_iname(r: random.Random, knl: Kernel) -> Arguments:
+    found: dict[str, Any] = {"old_iname": r.choice(knl.all_inames)}
+    if r.random() < 0.5:
+        found |= {"new_iname": r.choice(knl.all_inames), "existing_ok": True}
+    else:
+        found |= {"new_iname": _fresh(r, knl)}
+    if r.random() < 0.2:
+        found["preserve_tags"] = False
+    return found | _within(r, knl, 0.3)
+
+
+def rename_inames(r: random.Random, knl: Kernel) -> Arguments:
+    found: dict[str, Any] = {"old_inames": _some(r, knl.all_inames, 2)}
+    if r.random() < 0.4:
+        found |= {"new_iname": r.choice(knl.all_inames), "existing_ok": True}
+    else:
+        found |= {"new_iname": _fresh(r, knl)}
+    return found | _within(r, knl, 0.2)
+
+
+def duplicate_inames(r: random.Random, knl: Kernel) -> Arguments:
+    statement = _statement(r, knl)
+    inames = [i for i in knl.all_inames if i in statement.inames]
+    if not inames:
+        return None
+    ids = [statement.id]
+    if r.random() < 0.3:
+        ids.append(_statement(r, knl).id)
+    found: dict[str, Any] = {
+        "inames": _some(r, inames, 2),
+        "within": " or ".join(f"id:{id_}" for id_ in dict.fromkeys(ids)),
+    }
+    if r.random() < 0.2:
+        found["tags"] = {found["inames"][0]: _tag(r, knl)}
+    return found
+
+
+def tag_inames(r: random.Random, knl: Kernel) -> Arguments:
+    names = _plain(knl) if r.random() < 0.95 else list(knl.all_inames)
+    if not names:
+        return None
+    chosen = _some(r, names, 2)
+    found: dict[str, Any] = {"iname_to_tag": {i: _tag(r, knl, "gglllui") for i in chosen}}
+    if r.random() < 0.1:
+        found["force"] = True
+    return found
+
+
+def untag_inames(r: random.Random, knl: Kernel) -> Arguments:
+    return {"iname_to_untag": _some(r, sorted(knl.iname_tags), 2)} if knl.tags else None
+
+
+def prioritize_loops(r: random.Random, knl: Kernel) -> Arguments:
+    paths = [[name for name, _ in path] for path in knl.paths.values()]
+    deep = [p for p in paths if len(p) > 1]
+    names = r.choice(deep) if deep and r.random() < 0.85 else _loops(knl)
+    return {"loop_priority": r.sample(names, min(len(names), 3))} if len(names) > 1 else None
+
+
+set_loop_priority = prioritize_loops
+
+
+def map_domain(r: random.Random, knl: Kernel) -> Arguments:
+    statement = _statement(r, knl)
+    names = [i for i in _plain(knl) if i in statement.inames]
+    if not names:
+        return None
+    one = r.choice(names)
+    new = _fresh(r, knl)
+    forms = [
+        f"{{ [{one}] -> [{new}]: {new} = -{one} }}",
+        f"{{ [{one}] -> [{new}]: {new} = {one} + {r.choice([1, 3, -2])} }}",
+        f"{{ [{one}] -> [{new}]: {new} = {r.choice([2, 3])}*{one} }}",
+        f"{{ [{one}] -> [{new}0, {new}1]: {new}0 = {one} // 3 and {new}1 = {one} % 3 }}",
+    ]
+    if len(names) > 1:
+        a, b = r.sample(names, 2)
+        forms += [
+            f"{{ [{a}, {b}] -> [{new}, {b}']: {new} = {a} + {b} and {b}' = {b} }}",
+            f"{{ [{a}, {b}] -> [{a}', {new}]: {new} = {b} - {a} and {a}' = {a} }}",
+            f"{{ [{a}, {b}] -> [{b}', {a}']: {b}' = {b} and {a}' = {a} }}",
+            f"{{ [{a}, {b}] -> [{new}, {b}']: {new} = {a} + 2*{b} and {b}' = {b} }}",
+            f"{{ [{a}, {b}] -> [{new}, {b}']: {new} = {a} - {b} and {b}' = -{b} }}",
+        ]
+    return {"transform_map": r.choice(forms)} | _within(r, knl, 0.1)
+
+
+def affine_map_inames(r: random.Random, knl: Kernel) -> Arguments:
+    statement = _statement(r, knl)
+    names = [i for i in _plain(knl) if i in statement.inames]
+    if not names:
+        return None
+    new = _fresh(r, knl)
+    if len(names) == 1 or r.random() < 0.4:
+        one = r.choice(names)
+        equation = r.choice([f"{new} = -{one}", f"{new} = {one} + 2", f"{new} = 3 - {one}"])
+        return {"old_inames": [one], "new_inames": [new], "equations": [equation]}
+    a, b = r.sample(names, 2)
+    other = knl.fresh_name(f"{new}2", [new])
+    second = r.choice([f"{other} = {b}", f"{other} = {a} - {b}", f"{other} = {a}"])
+    return {
+        "old_inames": [a, b],
+        "new_inames": [new, other],
+        "equations": [f"{new} = {a} + {b}", second],
+    }
+
+
+def peel_iname(r: random.Random, knl: Kernel) -> Arguments:
+    first, last = r.choice([(1, 0), (0, 1), (1, 1), (2, 0), (0, 2)])
+    return {"iname": r.choice(knl.all_inames), "first": first, "last": last}
+
+
+def remove_unused_inames(r: random.Random, knl: Kernel) -> Arguments:
+    return {} if r.random() < 0.5 else {"inames": _some(r, knl.all_inames, 2)}
+
+
+# }}}
+# {{{ data
+
+
+def _fetch(r: random.Random, knl: Kernel) -> dict[str, Any]:
+    options: list[dict[str, Any]] = [
+        {},
+        {},
+        {"default_tag": None},
+        {"default_tag": "unr"},
+    ]
+    found = dict(r.choice(options))
+    if r.random() < 0.15:
+        found["fetch_bounding_box"] = True
+    return found | _within(r, knl, 0.12)
+
+
+def _read_arrays(knl: Kernel) -> list[str]:
+    names = [*_arrays(knl), *(t.name for t in knl.temporaries if t.shape)]
+    return [n for n in names if n in knl.readers]
+
+
+def _swept(r: random.Random, knl: Kernel, using: Sequence[Statement]) -> list[str]:
+    inames = sorted({i for s in using for i in s.inames}) or list(knl.all_inames)
+    if r.random() < 0.1:
+        return []
+    # What can be swept has a constant length; inner ones have, more often.
+    inner = [i for i in inames if "inner" in i or _has_constant_domain(knl, i)]
+    return _some(r, inner if inner and r.random() < 0.7 else inames, 3)
+
+
+def add_prefetch(r: random.Random, knl: Kernel) -> Arguments:
+    names = _read_arrays(knl)
+    if not names:
+        return None
+    name = r.choice(names)
+    found: dict[str, Any] = {"var_name": name, "sweep_inames": _swept(r, knl, knl.readers[name])}
+    found |= _fetch(r, knl)
+    if r.random() < 0.25:
+        found["temporary_address_space"] = r.choice(["private", "shared", "global"])
+    if r.random() < 0.1:
+        found["fetch_outer_inames"] = _some(r, knl.all_inames, 2)
+    return found
+
+
+def precompute(r: random.Random, knl: Kernel) -> Arguments:
+    if not knl.substitutions:
+        return None
+    name = r.choice([rule.name for rule in knl.substitutions])
+    found: dict[str, Any] = {"subst_use": name, "sweep_inames": _swept(r, knl, knl.statements)}
+    found |= _fetch(r, knl)
+    if r.random() < 0.25:
+        found["temporary_address_space"] = r.choice(["private", "shared", "global"])
+    if r.random() < 0.1:
+        found["precompute_outer_inames"] = _some(r, knl.all_inames, 2)
+    return found
+
+
+def buffer_array(r: random.Random, knl: Kernel) -> Arguments:
+    names = [n for n in knl.writers if knl.is_array(n)]
+    if not names:
+        return None
+    name = r.choice(names)
+    using = [*knl.writers[name], *knl.readers.get(name, ())]
+    found: dict[str, Any] = {"var_name": name, "buffer_inames": _swept(r, knl, using)}
+    found |= _fetch(r, knl)
+    if r.random() < 0.25:
+        found["temporary_scope"] = r.choice(["private", "shared", "global"])
+    if r.random() < 0.2:
+        found |= r.choice(
+            [
+                {"init_expression": "base"},
+                {"store_expression": "buffer"},
+                {"init_expression": "0", "store_expression": "base + buffer"},
+            ]
+        )
+    return found
+
+
+def privatize_temporaries_with_inames(r: random.Random, knl: Kernel) -> Arguments:
+    if not knl.temporaries:
+        return None
+    name = r.choice(knl.temporaries).name
+    inames = sorted({i for s in knl.writers.get(name, ()) for i in s.inames})
+    if not inames:
+        return None
+    found: dict[str, Any] = {"privatizing_inames": _some(r, inames, 2)}
+    return found | ({"only_var_names": [name]} if r.random() < 0.7 else {})
+
+
+def set_temporary_address_space(r: random.Random, knl: Kernel) -> Arguments:
+    if not knl.temporaries:
+        return None
+    space = r.choice(["private", "shared", "global"])
+    return {"temp_var_names": r.choice(knl.temporaries).name, "address_space": space}
+
+
+def set_temporary_scope(r: random.Random, knl: Kernel) -> Arguments:
+    found = set_temporary_address_space(r, knl)
+    return found and {"temp_var_names": found["temp_var_names"], "scope": found["address_space"]}
+
+
+def tag_array_axes(r: random.Random, knl: Kernel) -> Arguments:
+    arrays = [a for a in (*knl.args, *knl.temporaries) if getattr(a, "shape", ())]
+    if not arrays:
+        return None
+    array = r.choice(arrays)
+    rank = len(array.shape or ())  # type: ignore[union-attr]
+    levels = [f"N{level}" for level in range(rank)]
+    r.shuffle(levels)
+    return {"ary_names": array.name, "dim_tags": r.choice(["f", "c", ",".join(levels)])}
+
+
+def pad_temporary(r: random.Random, knl: Kernel) -> Arguments:
+    shaped = [t for t in knl.temporaries if t.shape]
+    if not shaped:
+        return None
+    chosen = r.choice(shaped)
+    axis = r.randrange(len(chosen.shape))
+    return {"name": chosen.name, "axis": axis, "elements": r.choice([1, 3])}
+
+
+def add_padding(r: random.Random, knl: Kernel) -> Arguments:
+    shaped = [t for t in knl.temporaries if len(t.shape) > 1]
+    if not shaped:
+        return None
+    chosen = r.choice(shaped)
+    axis = r.randrange(len(chosen.shape))
+    return {"variable": chosen.name, "axis": axis, "align_bytes": r.choice([16, 32])}
+
+
+def fix_parameters(r: random.Random, knl: Kernel) -> Arguments:
+    return {r.choice(knl.sizes): r.choice([1, 4, 5, 8, 13])} if knl.sizes else None
+
+
+def assume(r: random.Random, knl: Kernel) -> Arguments:
+    if not knl.sizes:
+        return None
+    one, two = r.choice(knl.sizes), r.choice(knl.sizes)
+    forms = [f"{one} >= 1", f"{one} >= 4", f"{one} mod 4 = 0", f"{one} mod 2 = 0", f"{one} <= 64"]
+    if one != two:
+        forms += [f"{one} >= {two}", f"{one} = {two}"]
+    return {"assumptions": r.choice(forms)}
+
+
+# }}}
+# {{{ rules
+
+
+def assignment_to_subst(r: random.Random, knl: Kernel) -> Arguments:
+    single = [n for n, writers in knl.writers.items() if len(writers) == 1 and n in knl.readers]
+    if not single:
+        return None
+    found: dict[str, Any] = {"lhs_name": r.choice(single)}
+    if r.random() < 0.15:
+        found["extra_arguments"] = _some(r, knl.all_inames, 1)
+    return found | _within(r, knl, 0.15)
+
+
+def extract_subst(r: random.Random, knl: Kernel) -> Arguments:
+    """A rule for a piece of some right-hand side, with its inames as parameters, or some of them."""
+    statement = _statement(r, knl)
+    piece = _piece(r, statement.rhs)
+    inames = sorted(statement.inames)
+    parameters = inames if r.random() < 0.7 else _some(r, inames, 2)
+    text = to_text(piece)
+    parameters = [p for p in parameters if p in text]
+    found = {"subst_name": knl.fresh_name("rule"), "template": text, "parameters": parameters}
+    return found | _within(r, knl, 0.15)
+
+
+def _piece(r: random.Random, expression: Any) -> Any:
+    """``expression`` or something inside it."""
+    children: tuple[Any, ...] = ()
+    if isinstance(expression, (prim.Sum, prim.Product, prim.Max, prim.Min)):
+        children = expression.children
+    children = tuple(c for c in children if isinstance(c, prim.ExpressionNode))
+    if children and r.random() < 0.7:
+        return _piece(r, r.choice(children))
+    return expression
+
+
+def expand_subst(r: random.Random, knl: Kernel) -> Arguments:
+    return _within(r, knl, 0.2) if knl.substitutions else None
+
+
+# }}}
+
+Drawer = Callable[[random.Random, Kernel], Arguments]
+
+# Every transform, and how often it is drawn.
+DRAWERS: dict[str, tuple[Drawer, int]] = {
+    "split_iname": (split_iname, 22),
+    "tag_inames": (tag_inames, 14),
+    "prioritize_loops": (prioritize_loops, 12),
+    "add_prefetch": (add_prefetch, 12),
+    "duplicate_inames": (duplicate_inames, 7),
+    "map_domain": (map_domain, 7),
+    "join_inames": (join_inames, 5),
+    "buffer_array": (buffer_array, 6),
+    "precompute": (precompute, 8),
+    "extract_subst": (extract_subst, 4),
+    "assignment_to_subst": (assignment_to_subst, 4),
+    "expand_subst": (expand_subst, 1),
+    "chunk_iname": (chunk_iname, 4),
+    "rename_iname": (rename_iname, 4),
+    "rename_inames": (rename_inames, 2),
+    "affine_map_inames": (affine_map_inames, 3),
+    "peel_iname": (peel_iname, 4),
+    "privatize_temporaries_with_inames": (privatize_temporaries_with_inames, 5),
+    "set_temporary_address_space": (set_temporary_address_space, 5),
+    "set_temporary_scope": (set_temporary_scope, 1),
+    "tag_array_axes": (tag_array_axes, 3),
+    "untag_inames": (untag_inames, 2),
+    "pad_temporary": (pad_temporary, 2),
+    "add_padding": (add_padding, 1),
+    "fix_parameters": (fix_parameters, 2),
+    "assume": (assume, 3),
+    "remove_unused_inames": (remove_unused_inames, 1),
+    "set_loop_priority": (set_loop_priority, 1),
+}
+#: What changes nothing that a drawn kernel has open.
+NOT_DRAWN = frozenset({"add_dtypes", "add_and_infer_dtypes"})
+
+
+def draw(r: random.Random, kernel: Kernel) -> Call | None:
+    """A call for ``kernel``; None where what was drawn has nothing to work on."""
+    names = list(DRAWERS)
+    name = r.choices(names, [DRAWERS[n][1] for n in names])[0]
+    arguments = DRAWERS[name][0](r, kernel)
+    return None if arguments is None else Call(name, arguments)

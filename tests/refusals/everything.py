@@ -1,0 +1,17 @@
+"""All cases, by name."""
+
+from __future__ import annotations
+
+from refusals import data, fusion, loop_order, maps, parallel_tags, staging, temporaries
+from refusals.case import Case
+
+FAMILIES: dict[str, tuple[Case, ...]] = {
+    "parallel tags": parallel_tags.CASES,
+    "loop order": loop_order.CASES,
+    "maps": maps.CASES,
+    "fusion": fusion.CASES,
+    "temporaries": temporaries.CASES,
+    "staging": staging.CASES,
+    "data": data.CASES,
+}
+CASES: dict[str, Case] = {case.name: case for them in FAMILIES.values() for case in them}

@@ -1,0 +1,57 @@
+"""Running legal schedules on the host executor, beside the reference interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+import loopkit as lk
+from loopkit._expression import evaluate
+from refusals.case import Case, Sizes, schedule
+
+ORDERS = ("ascending", "descending", "random")
+
+
+def arguments(kernel: lk.Kernel, sizes: Sizes, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Values for all arguments: the given data, and random numbers elsewhere."""
+    rng = np.random.default_rng(len(kernel.args) + sum(sizes.values()))
+    found: dict[str, Any] = {name: sizes[name] for name in kernel.sizes if name in sizes}
+    for argument in kernel.args:
+        if not isinstance(argument, lk.ArrayArg):
+            continue
+        if argument.name in data:
+            found[argument.name] = np.asarray(data[argument.name], argument.dtype)
+        else:
+            shape = tuple(int(evaluate(s, sizes)) for s in argument.shape or ())
+            found[argument.name] = rng.uniform(-0.5, 0.5, shape).astype(argument.dtype)
+    return found
+
+
+def written(kernel: lk.Kernel, arrays: Mapping[str, Any]) -> dict[str, Any]:
+    """The arrays that a kernel writes."""
+    return {name: arrays[name] for name in sorted(kernel.writers) if name in arrays}
+
+
+def check_legal(case: Case) -> None:
+    """The legal schedule computes what the text says, in every order of threads."""
+    plain = case.legal_plain()
+    legal = schedule(plain, case.legal)
+    for sizes in case.sizes:
+        data = case.data(sizes) if case.data is not None else {}
+        given = arguments(plain, sizes, data)
+        first = {name: np.copy(v) for name, v in given.items()}
+        plain.executor("reference")(**first)
+        for order in ORDERS:
+            second = {name: np.copy(v) for name, v in given.items()}
+            taken = {n: v for n, v in second.items() if n in legal.arg_by_name}
+            legal.executor("host", order=order, seed=1)(**taken)
+            for name, expected in written(plain, first).items():
+                np.testing.assert_allclose(
+                    second[name],
+                    expected,
+                    rtol=1e-4,
+                    atol=1e-4,
+                    err_msg=f"{case.name}: {name} for {dict(sizes)}, {order} order of threads",
+                )

@@ -1,0 +1,98 @@
+"""Illegal schedules are refused with the right witness; the nearest legal ones are right.
+
+What a witness must say comes from enumeration (``refusals.oracle``), which shares no
+code with the checker; that the illegal step is wrong is shown by running it.
+"""
+
+from __future__ import annotations
+
+import pytest
+from refusals.case import Case
+from refusals.enumeration import enumerate_case
+from refusals.everything import CASES, FAMILIES
+from refusals.running import check_legal
+
+import loopkit as lk
+from loopkit._errors import Witness
+from loopkit._transform import _transforms
+
+# Cases that do not hold yet, by name, with what is wrong.
+OPEN_REFUSALS: dict[str, str] = {}
+OPEN_ACCEPTANCES: dict[str, str] = {}
+
+# Transforms that cannot change what is computed, whatever their arguments are.
+HARMLESS = {"untag_inames"}
+
+
+def cases(still_open: dict[str, str]) -> list[object]:
+    """All cases; those that are open must fail."""
+    assert still_open.keys() <= CASES.keys()
+    return [
+        pytest.param(
+            case,
+            id=name,
+            marks=[pytest.mark.xfail(reason=still_open[name], strict=True)]
+            if name in still_open
+            else [],
+        )
+        for name, case in CASES.items()
+    ]
+
+
+def refusal(case: Case) -> lk.LoopkitError:
+    """The error that the illegal step raises."""
+    before = case.before()
+    with pytest.raises(lk.LoopkitError) as caught:
+        case.illegal.apply(before)
+    return caught.value
+
+
+def ends(witness: Witness) -> set[str]:
+    """The two instances of a witness."""
+    return {str(witness.source), str(witness.sink)}
+
+
+def test_catalogue() -> None:
+    assert len(CASES) == sum(map(len, FAMILIES.values())) >= 60
+    refused = {case.illegal.transform for case in CASES.values()}
+    accepted = {step.transform for case in CASES.values() for step in case.legal}
+    assert refused | HARMLESS >= _transforms.keys()
+    assert accepted | HARMLESS >= _transforms.keys()
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=n) for n, c in CASES.items()])
+def test_enumeration(case: Case) -> None:
+    """The expected witness is the smallest one, and the step does change a result."""
+    expected = case.expected
+    if not case.is_wrong:
+        return
+    found = enumerate_case(case)
+    assert found.wrong is not None, "no size shows a wrong result"
+    if expected.array is None:
+        return
+    assert found.sizes == dict(expected.sizes)
+    first = found.pairs[0]
+    assert (first.array, first.cell) == (expected.array, expected.cell)
+    assert (first.source, first.sink) == (expected.source, expected.sink)
+
+
+@pytest.mark.parametrize("case", cases(OPEN_REFUSALS))
+def test_refused(case: Case) -> None:
+    expected = case.expected
+    error = refusal(case)
+    assert isinstance(error, case.error), f"{type(error).__name__}: {error}"
+    for words in expected.named:
+        assert words in str(error)
+    if expected.array is None:
+        return
+    witness = error.witness
+    assert witness is not None, str(error)
+    assert (witness.array, witness.cell) == (expected.array, expected.cell), str(error)
+    assert ends(witness) == {expected.source, expected.sink}, str(error)
+    assert dict(witness.parameters) == dict(expected.sizes), str(error)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("case", cases(OPEN_ACCEPTANCES))
+def test_accepted(case: Case) -> None:
+    check_legal(case)

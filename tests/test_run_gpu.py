@@ -326,7 +326,7 @@ def test_after_a_refused_call_the_next_works() -> None:
 
 
 def test_after_an_illegal_access() -> None:
-    """The driver may refuse a new context: then every later call says so."""
+    """The driver may refuse a new context: then another process takes over."""
     out = in_a_process(
         BROKEN
         + """
@@ -337,19 +337,11 @@ try:
 except _errors.LaunchError as error:
     print(error)
 for _ in range(2):
-    try:
-        assert (good(x=x, y=np.zeros(5, "f4"), alpha=2) == 2).all()
-        print("works")
-    except _errors.LaunchError as error:
-        print(error)
+    assert (good(x=x, y=np.zeros(5, "f4"), alpha=2) == 2).all()
 """
     )
     assert "CUDA_ERROR_ILLEGAL_ADDRESS" in out
-    if "the next call works again" in out:
-        assert out.count("works") == 3, out
-    else:
-        assert out.count("only a new process can go on") == 3, out
-        assert out.count("an earlier call failed: axpy on <cuda:0") == 2, out
+    assert "the next call works again" in out or "calls with NumPy arrays work" in out
 
 
 def test_a_lost_context_is_named() -> None:

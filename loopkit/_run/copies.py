@@ -1,101 +1,169 @@
-"""Running on a GPU with arrays in host memory: copied in and out at every call."""
+"""Running on a GPU with arrays in host memory: copied in and out at every call.
+
+A call has two halves.  The first arranges the arrays as the program wants them and
+needs no GPU; its outcome is a list of `Buffer` objects and numbers.  The second,
+`Transfer`, copies them in, launches, waits, and copies out.  It runs in this process,
+or in another one when this process's context is lost (`relaunch`).
+"""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from loopkit._program import ArrayParam
-from loopkit._run import driver, launch
+from loopkit._program import ArrayParam, Program
+from loopkit._run import driver, launch, relaunch
 from loopkit._run.arrays import numpy_empty, span
+from loopkit._run.buffers import Buffer
 from loopkit._run.fast import packable
-from loopkit._run.module import Modules, check_grid
+from loopkit._run.module import LoadedProgram, Modules, check_grid
 from loopkit._run.plan import Layout, Resolved
 
 
 def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
-    """Copy in, launch, copy out, wait; returns what the call returns."""
+    """Copy in, launch, copy out, wait; returns what the call returns.
+
+    A call that fails leaves the caller's arrays as they were.
+    """
+    program = modules.program(frozenset())
+    staged = _stage(resolved, program)
     device = driver.device(driver.current_device())
+    if device.lost or not _run_here(staged, resolved, modules, device, stream):
+        relaunch.run(program, device, resolved.grid, staged.arguments)
+    staged.hand_over()
+    return resolved.result()
+
+
+def _run_here(
+    staged: _Staged, resolved: Resolved, modules: Modules, device: driver.Device, stream: int | None
+) -> bool:
+    """Run in this process; False if its context was lost before the launch."""
+    transfer = None
     try:
         with device.current():
             loaded = modules.on(frozenset(), device)
             check_grid(loaded.program, resolved.grid, device.limits)
-            if stream is not None:
-                return _run(resolved, loaded, stream)
-            with device.stream() as own:
-                return _run(resolved, loaded, own)
+            on_stream: Any = device.stream() if stream is None else contextlib.nullcontext(stream)
+            with on_stream as handle:
+                transfer = Transfer(loaded, resolved.grid, staged.arguments, handle)
+                transfer.run()
     except driver.DriverError as error:
-        raise device.recover(error, resolved.plan.name) from None
+        if transfer is not None and transfer.launched:
+            raise device.recover(error, resolved.plan.name) from None
+        failure = device.recover(device.blameless(error), resolved.plan.name)
+        if not device.lost:
+            raise failure from None
+        return False
+    return True
 
 
-class _Memory:
-    """Memory on the device in the order of one stream."""
+class Transfer:
+    """One launch with arguments that are in host memory; the device must be current.
 
-    def __init__(self, stream: int) -> None:
-        self.stream = stream
-        self.pointers: list[Any] = []
+    ``launched`` says whether the kernel may have begun.  Host memory is written only
+    after the kernel has ended well.
+    """
 
-    def allocate(self, size: int) -> int:
-        doing = f"allocating {size} bytes on the device"
-        pointer = driver.call("cuMemAllocAsync", max(size, 1), self.stream, doing=doing)
-        self.pointers.append(pointer)
+    def __init__(
+        self,
+        loaded: LoadedProgram,
+        grid: tuple[int, int, int],
+        arguments: Sequence[Any],
+        stream: int,
+    ) -> None:
+        self.launched = False
+        self._loaded = loaded
+        self._grid = grid
+        self._arguments = arguments
+        self._stream = stream
+        self._pointers: list[Any] = []
+
+    def run(self) -> None:
+        """Copy in, launch, wait, copy out."""
+        device, name = self._loaded.device, self._loaded.program.name
+        try:
+            placed = [self._place(a) if isinstance(a, Buffer) else a for a in self._arguments]
+            self.launched = True
+            launch.launch(self._loaded, self._grid, self._stream, placed)
+            device.wait(self._stream, name)
+            for argument, pointer in zip(self._arguments, placed, strict=True):
+                if isinstance(argument, Buffer) and argument.comes_out:
+                    driver.call(
+                        "cuMemcpyDtoHAsync",
+                        argument.address,
+                        pointer,
+                        argument.size,
+                        self._stream,
+                        doing=f"copying the results of {name} from {device!r}",
+                    )
+            device.wait(self._stream, name)
+        finally:
+            self._free()
+
+    def _place(self, buffer: Buffer) -> int:
+        """Memory on the device for ``buffer``, filled if it goes in."""
+        size, doing = buffer.size, f"allocating {buffer.size} bytes on the device"
+        pointer = driver.call("cuMemAllocAsync", max(size, 1), self._stream, doing=doing)
+        self._pointers.append(pointer)
+        if buffer.goes_in:
+            driver.call("cuMemcpyHtoDAsync", pointer, buffer.address, size, self._stream)
         return int(pointer)
 
-    def free(self) -> None:
-        for pointer in self.pointers:
-            driver.call("cuMemFreeAsync", pointer, self.stream)
+    def _free(self) -> None:
+        try:
+            for pointer in self._pointers:
+                driver.call("cuMemFreeAsync", pointer, self._stream)
+        except driver.DriverError as error:
+            # The context is lost, and the memory with it; the launch's own error says more.
+            if error.status not in driver.STICKY and not self._loaded.device.lost:
+                raise
 
 
-def _run(resolved: Resolved, loaded: Any, stream: int) -> Any:
+@dataclass
+class _Staged:
+    """The arguments as the program wants them, and where its results must go."""
+
+    arguments: list[Any]
+    #: Results that are not in their arrays yet: the array, and where its elements are.
+    elsewhere: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]
+    #: Keeps the memory of ``arguments``.
+    memory: list[np.ndarray[Any, Any]]
+
+    def hand_over(self) -> None:
+        """Bring the results into the arrays of the call."""
+        for array, host in self.elsewhere:
+            array[...] = host
+
+
+def _stage(resolved: Resolved, program: Program) -> _Staged:
     arrays = resolved.numpy_arrays()
-    memory = _Memory(stream)
-    staged: dict[str, np.ndarray[Any, Any]] = {}
-    arguments: list[Any] = []
-    try:
-        for param in loaded.program.params:
-            if not isinstance(param, ArrayParam):
-                arguments.append(packable(param, resolved))
-                continue
-            layout = resolved.layouts[param.name]
-            size = span(layout.shape, layout.strides) * param.dtype.itemsize
-            pointer = memory.allocate(size)
-            arguments.append(pointer)
-            if param.role == "scratch" or not size:
-                continue
-            host = staged[param.name] = _in_layout(arrays[param.name], layout)
-            # A written array may be written in part: the rest of it comes back as it was.
-            if param.is_read or param.name in resolved.arrays:
-                if host is not arrays[param.name]:
-                    host[...] = arrays[param.name]
-                driver.call("cuMemcpyHtoDAsync", pointer, host.ctypes.data, size, stream)
-        launch.launch(loaded, resolved.grid, stream, arguments)
-        for param, pointer in zip(loaded.program.params, arguments, strict=True):
-            if isinstance(param, ArrayParam) and param.is_written and param.name in staged:
-                host = staged[param.name]
-                layout = resolved.layouts[param.name]
-                size = span(layout.shape, layout.strides) * param.dtype.itemsize
-                doing = f"{loaded.program.name} on {loaded.device!r}"  # copies wait for it
-                driver.call(
-                    "cuMemcpyDtoHAsync", host.ctypes.data, pointer, size, stream, doing=doing
-                )
-        loaded.device.wait(stream, loaded.program.name)
-    finally:
-        _free(memory)
-    for param in resolved.plan.array_params:
-        name = param.name
-        if param.is_written and name in staged and staged[name] is not arrays[name]:
-            arrays[name][...] = staged[name]
-    return resolved.result()
-
-
-def _free(memory: _Memory) -> None:
-    try:
-        memory.free()
-    except driver.DriverError as error:
-        # The context is lost, and the memory with it; the launch's own error says more.
-        if error.status not in driver.STICKY:
-            raise
+    staged = _Staged([], [], [])
+    for param in program.params:
+        if not isinstance(param, ArrayParam):
+            staged.arguments.append(packable(param, resolved))
+            continue
+        layout = resolved.layouts[param.name]
+        size = span(layout.shape, layout.strides) * param.dtype.itemsize
+        if param.role == "scratch" or not size:
+            staged.arguments.append(Buffer(0, size))
+            continue
+        array = arrays[param.name]
+        host = _in_layout(array, layout)
+        staged.memory.append(host)
+        # A written array may be written in part: the rest of it comes back as it was.
+        goes_in = param.is_read or param.name in resolved.arrays
+        if host is not array:
+            if goes_in:
+                host[...] = array
+            if param.is_written:
+                staged.elsewhere.append((array, host))
+        buffer = Buffer(int(host.ctypes.data), size, goes_in, param.is_written)
+        staged.arguments.append(buffer)
+    return staged
 
 
 def _in_layout(array: np.ndarray[Any, Any], layout: Layout) -> np.ndarray[Any, Any]:

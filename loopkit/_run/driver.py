@@ -16,13 +16,13 @@ from typing import Any
 
 from loopkit._errors import LaunchError, MissingDependencyError
 
-# After these the context answers every call with the same error.
-STICKY = {700, 702, 709, 710, 713, 714, 715, 716, 717, 718, 719}
+# After these every context of this process, old or new, answers with the same error; the
+# driver's documentation says so of most of them, and of some only that the context is gone.
+STICKY = {214, 220, 226, 700, 702, 709, 710, 714, 715, 716, 717, 718, 719, 721, 911}
 # What a launch says when this thread, or the whole process, has no usable context yet.
 NO_CONTEXT = {3, 201, 400, 709}
 
-
-_ADVICE = 'executor("host", sanitize=True) finds accesses outside of arrays'
+ADVICE = 'executor("host", sanitize=True) finds accesses outside of arrays'
 
 
 class DriverError(LaunchError):
@@ -96,10 +96,15 @@ def current_arch() -> str | None:
 
 
 def current_device() -> int:
-    """The device of this thread's context, or 0 if it has none."""
-    if int(call("cuCtxGetCurrent")) == 0:
-        return 0
-    return int(call("cuCtxGetDevice"))
+    """The device of this thread's context, or 0 if it has none that can be used."""
+    try:
+        if int(call("cuCtxGetCurrent")) == 0:
+            return 0
+        return int(call("cuCtxGetDevice"))
+    except DriverError as error:
+        if error.status in STICKY | NO_CONTEXT:
+            return 0
+        raise
 
 
 def pointer_device(pointer: int) -> int:
@@ -135,7 +140,15 @@ class Device:
         self._handle = call("cuDeviceGet", index)
         _, active = call("cuDevicePrimaryCtxGetState", self._handle)
         self._ours = not int(active)
-        self.context = call("cuDevicePrimaryCtxRetain", self._handle)
+        self.context: Any = 0
+        try:
+            self.context = call(
+                "cuDevicePrimaryCtxRetain", self._handle, doing=f"work on cuda:{index}"
+            )
+        except DriverError as error:
+            if error.status not in STICKY:
+                raise
+            self.lost = error.why  # another library's kernel did it
         name = call("cuDeviceGetName", 256, self._handle)
         self.name = name.split(b"\0")[0].decode()
         self.capability = (
@@ -184,7 +197,7 @@ class Device:
     def current(self) -> Iterator[None]:
         """Make this device current in this thread, and the caller's again afterwards."""
         if self.lost:
-            raise DriverError(f"an earlier call failed: {self.lost}", 709, self._remedy())
+            raise self.lost_error()
         call("cuCtxPushCurrent", self.context, doing=f"using {self!r}")
         try:
             yield
@@ -216,19 +229,49 @@ class Device:
 
         Returns the error to raise.
         """
-        if error.status not in STICKY or self.lost:
-            return error
-        if self._ours and not _gpu_libraries() and self._reset():
-            return DriverError(
-                error.why,
-                error.status,
-                instead=f"the device was reset, and the next call works again; {_ADVICE}",
-            )
-        self.lost = error.why
+        if not self.lost:
+            if error.status not in STICKY:
+                return error
+            if self._ours and not gpu_libraries() and self._reset():
+                return DriverError(
+                    error.why,
+                    error.status,
+                    instead=f"the device was reset, and the next call works again; {ADVICE}",
+                )
+            self.lost = error.why
         return DriverError(error.why, error.status, instead=self._remedy())
 
+    def is_lost(self) -> bool:
+        """Whether the context can be used no more, found out by a call that does nothing."""
+        try:
+            with self.current():
+                # One that leaves streams alone, which may be recording.
+                call("cuCtxGetLimit", api().CUlimit.CU_LIMIT_STACK_SIZE)
+        except DriverError as error:
+            self.recover(self.blameless(error), "")
+        return bool(self.lost)
+
+    def blameless(self, error: DriverError) -> DriverError:
+        """``error`` of a call that has launched nothing yet.
+
+        That a kernel failed is told to whoever asks the driver next, whatever it asks.
+        """
+        if error.status not in STICKY:
+            return error
+        return DriverError(
+            f"work on {self!r} failed: {describe_status(error.status)}", error.status
+        )
+
+    def lost_error(self) -> LaunchError:
+        """What a call that needs the lost context raises."""
+        return DriverError(f"an earlier call failed: {self.lost}", 709, self._remedy())
+
     def _reset(self) -> bool:
-        """Throw the context away and make another; few drivers can after an illegal access."""
+        """Throw the context away and make another.
+
+        No driver known can do the latter after an illegal access, but what the process
+        had allocated on the device is free again for others.
+        """
         with self.lock:
             self.generation += 1
             self._streams.clear()
@@ -241,15 +284,16 @@ class Device:
         return True
 
     def _remedy(self) -> str:
-        others = _gpu_libraries()
+        others = gpu_libraries()
         arrays = f", and with it the arrays of {' and '.join(others)}" if others else ""
         return (
-            f"this process's CUDA context on {self!r} is lost{arrays}: the driver gives no other "
-            f"to this process, only a new process can go on; {_ADVICE}"
+            f"this process's CUDA context on {self!r} is lost{arrays}, and the driver gives it no "
+            "other: calls with NumPy arrays work all the same, in another process; for arrays on "
+            f"the device, start this process anew; {ADVICE}"
         )
 
 
-def _gpu_libraries() -> list[str]:
+def gpu_libraries() -> list[str]:
     """Libraries in this process that may hold memory on a GPU."""
     found = []
     torch = sys.modules.get("torch")
@@ -274,3 +318,11 @@ def device(index: int) -> Device:
             if found is None:
                 found = _devices[index] = Device(index)
     return found
+
+
+def lost_error() -> LaunchError | None:
+    """The error of a device whose context is lost; None if all that were used are well."""
+    for one in list(_devices.values()):
+        if one.is_lost():
+            return one.lost_error()
+    return None

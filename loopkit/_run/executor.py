@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from loopkit._errors import LoopkitError
 from loopkit._program import ArrayParam, Program
 from loopkit._run import copies, driver, fast, launch
 from loopkit._run.arrays import HOST, kind_of, span
@@ -93,6 +94,17 @@ class CudaExecutor:
         return self._full_call(*args, **kwargs)
 
     def _full_call(self, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return self._resolve_and_run(*args, **kwargs)
+        except LoopkitError:
+            raise
+        except Exception as error:  # a library may say in its own words that the context is lost
+            lost = driver.lost_error()
+            if lost is None:
+                raise
+            raise lost from error
+
+    def _resolve_and_run(self, /, *args: Any, **kwargs: Any) -> Any:
         stream = self._stream_of(kwargs)
         resolved = self.plan.resolve(args, kwargs)
         if resolved.location == HOST:

@@ -1,0 +1,175 @@
+"""Calls after an illegal access on a real GPU."""
+
+from __future__ import annotations
+
+import pytest
+from _run_process import in_a_process
+
+pytestmark = pytest.mark.gpu
+
+POISON = """
+import dataclasses, os, time, warnings
+import numpy as np
+import loopkit as lk
+from loopkit._run import driver, relaunch
+from loopkit._run.executor import CudaExecutor
+from _run_programs import AXPY_SOURCE, MATMUL, SUMDIFF, axpy
+
+warnings.simplefilter("always")
+bad = CudaExecutor(lambda s: dataclasses.replace(
+    axpy(), source=AXPY_SOURCE.replace("y[i] =", "y[i + (1ll << 40)] =")))
+good = CudaExecutor(axpy)
+x = np.arange(5, dtype="f4")
+
+def fails(function, *args, **kwargs):
+    try:
+        function(*args, **kwargs)
+    except lk.LaunchError as error:
+        print("LaunchError:", error)
+    else:
+        raise AssertionError("no error")
+
+def works(n=5, knl=good):
+    x, y = np.arange(n, dtype="f4"), np.ones(n, "f4")
+    assert knl(x=x, y=y, alpha=2) is y
+    np.testing.assert_array_equal(y, 2 * x + 1)
+
+def leave():  # past the destructors of libraries whose memory is lost
+    import sys
+    if relaunch._worker is not None:
+        relaunch._worker.close()
+    sys.stdout.flush(); sys.stderr.flush(); os._exit(0)
+"""
+
+
+def test_after_an_illegal_access_numpy_calls_work() -> None:
+    done = in_a_process(
+        POISON
+        + """
+works()
+y = np.ones(5, "f4")
+fails(bad, x=x, y=y, alpha=2)
+np.testing.assert_array_equal(y, 1)
+np.testing.assert_array_equal(x, np.arange(5))
+for n in (5, 1000, 10_000_000, 7):
+    works(n)
+if driver.device(0).lost:
+    first = relaunch._worker._process.pid
+    fails(bad, x=x, y=y, alpha=2)
+    np.testing.assert_array_equal(y, 1)
+    works()
+    assert relaunch._worker._process.pid != first
+rng = np.random.default_rng(0)
+a, b = rng.random((50, 70), dtype="f4"), rng.random((70, 33), dtype="f4")
+matmul = CudaExecutor(lambda strided: MATMUL)
+np.testing.assert_allclose(matmul(a=a, b=b), a @ b, rtol=1e-5)
+knl = lk.make_kernel("{[i]: 0 <= i < n}", "c[i] = a[i] + b[i]", dtypes={"a, b, c": "float64"})
+knl = knl.split_iname("i", 128, outer_tag="g.0", inner_tag="l.0")
+a = np.arange(1000.0)
+np.testing.assert_array_equal(knl(a=a, b=a), a + a)
+knl = lk.make_kernel("{[i]: 0 <= i < n}", "c[i] = a[i] + b[i]")
+np.testing.assert_array_equal(knl(a=a[::2], b=a[::2]), (a + a)[::2])
+print("done")
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("done\n")
+    assert "CUDA_ERROR_ILLEGAL_ADDRESS" in done.stdout
+    if "calls with NumPy arrays work all the same" in done.stdout:
+        assert done.stderr.count("RuntimeWarning: this process's CUDA context on") == 1
+        assert "the next call gets a new one" in done.stdout
+
+
+def test_what_another_library_lost() -> None:
+    """An error of work that was launched before is not the call's own."""
+    pytest.importorskip("torch")
+    done = in_a_process(
+        POISON
+        + """
+import torch
+u, v = torch.ones(5, device="cuda"), torch.zeros(5, device="cuda")
+good(x=u, y=v, alpha=1.0)
+good(x=u, y=v, alpha=1.0)
+bound = good.bind(x=u, y=v, alpha=1.0)
+bad(x=u, y=v, alpha=1.0)  # asynchronous: no error yet
+try:
+    torch.cuda.synchronize()
+except Exception as error:
+    assert "illegal" in str(error), error
+works()
+works(100_000)
+host = good(x=torch.ones(5), y=torch.zeros(5), alpha=2.0)
+assert (host == 2).all()
+for call in (lambda: good(x=u, y=v, alpha=1.0), bound, lambda: good(x=u, y=v, alpha=1.0)):
+    fails(call)
+works()
+print("done")
+leave()
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("done\n")
+    assert done.stdout.count("is lost, and with it the arrays of PyTorch") == 3
+    assert done.stdout.count("for arrays on the device, start this process anew") == 3
+    assert done.stderr.count("RuntimeWarning: this process's CUDA context on") == 1
+
+
+def test_lost_before_the_first_call() -> None:
+    pytest.importorskip("torch")
+    done = in_a_process(
+        POISON
+        + """
+import torch
+t = torch.zeros(10, device="cuda")
+i = torch.full((10,), 1 << 40, device="cuda")
+try:
+    t[i] = 1.0  # torch asserts on the device that indices are in bounds
+    torch.cuda.synchronize()
+except Exception as error:
+    print("torch:", str(error).splitlines()[0])
+works()
+fails(good, x=t, y=t[:], alpha=1.0)
+print("done")
+leave()
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert "torch: " in done.stdout and done.stdout.endswith("done\n")
+    assert "work on cuda:0 failed: " in done.stderr
+
+
+@pytest.mark.parametrize("library", ["torch", "cupy"])
+def test_the_first_call_after_it_was_lost_is_with_device_arrays(library: str) -> None:
+    """Whoever finds out, the driver or the library that allocates, the error is ours."""
+    pytest.importorskip(library)
+    done = in_a_process(
+        POISON
+        + f"""
+import {library} as library
+"""
+        + """
+if library.__name__ == "torch":
+    u, v = library.ones(5, device="cuda"), library.zeros(5, device="cuda")
+    wait = library.cuda.synchronize
+else:
+    u, v = library.ones(5, "f4"), library.zeros(5, "f4")
+    wait = library.cuda.Device().synchronize
+sumdiff = CudaExecutor(lambda strided: SUMDIFF)
+sumdiff(a=u, b=v)
+bad(x=u, y=v, alpha=1.0)
+try:
+    wait()
+except Exception as error:
+    assert "illegal" in str(error).lower(), error
+fails(sumdiff, a=u, b=u)
+fails(sumdiff, a=u, b=u)
+fails(good, x=u, y=v, alpha=1.0)
+works()
+print("done")
+leave()
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("done\n")
+    name = {"torch": "PyTorch", "cupy": "CuPy"}[library]
+    assert done.stdout.count(f"is lost, and with it the arrays of {name}") == 3

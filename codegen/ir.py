@@ -46,9 +46,10 @@ class Do:
 
 @dataclass(frozen=True)
 class Barrier:
-    """All threads of the block wait; ``before`` and ``after`` say for what."""
+    """All threads of the block wait, or those of each warp; ``reason`` says for what."""
 
     reason: str
+    of_warp: bool = False
 
 
 Code = For | Let | If | Do | Barrier

@@ -16,7 +16,6 @@ from loopkit._nodes import Expression
 from loopkit._tags import InstructionParallel, Unroll
 from loopkit.codegen.barriers import (
     BarrierNode,
-    Conflicts,
     GuardedLoop,
     Placed,
     PlacedNode,
@@ -32,10 +31,11 @@ from loopkit.codegen.bounds import (
     plus_one,
     single_basic_set,
 )
+from loopkit.codegen.conflicts import Conflicts
 from loopkit.codegen.hardware import Hardware, axis_word, find_hardware
 from loopkit.codegen.instances import Instances, executed_instances, split_predicates
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
-from loopkit.codegen.races import check_writes
+from loopkit.codegen.races import check_races
 from loopkit.codegen.ties import tied_value
 
 
@@ -53,7 +53,7 @@ def make_nest(kernel: Kernel) -> Nest:
     hardware = find_hardware(kernel)
     instances = executed_instances(kernel, hardware)
     conflicts = Conflicts(kernel, hardware, instances)
-    check_writes(conflicts)
+    check_races(conflicts)
     placed = place_barriers(conflicts)
     return Nest(_Walker(kernel, hardware, instances).run(placed), hardware, instances)
 
@@ -137,7 +137,7 @@ class _Walker:
         groups: list[tuple[Expression, list[Code]]] = []
         for node in nodes:
             if isinstance(node, BarrierNode):
-                groups.append((True, [Barrier(node.reason)]))
+                groups.append((True, [Barrier(node.reason, node.of_warp)]))
                 continue
             condition, code = self.node(node, context, known)
             if condition is False:

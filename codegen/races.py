@@ -1,82 +1,237 @@
-"""A statement must not write one cell from several threads at once."""
+"""Two instances that no barrier can order must not meet in a cell that one of them writes.
+
+There are two such cases.  Instances of one statement in the same iteration of
+its loops, on two threads of a block: no barrier fits between.  And instances in
+two blocks, of whatever statements: blocks run in no order within a launch.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
 import islpy as isl
-import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import AddressSpace
 from loopkit._errors import Instance, RaceError, Witness
-from loopkit._kernel import Kernel, Statement
-from loopkit.codegen.barriers import Access, Conflicts
+from loopkit._expression import evaluate, variable_names
+from loopkit._nodes import Expression
+from loopkit._tree import common_prefix
+from loopkit.codegen.conflicts import (
+    ANY_ORDER,
+    FIRST,
+    SECOND,
+    Access,
+    Conflicts,
+    Order,
+    Reach,
+    thread_word,
+)
+from loopkit.transforms._witness import smallest_point
 
 
-def check_writes(conflicts: Conflicts) -> None:
-    """Refuse a statement whose instances on different threads write the same cell unordered.
+def check_races(conflicts: Conflicts) -> None:
+    """Refuse a kernel in which unordered instances touch one cell and one of them writes it.
 
-    Only instances of one statement in the same iteration of its loops are
-    looked at: no barrier can stand between them.  Subscripts that are not
-    affine are trusted.
+    Cells whose subscripts are not affine are trusted: whether they meet was
+    asked when the loops became parallel, of assertions about the data.
     """
-    for statement in conflicts.kernel.statements:
-        for access in conflicts.accesses[statement.id]:
-            if access.is_write and statement.operation is None:
-                _check(conflicts, statement, access)
+    for array, accesses in conflicts.by_array.items():
+        if not any(access.is_write for access in accesses) or conflicts.keeps_apart(array):
+            continue
+        for access in accesses:
+            if access.is_write and not conflicts.single_thread:
+                _check_statement(conflicts, access)
+        if conflicts.is_global(array) and conflicts.other_block:
+            _check_blocks(conflicts, accesses)
 
 
-def _check(conflicts: Conflicts, statement: Statement, access: Access) -> None:
-    kernel, hardware = conflicts.kernel, conflicts.hardware
-    temporary = kernel.temporary_by_name.get(access.array)
-    in_block = temporary is not None and temporary.address_space is AddressSpace.LOCAL
-    one, one_indices = conflicts.side(access, "__1")
-    two, two_indices = conflicts.side(access, "__2")
-    for a, b in zip(one_indices, two_indices, strict=True):
-        if not (_sets.is_affine(a) and _sets.is_affine(b)):
-            return
-    both = one & two & kernel.assumptions.set
-    for iname, _ in kernel.paths[statement.id]:
-        both = both & _sets.equality(f"{iname}__1", prim.Variable(f"{iname}__2"))
-    if in_block:
-        for axis in hardware.used_axes("g"):
-            both = both & _sets.equality(f"_g{axis}__1", prim.Variable(f"_g{axis}__2"))
-    for a, b in zip(one_indices, two_indices, strict=True):
-        both = both & _sets.affine_equality(a, b)
-    for kind in "l" if in_block else "gl":
-        for axis in hardware.used_axes(kind):
-            before = prim.Comparison(
-                prim.Variable(f"_{kind}{axis}__1"), "<", prim.Variable(f"_{kind}{axis}__2")
+def _check_statement(conflicts: Conflicts, write: Access) -> None:
+    """Instances of one statement in the same iteration, on two threads of one block."""
+    order = Order(frozenset(iname for iname, _ in conflicts.kernel.paths[write.statement]))
+    for other in conflicts.accesses[write.statement]:
+        if other.array != write.array or not conflicts.has_plain_cells(write, other):
+            continue
+        if conflicts.reach(write, other, order) is not Reach.NOWHERE:
+            # The two may be swapped where that makes for the smaller example.
+            raise _race(conflicts, write, other, order, "l")
+
+
+def _check_blocks(conflicts: Conflicts, accesses: list[Access]) -> None:
+    """Instances in two blocks."""
+    seen: set[tuple[object, ...]] = set()
+    kinds = [(conflicts.kind(access), access) for access in accesses]
+    for position, (kind, access) in enumerate(kinds):
+        for other_kind, other in kinds[position:]:
+            key = (kind, other_kind)
+            if not (access.is_write or other.is_write) or key in seen:
+                continue
+            seen.add(key)
+            if conflicts.has_plain_cells(access, other) and conflicts.meet_across_blocks(
+                access, other
+            ):
+                raise _race(conflicts, access, other, ANY_ORDER, "g")
+
+
+# {{{ the message
+
+
+@dataclass(frozen=True)
+class _Meeting:
+    """The smallest case of a race: sizes, and on each side the values of inames and indices."""
+
+    conflicts: Conflicts
+    first: Access
+    second: Access
+    values: Mapping[str, int]
+    names: tuple[Mapping[str, str], Mapping[str, str]]
+    cell: tuple[int, ...]
+    axis: str
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        return {n: self.values[n] for n in self.conflicts.kernel.sizes if n in self.values}
+
+    def instance(self, side: int) -> Instance:
+        kernel = self.conflicts.kernel
+        statement = kernel.statement_by_id[(self.first, self.second)[side].statement]
+        return Instance(
+            statement.id,
+            {
+                i: self.values[self.names[side][i]]
+                for i in kernel.all_inames
+                if i in statement.inames and self.names[side][i] in self.values
+            },
+        )
+
+    def index(self, kind: str, side: int) -> str:
+        """The three hardware indices of one side."""
+        suffix = (FIRST, SECOND)[side]
+        words = (thread_word(kind, axis, suffix, True) for axis in range(3))
+        return "(" + ", ".join(str(self.values.get(word, 0)) for word in words) + ")"
+
+
+def _meetings(
+    conflicts: Conflicts, first: Access, second: Access, order: Order, kind: str
+) -> Iterator[_Meeting]:
+    """Where two accesses meet, a smallest case for each of their cells and axes."""
+    kernel = conflicts.kernel
+    sides = [
+        conflicts.side(access, suffix, order.shared, blocks=True)
+        for access, suffix in ((first, FIRST), (second, SECOND))
+    ]
+    names = [
+        {i: str(side.names.get(i, i)) for i in kernel.statement_by_id[access.statement].inames}
+        for side, access in zip(sides, (first, second), strict=True)
+    ]
+    words = [
+        thread_word(k, axis, suffix, True)
+        for k in "gl"
+        for suffix in (FIRST, SECOND)
+        for axis in conflicts.hardware.used_axes(k)
+    ]
+    listed = [*words, *(n for side in names for n in sorted(side.values()))]
+    differ = conflicts.other_block if kind == "g" else conflicts.other_thread
+    axes = [axis for axis in conflicts.hardware.used_axes(kind) for _ in "<>"]
+    for cell, _, pairs in conflicts.pairs(first, second, order, blocks=True):
+        if kind == "l":
+            for axis in conflicts.hardware.used_axes("g"):
+                pairs = pairs & _same(axis)
+        for axis, condition in zip(axes, differ, strict=True):
+            race = pairs & condition & kernel.assumptions.set
+            if race.is_empty():
+                continue
+            known = [n for n in dict.fromkeys(listed) if race.find_dim_by_name(_sets.PARAM, n) >= 0]
+            values = smallest_point(race, kernel.sizes, known)
+            found = _Meeting(
+                conflicts, first, second, values, (names[0], names[1]), (), f"{kind}.{axis}"
             )
-            race = both & _sets.condition_set(before)
-            if not race.is_empty():
-                raise _race(kernel, statement, access, race, f"{kind}.{axis}")
+            where = {**found.instance(0).inames, **found.sizes}
+            indices = tuple(_value(index, where) for index in cell)
+            yield _Meeting(conflicts, first, second, values, found.names, indices, found.axis)
+
+
+def _same(axis: int) -> isl.Set:
+    import pymbolic.primitives as prim
+
+    one, two = (thread_word("g", axis, suffix, True) for suffix in (FIRST, SECOND))
+    return _sets.equality(one, prim.Variable(two))
+
+
+def _value(index: Expression, where: Mapping[str, int]) -> int:
+    return int(evaluate(index, {n: where.get(n, 0) for n in variable_names(index)}))
 
 
 def _race(
-    kernel: Kernel, statement: Statement, access: Access, race: isl.Set, axis: str
+    conflicts: Conflicts, first: Access, second: Access, order: Order, kind: str
 ) -> RaceError:
-    values = _sets.sample(race)
-    sides = [
-        Instance(
-            statement.id,
-            {
-                i: values[f"{i}__{side}"]
-                for i in kernel.all_inames
-                if i in statement.inames and f"{i}__{side}" in values
-            },
-        )
-        for side in (1, 2)
-    ]
-    sizes = {n: values[n] for n in kernel.sizes if n in values}
-    where = {**sides[0].inames, **sizes}
-    cell = tuple(_sets.value_at(i, where) for i in access.indices)
-    shown = f"{access.array}[{', '.join(map(str, cell))}]" if cell else access.array
-    given = ", ".join(f"{n}={v}" for n, v in sizes.items())
-    witness = Witness("race", access.array, cell, sides[0], sides[1], sizes)
-    return RaceError(
-        f"{sides[0]} and {sides[1]} both write {shown} on different threads (along {axis}) "
-        f"in no order{f', for example when {given}' if given else ''}",
-        witness=witness,
-        instead=f"keep the iname that {axis} stands for sequential here, or give "
-        f"'{access.array}' an axis for it",
+    found = min(
+        _meetings(conflicts, first, second, order, kind),
+        key=lambda m: (sorted(m.sizes.items()), m.axis, sorted(m.values.items())),
     )
+    cell = f"{first.array}[{', '.join(map(str, found.cell))}]" if found.cell else first.array
+    one, two = found.instance(0), found.instance(1)
+    where, places = f"on different threads (along {found.axis})", ["", ""]
+    if kind == "g":
+        where = "in different blocks"
+        places = [f" in block {found.index('g', side)}" for side in (0, 1)]
+    what = _verbs(conflicts, first, second)
+    if what[0] == what[1]:
+        text = f"{one}{places[0]} and {two}{places[1]} both {what[0]} {cell}"
+    else:
+        text = f"{one}{places[0]} {what[0]}s {cell}, and {two}{places[1]} {what[1]}s it"
+    given = ", ".join(f"{n}={v}" for n, v in found.sizes.items())
+    instead = _advice(conflicts, found, kind)
+    witness = Witness("race", first.array, found.cell, one, two, found.sizes, instead)
+    return RaceError(
+        f"{text}, {where} in no order{f', for example when {given}' if given else ''}"
+        f"{_conditions(conflicts, first, second)}",
+        witness=witness,
+        instead=instead,
+    )
+
+
+def _verbs(conflicts: Conflicts, first: Access, second: Access) -> tuple[str, str]:
+    verbs = []
+    for access in (first, second):
+        statement = conflicts.kernel.statement_by_id[access.statement]
+        updates = statement.operation is not None and statement.written == access.array
+        verbs.append("update" if updates else "write" if access.is_write else "read")
+    return verbs[0], verbs[1]
+
+
+def _conditions(conflicts: Conflicts, first: Access, second: Access) -> str:
+    """What sets do not know of the two."""
+    if conflicts.has_plain_instances(first) and conflicts.has_plain_instances(second):
+        return ""
+    return ", if the data lets both run"
+
+
+def _advice(conflicts: Conflicts, found: _Meeting, kind: str) -> str:
+    kernel, axis = conflicts.kernel, found.axis
+    first, second = found.first.statement, found.second.statement
+    own = f"keep the iname that {axis} stands for sequential here"
+    if kind == "l":
+        return f"{own}, or give '{found.first.array}' an axis for it"
+    one, two = (
+        [i for i, tag in kernel.tags if str(tag) == axis and i in kernel.statement_by_id[s].inames]
+        for s in (first, second)
+    )
+    if not one and not two:
+        raise AssertionError("statements without blocks run in one")
+    around = common_prefix([kernel.paths[first], kernel.paths[second]])
+    if around:
+        loop = around[0][0]
+        return (
+            "blocks wait for each other only between launches: take the loop over "
+            f"'{loop}' out of the kernel, and launch it once per iteration"
+        )
+    if first == second:
+        return f"{own}, or give '{found.first.array}' an axis for it"
+    return (
+        f"blocks wait for each other only between launches: split the kernel in two, one that "
+        f"ends with '{first}' and one that begins with what follows it, up to '{second}'"
+    )
+
+
+# }}}

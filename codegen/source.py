@@ -127,7 +127,8 @@ class BodyWriter:
             if isinstance(node, Do):
                 self.statement(node.statement, depth)
             elif isinstance(node, Barrier):
-                self.line(depth, "__syncthreads();", node.reason)
+                call = "__syncwarp();" if node.of_warp else "__syncthreads();"
+                self.line(depth, call, node.reason)
             elif isinstance(node, If):
                 self.line(depth, f"if ({self.index(node.condition)})" + self.opening(node.body))
                 self.block(node.body, depth)

@@ -1,0 +1,179 @@
+"""The bodies of a loop tree, the gaps between their nodes, and how often bodies run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._tree import Loop, Tree, statements_in
+from loopkit.codegen.conflicts import Conflicts, thread_word
+
+
+@dataclass(eq=False)
+class Body:
+    """The nodes of one loop, or of the whole kernel, with a gap before each and one at the end.
+
+    Gaps are numbered through all bodies; ``gap(i)`` is the one before node ``i``.
+    """
+
+    nodes: Tree
+    loops: tuple[str, ...]
+    parent: Body | None
+    place: int
+    first_gap: int
+    children: dict[int, Body] = field(default_factory=dict)
+
+    @cached_property
+    def statements(self) -> tuple[str, ...]:
+        """All statements below."""
+        return tuple(statements_in(self.nodes))
+
+    def gap(self, position: int) -> int:
+        """The number of a gap."""
+        return self.first_gap + position
+
+    def gaps(self, first: int, last: int) -> int:
+        """The gaps from ``first`` to ``last``, both included, as bits."""
+        return ((1 << (last - first + 1)) - 1) << self.gap(first) if last >= first else 0
+
+    @cached_property
+    def own_gaps(self) -> int:
+        """All gaps of this body."""
+        return self.gaps(0, len(self.nodes))
+
+    @cached_property
+    def chain(self) -> tuple[Body, ...]:
+        """This body and those around it, outermost first."""
+        return (*(self.parent.chain if self.parent else ()), self)
+
+    def child_towards(self, inner: Body) -> int:
+        """The position of the node that ``inner``, a body below this one, lies in."""
+        return inner.chain[len(self.chain)].place
+
+
+class Bodies:
+    """All bodies of a kernel's tree, each after those below it."""
+
+    def __init__(self, conflicts: Conflicts) -> None:
+        self.conflicts = conflicts
+        self.all: list[Body] = []
+        self.of_statement: dict[str, tuple[Body, int]] = {}
+        self.gap_count = 0
+        self._runs: dict[Body, isl.Set] = {}
+        self._always: dict[Body, bool] = {}
+        self.root = self._make(conflicts.kernel.tree, (), None, 0)
+        self.owner = [self.root] * self.gap_count
+        for body in self.all:
+            for position in range(len(body.nodes) + 1):
+                self.owner[body.gap(position)] = body
+
+    def _make(self, nodes: Tree, loops: tuple[str, ...], parent: Body | None, place: int) -> Body:
+        body = Body(nodes, loops, parent, place, self.gap_count)
+        self.gap_count += len(nodes) + 1
+        for position, node in enumerate(nodes):
+            if isinstance(node, Loop):
+                inner = self._make(node.body, (*loops, node.iname), body, position)
+                body.children[position] = inner
+            else:
+                self.of_statement[node] = (body, position)
+        self.all.append(body)
+        return body
+
+    # {{{ places
+
+    def position_in(self, body: Body, statement: str) -> int:
+        """The position of the node of ``body`` that a statement below it lies in."""
+        own, position = self.of_statement[statement]
+        return position if own is body else body.child_towards(own)
+
+    def common(self, body: Body, statement: str) -> Body:
+        """The innermost body around both ``body``'s gaps and a statement."""
+        found = self.root
+        for mine, its in zip(body.chain, self.of_statement[statement][0].chain, strict=False):
+            if mine is not its:
+                break
+            found = mine
+        return found
+
+    # }}}
+
+    # {{{ how often
+
+    def iterations(self, body: Body) -> isl.Set:
+        """The iterations that run, over the loops around, the block's indices and sizes.
+
+        All threads of a block run all of these where the body holds a barrier:
+        they are those in which some thread has something to do.
+        """
+        if body not in self._runs:
+            self._runs[body] = self._find_iterations(body)
+        return self._runs[body]
+
+    def _find_iterations(self, body: Body) -> isl.Set:
+        hardware, instances = self.conflicts.hardware, self.conflicts.instances
+        if body.parent is None:
+            return self._launched()
+        kernel = self.conflicts.kernel
+        found: isl.Set | None = None
+        for statement in {instances.keys[s]: s for s in body.statements}.values():
+            domain = instances.of(statement)
+            blocks = [
+                c
+                for c in hardware.coordinates
+                if c.kind == "g" and c.iname in kernel.statement_by_id[statement].inames
+            ]
+            kept = {*body.loops, *(c.iname for c in blocks)}
+            hidden = set(_sets.names_of(domain)) & set(kernel.all_inames) - kept
+            domain = _sets.project_out(domain, sorted(hidden))
+            for c in blocks:
+                word = prim.Variable(thread_word("g", c.axis, "", False))
+                value = prim.Sum((word, c.lower)) if c.lower else word
+                domain = _sets.project_out(domain & _sets.equality(c.iname, value), [c.iname])
+            found = domain if found is None else found | domain
+        assert found is not None
+        return (found & self._launched()).coalesce()
+
+    def _launched(self) -> isl.Set:
+        """The blocks of a launch."""
+        found = self.conflicts.kernel.assumptions.set
+        hardware = self.conflicts.hardware
+        for axis in hardware.used_axes("g"):
+            word = prim.Variable(thread_word("g", axis, "", False))
+            found = found & _sets.condition_set(
+                prim.LogicalAnd(
+                    (
+                        prim.Comparison(word, ">=", 0),
+                        prim.Comparison(word, "<", hardware.grid[axis]),
+                    )
+                )
+            )
+        return found
+
+    def always_runs(self, body: Body) -> bool:
+        """Whether each iteration of the body around has at least one of this one (memoised)."""
+        if body.parent is None:
+            return True
+        if body not in self._always:
+            outer = self.iterations(body.parent)
+            inner = _sets.project_out(self.iterations(body), [body.loops[-1]])
+            self._always[body] = not self.depends_on_data(body) and bool(outer.is_subset(inner))
+        return self._always[body]
+
+    def depends_on_data(self, body: Body) -> bool:
+        """Whether values that are neither inames nor sizes decide how often the body runs."""
+        return bool(self.data_names(body))
+
+    def data_names(self, body: Body) -> frozenset[str]:
+        """The values that were computed or loaded and that decide how often the body runs."""
+        kernel = self.conflicts.kernel
+        names: set[str] = set()
+        for inner in body.chain[1:]:
+            domain = kernel.domains[kernel.home_domain[inner.loops[-1]]]
+            names |= domain.parameters
+        return frozenset(names - set(kernel.all_inames) - set(kernel.sizes))
+
+    # }}}

@@ -1,0 +1,415 @@
+"""Which accesses of different threads may meet in one cell, decided with sets.
+
+Two instances stand side by side: names of the first end in ``'1``, those of the
+second in ``'2``.  What both have in common, sizes, the loops that are in the
+same iteration, the block, has one name for both, which keeps the sets small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import AddressSpace, ArrayArg
+from loopkit._assertions import Data, data_of, equal_cells
+from loopkit._expression import substitute, variable_names
+from loopkit._kernel import Kernel, Statement
+from loopkit._nodes import Expression
+from loopkit.codegen.hardware import Hardware
+from loopkit.codegen.instances import Instances, split_predicates
+
+WARP = 32
+FIRST, SECOND = "'1", "'2"
+
+
+_Cell = tuple[Expression, ...]
+
+
+class Reach(IntEnum):
+    """How far apart the threads of a block are that meet in a cell."""
+
+    NOWHERE = 0
+    WARP = 1
+    BLOCK = 2
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a statement reads of an array, or writes to it: index tuples, one per access."""
+
+    statement: str
+    array: str
+    cells: tuple[_Cell, ...]
+    is_write: bool
+
+
+@dataclass(frozen=True)
+class Order:
+    """Which instances of two accesses are looked at.
+
+    Loops in ``shared`` are in the same iteration on both sides; that of
+    ``carried`` is earlier on the first side, by one if ``adjacent``.
+    """
+
+    shared: frozenset[str] = frozenset()
+    carried: str | None = None
+    adjacent: bool = False
+
+
+ANY_ORDER = Order()
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Instances of an access, and how their statement's names are called there."""
+
+    domain: isl.Set
+    names: Mapping[str, Expression]
+
+
+class Conflicts:
+    """Decides whether two accesses may meet on different threads."""
+
+    def __init__(self, kernel: Kernel, hardware: Hardware, instances: Instances) -> None:
+        self.kernel = kernel
+        self.hardware = hardware
+        self.instances = instances
+        self.accesses = {s.id: self._accesses_of(s) for s in kernel.statements}
+        self.by_array: dict[str, list[Access]] = {}
+        for accesses in self.accesses.values():
+            for access in accesses:
+                self.by_array.setdefault(access.array, []).append(access)
+        self.single_thread = hardware.block == (1, 1, 1)
+        self._reaches: dict[tuple[object, ...], Reach] = {}
+        self._sides: dict[tuple[object, ...], _Side] = {}
+        self._kept_apart: dict[str, bool] = {}
+
+    # {{{ accesses
+
+    @cached_property
+    def _integers(self) -> frozenset[str]:
+        """The names that mean the same integer to all threads, or one that sets know."""
+        return frozenset(self.kernel.home_domain).union(self.kernel.sizes)
+
+    def is_global(self, array: str) -> bool:
+        """Whether all blocks share ``array``."""
+        temporary = self.kernel.temporary_by_name.get(array)
+        return temporary is None or temporary.address_space is AddressSpace.GLOBAL
+
+    def _crosses_threads(self, name: str) -> bool:
+        temporary = self.kernel.temporary_by_name.get(name)
+        if temporary is not None:
+            return temporary.address_space in (AddressSpace.LOCAL, AddressSpace.GLOBAL)
+        array = self.kernel.arg_by_name.get(name)
+        return isinstance(array, ArrayArg) and bool(self.kernel.writers.get(name))
+
+    def _accesses_of(self, statement: Statement) -> tuple[Access, ...]:
+        found = []
+        name, indices = statement.write
+        if self._crosses_threads(name):
+            found.append(Access(statement.id, name, (indices,), True))
+        reads: dict[str, dict[_Cell, None]] = {}
+        for name, indices in statement.reads:
+            if self._crosses_threads(name):
+                reads.setdefault(name, {})[indices] = None
+        found += [Access(statement.id, name, tuple(cells), False) for name, cells in reads.items()]
+        return tuple(found)
+
+    def kind(self, access: Access) -> tuple[object, ...]:
+        """What decides an access's conflicts; statements that differ elsewhere share it."""
+        statement = self.kernel.statement_by_id[access.statement]
+        number = self.instances.keys[access.statement]
+        placed = self._threads_without(statement)
+        conditions = self._conditions(statement)
+        return (access.array, access.cells, number, statement.inames, placed, conditions)
+
+    def _threads_without(self, statement: Statement) -> str:
+        """The kinds of axes along which one thread runs what has no coordinate there."""
+        temporary = self.kernel.temporary_by_name.get(statement.written)
+        if temporary is None or temporary.address_space is AddressSpace.GLOBAL:
+            return "gl"
+        return "" if temporary.address_space is AddressSpace.PRIVATE else "l"
+
+    def _conditions(self, statement: Statement) -> tuple[Expression, ...]:
+        """Predicates that the statement's instances leave out although sets can hold them."""
+        if not statement.predicates:
+            return ()
+        _, rest = split_predicates(self.kernel, statement)
+        return tuple(p for p in rest if variable_names(p) <= self._integers and _is_decidable(p))
+
+    def has_plain_instances(self, access: Access) -> bool:
+        """Whether sets hold exactly the instances of an access."""
+        statement = self.kernel.statement_by_id[access.statement]
+        _, rest = split_predicates(self.kernel, statement)
+        names = _sets.involved_names(self.instances.of(access.statement))
+        return len(self._conditions(statement)) == len(rest) and names <= self._integers
+
+    def has_plain_cells(self, *accesses: Access) -> bool:
+        """Whether sets hold exactly the cells of accesses."""
+        return all(self._is_plain(index) for a in accesses for cell in a.cells for index in cell)
+
+    def _is_plain(self, index: Expression) -> bool:
+        """Whether an index is affine in inames and sizes."""
+        return variable_names(index) <= self._integers and _is_affine(index)
+
+    # }}}
+
+    # {{{ sides
+
+    def side(self, access: Access, suffix: str, shared: frozenset[str], blocks: bool) -> _Side:
+        """The instances of an access (memoised); ``blocks``: block indices are its own, too."""
+        key = (self.kind(access)[2:], suffix, shared, blocks)
+        if key not in self._sides:
+            self._sides[key] = self._make_side(access, suffix, shared, blocks)
+        return self._sides[key]
+
+    def _make_side(
+        self, access: Access, suffix: str, shared: frozenset[str], blocks: bool
+    ) -> _Side:
+        statement = self.kernel.statement_by_id[access.statement]
+        domain = self.instances.of(access.statement)
+        for condition in self._conditions(statement):
+            domain = domain & _sets.condition_set(condition)
+        domain = domain.drop_unused_params()
+        fixed = shared.union(self.kernel.sizes)
+        used = (*_sets.names_of(domain), *statement.inames)
+        names = {name: name if name in fixed else name + suffix for name in used}
+        words: dict[str, str] = {}
+        extra = _sets.universe()
+        for c in self.hardware.coordinates:
+            if c.iname not in statement.inames:
+                continue
+            word = thread_word(c.kind, c.axis, suffix, blocks)
+            if c.lower == 0 and word not in words:
+                names[c.iname] = word
+            else:
+                value = prim.Sum((prim.Variable(names[c.iname]), -c.lower))
+                extra = extra & _sets.equality(word, value)
+            words[word] = c.iname
+        alone = self._threads_without(statement)
+        for kind in "gl":
+            extents: tuple[Expression, ...]
+            extents = self.hardware.grid if kind == "g" else self.hardware.block
+            for axis in self.hardware.used_axes(kind):
+                word = thread_word(kind, axis, suffix, blocks)
+                if word not in words:
+                    extra = extra & _some_thread(word, 1 if kind in alone else extents[axis])
+        domain = _sets.rename(domain, names) & extra
+        return _Side(domain, {old: prim.Variable(new) for old, new in names.items() if old != new})
+
+    def _same_cell(
+        self,
+        one: _Side,
+        first: _Cell,
+        two: _Side,
+        second: _Cell,
+    ) -> isl.Set:
+        mine = tuple(substitute(index, one.names) for index in first)
+        its = tuple(substitute(index, two.names) for index in second)
+        if not all(map(self._is_plain, (*first, *second))):
+            possible, _ = equal_cells(self.kernel.assertions, mine, its, self._data)
+            return possible
+        result = _sets.universe()
+        for a, b in zip(mine, its, strict=True):
+            if a != b:
+                result = result & _sets.pw_affine(a).eq_set(_sets.pw_affine(b))
+        return result
+
+    @cached_property
+    def _data(self) -> Data:
+        return data_of(self.kernel)
+
+    # }}}
+
+    # {{{ pairs
+
+    def pairs(
+        self, first: Access, second: Access, order: Order, blocks: bool = False
+    ) -> Iterator[tuple[_Cell, _Cell, isl.Set]]:
+        """For each two of their cells the pairs of instances in which these are the same one.
+
+        They may be on one thread, and break the assumptions.
+        """
+        one = self.side(first, FIRST, order.shared, blocks)
+        two = self.side(second, SECOND, order.shared, blocks)
+        both = one.domain & two.domain
+        if order.carried is not None:
+            both = both & _later(order.carried, order.adjacent)
+        for cell in first.cells:
+            for other in second.cells:
+                found = both & self._same_cell(one, cell, two, other)
+                if not found.is_empty():
+                    yield cell, other, found
+
+    def reach(self, first: Access, second: Access, order: Order) -> Reach:
+        """How far apart threads are that the accesses meet on, in one block (memoised)."""
+        if self.single_thread or first.array != second.array:
+            return Reach.NOWHERE
+        if not (first.is_write or second.is_write):
+            return Reach.NOWHERE
+        alone = first.statement == second.statement and order != ANY_ORDER
+        # One look answers for all loops around a statement.
+        if alone and self.reach(first, second, ANY_ORDER) is Reach.NOWHERE:
+            return Reach.NOWHERE
+        key = (self.kind(first), self.kind(second), order)
+        if key not in self._reaches:
+            self._reaches[key] = self._find_reach(first, second, order)
+        return self._reaches[key]
+
+    def _find_reach(self, first: Access, second: Access, order: Order) -> Reach:
+        found = Reach.NOWHERE
+        alone = first.statement == second.statement
+        # One access beside itself is symmetric: one of two mirror images suffices.
+        step = 2 if first == second and order.carried is None else 1
+        for _, _, pairs in self.pairs(first, second, order):
+            # Threads mostly keep to themselves within a statement, and meet between two.
+            if alone and not self._any(pairs, self.other_thread[::step]):
+                continue
+            if self._any(pairs, self.other_warp[::step]):
+                return Reach.BLOCK
+            if found is Reach.NOWHERE and self._any(pairs, self.other_thread):
+                found = Reach.WARP
+        return found
+
+    def _any(self, pairs: isl.Set, conditions: tuple[isl.Set, ...]) -> bool:
+        return any(self.happens(pairs & condition) for condition in conditions)
+
+    def meet_across_blocks(self, first: Access, second: Access) -> bool:
+        """Whether two accesses touch one cell in different blocks, whenever they run."""
+        step = 2 if first == second else 1
+        return any(
+            self._any(pairs, self.other_block[::step])
+            for _, _, pairs in self.pairs(first, second, ANY_ORDER, blocks=True)
+        )
+
+    def happens(self, pairs: isl.Set) -> bool:
+        """Whether a set has a point under the kernel's assumptions."""
+        if pairs.is_empty():
+            return False
+        assumptions = self.kernel.assumptions.set
+        if assumptions.plain_is_universe():
+            return True
+        return not (pairs & assumptions).is_empty()
+
+    def keeps_apart(self, array: str) -> bool:
+        """Whether no cell of ``array`` is ever touched by two threads (memoised).
+
+        Only the indices that all accesses share are looked at, which is quick
+        also where there are many accesses; in doubt, the answer is False.
+        """
+        if array not in self._kept_apart:
+            self._kept_apart[array] = self._find_apart(array)
+        return self._kept_apart[array]
+
+    def _find_apart(self, array: str) -> bool:
+        found = self.by_array[array]
+        statements = [self.kernel.statement_by_id[a.statement] for a in found]
+        parallel = self.hardware.local_inames | self.hardware.group_inames
+        columns = list(zip(*(cell for a in found for cell in a.cells), strict=True))
+        same = [axis for axis, column in enumerate(columns) if len(set(column)) == 1]
+        if len({s.inames & parallel for s in statements}) > 1 or not same:
+            return False
+        kept = tuple(found[0].cells[0][axis] for axis in same)
+        if not all(map(self._is_plain, kept)):
+            return False
+        probes = [Access(a.statement, array, (kept,), True) for a in found]
+        kinds = list({self.kind(a): a for a in probes}.values())
+        if len(kinds) > 4:
+            return False
+        blocks = self.is_global(array)
+        differ = (*self.other_block, *self.other_thread) if blocks else self.other_thread
+        for position, a in enumerate(kinds):
+            for b in kinds[position:]:
+                for _, _, pairs in self.pairs(a, b, ANY_ORDER, blocks):
+                    # One access beside itself is symmetric: every other condition suffices.
+                    if self._any(pairs, differ[::2] if a is b else differ):
+                        return False
+        return True
+
+    # }}}
+
+    # {{{ threads that differ
+
+    @cached_property
+    def other_thread(self) -> tuple[isl.Set, ...]:
+        """Pieces of where the two threads differ, each followed by its mirror image."""
+        return self._differing("l", blocks=True)
+
+    @cached_property
+    def other_block(self) -> tuple[isl.Set, ...]:
+        """Pieces of where the two blocks differ."""
+        return self._differing("g", blocks=True)
+
+    def _differing(self, kind: str, blocks: bool) -> tuple[isl.Set, ...]:
+        found = []
+        for axis in self.hardware.used_axes(kind):
+            one, two = (
+                prim.Variable(thread_word(kind, axis, suffix, blocks)) for suffix in (FIRST, SECOND)
+            )
+            for operator in "<>":
+                found.append(_sets.condition_set(prim.Comparison(one, operator, two)))
+        return tuple(found)
+
+    @cached_property
+    def other_warp(self) -> tuple[isl.Set, ...]:
+        """Pieces of where the two threads of a block are of different warps."""
+        x, y, z = self.hardware.block
+        if x * y * z <= WARP:
+            return ()
+        one, two = (self._warp(suffix) for suffix in (FIRST, SECOND))
+        return tuple(_sets.condition_set(prim.Comparison(one, op, two)) for op in "<>")
+
+    def _warp(self, suffix: str) -> Expression:
+        """The number of a thread's warp: threads are numbered x first, and dealt out in turn."""
+        terms: list[Expression] = []
+        stride = 1
+        for axis, extent in enumerate(self.hardware.block):
+            if extent != 1:
+                word = prim.Variable(thread_word("l", axis, suffix, True))
+                terms.append(word if stride == 1 else prim.Product((stride, word)))
+            stride *= extent
+        return prim.FloorDiv(terms[0] if len(terms) == 1 else prim.Sum(tuple(terms)), WARP)
+
+    # }}}
+
+
+def thread_word(kind: str, axis: int, suffix: str, blocks: bool) -> str:
+    """The name of a hardware index of one side; that of the block is shared, or not."""
+    return f"_{kind}{axis}" + (suffix if kind == "l" or blocks else "")
+
+
+def _some_thread(word: str, extent: Expression) -> isl.Set:
+    if isinstance(extent, int) and extent == 1:
+        return _sets.equality(word, 0)
+    variable = prim.Variable(word)
+    low, high = (prim.Comparison(variable, ">=", 0), prim.Comparison(variable, "<", extent))
+    return _sets.condition_set(prim.LogicalAnd((low, high)))
+
+
+def _later(iname: str, adjacent: bool) -> isl.Set:
+    one, two = prim.Variable(iname + FIRST), prim.Variable(iname + SECOND)
+    if adjacent:
+        return _sets.equality(two.name, prim.Sum((one, 1)))
+    return _sets.condition_set(prim.Comparison(one, "<", two))
+
+
+def _is_affine(index: Expression) -> bool:
+    try:
+        _sets.pw_affine(index)
+    except _sets.NotAffineError:
+        return False
+    return True
+
+
+def _is_decidable(condition: Expression) -> bool:
+    try:
+        _sets.condition_set(condition)
+    except _sets.NotAffineError:
+        return False
+    return True

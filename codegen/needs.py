@@ -1,0 +1,253 @@
+"""What barriers are needed for: dependences between threads, and the gaps that cut each.
+
+A dependence belongs to the body in which its two sides part: in two nodes of
+one iteration, or in two iterations of the body's loop.  Any gap between them in
+that body cuts it.  So does a gap inside a loop between them, if that loop runs
+in between: :mod:`.passing` finds out for which pairs of instances it does.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from loopkit._tree import statements_in
+from loopkit.codegen.bodies import Bodies, Body
+from loopkit.codegen.conflicts import Access, Conflicts, Order, Reach
+from loopkit.codegen.passing import Passing
+
+# Which of two accesses write: a read after a write, a write after a read, two writes.
+_CLASSES = ((True, False), (False, True), (True, True))
+
+
+@dataclass(frozen=True)
+class Need:
+    """Pairs of ``before`` and ``after``, in this order, that any one of ``gaps`` cuts.
+
+    ``carried`` is the loop of which ``after`` is in a later iteration.  ``reach``
+    says whether the threads of a pair are of one warp.
+    """
+
+    gaps: int
+    reach: Reach
+    before: Access
+    after: Access
+    carried: str | None
+
+
+@dataclass(frozen=True)
+class _Use:
+    """An access somewhere below a node of a body."""
+
+    node: int
+    access: Access
+
+
+class Needs:
+    """All needs of a kernel, those of inner bodies first.
+
+    Left out is what is surely cut wherever something else is.
+    """
+
+    def __init__(self, conflicts: Conflicts) -> None:
+        self.conflicts = conflicts
+        self.bodies = Bodies(conflicts)
+        self.found: list[Need] = []
+        self._own: dict[Body, list[Need]] = {}
+        self._sure: dict[Body, bool] = {}
+        self._sure_gaps: dict[Body, int] = {}
+        self._active_nodes: list[int] = []
+        self._known_sure: list[int] | None = None
+        self._passing = Passing(conflicts, self.bodies)
+        self._farthest = Reach.BLOCK if conflicts.other_warp else Reach.WARP
+        if not conflicts.single_thread:
+            for body in self.bodies.all:
+                self._visit(body)
+
+    # {{{ one body
+
+    def _visit(self, body: Body) -> None:
+        own = self._own[body] = []
+        self._active_nodes = sorted(p for p, c in body.children.items() if self._is_active(c))
+        self._known_sure = None
+        uses = self._uses(body)
+        for found in uses.values():
+            self._within(body, found)
+        if body.parent is None:
+            self.found += own
+            return
+        for found in uses.values():
+            self._around(body, found)
+        # A later iteration is reached through every gap, unless the loop runs backwards in it.
+        if not any(self._is_plain(need, body) for need in own):
+            for found in uses.values():
+                self._onwards(body, found)
+        self.found += own
+
+    def _uses(self, body: Body) -> dict[str, list[_Use]]:
+        """The accesses below a body by array, where threads may meet at all."""
+        found: dict[str, list[_Use]] = {}
+        for position, node in enumerate(body.nodes):
+            for statement in statements_in(node):
+                for access in self.conflicts.accesses[statement]:
+                    found.setdefault(access.array, []).append(_Use(position, access))
+        return {
+            array: uses
+            for array, uses in found.items()
+            if any(use.access.is_write for use in uses)
+            and (len(uses) > 1 or body.parent is not None)
+            and not self.conflicts.keeps_apart(array)
+        }
+
+    def _is_plain(self, need: Need, body: Body) -> bool:
+        """Whether a need is served by this body's gaps alone, and by barriers of the block."""
+        return need.reach is self._farthest and need.gaps & ~body.own_gaps == 0
+
+    def _is_active(self, body: Body) -> bool:
+        """Whether there may be a barrier below: needs are served where they arise, or deeper."""
+        return bool(self._own[body]) or any(map(self._is_active, body.children.values()))
+
+    def _is_sure(self, body: Body) -> bool:
+        """Whether who passes the body passes a barrier of the block in it (memoised)."""
+        if body not in self._sure:
+            self._sure[body] = self.bodies.always_runs(body) and (
+                any(
+                    need.reach is self._farthest and need.gaps & ~self._passed(body) == 0
+                    for need in self._own[body]
+                )
+                or any(map(self._is_sure, body.children.values()))
+            )
+        return self._sure[body]
+
+    def _passed(self, body: Body) -> int:
+        """The gaps that are passed in each iteration of a body."""
+        if body not in self._sure_gaps:
+            found = body.own_gaps
+            for child in body.children.values():
+                if self._is_active(child) and self.bodies.always_runs(child):
+                    found |= self._passed(child)
+            self._sure_gaps[body] = found
+        return self._sure_gaps[body]
+
+    def _sure_nodes(self, body: Body) -> list[int]:
+        """The nodes of the body at hand that nobody passes without a barrier of the block."""
+        if self._known_sure is None:
+            children = body.children
+            self._known_sure = [p for p in self._active_nodes if self._is_sure(children[p])]
+        return self._known_sure
+
+    # }}}
+
+    # {{{ pairs of accesses
+
+    def _within(self, body: Body, uses: list[_Use]) -> None:
+        """Dependences between two nodes of one iteration."""
+        if uses[0].node == uses[-1].node:
+            return
+        sure = self._sure_nodes(body)
+        nodes = [use.node for use in uses]
+        for before, after in _CLASSES:
+            # What begins no later than this, and ends after it, is cut with what was found.
+            floor = -1
+            for position, later in enumerate(uses):
+                if later.access.is_write is not after:
+                    continue
+                end = bisect_left(nodes, later.node, 0, position)
+                # Whatever spans a node that surely holds a barrier is cut there.
+                between = bisect_left(sure, later.node)
+                lowest = max(floor + 1, sure[between - 1] if between else 0)
+                for earlier in reversed(uses[bisect_left(nodes, lowest, 0, end) : end]):
+                    if earlier.access.is_write is not before:
+                        continue
+                    if earlier.node <= floor:
+                        break
+                    if self._add(body, earlier, later, None):
+                        floor = earlier.node
+
+    def _around(self, body: Body, uses: list[_Use]) -> None:
+        """Dependences from a node to an earlier one, in a later iteration of the loop."""
+        if uses[0].node == uses[-1].node:
+            return
+        sure = self._sure_nodes(body)
+        for before, after in _CLASSES:
+            laters = [use for use in uses if use.access.is_write is after]
+            ceiling = len(body.nodes)
+            first_sure, last_sure = (sure[0], sure[-1]) if sure else (ceiling, -1)
+            for earlier in reversed(uses):
+                if earlier.access.is_write is not before:
+                    continue
+                if earlier.node < last_sure:
+                    break
+                for later in laters:
+                    if later.node >= min(earlier.node, ceiling) or later.node > first_sure:
+                        break
+                    if self._add(body, earlier, later, body.loops[-1]):
+                        ceiling = later.node
+
+    def _onwards(self, body: Body, uses: list[_Use]) -> None:
+        """Dependences from a node to itself or a later one, in a later iteration of the loop."""
+        sure = self._sure_nodes(body)
+        for before, after in _CLASSES:
+            for earlier in uses:
+                if earlier.access.is_write is not before or (sure and earlier.node < sure[-1]):
+                    continue
+                for later in uses:
+                    if later.access.is_write is not after or later.node < earlier.node:
+                        continue
+                    if sure and later.node > sure[0]:
+                        break
+                    if self._add(body, earlier, later, body.loops[-1]):
+                        return
+
+    def _add(self, body: Body, earlier: _Use, later: _Use, carried: str | None) -> bool:
+        """Record what two accesses need; whether gaps of this body alone serve all of it."""
+        need = Need(
+            self._gaps_between(body, earlier.node, later.node, carried),
+            Reach.NOWHERE,
+            earlier.access,
+            later.access,
+            carried,
+        )
+        own = self._own[body]
+        first, last = (earlier.node, later.node) if carried is None else (0, len(body.nodes))
+        active = self._active_nodes
+        deeper = active[bisect_left(active, first) : bisect_right(active, last)]
+        shared = frozenset(body.loops if carried is None else body.loops[:-1])
+        nearest = Reach.NOWHERE
+        if not deeper:
+            order = Order(shared, carried, adjacent=carried is not None)
+            nearest = self.conflicts.reach(earlier.access, later.access, order)
+            if nearest:
+                own.append(replace(need, reach=nearest))
+            if carried is None or nearest is self._farthest:
+                return nearest is self._farthest
+        # From here on pairs can be cut in part: more than one iteration apart, or further inside.
+        order = Order(shared, carried)
+        reach = self.conflicts.reach(earlier.access, later.access, order)
+        if reach <= nearest:
+            return False
+        if not deeper and need.gaps == body.own_gaps:
+            own.append(replace(need, reach=reach))
+            return reach is self._farthest
+        inside = [inner for node in deeper for inner in self._active_below(body.children[node])]
+        for part, gaps in self._passing.parts(
+            body, earlier.access, later.access, order, need.gaps, inside
+        ):
+            own.append(replace(need, reach=part, gaps=gaps))
+        return False
+
+    def _active_below(self, body: Body) -> Iterator[Body]:
+        if self._own[body]:
+            yield body
+        for child in body.children.values():
+            yield from self._active_below(child)
+
+    @staticmethod
+    def _gaps_between(body: Body, earlier: int, later: int, carried: str | None) -> int:
+        """The gaps of this body that surely lie between."""
+        if carried is None:
+            return body.gaps(earlier + 1, later)
+        return body.gaps(earlier + 1, len(body.nodes)) | body.gaps(0, later)
+
+    # }}}

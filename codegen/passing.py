@@ -1,0 +1,167 @@
+"""Which pairs of instances have a barrier between them, if it stands in some gap of a loop.
+
+A gap in a loop between two instances cuts them if the loop runs in between; one
+in a loop around an instance, if it is passed after it, or in a later iteration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit.codegen.bodies import Bodies, Body
+from loopkit.codegen.conflicts import FIRST, SECOND, Access, Conflicts, Order, Reach
+
+_BARRIER = "'b"
+# So many kinds of gaps that cut some pairs of a dependence and not all are told apart.
+_LIMIT = 6
+
+# A body, whether its gaps stand behind the first side, and before the second, in the body that
+# they share with that side.
+_Kind = tuple[Body, bool, bool]
+
+
+class Passing:
+    """Splits the pairs of a dependence by which gaps cut them."""
+
+    def __init__(self, conflicts: Conflicts, bodies: Bodies) -> None:
+        self.conflicts = conflicts
+        self.bodies = bodies
+        self._conditions: dict[tuple[object, ...], isl.Set] = {}
+
+    def parts(
+        self,
+        body: Body,
+        first: Access,
+        second: Access,
+        order: Order,
+        gaps: int,
+        inside: Sequence[Body],
+    ) -> Iterator[tuple[Reach, int]]:
+        """For each part of the pairs all gaps that cut it.
+
+        ``body`` is where the sides part, ``gaps`` cut all of them, and ``inside``
+        are bodies further inside whose gaps may.
+        """
+        kinds = self._kinds(body, first, second, order, inside)
+        sometimes = []
+        for kind, mask in kinds.items():
+            if self._always(body, first, second, order, kind):
+                gaps |= mask
+            else:
+                sometimes.append((self._condition(body, first, second, order, kind), mask))
+        for reach, pairs in self._pairs(first, second, order):
+            parts = [(pairs, gaps)]
+            for condition, mask in sometimes:
+                if len(parts) > _LIMIT:
+                    break
+                split = []
+                for part, known in parts:
+                    cut, rest = part & condition, part - condition
+                    if not cut.is_empty():
+                        split.append((cut, known | mask))
+                    if not rest.is_empty():
+                        split.append((rest, known))
+                parts = split
+            for known in dict.fromkeys(known for _, known in parts):
+                yield reach, known
+
+    def _pairs(self, first: Access, second: Access, order: Order) -> list[tuple[Reach, isl.Set]]:
+        """All pairs on different threads, those of one warp apart from the others."""
+        near = far = isl.Set.empty(isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 0))
+        assumptions = self.conflicts.kernel.assumptions.set
+        for _, _, both in self.conflicts.pairs(first, second, order):
+            pairs = both & assumptions
+            for warp in self.conflicts.other_warp:
+                far = far | (pairs & warp)
+            for thread in self.conflicts.other_thread:
+                found = pairs & thread
+                for warp in self.conflicts.other_warp:
+                    found = found - warp
+                near = near | found
+        found = [(Reach.BLOCK, far.coalesce()), (Reach.WARP, near.coalesce())]
+        return [(reach, pairs) for reach, pairs in found if not pairs.is_empty()]
+
+    # {{{ kinds of gaps
+
+    def _kinds(
+        self, body: Body, first: Access, second: Access, order: Order, inside: Iterable[Body]
+    ) -> dict[_Kind, int]:
+        """The gaps that may cut a pair, by what decides whether they do."""
+        found: dict[_Kind, int] = {}
+        candidates = [b for b in inside if not self.bodies.depends_on_data(b)]
+        if order.carried is not None:
+            candidates.append(body)
+        for other in candidates:
+            for position in range(len(other.nodes) + 1):
+                behind = self._is_behind(other, position, first.statement)
+                ahead = not self._is_behind(other, position, second.statement)
+                if order.carried is None:
+                    node = body.child_towards(other)
+                    low = self.bodies.position_in(body, first.statement)
+                    high = self.bodies.position_in(body, second.statement)
+                    if not low <= node <= high:
+                        continue
+                kind = (other, behind, ahead)
+                found[kind] = found.get(kind, 0) | 1 << other.gap(position)
+        return found
+
+    def _is_behind(self, body: Body, position: int, statement: str) -> bool:
+        """Whether a gap stands behind a statement in the innermost body around both."""
+        common = self.bodies.common(body, statement)
+        node = self.bodies.position_in(common, statement)
+        return node < (position if common is body else common.child_towards(body))
+
+    def _always(self, body: Body, first: Access, second: Access, order: Order, kind: _Kind) -> bool:
+        """Whether gaps cut all pairs, as their place alone shows."""
+        other, behind, ahead = kind
+        if behind and self.bodies.common(other, first.statement) is other:
+            return True
+        if ahead and self.bodies.common(other, second.statement) is other:
+            return True
+        if order.carried is not None or not (behind and ahead):
+            return False
+        if self.bodies.common(other, first.statement) is not body:
+            return False
+        if self.bodies.common(other, second.statement) is not body:
+            return False
+        below = other.chain[len(body.chain) :]
+        return all(map(self.bodies.always_runs, below))
+
+    # }}}
+
+    # {{{ conditions
+
+    def _condition(
+        self, body: Body, first: Access, second: Access, order: Order, kind: _Kind
+    ) -> isl.Set:
+        """The pairs that a kind of gap cuts, by the iterations that they are in (memoised)."""
+        other, behind, ahead = kind
+        depths = tuple(
+            self.bodies.common(other, access.statement).loops for access in (first, second)
+        )
+        key = (other, behind, ahead, depths, order.shared)
+        if key not in self._conditions:
+            outer = len(order.shared)
+            own = {iname: iname + _BARRIER for iname in other.loops[outer:]}
+            passed = _sets.rename(self.bodies.iterations(other), own)
+            passed = passed & _precedes(depths[0][outer:], FIRST, _BARRIER, behind)
+            passed = passed & _precedes(depths[1][outer:], _BARRIER, SECOND, ahead)
+            self._conditions[key] = _sets.project_out(passed, own.values()).coalesce()
+        return self._conditions[key]
+
+    # }}}
+
+
+def _precedes(loops: Sequence[str], first: str, second: str, in_body: bool) -> isl.Set:
+    """Where one point of time is before another: in an earlier iteration, or in the body."""
+    found = isl.Set.empty(isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 0))
+    equal = _sets.universe()
+    for iname in loops:
+        one, two = prim.Variable(iname + first), prim.Variable(iname + second)
+        found = found | (equal & _sets.condition_set(prim.Comparison(one, "<", two)))
+        equal = equal & _sets.equality(one.name, two)
+    return found | equal if in_body else found

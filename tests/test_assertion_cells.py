@@ -1,0 +1,334 @@
+"""When subscripts that read index arrays can be equal: sets beside all data there is."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import islpy as isl
+import numpy as np
+import pymbolic.primitives as prim
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import loopkit as lk
+from loopkit._assertions import (
+    Assertion,
+    Data,
+    Disjoint,
+    Increasing,
+    Injective,
+    Within,
+    data_of,
+    equal_cells,
+    index_range,
+    ranges_disjoint,
+    settling,
+    surely_equal_cells,
+)
+from loopkit._expression import evaluate, variable_names
+from loopkit._reference.points import with_values
+from loopkit._syntax import parse_expression
+
+VALUES = range(-6, 8)  # far enough out for all that small inames reach
+N = 2  # cells of each array
+n = prim.Variable("n")
+SHAPED = Data((("p", (n,)), ("q", (n,))), frozenset())
+
+NOTHING: tuple[Assertion, ...] = ()
+INJECTIVE = (Injective("p"),)
+BOTH = (Injective("p"), Injective("q"))
+DISJOINT = (Disjoint("p", "q"),)
+WITHIN = (Within("p", 0, n),)
+PERMUTATION = (Injective("p"), Within("p", 0, n))
+WEAK = (Increasing("p"),)
+STRICT = (Increasing("p", True),)
+STRICT_WITHIN = (Increasing("p", True), Within("p", 0, prim.Sum((n, 1))))
+TIGHT = (Disjoint("p", "q"), *PERMUTATION)
+ALL = [NOTHING, INJECTIVE, BOTH, DISJOINT, WITHIN, PERMUTATION, WEAK, STRICT, STRICT_WITHIN, TIGHT]
+
+
+@functools.cache
+def data_obeying(
+    assertions: tuple[Assertion, ...], arrays: tuple[str, ...], cells: int = N
+) -> dict[str, np.ndarray]:
+    """All data of ``arrays`` that obeys ``assertions``, values in ``VALUES``: a row for each."""
+    rows = np.indices((len(VALUES),) * (cells * len(arrays))).reshape(cells * len(arrays), -1).T
+    rows = rows + VALUES.start
+    data = {name: rows[:, cells * k : cells * (k + 1)] for k, name in enumerate(arrays)}
+    keep = np.ones(len(rows), bool)
+    for assertion in assertions:
+        own = [data[name] for name in assertion.arrays if name in data]
+        if len(own) < len(assertion.arrays):
+            continue
+        if isinstance(assertion, Injective):
+            keep &= (np.diff(np.sort(own[0], axis=1), axis=1) != 0).all(axis=1)
+        elif isinstance(assertion, Increasing):
+            keep &= (np.diff(own[0], axis=1) >= int(assertion.strictly)).all(axis=1)
+        elif isinstance(assertion, Disjoint):
+            keep &= (own[0][:, :, None] != own[1][:, None, :]).all(axis=(1, 2))
+        else:
+            lower, upper = (evaluate(b, {"n": N}) for b in (assertion.lower, assertion.upper))
+            keep &= ((own[0] >= lower) & (own[0] < upper)).all(axis=1)
+    return {name: values[keep] for name, values in data.items()}
+
+
+class Column:
+    """An array in all its forms at once; reading outside of it is noted in ``inside``."""
+
+    def __init__(self, values: np.ndarray, inside: np.ndarray) -> None:
+        self.values = values
+        self.inside = inside
+
+    def __getitem__(self, index: Any) -> np.ndarray:
+        index = np.broadcast_to(index, len(self.values))
+        self.inside &= (index >= 0) & (index < self.values.shape[1])
+        safe = np.clip(index, 0, self.values.shape[1] - 1)
+        return self.values[np.arange(len(index)), safe]
+
+
+def values_of(
+    texts: tuple[str, ...], names: Mapping[str, int], data: Mapping[str, np.ndarray]
+) -> list[np.ndarray]:
+    """The values of index expressions for all data in whose bounds they read."""
+    count = len(next(iter(data.values())))
+    inside = np.ones(count, bool)
+    scope = {name: Column(values, inside) for name, values in data.items()}
+    found = [eval(text, {"min": np.minimum}, {**scope, **names}) for text in texts]
+    return [np.broadcast_to(each, count)[inside] for each in found]
+
+
+def holds(where: isl.Set, names: Mapping[str, int]) -> bool:
+    return not with_values(where, names).is_empty()
+
+
+def check_pair(assertions: tuple[Assertion, ...], first: str, second: str, shaped: bool) -> None:
+    """Compare the sets with what happens for all small data."""
+    data = SHAPED if shaped else Data((), frozenset())
+    one, two = parse_expression(first), parse_expression(second)
+    equal, exact = equal_cells(assertions, one, two, data)
+    surely = surely_equal_cells(assertions, one, two, data)
+    assert surely.is_subset(equal)
+    # A partner that no index reads has to exist all the same.
+    about = {name for a in assertions for name in a.arrays}
+    arrays = sorted(about | ({"p", "q"} & (variable_names(one) | variable_names(two))))
+    known = data_obeying(assertions, tuple(arrays or ["p"]))
+    for i, k in itertools.product(range(-1, 4), repeat=2):
+        names = {"i": i, "k": k, "n": N}
+        a, b = values_of((first, second), names, known)
+        if not a.size:
+            continue
+        can, always = bool((a == b).any()), bool((a == b).all())
+        assert holds(equal, names) or not can, (names, equal)
+        assert always or not holds(surely, names), (names, surely)
+        if exact:
+            assert holds(equal, names) == can, (names, equal)
+
+
+PAIRS = [
+    ("p[i]", "p[k]"),
+    ("p[i] + 1", "p[k]"),
+    ("p[i]", "k"),
+    ("p[i]", "k - 1"),
+    ("2*p[i]", "2*p[k] + 1"),
+    ("p[i] - p[k]", "0"),
+    ("p[i + 1]", "p[k]"),
+    ("p[i + 1]", "p[k + 1]"),
+    ("p[i]", "q[k]"),
+    ("p[i] + 1", "q[k]"),
+    ("p[q[i]]", "p[q[k]]"),
+    ("p[i] // 2", "p[k] // 2"),
+    ("p[i] % 2", "k"),
+    ("p[i]*q[i]", "q[k]*p[k]"),
+    ("min(p[i], 1)", "p[k]"),
+    ("p[i] + q[k]", "q[i] + p[k]"),
+]
+
+
+@pytest.mark.parametrize("assertions", ALL, ids=lambda a: " ".join(x.call for x in a) or "none")
+def test_pairs_of_subscripts_beside_all_data(assertions: tuple[Assertion, ...]) -> None:
+    for first, second in PAIRS:
+        for shaped in (False, True):
+            check_pair(assertions, first, second, shaped)
+
+
+INDICES = st.recursive(
+    st.sampled_from(["i", "k", "0", "n"]),
+    lambda inner: st.one_of(
+        inner.map(lambda e: f"p[{e}]"),
+        inner.map(lambda e: f"q[{e}]"),
+        inner.map(lambda e: f"({e} + 1)"),
+        inner.map(lambda e: f"(2*{e})"),
+        inner.map(lambda e: f"({e} // 2)"),
+        st.tuples(inner, inner).map(lambda e: f"({e[0]} - {e[1]})"),
+    ),
+    max_leaves=3,
+)
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(ALL), INDICES, INDICES, st.booleans())
+def test_random_subscripts_beside_all_data(
+    assertions: tuple[Assertion, ...], first: str, second: str, shaped: bool
+) -> None:
+    check_pair(assertions, first, second, shaped)
+
+
+# {{{ exactly
+
+
+P, K = parse_expression("p[i]"), parse_expression("p[k]")
+
+
+def same(found: isl.Set, text: str) -> bool:
+    return bool(found.is_equal(isl.Set(text)))
+
+
+def test_injective_arrays_are_equal_where_their_subscripts_are() -> None:
+    found, exact = equal_cells(INJECTIVE, P, K)
+    assert exact and same(found, "[i, k] -> { : i = k }")
+    assert same(surely_equal_cells(INJECTIVE, P, K), "[i, k] -> { : i = k }")
+
+
+def test_arrays_of_which_nothing_is_known_are_equal_anywhere() -> None:
+    constant = Data((), frozenset())
+    found, exact = equal_cells((), P, K, constant)
+    assert exact and same(found, "{ : }")
+    assert same(surely_equal_cells((), P, K, constant), "[i, k] -> { : i = k }")
+
+
+def test_what_the_kernel_writes_may_change_between_instances() -> None:
+    # Without a word about p it may be written: not even equal subscripts give equal values.
+    found, exact = equal_cells((), P, K)
+    assert not exact and same(found, "{ : }")
+    assert surely_equal_cells((), P, K).is_empty()
+    scalar = Data((), frozenset({"t"}))
+    t = prim.Variable("t")
+    assert surely_equal_cells((), t, t, scalar).is_empty()
+    # In one instance it has one value.
+    both = parse_expression("p[i] - p[i]")
+    assert same(surely_equal_cells((), both, 0), "{ : }")
+
+
+def test_several_axes_share_their_values() -> None:
+    first, second = (P, parse_expression("p[i] + 1")), (K, parse_expression("p[k]"))
+    found, exact = equal_cells(INJECTIVE, first, second)
+    assert exact and found.is_empty()
+    beside = equal_cells(INJECTIVE, (P, prim.Variable("j")), (K, prim.Variable("l")))[0]
+    assert same(beside, "[i, k, j, l] -> { : i = k and j = l }")
+
+
+def test_several_axes_of_an_index_array() -> None:
+    first, second = parse_expression("p[i, j]"), parse_expression("p[k, l]")
+    found, exact = equal_cells(INJECTIVE, first, second)
+    assert exact and same(found, "[i, k, j, l] -> { : i = k and j = l }")
+
+
+def test_disjoint_arrays_never_meet() -> None:
+    found, exact = equal_cells(DISJOINT, P, parse_expression("q[k]"))
+    assert exact and found.is_empty()
+
+
+def test_bounds_against_an_affine_subscript() -> None:
+    m = prim.Variable("m")
+    found, exact = equal_cells((Within("p", 0, m),), P, parse_expression("k + m"))
+    assert exact and same(found, "[k, m] -> { : -m <= k < 0 }")
+    both = (Within("p", 0, m), Within("q", m, parse_expression("2*m")))
+    assert equal_cells(both, P, parse_expression("q[k]"))[0].is_empty()
+
+
+def test_range_of_a_subscript() -> None:
+    within = (Within("col", 0, prim.Variable("m")),)
+    found, exact = index_range(within, parse_expression("col[j] + 1"), "x")
+    assert exact and same(found, "[m, x] -> { : 1 <= x <= m }")
+    found, exact = index_range(within, parse_expression("2*j"), "x")
+    assert exact and same(found, "[j, x] -> { : x = 2j }")
+    found, exact = index_range((), parse_expression("j*j"), "x")
+    assert not exact and same(found, "{ : }")
+
+
+def test_positions_in_an_array_that_goes_up_bound_its_values() -> None:
+    found, exact = index_range(STRICT_WITHIN, P, "x", SHAPED)
+    assert exact and same(found, "[i, n, x] -> { : 0 <= i < n and i <= x <= i + 1 }")
+
+
+def test_bounds_that_are_not_affine_say_nothing() -> None:
+    assertions = (Within("p", 0, parse_expression("n*m")),)
+    found, exact = index_range(assertions, P, "x")
+    assert not exact and same(found, "[x] -> { : x >= 0 }")
+
+
+# }}}
+
+# {{{ ranges
+
+
+@pytest.mark.parametrize("assertions", [WEAK, STRICT, NOTHING], ids=str)
+def test_ranges_beside_all_data(assertions: tuple[Assertion, ...]) -> None:
+    texts = ("p[i]", "p[i + 1]", "p[k]", "p[k + 1]")
+    low, high, other_low, other_high = map(parse_expression, texts)
+    constant = Data((), frozenset())
+    found = ranges_disjoint(assertions, (low, high), (other_low, other_high), constant)
+    known = data_obeying(assertions, ("p",), 4)
+    for i, k in itertools.product(range(3), repeat=2):
+        a, b, c, d = values_of(texts, {"i": i, "k": k}, known)
+        overlap = bool((np.maximum(a, c) < np.minimum(b, d)).any())
+        assert holds(found, {"i": i, "k": k}) == (not overlap)
+
+
+def test_ranges_of_row_pointers() -> None:
+    rows = [parse_expression(t) for t in ("r[i]", "r[i + 1]", "r[k]", "r[k + 1]")]
+    found = ranges_disjoint((Increasing("r"),), (rows[0], rows[1]), (rows[2], rows[3]))
+    assert same(found, "[i, k] -> { : i != k }")
+
+
+# }}}
+
+# {{{ what would settle it
+
+
+def test_settling_names_the_assertion_that_helps() -> None:
+    apart = isl.Set("[i, k] -> { : i < k }")
+    q = parse_expression("q[k]")
+    assert settling((), P, K, apart) == (Injective("p"),)
+    assert settling((), P, q, apart) == (Disjoint("p", "q"),)
+    # Whatever p holds, one instance meets itself; and no assertion keeps p from k.
+    assert settling((), P, K, isl.Set("[i, k] -> { : i = k }")) == ()
+    assert settling((), P, prim.Variable("k"), apart) == ()
+    # p[i] and p[k] + 1 may be equal for any p.
+    assert settling((), P, parse_expression("p[k] + 1"), apart) == ()
+
+
+def test_call_is_the_transform_that_makes_it() -> None:
+    bound = parse_expression("n - 1")
+    assertions = (Injective("p"), Disjoint("p", "q"), Within("p", 0, bound), Increasing("p", True))
+    assert [a.call for a in assertions] == [
+        'assume_injective("p")',
+        'assume_disjoint("p", "q")',
+        'assume_within("p", 0, "n - 1")',
+        'assume_increasing("p", strictly=True)',
+    ]
+
+
+# }}}
+
+
+def test_data_of_a_kernel() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        ["<> t = x[col[i]]", "y[perm[i]] = t"],
+        [
+            lk.GlobalArg("x", "float32", shape="m"),
+            lk.GlobalArg("y", "float32", shape="m"),
+            lk.GlobalArg("perm", "int32", shape="n"),
+            lk.GlobalArg("col", "int32", shape="n"),
+            ...,
+        ],
+    ).assume_injective("perm")
+    assert data_of(knl) == Data((("perm", (n,)),), frozenset({"t", "y"}))
+    at = parse_expression("perm[i]"), parse_expression("perm[k]")
+    found, exact = equal_cells(knl.assertions, *at, data_of(knl))
+    assert exact and same(found, "[i, k, n] -> { : i = k and 0 <= i < n }")

@@ -53,7 +53,7 @@ def test_no_load_where_all_is_overwritten():
 
 def test_init_and_store_expressions():
     knl = updates().buffer_array(
-        "c", ["j"], init_expression="0.0", store_expression="base + 2*buffer", default_tag=None
+        "c", ["j"], init_expression="0.0", store_expression="base + 2*buffer", default_tag=None, unchecked=True
     )
     assert text_of(knl, "init_c") == "c_buf[c_init_dim_1] = 0.0"
     assert text_of(knl, "store_c") == (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
+import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
@@ -37,6 +38,7 @@ class Aligner:
         self.root = flow.root
         self.new = flow.new
         self.order = Order(flow)
+        self.claims: list[tuple[object, isl.Set]] = []
 
     # {{{ statements
 
@@ -84,8 +86,8 @@ class Aligner:
         """Check that ``new``, read at the event's time, has the value of ``old`` in the text."""
         mine = self.access(old, self.root.data)
         its = self.access(new, self.new.data)
-        if its is not None and self.flow.is_copy(its[0]):
-            self.hop(old, mine, its, event)
+        if its is not None and mine is None and self.flow.is_copy(its[0]):
+            self.hop(old, None, its, event)
             return
         if mine is not None and not isinstance(old, Untouched) and self.is_inlined(mine, its):
             self.inline(mine, new, event)
@@ -125,7 +127,7 @@ class Aligner:
             return
         if mine[0] in self.new.kernel.arg_by_name and mine[0] == its[0]:
             self.same_indices(old, mine, its, event)
-        self.read(event, mine, its)
+        self.read(event, mine, its, old)
 
     def same_indices(self, old: Expression, mine: Access, its: Access, event: Event) -> None:
         if len(mine[1]) != len(its[1]):
@@ -176,18 +178,54 @@ class Aligner:
 
     # {{{ copies and inlined statements
 
-    def read(self, event: Event, mine: Access, its: Access) -> None:
+    def read(self, event: Event, mine: Access, its: Access, old: Expression = None) -> None:
         """Check that a read sees what the text's read sees, itself or through copies."""
         if self.order.concerns(mine, its):
             self.order.read(event, mine, its)
             return
-        via = self.flow.read(event, mine, its)
-        if via is None or via.is_empty():
+        if self.flow.copies(its[0]):
+            via = self.flow.behind_copies(event, its)
+            if not via.is_empty():
+                rest = event.where - via
+                self.follow(old, mine, its, event.narrowed(via))
+                if rest.is_empty():
+                    return
+                event = event.narrowed(rest)
+        self.flow.direct(event, mine, its)
+
+    def follow(self, old: Expression, mine: Access, its: Access, event: Event) -> None:
+        """Like :meth:`hop`, for copies that may have copied an earlier copy of themselves.
+
+        A claim about a copy may rest on the same claim about copies made before:
+        that is induction over time.
+        """
+        key = (event.reader, mine, its, event.time.statement)
+        claim = self.claim(event, mine if isinstance(old, Untouched) else None)
+        if any(claim.is_subset(c) for k, c in self.claims if k == key and event.depth):
             return
-        rest = event.narrowed(via)
-        if not self.flow.copies(its[0]):
-            self.flow.missing(rest, self.flow.cell(rest, its))
-        self.hop(None, mine, its, rest)
+        self.claims.append((key, claim))
+        try:
+            self.hop(old, mine, its, event)
+        finally:
+            self.claims.pop()
+
+    def claim(self, event: Event, cell: Access | None) -> isl.Set:
+        """Which instance of the text is claimed to be seen by which instance of the schedule."""
+        where = event.where
+        kept = list(self.new.kernel.sizes)
+        for iname, value in event.values.items():
+            where = where & _sets.affine_equality(prim.Variable(f"_v_{iname}"), value)
+            kept.append(f"_v_{iname}")
+        for axis, index in enumerate(cell[1] if cell else ()):
+            where = where & _sets.affine_equality(prim.Variable(f"_c_{axis}"), index)
+            kept.append(f"_c_{axis}")
+        if event.time.statement is not None:
+            suffix = event.time.suffix
+            inames = self.new.statement[event.time.statement].inames
+            times = {i + suffix: f"_t_{i}" for i in inames}
+            where = _sets.rename(_sets.project_onto(where, [*kept, *times]), times)
+            return where
+        return _sets.project_onto(where, kept)
 
     def hop(self, old: Expression, mine: Access | None, its: Access, event: Event) -> None:
         """The schedule reads a copy: compare with what the copying statement read."""
@@ -210,8 +248,6 @@ class Aligner:
             if old is None or isinstance(old, Untouched):
                 raise self.different(event, "a copy holds another expression")
             self.same(old, new, event)
-        elif self.flow.is_copy(its[0]):
-            self.hop(old, mine, its, event)
         elif old is None:
             self.read(event, mine, its)
         else:

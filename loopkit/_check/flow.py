@@ -98,15 +98,6 @@ class Flow:
             result = result & _sets.affine_equality(prim.Variable(iname + root_suffix), named)
         return result
 
-    def read(self, event: Event, old: Access, new: Access) -> isl.Set | None:
-        """Check that a read of ``new`` sees what the text's read of ``old`` sees.
-
-        Returns the cases in which a copy of the value must be what is read.
-        Raises :class:`Violation` where the schedule is wrong.
-        """
-        sources = event.sources or self.text.of_read(event.reader, old)
-        return self.direct(event, sources, old, self.cell(event, new))
-
     def cell(self, event: Event, access: Access) -> Cell:
         """The cell that an event touches."""
         indices = [self.new.named(i, event.time.suffix) for i in access[1]]
@@ -124,40 +115,63 @@ class Flow:
             (writing if mine else others).append(image)
         return writing, others
 
-    def direct(self, event: Event, sources: Sources, old: Access, cell: Cell) -> isl.Set | None:
-        """Check sources that write the cell themselves; returns where copies must do it."""
-        via: isl.Set | None = None
+    def direct(self, event: Event, old: Access, new: Access) -> None:
+        """Check reads behind which no copy stands: the text's sources wrote the cell themselves.
 
-        def add(part: isl.Set) -> None:
-            nonlocal via
-            via = part if via is None else via | part
-
-        direct = False
+        Raises :class:`Violation` where they did not, or where something else
+        has written the cell since.
+        """
+        sources = event.sources or self.text.of_read(event.reader, old)
+        cell = self.cell(event, new)
+        found = False
         for origin, relation in sources.writes.items():
             related = event.bound & relation
             if related.is_empty():
                 continue
             writing, others = self.images_writing(origin, cell.array)
             for image in writing:
-                direct = True
+                found = True
                 self.check_source(event, related, image, cell)
             for image in others:
                 at = Instance(image.statement, _SOURCE)
                 part = related & self.new.domain(at) & self.tie(image, _SOURCE, WRITER)
                 if not part.is_empty():
-                    add(self.event_names(part, event))
+                    self.missing(event.narrowed(self.event_names(part, event)), cell)
             if not writing and not others:
-                add(self.event_names(related, event))
+                self.missing(event.narrowed(self.event_names(related, event)), cell)
         untouched = event.bound & sources.untouched
         if not untouched.is_empty():
-            if cell.array == old[0] and cell.array in self.new.kernel.arg_by_name:
-                self.check_untouched(event, untouched, old, cell)
-            else:
-                add(self.event_names(untouched, event))
-        if direct:
-            rest = event if via is None else event.narrowed(event.where - via)
-            self.check_between(rest, sources, cell)
-        return via
+            if cell.array != old[0] or cell.array not in self.new.kernel.arg_by_name:
+                self.missing(event.narrowed(self.event_names(untouched, event)), cell)
+            self.check_untouched(event, untouched, cell)
+        if found:
+            self.check_between(event, sources, cell)
+
+    def behind_copies(self, event: Event, access: Access) -> isl.Set:
+        """Those cases of an event in which a copy wrote the cell, and no other statement since."""
+        cell = self.cell(event, access)
+        result = event.where - event.where
+        others = [w for w in self.new.writers(cell.array) if w.id in self.lineage.image_of]
+        for statement in self.copies(cell.array):
+            at = Instance(statement.id, _SOURCE)
+            written = self.new.write_cell(at)
+            both = event.where & self.new.domain(at) & same_cell(written, cell)
+            for piece in self.new.earlier(at, event.time):
+                part = both & piece
+                for writer in others:
+                    if part.is_empty():
+                        break
+                    other = Instance(writer.id, _OTHER)
+                    since = part & self.new.domain(other)
+                    since = since & same_cell(written, self.new.write_cell(other))
+                    for first in self.new.earlier(at, other):
+                        for second in self.new.earlier(other, event.time):
+                            dead = since & first & second
+                            if not dead.is_empty():
+                                part = part - _sets.project_onto(dead, _sets.names_of(part))
+                if not part.is_empty():
+                    result = result | self.event_names(part, event)
+        return result
 
     def event_names(self, where: isl.Set, event: Event) -> isl.Set:
         """``where`` over the names of the event alone."""
@@ -184,9 +198,11 @@ class Flow:
                     "order", bad, event.side, source, how=how, array=cell.array, cell=cell.indices
                 )
 
-    def check_untouched(self, event: Event, untouched: isl.Set, old: Access, cell: Cell) -> None:
+    def check_untouched(self, event: Event, untouched: isl.Set, cell: Cell) -> None:
         """Check that a read of what was there before the kernel comes before all writes."""
         for writer in self.new.writers(cell.array):
+            if writer.id not in self.lineage.image_of and not self.new.is_global(cell.array):
+                continue
             at = Instance(writer.id, _OTHER)
             both = untouched & self.new.domain(at) & same_cell(self.new.write_cell(at), cell)
             if both.is_empty():
@@ -322,7 +338,7 @@ class Flow:
         They may hold instances whose cell a later copy replaced: see :meth:`latest`.  Raises :class:`Violation`
         where no copy stands behind the read.
         """
-        if event.depth > 8:
+        if event.depth > 12:
             raise Undecided(f"the copies behind '{access[0]}' go round in a circle")
         cell = self.cell(event, access)
         remaining = event.where

@@ -1,0 +1,271 @@
+"""A batch: some kernels, some sequences for each, compiled together and run."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import loopkit as lk
+from loopkit._program import Program
+
+from . import kernels
+from .brute_force import FEW_WAYS, UnsupportedError, try_to_break
+from .compiled import compile_all, first_wrong
+from .data import Truth
+from .kernels import Drawn
+from .shrink import Reproducer, shrunk
+from .steps import Call, script
+from .tally import Finding, Tally
+from .walk import Crash, Refusal, Walk, blanked, fixed_by, walk
+
+Note = Callable[[Drawn, Sequence[Call], str], None]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much a batch does."""
+
+    kernels: int = 4
+    sequences: int = 10  # for each kernel
+    steps: int = 10  # for each sequence, refused ones included
+    sizes: int = 4
+    refusals: int = 25  # of a bucket that are tried by brute force, in one process
+    pages: int = 3  # of a bucket that are shrunk and written down, in one process
+    shrink_seconds: float = 20.0
+
+
+@dataclass(frozen=True)
+class _Job:
+    drawn: Drawn
+    truth: Truth
+    walk: Walk
+    program: Program
+    seed: str
+
+
+# Lowering may refuse what no step has looked at, such as too many threads.  These it may not find:
+# the steps were proven.
+_LATE = (lk.RaceError, lk.OutOfBoundsError, lk.UninitializedReadError, lk.UndecidedError)
+
+
+class Batches:
+    """Runs batches one after another and counts."""
+
+    def __init__(self, limits: Limits, note: Note | None = None) -> None:
+        self.limits = limits
+        self.note = note
+        self.tally = Tally()
+        # Over all batches of the process.
+        self._tried: dict[str, int] = {}
+        self._pages: dict[str, int] = {}
+
+    def run(self, seed: int) -> Tally:
+        """One batch; returns what it counted."""
+        self.tally = Tally()
+        r = random.Random(seed)
+        jobs: list[_Job] = []
+        for number in range(self.limits.kernels):
+            name = f"{seed}.{number}"
+            with self._phase("kernels"):
+                drawn, kernel = kernels.draw(r, lambda d, e, n=name: self._creation(d, e, n))  # type: ignore[misc]
+            self.tally.kernels += 1
+            truth = Truth(kernel, r.randrange(1 << 30))
+            for sequence in range(self.limits.sequences):
+                job = self._sequence(r, drawn, truth, f"{name}.{sequence}")
+                if job is not None:
+                    jobs.append(job)
+        self._execute(jobs)
+        return self.tally
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.tally.phases[name] += time.perf_counter() - start  # type: ignore[assignment]
+
+    # {{{ one sequence
+
+    def _sequence(
+        self, r: random.Random, drawn: Drawn, truth: Truth, seed: str
+    ) -> _Job | None:
+        self.tally.sequences += 1
+
+        def note(calls: Sequence[Call]) -> None:
+            if self.note is not None:
+                self.note(drawn, calls, seed)
+
+        with self._phase("steps"):
+            found = walk(r, truth.kernel, self.limits.steps, note)
+        for name, seconds in found.seconds:
+            self.tally.seconds.setdefault(name, []).append(seconds)
+        for call in found.calls:
+            self.tally.steps[f"{call.transform}/accepted"] += 1
+        for refusal in found.refusals:
+            undecided = isinstance(refusal.error, lk.UndecidedError)
+            verdict = "undecided" if undecided else "refused"
+            self.tally.steps[f"{refusal.call.transform}/{verdict}"] += 1
+            with self._phase("brute force"):
+                self._refused(drawn, truth, refusal, seed)
+        for crash in found.crashes:
+            assert crash.call is not None
+            self.tally.steps[f"{crash.call.transform}/crashed"] += 1
+            self._crashed(drawn, truth, crash, seed)
+        program = self._lower(drawn, truth, found, seed)
+        return program and _Job(drawn, truth, found, program, seed)
+
+    def _lower(self, drawn: Drawn, truth: Truth, found: Walk, seed: str) -> Program | None:
+        start = time.perf_counter()
+        try:
+            program = found.kernel.program()
+        except lk.LoopkitError as error:
+            key = f"{type(error).__name__}: {blanked(error.why)}"
+            self.tally.late[key] += 1
+            if isinstance(error, _LATE):
+                self._find("late", key, drawn, truth, found.calls, str(error), seed)
+            return None
+        except Exception as error:
+            self._crashed(drawn, truth, Crash(found.calls, None, error), seed)
+            return None
+        finally:
+            seconds = time.perf_counter() - start
+            self.tally.seconds.setdefault("lowering", []).append(seconds)
+            self.tally.phases["lowering"] += seconds  # type: ignore[assignment]
+        self.tally.lowered += 1
+        return program if program.dynamic_shared == 0 else None
+
+    def _refused(self, drawn: Drawn, truth: Truth, refusal: Refusal, seed: str) -> None:
+        """Run a refused step unchecked, if there have not been enough like it."""
+        error = refusal.error
+        key = f"{refusal.call.transform} | {type(error).__name__} | {blanked(error.why)}"
+        bucket = self.tally.bucket(key)
+        bucket.count += 1
+        if self._tried.get(key, 0) >= self.limits.refusals:
+            return
+        self._tried[key] = self._tried.get(key, 0) + 1
+        bucket.tried += 1
+        try:
+            kernel = refusal.call.apply(refusal.before, unchecked=True)
+        except Exception:
+            bucket.impossible += 1
+            return
+        calls = (*refusal.calls, refusal.call)
+        try:
+            cases = truth.cases(kernel, 2 * self.limits.sizes, fixed_by(calls))
+            broken = try_to_break(kernel, cases, 1)
+        except UnsupportedError:
+            bucket.tried -= 1
+            return
+        except Exception as other:
+            bucket.impossible += 1
+            self._crashed(drawn, truth, Crash(refusal.calls, refusal.call, other), seed, "unchecked")
+            return
+        if broken is not None or not cases:
+            bucket.broken += 1
+            return
+        bucket.needless += 1
+        self._find("needless", key, drawn, truth, calls, str(error), seed)
+
+    def _creation(self, drawn: Drawn, error: Exception, seed: str) -> None:
+        crash = Crash((), None, error)
+        self._find("crash", f"make_kernel: {crash.where}", drawn, None, (), repr(error), seed)
+
+    def _crashed(
+        self, drawn: Drawn, truth: Truth, crash: Crash, seed: str, how: str = ""
+    ) -> None:
+        name = crash.call.transform if crash.call else "lowering"
+        calls = (*crash.calls, crash.call) if crash.call else crash.calls
+        bucket = " ".join(p for p in (name, how, crash.where) if p)
+        self._find("crash", bucket, drawn, truth, calls, repr(crash.error)[:2000], seed)
+
+    # }}}
+    # {{{ running what was accepted
+
+    def _execute(self, jobs: list[_Job]) -> None:
+        different: dict[tuple[int, str], _Job] = {}
+        for job in jobs:
+            different.setdefault((id(job.truth), job.program.source), job)
+        jobs = list(different.values())
+        if not jobs:
+            return
+        with self._phase("compiling"):
+            try:
+                compiled = compile_all([job.program for job in jobs])
+            except lk.CompileError:
+                jobs, compiled = self._one_by_one(jobs)
+        for job, binary in zip(jobs, compiled, strict=True):
+            if self.note is not None:
+                self.note(job.drawn, job.walk.calls, f"{job.seed} running")
+            with self._phase("truth"):
+                cases = job.truth.cases(job.walk.kernel, self.limits.sizes, job.walk.fixed)
+            with self._phase("running"):
+                count, wrong = first_wrong(binary, cases, 1)
+            self.tally.runs += count
+            if wrong is not None:
+                what = blanked(wrong.what) if "\n" in wrong.what else ""
+                detail = f"{wrong.sizes}, {wrong.order}: {wrong.what}\n\n{job.program.source}"
+                self._find("wrong", what, job.drawn, job.truth, job.walk.calls, detail, job.seed)
+                continue
+            with self._phase("interpreting"):
+                self._interpret(job)
+
+    def _one_by_one(self, jobs: list[_Job]) -> tuple[list[_Job], list[object]]:
+        kept, compiled = [], []
+        for job in jobs:
+            try:
+                compiled += compile_all([job.program])
+                kept.append(job)
+            except lk.CompileError as error:
+                detail = f"{error.log}\n{job.program.source}"
+                self._find("compiler", "", job.drawn, job.truth, job.walk.calls, detail, job.seed)
+        return kept, compiled
+
+    def _interpret(self, job: _Job) -> None:
+        """What the host's order of threads cannot show: updates that are lost, for example."""
+        if not any(tag.is_parallel for _, tag in job.walk.kernel.tags):
+            return
+        try:
+            cases = job.truth.cases(job.walk.kernel, 1, job.walk.fixed)
+            broken = try_to_break(job.walk.kernel, cases, 1, FEW_WAYS)
+        except UnsupportedError:
+            return
+        self.tally.interpreted += 1
+        if broken is not None:
+            detail = f"{broken.sizes}, {broken.way}: {broken.what}"
+            what = blanked(broken.what) if "Error" in broken.what else ""
+            self._find("schedule", what, job.drawn, job.truth, job.walk.calls, detail, job.seed)
+
+    # }}}
+
+    def _find(
+        self,
+        kind: str,
+        bucket: str,
+        drawn: Drawn,
+        truth: Truth | None,
+        calls: Sequence[Call],
+        detail: str,
+        seed: str,
+    ) -> None:
+        """Count a finding; shrink and keep it if there have not been enough like it."""
+        seen = f"{kind}|{bucket}"
+        enough = self._pages.get(seen, 0) >= self.limits.pages * (4 if kind == "wrong" else 1)
+        if truth is not None and not enough:
+            self._pages[seen] = self._pages.get(seen, 0) + 1
+            with self._phase("shrinking"):
+                small = shrunk(
+                    Reproducer(drawn, tuple(calls), kind, bucket, detail),
+                    truth.seed,
+                    self.limits.shrink_seconds,
+                )
+            drawn, calls, detail = small.drawn, small.calls, small.detail
+            if kind in ("wrong", "schedule"):
+                bucket = bucket or " ".join(c.transform for c in calls)
+        self.tally.found[f"{kind}|{bucket}"] += 1
+        if not enough:
+            page = Finding(kind, bucket, drawn.source(), script(calls), detail, seed)
+            self.tally.findings.append(page)

@@ -1,0 +1,142 @@
+"""Making what was found small: fewer steps, fewer lines of the kernel."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import loopkit as lk
+
+from .brute_force import UnsupportedError, try_to_break
+from .compiled import compile_all, first_wrong
+from .data import Truth
+from .kernels import Drawn
+from .steps import Call
+from .walk import Crash, blanked, fixed_by
+
+_SIZES = 6
+
+
+@dataclass(frozen=True)
+class Reproducer:
+    """A kernel and steps that show something."""
+
+    drawn: Drawn
+    calls: tuple[Call, ...]
+    kind: str
+    bucket: str
+    detail: str
+
+    def smaller(self) -> Iterator[Reproducer]:
+        """Copies with less in them: steps first."""
+        for at in range(len(self.calls)):
+            yield replace(self, calls=(*self.calls[:at], *self.calls[at + 1 :]))
+        for drawn in self.drawn.smaller():
+            yield replace(self, drawn=drawn)
+
+
+def shrunk(found: Reproducer, seed: int, seconds: float) -> Reproducer:
+    """The smallest that leaving things out leads to within some time."""
+    end = time.perf_counter() + seconds
+    while True:
+        for candidate in found.smaller():
+            if time.perf_counter() > end:
+                return found
+            detail = shows(candidate, seed)
+            if detail:
+                found = replace(candidate, detail=detail)
+                break
+        else:
+            return found
+
+
+def shows(candidate: Reproducer, seed: int) -> str:
+    """What a reproducer shows, if it is what it should show; else an empty text."""
+    try:
+        kernel = candidate.drawn.make()
+    except Exception:
+        return ""
+    if candidate.kind in ("wrong", "schedule", "late", "compiler"):
+        return _after_all_steps(candidate, kernel, seed)
+    return _at_last_step(candidate, kernel, seed)
+
+
+def _applied(kernel: lk.Kernel, calls: tuple[Call, ...]) -> lk.Kernel | None:
+    for call in calls:
+        try:
+            kernel = call.apply(kernel)
+        except Exception:
+            return None
+    return kernel
+
+
+def _after_all_steps(candidate: Reproducer, plain: lk.Kernel, seed: int) -> str:
+    kernel = _applied(plain, candidate.calls)
+    if kernel is None:
+        return ""
+    cases = Truth(plain, seed).cases(kernel, _SIZES, fixed_by(candidate.calls))
+    if candidate.kind == "schedule":
+        try:
+            broken = try_to_break(kernel, cases, 1)
+        except UnsupportedError:
+            return ""
+        return f"{broken.sizes}, {broken.way}: {broken.what}" if broken else ""
+    try:
+        program = kernel.program()
+    except lk.LoopkitError as error:
+        same = f"{type(error).__name__}: {blanked(error.why)}" == candidate.bucket
+        return str(error) if candidate.kind == "late" and same else ""
+    except Exception:
+        return ""
+    if candidate.kind == "late":
+        return ""
+    try:
+        (binary,) = compile_all([program])
+    except lk.CompileError as error:
+        return f"{error.log}\n{program.source}" if candidate.kind == "compiler" else ""
+    _, wrong = first_wrong(binary, cases, 1)
+    if candidate.kind == "compiler" or wrong is None:
+        return ""
+    return f"{wrong.sizes}, {wrong.order}: {wrong.what}\n\n{program.source}"
+
+
+def _at_last_step(candidate: Reproducer, plain: lk.Kernel, seed: int) -> str:
+    """Crashes and needless refusals happen at the last step, or at lowering."""
+    at_lowering = candidate.kind == "crash" and candidate.bucket.startswith("lowering ")
+    calls = candidate.calls if at_lowering else candidate.calls[:-1]
+    if not at_lowering and not candidate.calls:
+        return ""
+    before = _applied(plain, calls)
+    if before is None:
+        return ""
+    unchecked = " unchecked " in candidate.bucket
+    try:
+        if at_lowering:
+            before.program()
+        else:
+            last = candidate.calls[-1]
+            kernel = last.apply(before, unchecked=unchecked)
+            if unchecked:
+                cases = Truth(plain, seed).cases(kernel, _SIZES, fixed_by(candidate.calls))
+                try_to_break(kernel, cases, 1)
+        return ""
+    except lk.LoopkitError as error:
+        if candidate.kind != "needless":
+            return ""
+        key = f"{last.transform} | {type(error).__name__} | {blanked(error.why)}"
+        return str(error) if key == candidate.bucket and _is_needless(candidate, plain, before, seed) else ""
+    except UnsupportedError:
+        return ""
+    except Exception as error:
+        crash = Crash(calls, None if at_lowering else candidate.calls[-1], error)
+        return repr(error)[:2000] if candidate.bucket.endswith(crash.where) else ""
+
+
+def _is_needless(candidate: Reproducer, plain: lk.Kernel, before: lk.Kernel, seed: int) -> bool:
+    try:
+        kernel = candidate.calls[-1].apply(before, unchecked=True)
+        cases = Truth(plain, seed).cases(kernel, _SIZES, fixed_by(candidate.calls))
+        return bool(cases) and try_to_break(kernel, cases, 1) is None
+    except Exception:
+        return False

@@ -1,0 +1,115 @@
+"""What a campaign counted and found, in a form that adds up over processes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+#: The most serious first.
+KINDS = ("wrong", "schedule", "hang", "crash", "compiler", "late", "needless")
+EXPLANATIONS = {
+    "wrong": "accepted, and the results differ from the text's",
+    "schedule": "accepted, and some order of blocks and threads makes it wrong",
+    "hang": "a step or the lowering did not end",
+    "crash": "an exception that is no error of loopkit's own",
+    "compiler": "the C++ compiler rejects the generated source",
+    "late": "every step accepted, and lowering finds a race or a read of nothing",
+    "needless": "refused, and no size and order tried makes it wrong",
+}
+
+
+@dataclass
+class Finding:
+    """Something to look at, with all that it takes to see it again."""
+
+    kind: str
+    bucket: str
+    source: str
+    script: str
+    detail: str
+    seed: str
+
+    def text(self) -> str:
+        """A page about it."""
+        return (
+            f"# {self.kind}: {self.bucket}\n\n{EXPLANATIONS[self.kind]} (seed {self.seed})\n\n"
+            f"```python\nimport loopkit as lk\n\n{self.source}\n{self.script}\n```\n\n"
+            f"```\n{self.detail}\n```\n"
+        )
+
+
+@dataclass
+class Bucket:
+    """Alike refusals: how many, how many of them were tried by brute force, to what end."""
+
+    count: int = 0
+    tried: int = 0
+    broken: int = 0
+    needless: int = 0
+    impossible: int = 0  # refused unchecked as well: the transform itself cannot do it
+
+
+@dataclass
+class Tally:
+    """Counts of a campaign."""
+
+    kernels: int = 0
+    sequences: int = 0
+    steps: Counter[str] = field(default_factory=Counter)  # "transform/verdict"
+    lowered: int = 0
+    late: Counter[str] = field(default_factory=Counter)  # refused at lowering
+    runs: int = 0
+    interpreted: int = 0
+    refusals: dict[str, Bucket] = field(default_factory=dict)
+    findings: list[Finding] = field(default_factory=list)
+    found: Counter[str] = field(default_factory=Counter)  # "kind|bucket"
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    phases: Counter[str] = field(default_factory=Counter)
+
+    def bucket(self, key: str) -> Bucket:
+        """The refusals counted under ``key``."""
+        return self.refusals.setdefault(key, Bucket())
+
+    def add(self, other: Tally) -> None:
+        """Add what another process counted."""
+        self.kernels += other.kernels
+        self.sequences += other.sequences
+        self.lowered += other.lowered
+        self.runs += other.runs
+        self.interpreted += other.interpreted
+        self.steps.update(other.steps)
+        self.late.update(other.late)
+        self.found.update(other.found)
+        self.phases.update(other.phases)
+        self.findings += other.findings
+        for name, seconds in other.seconds.items():
+            self.seconds.setdefault(name, []).extend(seconds)
+        for key, theirs in other.refusals.items():
+            mine = self.bucket(key)
+            for name, value in asdict(theirs).items():
+                setattr(mine, name, getattr(mine, name) + value)
+
+    def total(self, kind: str) -> int:
+        """How many findings of a kind there were."""
+        return sum(n for key, n in self.found.items() if key.split("|", 1)[0] == kind)
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but single timings, as plain data."""
+        times = {name: quantiles(values) for name, values in self.seconds.items()}
+        return asdict(self) | {"seconds": times}
+
+
+def quantiles(seconds: list[float]) -> dict[str, float]:
+    """Milliseconds: median, 99th percentile, largest."""
+    ordered = sorted(seconds)
+    if not ordered:
+        return {}
+    high = ordered[min(len(ordered) - 1, len(ordered) * 99 // 100)]
+    middle = ordered[len(ordered) // 2]
+    return {
+        "count": len(ordered),
+        "median": 1e3 * middle,
+        "p99": 1e3 * high,
+        "max": 1e3 * ordered[-1],
+    }

@@ -7,6 +7,7 @@ code with the checker; that the illegal step is wrong is shown by running it.
 from __future__ import annotations
 
 import pytest
+from refusals import still_open
 from refusals.case import Case
 from refusals.enumeration import enumerate_case
 from refusals.everything import CASES, FAMILIES
@@ -16,23 +17,19 @@ import loopkit as lk
 from loopkit._errors import Witness
 from loopkit._transform import _transforms
 
-# Cases that do not hold yet, by name, with what is wrong.
-OPEN_REFUSALS: dict[str, str] = {}
-OPEN_ACCEPTANCES: dict[str, str] = {}
-
 # Transforms that cannot change what is computed, whatever their arguments are.
 HARMLESS = {"untag_inames"}
 
 
-def cases(still_open: dict[str, str]) -> list[object]:
+def cases(unsolved: dict[str, str]) -> list[object]:
     """All cases; those that are open must fail."""
-    assert still_open.keys() <= CASES.keys()
+    assert unsolved.keys() <= CASES.keys()
     return [
         pytest.param(
             case,
             id=name,
-            marks=[pytest.mark.xfail(reason=still_open[name], strict=True)]
-            if name in still_open
+            marks=[pytest.mark.xfail(reason=unsolved[name], strict=True)]
+            if name in unsolved
             else [],
         )
         for name, case in CASES.items()
@@ -76,7 +73,7 @@ def test_enumeration(case: Case) -> None:
     assert (first.source, first.sink) == (expected.source, expected.sink)
 
 
-@pytest.mark.parametrize("case", cases(OPEN_REFUSALS))
+@pytest.mark.parametrize("case", cases(still_open.REFUSALS))
 def test_refused(case: Case) -> None:
     expected = case.expected
     error = refusal(case)
@@ -93,6 +90,6 @@ def test_refused(case: Case) -> None:
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("case", cases(OPEN_ACCEPTANCES))
+@pytest.mark.parametrize("case", cases(still_open.ACCEPTANCES))
 def test_accepted(case: Case) -> None:
     check_legal(case)

@@ -10,6 +10,7 @@ import numpy as np
 
 from refusals import oracle
 from refusals.case import Case, Sizes
+from refusals.machine import Data
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Found:
     wrong: Sizes | None
 
 
-def cells_of(arrays: Mapping[str, Any]) -> oracle.Data:
+def cells_of(arrays: Mapping[str, Any]) -> Data:
     """Arrays by cell."""
     return {
         name: {cell: int(np.asarray(values)[cell]) for cell in np.ndindex(np.shape(values))}

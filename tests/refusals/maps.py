@@ -170,4 +170,22 @@ CASES = (
         ),
         LINES,
     ),
+    Case(
+        "sweeps there and back in one launch",
+        k.jacobi,
+        do("tag_inames", "i:g.0, j:g.0"),
+        RaceError,
+        pair("u", (2,), "there[t=0, i=1]", "back[t=0, j=2]", n=3, steps=1),
+        (do("split_iname", "i", 4, inner_tag="l.0"), do("split_iname", "j", 4, inner_tag="l.0")),
+        LINES,
+    ),
+    Case(
+        "sweeps there and back, each in a time loop of its own",
+        k.jacobi,
+        do("duplicate_inames", "t", "id:back"),
+        IllegalTransformError,
+        pair("v", (1,), "back[t=0, j=1]", "there[t=1, i=1]", n=2, steps=2),
+        (do("duplicate_inames", "j", "id:back"),),
+        LINES,
+    ),
 )

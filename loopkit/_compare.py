@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from loopkit._arrays import ArrayArg, ValueArg
+from loopkit._assertions import Assertion, in_order
+from loopkit._assertions.generate import obeying_data
 from loopkit._errors import InvalidArgumentError, LoopkitError
 from loopkit._expression import evaluate, variable_names
 from loopkit._kernel import Kernel
@@ -45,6 +47,8 @@ def auto_test_vs_ref(
 ) -> Comparison:
     """Run two kernels on the same random data, and compare all that they write.
 
+    Index arrays get data that obeys what both kernels assert of it.
+
     :arg parameters: sizes (and other scalar arguments) by name.
     :arg executor_name: where ``test_knl`` runs (default: the best here);
         ``ref_executor`` says the same of ``ref_knl``.
@@ -57,7 +61,8 @@ def auto_test_vs_ref(
 
     parameters = dict(parameters or {})
     rng = np.random.default_rng(seed)
-    first = _arguments(ref_knl, parameters, rng)
+    assertions = in_order((*{*ref_knl.assertions, *test_knl.assertions},))
+    first = _arguments(ref_knl, assertions, parameters, rng)
     second = {
         name: value.copy() if isinstance(value, np.ndarray) else value
         for name, value in first.items()
@@ -79,7 +84,10 @@ def auto_test_vs_ref(
 
 
 def _arguments(
-    kernel: Kernel, parameters: Mapping[str, int], rng: np.random.Generator
+    kernel: Kernel,
+    assertions: tuple[Assertion, ...],
+    parameters: Mapping[str, int],
+    rng: np.random.Generator,
 ) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     for argument in kernel.args:
@@ -94,6 +102,10 @@ def _arguments(
     for argument in kernel.args:
         if isinstance(argument, ArrayArg):
             arguments[argument.name] = _random(argument, parameters, rng)
+    if assertions:
+        arrays = {n: (a.shape, a.dtype) for n, a in arguments.items() if hasattr(a, "dtype")}
+        whole = {n: v for n, v in arrays.items() if v[1].kind in "iu"}
+        arguments.update(obeying_data(assertions, whole, parameters, rng))
     return arguments
 
 

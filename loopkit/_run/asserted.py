@@ -124,14 +124,14 @@ def _holds(
 def _torch_holds(assertion: Assertion, tensors: list[Any], sizes: dict[str, Any]) -> bool:
     import torch
 
-    return _library_holds(torch, assertion, tensors, sizes)
+    return library_holds(torch, assertion, tensors, sizes)
 
 
 def _cupy_holds(assertion: Assertion, tensors: list[Any], sizes: dict[str, Any]) -> bool:
     import cupy
 
     with tensors[0].device:
-        return _library_holds(cupy, assertion, tensors, sizes)
+        return library_holds(cupy, assertion, tensors, sizes)
 
 
 _LIBRARIES: dict[str, Callable[[Assertion, list[Any], dict[str, Any]], bool]] = {
@@ -140,9 +140,10 @@ _LIBRARIES: dict[str, Callable[[Assertion, list[Any], dict[str, Any]], bool]] = 
 }
 
 
-def _library_holds(
+def library_holds(
     library: Any, assertion: Assertion, given: list[Any], sizes: dict[str, Any]
 ) -> bool:
+    """Whether ``assertion`` holds of arrays of ``library``: PyTorch, CuPy, or NumPy itself."""
     flat = [x.reshape(-1) for x in given]
     if 0 in flat[0].shape or 0 in flat[-1].shape:
         return True

@@ -7,8 +7,9 @@ import sys
 import textwrap
 from pathlib import Path
 
-_HERE = Path(__file__).parent
-_HEAD = f"import sys; sys.path[:0] = [{str(_HERE)!r}, {str(_HERE.parent)!r}]\n"
+#: The folder of the tests.
+HERE = Path(__file__).parent
+_HEAD = f"import sys; sys.path[:0] = [{str(HERE)!r}, {str(HERE.parent)!r}]\n"
 
 
 def in_a_process(code: str) -> subprocess.CompletedProcess[str]:

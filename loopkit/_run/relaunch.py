@@ -16,6 +16,7 @@ import ctypes
 import dataclasses
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -42,6 +43,8 @@ _ALIGNMENT = 256
 _OUT_OF_MEMORY = 2
 # How many seconds the process may take to end by itself.
 _PATIENCE = 5
+# For how many milliseconds an interrupt may go unnoticed.
+_TURN = 200
 
 _lock = threading.Lock()
 _worker: Worker | None = None
@@ -61,6 +64,16 @@ def run(
         if _worker is None or not _worker.is_usable():
             _worker = Worker(GPU)
         _worker.launch(program, device.index, grid, arguments)
+
+
+def _after_fork() -> None:
+    """A thread that is not in the new process may have held the lock."""
+    global _lock, _worker
+    _lock, _worker = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _warn(device: driver.Device) -> None:
@@ -114,7 +127,7 @@ class Worker:
         self._answers = cast(BinaryIO, self._process.stdout)
         atexit.register(self.close)
         try:
-            exchange.receive(self._answers)  # it is ready
+            self._receive()  # it is ready
         except BaseException as error:
             gone = isinstance(error, EOFError | OSError)
             self.close(gently=gone)
@@ -162,7 +175,7 @@ class Worker:
     def _ask(self, request: exchange.Request, kernel: str) -> exchange.Failure | None:
         try:
             exchange.send(self._requests, request)
-            answer: exchange.Failure | None = exchange.receive(self._answers)
+            answer: exchange.Failure | None = self._receive()
         except BaseException as error:  # an interrupt as well: the answer would come too late
             gone = isinstance(error, EOFError | OSError)
             self.close(gently=gone)
@@ -173,6 +186,16 @@ class Worker:
                 instead="the next call gets a new one",
             ) from None
         return answer
+
+    def _receive(self) -> Any:
+        if hasattr(select, "poll"):
+            poll = select.poll()
+            poll.register(self._answers, select.POLLIN)
+            # In short turns: the signal of an interrupt may have gone to another thread, or
+            # some library may have asked that it disturbs nobody who reads.
+            while not poll.poll(_TURN):
+                pass
+        return exchange.receive(self._answers)
 
     def _failure(self, answer: exchange.Failure) -> Exception:
         error = answer.error()

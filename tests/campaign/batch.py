@@ -90,9 +90,7 @@ class Batches:
 
     # {{{ one sequence
 
-    def _sequence(
-        self, r: random.Random, drawn: Drawn, truth: Truth, seed: str
-    ) -> _Job | None:
+    def _sequence(self, r: random.Random, drawn: Drawn, truth: Truth, seed: str) -> _Job | None:
         self.tally.sequences += 1
 
         def note(calls: Sequence[Call]) -> None:
@@ -162,7 +160,9 @@ class Batches:
             return
         except Exception as other:
             bucket.impossible += 1
-            self._crashed(drawn, truth, Crash(refusal.calls, refusal.call, other), seed, "unchecked")
+            self._crashed(
+                drawn, truth, Crash(refusal.calls, refusal.call, other), seed, "unchecked"
+            )
             return
         if broken is not None or not cases:
             bucket.broken += 1
@@ -174,9 +174,7 @@ class Batches:
         crash = Crash((), None, error)
         self._find("crash", f"make_kernel: {crash.where}", drawn, None, (), repr(error), seed)
 
-    def _crashed(
-        self, drawn: Drawn, truth: Truth, crash: Crash, seed: str, how: str = ""
-    ) -> None:
+    def _crashed(self, drawn: Drawn, truth: Truth, crash: Crash, seed: str, how: str = "") -> None:
         name = crash.call.transform if crash.call else "lowering"
         calls = (*crash.calls, crash.call) if crash.call else crash.calls
         bucket = " ".join(p for p in (name, how, crash.where) if p)

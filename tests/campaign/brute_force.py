@@ -293,5 +293,3 @@ def try_to_break(
         except lk.LoopkitError as error:
             return Broken(case.sizes, ways[0], f"{type(error).__name__}: {error.why}")
     return None
-
-

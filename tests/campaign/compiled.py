@@ -93,7 +93,9 @@ def compile_all(programs: Sequence[Program]) -> list[Compiled]:
     compiler = host_compiler.need_compiler()
     host_launch._load_runtime(compiler)
     text = _PRELUDE + "".join(_unit(p, number) for number, p in enumerate(programs))
-    flags = [f for f in compiler.kernel_flags(False) if not f.startswith(("-O", "-m", "-Wl", "-shared"))]
+    flags = [
+        f for f in compiler.kernel_flags(False) if not f.startswith(("-O", "-m", "-Wl", "-shared"))
+    ]
     with tempfile.TemporaryDirectory(prefix="loopkit-campaign-") as folder:
         unit = Path(folder) / "kernels.cpp"
         unit.write_text(text, encoding="utf-8")

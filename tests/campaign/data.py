@@ -13,8 +13,6 @@ from loopkit import _sets
 from loopkit._expression import evaluate
 from loopkit._reference import run_reference
 
-from .kernels import INDEX_ARRAYS
-
 Sizes = dict[str, int]
 Arrays = dict[str, np.ndarray[Any, np.dtype[Any]]]
 
@@ -56,8 +54,12 @@ def holds(kernel: lk.Kernel, sizes: Mapping[str, int]) -> bool:
     return not given.is_empty()
 
 
-def arguments(kernel: lk.Kernel, sizes: Sizes, seed: int) -> Arrays:
-    """Contents for every array argument, outputs included."""
+def arguments(kernel: lk.Kernel, sizes: Sizes, seed: int, *, friendly: bool) -> Arrays:
+    """Contents for every array argument, outputs included.
+
+    Index arrays are what assertions in `steps` may say of them where ``friendly``:
+    permutations, and ranges that do not overlap.  Otherwise they collide.
+    """
     rng = np.random.default_rng(seed)
     shapes = {
         a.name: tuple(max(0, int(evaluate(s, sizes))) for s in a.shape or ())
@@ -72,12 +74,15 @@ def arguments(kernel: lk.Kernel, sizes: Sizes, seed: int) -> Arrays:
             continue
         name, shape = argument.name, shapes[argument.name]
         values = rng.integers(-4, 10, shape)
-        if name == "col":
-            values = rng.integers(0, reach, shape)
-        elif name == "perm":
+        if name == "perm" and friendly:
             values = rng.permutation(shape[0])
+        elif name in ("col", "perm"):
+            values = rng.integers(0, reach, shape)
+            if sum(sizes.values()) % 3 == 0:
+                values[...] = rng.integers(0, reach)
         elif name == "ptr":
-            values = np.sort(rng.integers(0, reach + 1, shape))
+            values = rng.integers(0, reach + 1, shape)
+            values = np.sort(values) if friendly else values
         found[name] = values.astype(argument.dtype)
     return found
 
@@ -99,15 +104,15 @@ class Truth:
         self.seed = seed
         self._cases: dict[tuple[int, ...], Case | None] = {}
 
-    def case(self, sizes: Sizes) -> Case | None:
+    def case(self, sizes: Sizes, friendly: bool = False) -> Case | None:
         """The case for ``sizes``; None where the text itself has no meaning or rounds."""
-        key = tuple(sizes.values())
+        key = (int(friendly), *sizes.values())
         if key not in self._cases:
-            self._cases[key] = self._run(sizes)
+            self._cases[key] = self._run(sizes, friendly)
         return self._cases[key]
 
-    def _run(self, sizes: Sizes) -> Case | None:
-        given = arguments(self.kernel, sizes, self.seed)
+    def _run(self, sizes: Sizes, friendly: bool) -> Case | None:
+        given = arguments(self.kernel, sizes, self.seed, friendly=friendly)
         try:
             expected = run_reference(self.kernel, {**sizes, **given})
         except lk.LoopkitError:
@@ -117,14 +122,15 @@ class Truth:
         return Case(sizes, given, expected)
 
     def cases(self, last: lk.Kernel, count: int, fixed: Mapping[str, int]) -> list[Case]:
-        """Up to ``count`` cases that the assumptions of ``last`` allow too."""
+        """Up to ``count`` cases that what is assumed and asserted of ``last`` allows too."""
+        friendly = bool(last.assertions)
         found: list[Case] = []
         for sizes in candidates(self.kernel, fixed):
             if len(found) == count:
                 break
             if not holds(last, {n: v for n, v in sizes.items() if n not in fixed}):
                 continue
-            case = self.case(sizes)
+            case = self.case(sizes, friendly)
             if case is not None:
                 found.append(case)
         return found
@@ -134,5 +140,3 @@ def _is_exact(values: np.ndarray[Any, np.dtype[Any]]) -> bool:
     if values.dtype.kind != "f" or not values.size:
         return True
     return bool(np.abs(values).max() < 2.0**45)  # not a number compares false
-
-

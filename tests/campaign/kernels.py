@@ -159,7 +159,9 @@ class _Drawing:
         self.inames: dict[str, Iname] = {}
         self.left = r.choices([1, 2, 3, 4, 5, 6], [3, 4, 4, 3, 2, 2])[0]
         self.dtype = "int32" if r.random() < 0.7 else "float64"
-        self.sizes = ("n",) if r.random() < 0.35 else ("n", "m") if r.random() < 0.7 else ("n", "m", "p")
+        self.sizes = (
+            ("n",) if r.random() < 0.35 else ("n", "m") if r.random() < 0.7 else ("n", "m", "p")
+        )
         # Few arrays, so that statements share them.
         self.written = {rank: names[: r.randint(1, len(names))] for rank, names in _WRITTEN.items()}
         self.ranks: dict[str, int] = {}
@@ -176,9 +178,7 @@ class _Drawing:
         """An iname for a loop inside ``scope``: a new one, or one that another loop has."""
         names = {s.name for s in scope}
         old = [
-            i
-            for i in self.inames.values()
-            if i.name not in names and names.issuperset(i.parents)
+            i for i in self.inames.values() if i.name not in names and names.issuperset(i.parents)
         ]
         if old and (self.chance(0.2) or len(self.inames) >= len(_NAMES)):
             return self.r.choice(old)
@@ -212,7 +212,9 @@ class _Drawing:
         if kind < 0.45:
             stride = self.r.choice([2, 2, 3])
             rest = self.r.randrange(stride)
-            return Iname(name, f"{{ [{name}]: 0 <= {name} < {size} and {name} mod {stride} = {rest} }}")
+            return Iname(
+                name, f"{{ [{name}]: 0 <= {name} < {size} and {name} mod {stride} = {rest} }}"
+            )
         return Iname(name, f"{{ [{name}]: 0 <= {name} < {size} }}", high=size)
 
     # }}}
@@ -297,6 +299,8 @@ class _Drawing:
     def sum_of_terms(self, scope: list[Iname], scalars: list[str]) -> str:
         count = self.r.choices([1, 2, 3], [4, 4, 1])[0]
         text = self.term(scope, scalars)
+        if text.isdigit():  # equal values would hide in which order they are written
+            text = f"{self.access(self.array(scope, False), scope)} + {text}"
         for _ in range(count - 1):
             text += f" {self.r.choice(['+', '+', '-'])} {self.term(scope, scalars)}"
         return text
@@ -379,7 +383,7 @@ class _Drawing:
         visible = list(scalars)
         own: list[str] = []
         count = self.r.choices([1, 2, 3], [5, 4, 2])[0]
-        for number in range(count):
+        for _ in range(count):
             if self.left <= 0:
                 break
             kind = self.r.random()
@@ -399,16 +403,17 @@ class _Drawing:
                 before = len(own)
                 nodes.append(self.statement(scope, visible, own))
                 visible += own[before:]
-            # A temporary is there to be read.
-            if number == count - 1 and own and self.left <= 0:
-                self.left += 1
-                nodes.append(self.reader(scope, own))
+        # A temporary is there to be read: what is never used may be computed wrongly.
+        text = "\n".join(_lines(tuple(nodes), ""))
+        for name in own:
+            if not any(name in line.split("=", 1)[1] for line in text.split("\n") if "=" in line):
+                nodes.append(self.reader(scope, name))
         return tuple(nodes)
 
-    def reader(self, scope: list[Iname], own: list[str]) -> Line:
+    def reader(self, scope: list[Iname], name: str) -> Line:
         self.left -= 1
         target = self.access(self.array(scope, True), scope)
-        return Line(f"{target} = {self.r.choice(own)} + {self.term(scope, own)}")
+        return Line(f"{target} = {name} + {self.term(scope, [name])}")
 
     def sparse(self) -> tuple[Node, ...]:
         """A loop whose bounds are loaded."""
@@ -419,7 +424,9 @@ class _Drawing:
         self.inames["r"] = Iname("r", "{ [r]: lo <= r < hi }", (row.name,))
         scope = [row, self.inames["r"]]
         target = self.access(self.array([row], True), [row])
-        read = self.r.choice(["g[r]", "g[r]*3", f"g[r] + {self.access(self.array(scope, False), [row])}"])
+        read = self.r.choice(
+            ["g[r]", "g[r]*3", f"g[r] + {self.access(self.array(scope, False), [row])}"]
+        )
         lines: list[Node] = [
             Line(f"<> lo = ptr[{row.name}]"),
             Line(f"<> hi = ptr[{row.name} + 1]"),
@@ -445,9 +452,7 @@ class _Drawing:
         while self.left > 0 and len(nodes) < 3:
             depth = self.r.choices([1, 2, 3, 4], [4, 6, 4, 1])[0]
             nodes += self.body([], [], depth)
-        types = tuple(
-            (n, "int32" if n in INDEX_ARRAYS else self.dtype) for n in sorted(self.ranks)
-        )
+        types = tuple((n, "int32" if n in INDEX_ARRAYS else self.dtype) for n in sorted(self.ranks))
         assumed = self.r.choice([None, 1, 1, 1, 2])
         return Drawn(
             self.domains(),

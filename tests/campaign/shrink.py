@@ -125,7 +125,11 @@ def _at_last_step(candidate: Reproducer, plain: lk.Kernel, seed: int) -> str:
         if candidate.kind != "needless":
             return ""
         key = f"{last.transform} | {type(error).__name__} | {blanked(error.why)}"
-        return str(error) if key == candidate.bucket and _is_needless(candidate, plain, before, seed) else ""
+        return (
+            str(error)
+            if key == candidate.bucket and _is_needless(candidate, plain, before, seed)
+            else ""
+        )
     except UnsupportedError:
         return ""
     except Exception as error:

@@ -410,6 +410,28 @@ def assume(r: random.Random, knl: Kernel) -> Arguments:
     return {"assumptions": r.choice(forms)}
 
 
+def _index_array(knl: Kernel, name: str) -> bool:
+    return name in knl.arg_by_name
+
+
+def assume_injective(r: random.Random, knl: Kernel) -> Arguments:
+    return {"array": "perm"} if _index_array(knl, "perm") else None
+
+
+def assume_increasing(r: random.Random, knl: Kernel) -> Arguments:
+    return {"array": "ptr"} if _index_array(knl, "ptr") else None
+
+
+def assume_within(r: random.Random, knl: Kernel) -> Arguments:
+    """True bounds: every index array stays inside of every table that is indexed by one."""
+    tables = [n for n in ("g", "q", "o") if n in knl.arg_by_name]
+    arrays = [n for n in ("perm", "col") if n in knl.arg_by_name]
+    if not tables or not arrays:
+        return None
+    extent = knl.array(r.choice(tables)).shape[0]  # type: ignore[index]
+    return {"array": r.choice(arrays), "lower": 0, "upper": to_text(extent)}
+
+
 # }}}
 # {{{ rules
 
@@ -483,11 +505,14 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
     "add_padding": (add_padding, 1),
     "fix_parameters": (fix_parameters, 2),
     "assume": (assume, 3),
+    "assume_injective": (assume_injective, 5),
+    "assume_increasing": (assume_increasing, 4),
+    "assume_within": (assume_within, 1),
     "remove_unused_inames": (remove_unused_inames, 1),
     "set_loop_priority": (set_loop_priority, 1),
 }
-#: What changes nothing that a drawn kernel has open.
-NOT_DRAWN = frozenset({"add_dtypes", "add_and_infer_dtypes"})
+#: Types of drawn kernels are all given, and no two of their index arrays are disjoint.
+NOT_DRAWN = frozenset({"add_dtypes", "add_and_infer_dtypes", "assume_disjoint"})
 
 
 def draw(r: random.Random, kernel: Kernel) -> Call | None:

@@ -96,15 +96,22 @@ def fixed_by(calls: Sequence[Call]) -> dict[str, int]:
     return fixed
 
 
-_QUOTED = re.compile(r"'[^']*'")
-_INSTANCE = re.compile(r"\b\w+\[[^\]]*\]")
-_NUMBER = re.compile(r"-?\b\d+\b")
+_BLANKS = (
+    (re.compile(r"'[^']*'"), "'_'"),
+    (re.compile(r"\b\w+\[[^\]]*\]+"), "_[_]"),
+    (re.compile(r" \((\w+=-?\d+(, )?)+\)"), ""),
+    (
+        re.compile(r"\b(read|overwrite|write|add to|written|reads|writes) (?!in\b|it\b|to\b)\w+\b"),
+        r"\1 _",
+    ),
+    (re.compile(r"-?\b\d+\b"), "#"),
+    (re.compile(r"it has .* (iterations|values)"), r"it has _ \1"),
+)
 
 
 def blanked(text: str) -> str:
     """The first line of a message without names and numbers, for counting alike ones together."""
     line = text.split("\n", 1)[0]
-    line = _QUOTED.sub("'_'", line)
-    line = _INSTANCE.sub("_[_]", line)
-    line = _NUMBER.sub("#", line)
+    for pattern, blank in _BLANKS:
+        line = pattern.sub(blank, line)
     return line if len(line) <= 110 else line[:107] + "..."

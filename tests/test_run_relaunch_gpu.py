@@ -135,7 +135,7 @@ leave()
     )
     assert done.returncode == 0, done.stderr
     assert "torch: " in done.stdout and done.stdout.endswith("done\n")
-    assert "is lost (work on <cuda:0" in done.stderr
+    assert "is lost (work on " in done.stderr
 
 
 @pytest.mark.parametrize("library", ["torch", "cupy"])
@@ -173,3 +173,46 @@ leave()
     assert done.stdout.endswith("done\n")
     name = {"torch": "PyTorch", "cupy": "CuPy"}[library]
     assert done.stdout.count(f"is lost, and with it the arrays of {name}") == 3
+
+
+@pytest.mark.parametrize("faulty", [0, 1])
+def test_two_devices(faulty: int) -> None:
+    """Whatever becomes of the other device, calls work or say why they cannot."""
+    torch = pytest.importorskip("torch")
+    if torch.cuda.device_count() < 2:
+        pytest.skip("needs two GPUs")
+    done = in_a_process(
+        POISON
+        + f"""
+import torch
+faulty, other = {faulty}, {1 - faulty}
+"""
+        + """
+u = [torch.ones(5, device=f"cuda:{i}") for i in range(2)]
+v = [torch.zeros(5, device=f"cuda:{i}") for i in range(2)]
+for i in range(2):
+    good(x=u[i], y=v[i], alpha=1.0)
+torch.cuda.set_device(faulty)
+works()
+bad(x=u[faulty], y=v[faulty], alpha=1.0)
+try:
+    torch.cuda.synchronize(faulty)
+except Exception as error:
+    assert "illegal" in str(error), error
+works()
+fails(good, x=u[faulty], y=v[faulty], alpha=1.0)
+try:
+    good(x=u[other], y=v[other], alpha=1.0)
+    torch.cuda.synchronize(other)
+    assert (v[other] == 2).all()
+    print("the other device works")
+except lk.LaunchError as error:
+    print("the other device:", error)
+works()
+print("done")
+leave()
+"""
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.endswith("done\n")
+    assert "the other device" in done.stdout

@@ -62,6 +62,8 @@ def run(
     _warn(device)
     with _lock:
         if _worker is None or not _worker.is_usable():
+            if _worker is not None:
+                _worker.close()
             _worker = Worker(GPU)
         _worker.launch(program, device.index, grid, arguments)
 
@@ -107,14 +109,12 @@ class Worker:
     ----------
     engine:
         ``module:name`` of what makes the callable that carries out the launches there.
-    named:
-        Whether the memory between the processes has a name; None for what suits here.
     """
 
-    def __init__(self, engine: str, *, named: bool | None = None) -> None:
+    def __init__(self, engine: str) -> None:
         self._owner = os.getpid()
         self._keys: dict[Program, int] = {}
-        self._arena = Arena() if named is None else Arena(named)
+        self._arena = Arena()
         try:
             self._process = _start_python(
                 [_START, json.dumps([str(entry) for entry in sys.path]), engine],

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import pytest
 from refusals import still_open
+from refusals.accepted import SCHEDULES, Accepted
 from refusals.case import Case
 from refusals.enumeration import enumerate_case
 from refusals.everything import CASES, FAMILIES
-from refusals.running import check_legal
+from refusals.running import check_legal, check_schedule
 
 import loopkit as lk
 from loopkit._errors import Witness
@@ -84,12 +85,22 @@ def test_refused(case: Case) -> None:
         return
     witness = error.witness
     assert witness is not None, str(error)
-    assert (witness.array, witness.cell) == (expected.array, expected.cell), str(error)
     assert ends(witness) == {expected.source, expected.sink}, str(error)
     assert dict(witness.parameters) == dict(expected.sizes), str(error)
+    if (witness.array, witness.cell) != (expected.array, expected.cell):
+        # The two may share several cells.
+        pairs = enumerate_case(case).pairs
+        shared = {(p.array, p.cell) for p in pairs if {p.source, p.sink} == ends(witness)}
+        assert (witness.array, witness.cell) in shared, str(error)
 
 
 @pytest.mark.host
 @pytest.mark.parametrize("case", cases(still_open.ACCEPTANCES))
 def test_accepted(case: Case) -> None:
     check_legal(case)
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("one", [pytest.param(a, id=a.name) for a in SCHEDULES])
+def test_suspicious_but_right(one: Accepted) -> None:
+    check_schedule(one.name, one.kernel(), one.legal, one.sizes)

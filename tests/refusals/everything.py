@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from refusals import data, fusion, loop_order, maps, parallel_tags, staging, temporaries
+from refusals import data, fusion, loop_order, maps, parallel_tags, staging, subscripts, temporaries
 from refusals.case import Case
 
 FAMILIES: dict[str, tuple[Case, ...]] = {
@@ -12,6 +12,7 @@ FAMILIES: dict[str, tuple[Case, ...]] = {
     "fusion": fusion.CASES,
     "temporaries": temporaries.CASES,
     "staging": staging.CASES,
+    "subscripts": subscripts.CASES,
     "data": data.CASES,
 }
 CASES: dict[str, Case] = {case.name: case for them in FAMILIES.values() for case in them}

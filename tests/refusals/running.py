@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 import loopkit as lk
 from loopkit._expression import evaluate
-from refusals.case import Case, Sizes, schedule
+from refusals.case import Case, Sizes, Step, schedule
 
 ORDERS = ("ascending", "descending", "random")
 
@@ -35,11 +35,21 @@ def written(kernel: lk.Kernel, arrays: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_legal(case: Case) -> None:
-    """The legal schedule computes what the text says, in every order of threads."""
-    plain = case.legal_plain()
-    legal = schedule(plain, case.legal)
-    for sizes in case.sizes:
-        data = case.data(sizes) if case.data is not None else {}
+    """The legal schedule of a case is accepted and right."""
+    check_schedule(case.name, case.legal_plain(), case.legal, case.sizes, case.data)
+
+
+def check_schedule(
+    name: str,
+    plain: lk.Kernel,
+    steps: tuple[Step, ...],
+    some_sizes: tuple[Sizes, ...],
+    data_for: Callable[[Sizes], Mapping[str, Any]] | None = None,
+) -> None:
+    """A schedule is accepted and computes what the text says, in every order of threads."""
+    legal = schedule(plain, steps)
+    for sizes in some_sizes:
+        data = data_for(sizes) if data_for is not None else {}
         given = arguments(plain, sizes, data)
         first = {name: np.copy(v) for name, v in given.items()}
         plain.executor("reference")(**first)
@@ -47,11 +57,11 @@ def check_legal(case: Case) -> None:
             second = {name: np.copy(v) for name, v in given.items()}
             taken = {n: v for n, v in second.items() if n in legal.arg_by_name}
             legal.executor("host", order=order, seed=1)(**taken)
-            for name, expected in written(plain, first).items():
+            for array, expected in written(plain, first).items():
                 np.testing.assert_allclose(
-                    second[name],
+                    second[array],
                     expected,
                     rtol=1e-4,
                     atol=1e-4,
-                    err_msg=f"{case.name}: {name} for {dict(sizes)}, {order} order of threads",
+                    err_msg=f"{name}: {array} for {dict(sizes)}, {order} order of threads",
                 )

@@ -7,7 +7,6 @@ PRIVATIZED = "the witness names the cell of the schedule, not that of the text"
 STRIDES = "accepted: cells that lie on top of each other"
 NAMES = "the index array is not named"
 ASSERTIONS = "assertions about index arrays are not used"
-BUFFERS = "what a buffer loads is not followed"
 
 REFUSALS: dict[str, str] = {
     "recurrence over the tiles only": BLOCKS,
@@ -29,13 +28,7 @@ REFUSALS: dict[str, str] = {
 
 ACCEPTANCES: dict[str, str] = {
     "chunks of a recurrence on blocks": CHUNKS,
-    "a copy of what the tile itself changes": BUFFERS,
     "a value computed again after its input changed": "one of several readers may be rewritten",
-    "a buffer that begins with zero": BUFFERS,
-    "a buffer that is not stored": BUFFERS,
-    "a buffer that is stored as something else": BUFFERS,
-    "a buffer of what another statement reads": BUFFERS,
-    "a buffer of one block's cells that all blocks change": BUFFERS,
     "a scatter over threads": ASSERTIONS,
     "a scatter through two arrays over threads": ASSERTIONS,
     "a scatter backwards": ASSERTIONS,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from functools import cache
 
+import numpy as np
+
 import loopkit as lk
-from refusals.kernels.making import make
+from refusals.kernels.making import array, make
 
 
 @cache
@@ -240,4 +242,50 @@ def two_writers() -> lk.Kernel:
         """,
         "n >= 1",
         "a, b, c, x",
+    )
+
+
+@cache
+def twice_in_turn() -> lk.Kernel:
+    """One iname heads two loops; the second reads what the first wrote one place further on."""
+    return make(
+        "{ [i]: 0 <= i < n }",
+        """
+        for i
+            a[i] = 2*x[i] {id=make}
+        end
+        for i
+            b[i] = a[n - 1 - i] {id=use}
+        end
+        """,
+        "n >= 1",
+        "b, x",
+        array("a", "n"),
+    )
+
+
+@cache
+def three_point() -> lk.Kernel:
+    """Values from which each result takes three."""
+    return make(
+        "{ [i, p]: 0 <= i < n and 0 <= p < n + 2 }",
+        """
+        for p
+            t[p] = 2*x[p] + 1 {id=make}
+        end
+        for i
+            b[i] = t[i] + t[i + 1] + t[i + 2] {id=use}
+        end
+        """,
+        "n >= 1",
+        "b, x",
+        lk.TemporaryVariable("t", np.dtype("float32"), ("n + 2",), lk.AddressSpace.GLOBAL),
+    )
+
+
+@cache
+def rows_16() -> lk.Kernel:
+    """Rows of 16, each value by itself."""
+    return make(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 16 }", "b[i, j] = 2*a[i, j] {id=s}", "n >= 1", "a, b"
     )

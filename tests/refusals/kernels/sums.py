@@ -91,3 +91,20 @@ def row_products_seen() -> lk.Kernel:
         "n >= 1",
         "a, b, c",
     )
+
+
+@cache
+def center() -> lk.Kernel:
+    """The mean is taken off each row: a loop over what was summed just before."""
+    return make(
+        "{ [i, j, q]: 0 <= i < n and 0 <= j, q < m }",
+        """
+        for i
+            <> mean = sum(j, a[i, j]) {id=sum}
+            b[i, q] = a[i, q] - mean {id=take}
+            r[i] = sum(j, a[i, j]*a[i, j]) + mean {id=square}
+        end
+        """,
+        "n, m >= 1",
+        "a, b, r",
+    )

@@ -1,0 +1,172 @@
+"""Strides, remainders, sums and conditions in subscripts: who meets whom is less plain."""
+
+from __future__ import annotations
+
+from loopkit import IllegalTransformError, RaceError
+from refusals import kernels as k
+from refusals.case import Case, do, pair
+
+N = ({"n": 1}, {"n": 2}, {"n": 7}, {"n": 45})
+NM = ({"n": 1, "m": 1}, {"n": 2, "m": 3}, {"n": 7, "m": 9})
+LINES = ({"steps": 1, "n": 2}, {"steps": 3, "n": 7}, {"steps": 6, "n": 21})
+BLOCKS = do("split_iname", "i", 8, outer_tag="g.0", inner_tag="l.0")
+
+CASES = (
+    Case(
+        "cells from cells half as far",
+        k.doubling,
+        BLOCKS,
+        RaceError,
+        pair("a", (2,), "s[i=1]", "s[i=2]", n=3),
+        (BLOCKS,),
+        N,
+        legal_kernel=k.even_from_odd,
+    ),
+    Case(
+        "two neighbours to a cell",
+        k.halves,
+        BLOCKS,
+        RaceError,
+        pair("c", (0,), "s[i=0]", "s[i=1]", n=2),
+        (do("split_iname", "i", 2, outer_tag="g.0"),),
+        N,
+    ),
+    Case(
+        "a ring over more threads than it has cells",
+        k.ring,
+        do("split_iname", "i", 16, inner_tag="l.0"),
+        RaceError,
+        pair("c", (0,), "s[i=0]", "s[i=8]", n=9),
+        (do("split_iname", "i", 8, inner_tag="l.0"),),
+        N,
+        largest=10,
+    ),
+    Case(
+        "a ring over blocks",
+        k.ring,
+        BLOCKS,
+        RaceError,
+        pair("c", (0,), "s[i=0]", "s[i=8]", n=9),
+        (do("split_iname", "i", 4, inner_tag="l.0"),),
+        N,
+        largest=10,
+    ),
+    Case(
+        "terms of a product of polynomials, all at once",
+        k.polynomials,
+        do("tag_inames", "i:g.0, j:g.1"),
+        RaceError,
+        pair("c", (1,), "s[i=0, j=1]", "s[i=1, j=0]", m=2, n=2),
+        (do("split_iname", "j", 4, inner_tag="l.0"),),
+        NM,
+    ),
+    Case(
+        "terms of a product of polynomials, loops exchanged",
+        k.polynomials,
+        do("prioritize_loops", "j, i"),
+        IllegalTransformError,
+        pair("c", (1,), "s[i=0, j=1]", "s[i=1, j=0]", m=2, n=2),
+        (
+            do("map_domain", "{ [i, j] -> [d, i]: d = i + j }"),
+            do("tag_inames", "d:g.0"),
+        ),
+        NM,
+    ),
+    Case(
+        "two rows, time inside of space",
+        k.flip_flop,
+        do("prioritize_loops", "i, t"),
+        IllegalTransformError,
+        pair("u", (0, 1), "s[t=0, i=2]", "s[t=1, i=1]", n=3, steps=2),
+        (do("split_iname", "i", 8), do("tag_inames", "i_inner:l.0")),
+        LINES,
+    ),
+    Case(
+        "two rows on blocks",
+        k.flip_flop,
+        BLOCKS,
+        RaceError,
+        pair("u", (0, 8), "s[t=0, i=7]", "s[t=1, i=8]", n=9, steps=2),
+        (do("split_iname", "i", 8, inner_tag="l.0"),),
+        LINES,
+        largest=10,
+    ),
+    Case(
+        "one row on threads",
+        k.one_row,
+        do("split_iname", "i", 8, inner_tag="l.0"),
+        RaceError,
+        pair("u", (0, 1), "s[t=0, i=1]", "s[t=0, i=2]", n=3, steps=1),
+        (do("split_iname", "i", 8, inner_tag="l.0"),),
+        LINES,
+        legal_kernel=k.flip_flop,
+    ),
+    Case(
+        "what the first block writes for all",
+        k.first_for_all,
+        do("tag_inames", "i:g.0"),
+        RaceError,
+        pair("h", (0,), "make[i=0]", "use[i=1]", n=2),
+        (do("tag_inames", "i:l.0"),),
+        N,
+    ),
+    Case(
+        "copies to the other side and back",
+        k.mirrored_twice,
+        do("tag_inames", "i:g.0, j:g.1"),
+        RaceError,
+        pair("a", (0, 1), "s[i=0, j=1]", "s[i=1, j=0]", n=2),
+        (do("tag_inames", "i:g.0, j:g.1"),),
+        N,
+        legal_kernel=k.mirrored,
+    ),
+    Case(
+        "values from four places before, eight at once",
+        k.border,
+        do("split_iname", "i", 8, inner_tag="l.0"),
+        RaceError,
+        pair("a", (8,), "inner[i=8]", "inner[i=12]", n=13),
+        (do("split_iname", "i", 4, inner_tag="l.0"),),
+        N,
+        largest=13,
+    ),
+    Case(
+        "columns of a recurrence joined and dealt out",
+        k.batch_16,
+        do("join_inames", "i, j", tag="l.0"),
+        RaceError,
+        pair("a", (1, 0), "s[i=1, j=0]", "s[i=2, j=0]"),
+        (do("tag_inames", "j:l.0"),),
+        ({},),
+    ),
+    Case(
+        "a consumer on blocks of its own",
+        k.ping,
+        do("duplicate_inames", "i", "id:second", tags={"i": "g.0"}),
+        RaceError,
+        pair("a", (2,), "first[i=2]", "second[i=2]", n=3),
+        (
+            do("duplicate_inames", "i", "id:second"),
+            do("split_iname", "i_0", 8, inner_tag="l.0"),
+        ),
+        N,
+    ),
+    Case(
+        "what a statement outside writes, read below zero",
+        k.below_zero,
+        do("tag_inames", "i:g.0"),
+        RaceError,
+        pair("h", (0,), "make[]", "use[i=0]", n=1),
+        (do("split_iname", "i", 4, inner_tag="l.0"),),
+        N,
+    ),
+    Case(
+        "what a statement outside writes, read above zero",
+        k.above_zero,
+        do("tag_inames", "i:g.0"),
+        RaceError,
+        pair("h", (0,), "make[]", "use[i=4]", n=5),
+        (do("assume", "n <= 4"), do("tag_inames", "i:g.0")),
+        ({"n": 1}, {"n": 2}, {"n": 4}),
+    ),
+)

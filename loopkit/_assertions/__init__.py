@@ -5,8 +5,9 @@ cells are touched stands in the data.  An assertion says so much of the data as
 a proof needs.  It is recorded with the kernel, trusted by proofs, and checked on
 real arrays by the executors.
 
-:mod:`.values` holds the assertions, :mod:`.cells` what proofs ask of them, and
-:mod:`.check` the comparison with data.
+:mod:`.values` holds the assertions, :mod:`.cells` what proofs ask of them,
+:mod:`.follow` the way from temporaries back to index arrays, :mod:`.check` the
+comparison with data.
 """
 
 from loopkit._assertions.cells import (
@@ -19,6 +20,7 @@ from loopkit._assertions.cells import (
 )
 from loopkit._assertions.constraints import Data
 from loopkit._assertions.facts import Facts, facts_of
+from loopkit._assertions.follow import followed
 from loopkit._assertions.values import (
     Assertion,
     Disjoint,
@@ -40,6 +42,7 @@ __all__ = [
     "data_of",
     "equal_cells",
     "facts_of",
+    "followed",
     "in_order",
     "index_range",
     "map_bounds",

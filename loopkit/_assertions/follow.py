@@ -1,0 +1,145 @@
+"""Subscripts that read temporaries, followed to the arguments whose values these hold.
+
+``t = perm[i]`` and then ``y[t]``, or a fetched ``perm_s[i_inner]``: what is asserted of
+``perm`` says nothing of ``t`` unless somebody knows that ``t`` is ``perm[i]`` there.
+This holds where a temporary has one writer, which only copies, and which has run
+for the cell that is read, earlier in the same iteration of all loops around both.
+
+It takes for granted that nothing comes between the two, as the checker proves
+anyway: reads of the temporary get the last value before them in the tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._expression import (
+    index_tuple,
+    is_constant,
+    replace_accesses,
+    substitute,
+    variable_names,
+)
+from loopkit._nodes import Expression
+from loopkit._tree import common_prefix, path_inames
+
+if TYPE_CHECKING:
+    from loopkit._kernel import Kernel, Statement
+
+_CELL = "_cell_of_"
+
+
+def followed(kernel: Kernel, statement: Statement, index: Expression) -> Expression:
+    """``index``, one of ``statement``'s, over index arrays as far as that is sure."""
+    if is_constant(index) or not variable_names(index) & kernel.temporary_by_name.keys():
+        return index
+
+    def value(name: str, indices: tuple[Expression, ...]) -> Expression | None:
+        if name not in kernel.temporary_by_name:
+            return None
+        return _copied(kernel, statement, name, indices)
+
+    return replace_accesses(index, value)
+
+
+def _copied(
+    kernel: Kernel, reader: Statement, name: str, indices: tuple[Expression, ...]
+) -> Expression | None:
+    """What was copied into the cell of a temporary that ``reader`` reads, or None."""
+    writers = kernel.writers.get(name, ())
+    if len(writers) != 1:
+        return None
+    [writer] = writers
+    order = [s.id for s in kernel.statements]
+    if writer.operation is not None or order.index(writer.id) >= order.index(reader.id):
+        return None
+    source = followed(kernel, writer, writer.rhs)
+    if not _is_copy(kernel, source, name):
+        return None
+    chosen = _instance(kernel, writer, reader, indices)
+    if chosen is None or not _has_run(kernel, writer, reader, chosen):
+        return None
+    return substitute(source, chosen)
+
+
+def _is_copy(kernel: Kernel, source: Expression, name: str) -> bool:
+    """Whether ``source`` reads an argument that nobody writes, and the temporary holds it whole."""
+    if not isinstance(source, prim.Subscript):
+        return False
+    array = kernel.arg_by_name.get(source.aggregate.name)
+    to = kernel.temporary_by_name[name].dtype
+    if array is None or array.dtype is None or to is None or to.kind not in "iu":
+        return False
+    inside = frozenset().union(*(variable_names(i) for i in index_tuple(source)))
+    if ({array.name} | inside) & _changing(kernel):
+        return False
+    return array.dtype.kind in "iu" and bool(np.can_cast(array.dtype, to, "safe"))
+
+
+def _instance(
+    kernel: Kernel, writer: Statement, reader: Statement, indices: tuple[Expression, ...]
+) -> Mapping[str, Expression] | None:
+    """The inames of the writer's instance that wrote a cell, where they differ from the reader's.
+
+    Loops that are around both are in the same iteration.
+    """
+    path, other = kernel.paths[writer.id], kernel.paths[reader.id]
+    common = frozenset(path_inames(common_prefix([path, other])))
+    own = frozenset(path_inames(path)) - common
+    target = writer.write[1]
+    chosen: dict[str, Expression] = {}
+    for at, index in zip(target, indices, strict=True):
+        if not isinstance(at, prim.Variable) or at.name in chosen:
+            return None
+        if at.name not in writer.inames or not _sets.is_affine(index):
+            return None
+        chosen[at.name] = index
+    for iname in writer.inames:
+        mine = chosen.get(iname)
+        if mine is None and (iname in own or iname not in reader.inames):
+            return None  # which instance wrote last is another question
+        if mine is not None and iname in common and mine != prim.Variable(iname):
+            return None  # an earlier iteration wrote the cell, or a later one
+    return chosen
+
+
+def _has_run(
+    kernel: Kernel, writer: Statement, reader: Statement, chosen: Mapping[str, Expression]
+) -> bool:
+    """Whether the writer has that instance for every instance of the reader."""
+    known = kernel.statement_domain(reader) & kernel.assumptions.set
+    for predicate in reader.predicates:
+        if _is_decidable(kernel, predicate):
+            known = known & _sets.condition_set(predicate)
+    needed = kernel.statement_domain(writer)
+    changing = _changing(kernel) | chosen.keys()
+    for predicate in writer.predicates:
+        if predicate in reader.predicates and not variable_names(predicate) & changing:
+            continue  # it is the reader's condition, too
+        if not _is_decidable(kernel, predicate):
+            return False
+        needed = needed & _sets.condition_set(predicate)
+    needed = _sets.rename(needed, {iname: _CELL + iname for iname in chosen})
+    for iname, index in chosen.items():
+        known = known & _sets.equality(_CELL + iname, index)
+    return bool(known.is_subset(needed))
+
+
+def _changing(kernel: Kernel) -> frozenset[str]:
+    """What may have another value later."""
+    return frozenset([*kernel.writers, *kernel.temporary_by_name])
+
+
+def _is_decidable(kernel: Kernel, predicate: Expression) -> bool:
+    if not variable_names(predicate) <= {*kernel.all_inames, *kernel.sizes}:
+        return False
+    try:
+        _sets.condition_set(predicate)
+    except _sets.NotAffineError:
+        return False
+    return True

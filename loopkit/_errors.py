@@ -74,7 +74,8 @@ class LoopkitError(Exception):
         self.step: str | None = None
 
     def __str__(self) -> str:
-        parts = [f"{self.step}: {self.why}" if self.step else self.why]
+        named = self.step and not self.asked.startswith(self.step)
+        parts = [f"{self.step}: {self.why}" if named else self.why]
         if self.asked:
             parts.insert(0, self.asked)
         if self.instead:
@@ -147,7 +148,9 @@ class TypeInferenceError(LoopkitError):
     """The type of a variable cannot be found, or two uses of it disagree."""
 
 
-class _WithWitness(LoopkitError):
+class WitnessError(LoopkitError):
+    """The base of errors that show one concrete case in ``witness``."""
+
     def __init__(
         self, why: str, *, witness: Witness | None = None, asked: str = "", instead: str = ""
     ) -> None:
@@ -155,11 +158,11 @@ class _WithWitness(LoopkitError):
         self.witness = witness
 
 
-class IllegalTransformError(_WithWitness):
+class IllegalTransformError(WitnessError):
     """A transform would change what the kernel computes, or does not apply."""
 
 
-class UndecidedError(_WithWitness):
+class UndecidedError(WitnessError):
     """Whether a transform is legal could not be decided."""
 
 
@@ -167,11 +170,11 @@ class RaceError(IllegalTransformError):
     """Two unordered instances touch one cell, and one of them writes."""
 
 
-class OutOfBoundsError(_WithWitness):
+class OutOfBoundsError(WitnessError):
     """An access leaves its array."""
 
 
-class UninitializedReadError(_WithWitness):
+class UninitializedReadError(WitnessError):
     """A temporary is read where nothing has been written before."""
 
 

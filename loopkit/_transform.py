@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from loopkit._errors import InvalidArgumentError, LoopkitError
+from loopkit._errors import InvalidArgumentError, LoopkitError, UndecidedError
 from loopkit._history import Step
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
@@ -102,6 +102,9 @@ def _proven(kernel: Kernel, change: Change, step: Step) -> Lineage:
         return check_change(kernel, change)
     except LoopkitError as error:
         error.step = step.call()[1:]
+        open_ = isinstance(error, UndecidedError)
+        verdict = "cannot be proven legal" if open_ else "would break the kernel"
+        error.asked = f"{error.step} {verdict}:"
         raise
 
 

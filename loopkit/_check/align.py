@@ -12,7 +12,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._check.flow import Access, Event, Flow
 from loopkit._check.lineage import Image
-from loopkit._check.model import Instance
+from loopkit._check.model import Instance, equal
 from loopkit._check.order import Order
 from loopkit._check.sources import READER, WRITER, Sources
 from loopkit._check.violation import Violation
@@ -58,11 +58,13 @@ class Aligner:
         if event.where.is_empty():
             return
         if old.operation != new.operation:
-            raise self.different(event, f"{old.operation} is no {new.operation}")
+            self.different(event, f"{old.operation} is no {new.operation}")
+            return
         mine = [p for p in old.predicates if self.root.condition(p) is None]
         its = [p for p in new.predicates if self.new.condition(p) is None]
         if len(mine) != len(its):
-            raise self.different(event, "it runs under other conditions")
+            self.different(event, "it runs under other conditions")
+            return
         for a, b in zip(mine, its, strict=True):
             self.same(a, b, event)
         if new.operation is not None:
@@ -74,9 +76,9 @@ class Aligner:
         if old.kind != "init":
             self.same(old.rhs, new.rhs, event)
 
-    def different(self, event: Event, detail: str) -> Violation:
-        """The violation that says that another expression is computed."""
-        return Violation("expression", event.where, event.side, detail=detail)
+    def different(self, event: Event, detail: str = "") -> None:
+        """Report that another expression is computed."""
+        self.flow.report(Violation("expression", event.where, event.side, detail=detail))
 
     # }}}
 
@@ -94,7 +96,8 @@ class Aligner:
             return
         if mine is None or its is None:
             if mine is not None or its is not None:
-                raise self.different(event, "an access stands where another expression was")
+                self.different(event, "an access stands where another expression was")
+                return
             self.same_parts(old, new, event)
             return
         self.same_access(old, mine, its, event)
@@ -110,11 +113,18 @@ class Aligner:
         return None
 
     def is_inlined(self, mine: Access, its: Access | None) -> bool:
-        """Whether what the text reads from a temporary is computed in place by the schedule."""
-        writers = self.root.writers(mine[0])
-        if not writers or mine[0] not in self.root.kernel.temporary_by_name:
+        """Whether the schedule computes in place what the text reads from a temporary."""
+        if mine[0] not in self.root.kernel.temporary_by_name:
             return False
-        return not any(self.flow.lineage.images_from[w.id] for w in writers)
+        images = [
+            image
+            for writer in self.root.writers(mine[0])
+            for image in self.flow.lineage.images_from[writer.id]
+        ]
+        if not images or its is None:
+            return True
+        written = {self.new.statement[image.statement].written for image in images}
+        return its[0] not in written and not self.flow.copies(its[0])
 
     def same_access(self, old: Expression, mine: Access, its: Access, event: Event) -> None:
         if isinstance(old, Untouched):
@@ -122,7 +132,8 @@ class Aligner:
             event = dataclasses.replace(event, sources=sources, values={})
         if mine[0] not in self.root.written and its[0] not in self.new.written:
             if mine[0] != its[0]:
-                raise self.different(event, f"it reads '{its[0]}' where '{mine[0]}' was read")
+                self.different(event, f"it reads '{its[0]}' where '{mine[0]}' was read")
+                return
             self.same_indices(old, mine, its, event)
             return
         if mine[0] in self.new.kernel.arg_by_name and mine[0] == its[0]:
@@ -131,7 +142,8 @@ class Aligner:
 
     def same_indices(self, old: Expression, mine: Access, its: Access, event: Event) -> None:
         if len(mine[1]) != len(its[1]):
-            raise self.different(event, "subscripts differ in number")
+            self.different(event, "subscripts differ in number")
+            return
         for a, b in zip(mine[1], its[1], strict=True):
             if isinstance(old, Untouched):
                 self.same_integers(a, self.new.named(b, event.time.suffix), event)
@@ -147,14 +159,17 @@ class Aligner:
             if self.same_integers(mine, its, event):
                 return
         if type(old) is not type(new) or is_constant(old):
-            raise self.different(event, "")
+            self.different(event, "")
+            return
         for a, b in zip(parts(old), parts(new), strict=False):
             if isinstance(a, prim.ExpressionNode) or is_constant(a):
                 self.same(a, b, event)
             elif a != b:
-                raise self.different(event, "")
+                self.different(event, "")
+                return
         if len(list(parts(old))) != len(list(parts(new))):
-            raise self.different(event, "")
+            self.different(event, "")
+            return
 
     def are_integers(self, old: Expression, new: Expression) -> bool:
         return (
@@ -171,7 +186,7 @@ class Aligner:
             return False
         bad = event.where & difference
         if not bad.is_empty():
-            raise Violation("expression", bad, event.side, detail="")
+            self.different(event.narrowed(bad))
         return True
 
     # }}}
@@ -214,10 +229,10 @@ class Aligner:
         where = event.where
         kept = list(self.new.kernel.sizes)
         for iname, value in event.values.items():
-            where = where & _sets.affine_equality(prim.Variable(f"_v_{iname}"), value)
+            where = where & equal(prim.Variable(f"_v_{iname}"), value)
             kept.append(f"_v_{iname}")
         for axis, index in enumerate(cell[1] if cell else ()):
-            where = where & _sets.affine_equality(prim.Variable(f"_c_{axis}"), index)
+            where = where & equal(prim.Variable(f"_c_{axis}"), index)
             kept.append(f"_c_{axis}")
         if event.time.statement is not None:
             suffix = event.time.suffix
@@ -229,13 +244,15 @@ class Aligner:
 
     def hop(self, old: Expression, mine: Access | None, its: Access, event: Event) -> None:
         """The schedule reads a copy: compare with what the copying statement read."""
+        found = self.flow.found
         for later, statement in self.flow.through_copies(event, its):
-            try:
-                self.copied(old, mine, statement.rhs, later)
-            except Violation:
-                latest = self.flow.latest(later, its, later.time, event.time)
-                if latest.is_equal(later.where):
-                    raise
+            before = len(found)
+            self.copied(old, mine, statement.rhs, later)
+            if len(found) == before:
+                continue
+            latest = self.flow.latest(later, its, later.time, event.time)
+            if not latest.is_equal(later.where):
+                del found[before:]
                 if not latest.is_empty():
                     self.copied(old, mine, statement.rhs, later.narrowed(latest))
 
@@ -246,7 +263,8 @@ class Aligner:
         its = self.access(new, self.new.data)
         if its is None:
             if old is None or isinstance(old, Untouched):
-                raise self.different(event, "a copy holds another expression")
+                self.different(event, "a copy holds another expression")
+                return
             self.same(old, new, event)
         elif old is None:
             self.read(event, mine, its)
@@ -274,7 +292,7 @@ class Aligner:
             rest = rest - _sets.project_onto(where, _sets.names_of(rest))
             self.same(statement.rhs, new, inner)
         if not rest.is_empty():
-            raise self.different(event.narrowed(rest), "a value is read that nothing computed")
+            self.different(event.narrowed(rest), "a value is read that nothing computed")
 
     # }}}
 
@@ -313,7 +331,7 @@ class Aligner:
                 cell = self.root.write_cell(w)
                 both = where & self.root.domain(w)
                 for a, b in zip(cell.indices, indices, strict=True):
-                    both = both & _sets.affine_equality(a, b)
+                    both = both & equal(a, b)
                 where = where - _sets.project_onto(both, _sets.names_of(where))
             if where.is_empty():
                 continue

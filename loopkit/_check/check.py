@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import islpy as isl
@@ -14,6 +16,7 @@ from loopkit._check.lineage import Lineage, descend, origin
 from loopkit._check.model import Model
 from loopkit._check.report import error_for
 from loopkit._check.sources import TextOrder
+from loopkit._check.storage import check_storage
 from loopkit._check.violation import Undecided, Violation
 from loopkit._errors import UndecidedError
 
@@ -60,10 +63,7 @@ def check_change(before: Kernel, change: Change) -> Lineage:
     isl.DEFAULT_CONTEXT.reset_operations()
     isl.DEFAULT_CONTEXT.set_max_operations(BUDGET)
     try:
-        check(lineage, change.kernel)
-    except Violation as violation:
-        isl.DEFAULT_CONTEXT.set_max_operations(0)
-        raise error_for(violation, text_of(lineage.root).model, Model(change.kernel)) from None
+        found = check(lineage, change.kernel)
     except Undecided as open_:
         raise UndecidedError(open_.why, instead=open_.instead) from None
     except isl.Error as error:
@@ -75,21 +75,49 @@ def check_change(before: Kernel, change: Change) -> Lineage:
         ) from None
     finally:
         isl.DEFAULT_CONTEXT.set_max_operations(0)
+    if found:
+        raise error_for(found, text_of(lineage.root).model, Model(change.kernel))
     return lineage
 
 
-def check(lineage: Lineage, kernel: Kernel) -> None:
-    """Prove that ``kernel`` computes what the root of its lineage says."""
+def check(lineage: Lineage, kernel: Kernel) -> list[Violation]:
+    """What is wrong with ``kernel`` as a schedule of the root of its lineage.
+
+    Raises :class:`Undecided` where nothing is wrong that is known, and a
+    question remains open.
+    """
     text = text_of(lineage.root)
     flow = Flow(text.model, text.order, Model(kernel), lineage)
     aligner = Aligner(flow)
-    for statement in text.model.kernel.statements:
-        check_instances(flow, statement.id)
-    for image in lineage.images:
-        aligner.statement(image)
-    temporaries = text.model.kernel.temporary_by_name
-    for array in text.model.kernel.writers:
+    open_: Undecided | None = None
+    for question in questions(aligner):
+        try:
+            question()
+        except Undecided as undecided:
+            open_ = open_ or undecided
+        if len(flow.found) >= ENOUGH:
+            break
+    if open_ is not None and not flow.found:
+        raise open_
+    return flow.found
+
+
+ENOUGH = 40
+"""As many violations are gathered at most before the smallest is told."""
+
+
+def questions(aligner: Aligner) -> Iterator[Callable[[], None]]:
+    """All that is asked of a schedule, one question after the other."""
+    flow = aligner.flow
+    for data in (*flow.new.kernel.args, *flow.new.kernel.temporaries):
+        yield partial(check_storage, flow, data.name)
+    for statement in flow.root.kernel.statements:
+        yield partial(check_instances, flow, statement.id)
+    for image in flow.lineage.images:
+        yield partial(aligner.statement, image)
+    temporaries = flow.root.kernel.temporary_by_name
+    for array in flow.root.kernel.writers:
         if array not in temporaries:
-            aligner.ends(array)
+            yield partial(aligner.ends, array)
         elif aligner.order.is_inexact(array):
-            aligner.order.writes(array)
+            yield partial(aligner.order.writes, array)

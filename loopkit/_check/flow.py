@@ -19,9 +19,10 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._check.lineage import Image, Lineage
-from loopkit._check.model import Axis, Cell, Instance, Model, other_cell, same_cell
+from loopkit._check.model import Axis, Cell, Instance, Model, equal
 from loopkit._check.sources import READER, WRITER, Sources, TextOrder, is_update
 from loopkit._check.violation import Side, Undecided, Violation
+from loopkit._expression import substitute
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 
@@ -48,6 +49,7 @@ class Event:
     everywhere: Mapping[Axis, Expression]
     base: Instance | None
     sources: Sources | None = None
+    access: Access | None = None
     depth: int = 0
 
     @cached_property
@@ -55,13 +57,20 @@ class Event:
         """``where`` with the reader's inames of the text, suffixed ``__R``."""
         result = self.where
         for iname, value in self.values.items():
-            result = result & _sets.affine_equality(prim.Variable(iname + READER), value)
+            result = result & equal(prim.Variable(iname + READER), value)
         return result
 
     @property
     def side(self) -> Side:
         """The reader in a violation."""
         return Side(self.base, self.reader, self.values)
+
+    @property
+    def meant(self) -> tuple[str, tuple[Expression, ...]] | None:
+        """The cell that the text reads, over the names of the event."""
+        if self.access is None:
+            return None
+        return self.access[0], tuple(substitute(i, self.values) for i in self.access[1])
 
     def narrowed(self, where: isl.Set) -> Event:
         """The event in fewer cases."""
@@ -76,6 +85,11 @@ class Flow:
         self.text = text
         self.new = new
         self.lineage = lineage
+        self.found: list[Violation] = []
+
+    def report(self, violation: Violation) -> None:
+        """Note something wrong; the check goes on, so that the smallest case can be told."""
+        self.found.append(violation)
 
     # {{{ reads
 
@@ -95,7 +109,7 @@ class Flow:
         result = _sets.universe()
         for iname, value in image.values:
             named = self.new.named(value, suffix)
-            result = result & _sets.affine_equality(prim.Variable(iname + root_suffix), named)
+            result = result & equal(prim.Variable(iname + root_suffix), named)
         return result
 
     def cell(self, event: Event, access: Access) -> Cell:
@@ -103,9 +117,35 @@ class Flow:
         indices = [self.new.named(i, event.time.suffix) for i in access[1]]
         return self.new.cell(access[0], indices, event.time, dict(event.everywhere))
 
+    def violation(
+        self,
+        kind: str,
+        where: isl.Set,
+        event: Event,
+        cell: Cell,
+        *,
+        source: Side | None = None,
+        other: Side | None = None,
+        how: str = "after",
+        detail: str = "",
+    ) -> Violation:
+        """What is wrong with an event, as an exception to raise."""
+        return Violation(
+            kind,
+            where,
+            event.side,
+            source,
+            other,
+            how,
+            cell.array,
+            cell.indices,
+            meant=event.meant,
+            detail=detail,
+        )
+
     def missing(self, event: Event, cell: Cell) -> None:
-        """Raise for a read of what nothing wrote."""
-        raise Violation("missing", event.where, event.side, array=cell.array, cell=cell.indices)
+        """Report a read of what nothing wrote."""
+        self.report(self.violation("missing", event.where, event, cell))
 
     def images_writing(self, origin: str, array: str) -> tuple[list[Image], list[Image]]:
         """The images of a statement that write ``array``, and the others."""
@@ -118,9 +158,9 @@ class Flow:
     def direct(self, event: Event, old: Access, new: Access) -> None:
         """Check reads behind which no copy stands: the text's sources wrote the cell themselves.
 
-        Raises :class:`Violation` where they did not, or where something else
-        has written the cell since.
+        Where they did not, or something else has written the cell since, is reported.
         """
+        event = replace(event, access=old)
         sources = event.sources or self.text.of_read(event.reader, old)
         cell = self.cell(event, new)
         found = False
@@ -155,7 +195,7 @@ class Flow:
         for statement in self.copies(cell.array):
             at = Instance(statement.id, _SOURCE)
             written = self.new.write_cell(at)
-            both = event.where & self.new.domain(at) & same_cell(written, cell)
+            both = event.where & self.new.domain(at) & self.new.same_cell(written, cell)
             for piece in self.new.earlier(at, event.time):
                 part = both & piece
                 for writer in others:
@@ -163,7 +203,7 @@ class Flow:
                         break
                     other = Instance(writer.id, _OTHER)
                     since = part & self.new.domain(other)
-                    since = since & same_cell(written, self.new.write_cell(other))
+                    since = since & self.new.same_cell(written, self.new.write_cell(other))
                     for first in self.new.earlier(at, other):
                         for second in self.new.earlier(other, event.time):
                             dead = since & first & second
@@ -184,27 +224,23 @@ class Flow:
         pairs = related & self.new.domain(at) & self.tie(image, _SOURCE, WRITER)
         written = self.new.write_cell(at)
         source = self.origin_side(image, at)
-        for piece in other_cell(written, cell):
+        for piece in self.new.other_cell(written, cell):
             bad = pairs & piece
             if not bad.is_empty():
-                raise Violation(
-                    "place", bad, event.side, source, array=cell.array, cell=cell.indices
-                )
+                violation = self.violation("place", bad, event, cell, source=source)
+                self.report(replace(violation, written=written.indices))
         is_global = self.new.is_global(cell.array)
         for how, piece in self.new.not_before(at, event.time, is_global=is_global):
             bad = pairs & piece
             if not bad.is_empty():
-                raise Violation(
-                    "order", bad, event.side, source, how=how, array=cell.array, cell=cell.indices
-                )
+                self.report(self.violation("order", bad, event, cell, source=source, how=how))
 
     def check_untouched(self, event: Event, untouched: isl.Set, cell: Cell) -> None:
         """Check that a read of what was there before the kernel comes before all writes."""
         for writer in self.new.writers(cell.array):
-            if writer.id not in self.lineage.image_of and not self.new.is_global(cell.array):
-                continue
             at = Instance(writer.id, _OTHER)
-            both = untouched & self.new.domain(at) & same_cell(self.new.write_cell(at), cell)
+            both = untouched & self.new.domain(at)
+            both = both & self.new.same_cell(self.new.write_cell(at), cell)
             if both.is_empty():
                 continue
             for how, piece in self.new.not_before(
@@ -212,15 +248,10 @@ class Flow:
             ):
                 bad = both & piece
                 if not bad.is_empty():
-                    raise Violation(
-                        "overwritten",
-                        bad,
-                        event.side,
-                        None,
-                        self.side_of(at),
-                        how=how,
-                        array=cell.array,
-                        cell=cell.indices,
+                    self.report(
+                        self.violation(
+                            "overwritten", bad, event, cell, other=self.side_of(at), how=how
+                        )
                     )
 
     def check_between(self, event: Event, sources: Sources, cell: Cell) -> None:
@@ -228,7 +259,8 @@ class Flow:
         is_global = self.new.is_global(cell.array)
         for writer in self.new.writers(cell.array):
             at = Instance(writer.id, _OTHER)
-            both = event.where & self.new.domain(at) & same_cell(self.new.write_cell(at), cell)
+            both = event.where & self.new.domain(at)
+            both = both & self.new.same_cell(self.new.write_cell(at), cell)
             if both.is_empty():
                 continue
             family: isl.Set | None = None
@@ -239,35 +271,53 @@ class Flow:
                 if bad.is_empty():
                     continue
                 if family is None:
-                    family = self.family(event, sources, writer, cell)
-                free = how != "after" and is_update(writer)
-                if free and not (bad & family).is_empty():
-                    raise Violation(
-                        "updates",
-                        bad & family,
-                        event.side,
-                        self.side_of(at),
-                        how=how,
-                        array=cell.array,
-                        cell=cell.indices,
+                    family = self.family(event, sources, writer)
+                if how != "after" and is_update(writer) and not (bad & family).is_empty():
+                    self.report(
+                        self.violation(
+                            "updates", bad & family, event, cell, other=self.side_of(at), how=how
+                        )
                     )
                 bad = bad - family
-                if bad.is_empty():
-                    continue
-                bad = self.not_replaced(bad, event, sources, at, cell)
                 if not bad.is_empty():
-                    raise Violation(
-                        "overwritten",
-                        bad,
-                        event.side,
-                        None,
-                        self.side_of(at),
-                        how=how,
-                        array=cell.array,
-                        cell=cell.indices,
-                    )
+                    bad = self.not_replaced(bad, event, sources, at, cell)
+                if not bad.is_empty():
+                    self.report(self.overwritten(bad, event, sources, at, cell, how))
 
-    def family(self, event: Event, sources: Sources, writer: Statement, cell: Cell) -> isl.Set:
+    def overwritten(
+        self, bad: isl.Set, event: Event, sources: Sources, at: Instance, cell: Cell, how: str
+    ) -> Violation:
+        """The violation of a foreign write ``at`` that an event may see.
+
+        It may be unordered with the right write, come after it, or be older
+        and not replaced.
+        """
+        is_global = self.new.is_global(cell.array)
+        other = self.side_of(at)
+        for origin, relation in sources.writes.items():
+            if is_update(self.root.statement[origin]):
+                continue
+            for image in self.images_writing(origin, cell.array)[0]:
+                sure = Instance(image.statement, _SURE)
+                both = bad & self.new.domain(sure) & self.tie(image, _SURE, WRITER)
+                both = both & event.bound & relation
+                for kind, piece in self.new.not_before(at, sure, is_global=is_global, itself=False):
+                    race = both & piece
+                    if kind != "after" and not race.is_empty():
+                        found = self.violation("rewritten", race, event, cell, source=other)
+                        return replace(found, sink=self.origin_side(image, sure), how=kind)
+        image_of_other = self.lineage.image_of.get(at.statement or "")
+        if image_of_other is not None and event.reader in self.root.statement:
+            reader = Instance(event.reader, READER)
+            origin_at = Instance(image_of_other.origin, "__Q")
+            tied = bad & event.bound & self.tie(image_of_other, _OTHER, "__Q")
+            for piece in self.root.earlier(reader, origin_at):
+                later = tied & piece
+                if event.base is not None and not later.is_empty():
+                    return self.violation("overwritten", later, event, cell, other=other, how=how)
+        return self.violation("overwritten", bad, event, cell, other=other, how=how, detail="stale")
+
+    def family(self, event: Event, sources: Sources, writer: Statement) -> isl.Set:
         """Where a writer is itself a source of the event, or a sibling update of it."""
         image = self.lineage.image_of.get(writer.id)
         nothing = event.where - event.where
@@ -335,8 +385,7 @@ class Flow:
     def through_copies(self, event: Event, access: Access) -> Iterator[tuple[Event, Statement]]:
         """The copying instances that a read may see: events at their time, with the statement.
 
-        They may hold instances whose cell a later copy replaced: see :meth:`latest`.  Raises :class:`Violation`
-        where no copy stands behind the read.
+        They may hold instances whose cell a later copy replaced: see :meth:`latest`.
         """
         if event.depth > 12:
             raise Undecided(f"the copies behind '{access[0]}' go round in a circle")
@@ -348,7 +397,7 @@ class Flow:
             for statement, piece in group:
                 at = Instance(statement.id, suffix)
                 both = remaining & self.new.domain(at) & piece
-                both = both & same_cell(self.new.write_cell(at), cell)
+                both = both & self.new.same_cell(self.new.write_cell(at), cell)
                 if both.is_empty():
                     continue
                 self.check_blocks(both, event, at, cell)
@@ -403,14 +452,8 @@ class Flow:
         for piece in self.new.apart(at, event.time, "g"):
             bad = both & piece
             if not bad.is_empty():
-                raise Violation(
-                    "order",
-                    bad,
-                    event.side,
-                    self.side_of(at),
-                    how="blocks",
-                    array=cell.array,
-                    cell=cell.indices,
+                self.report(
+                    self.violation("order", bad, event, cell, source=self.side_of(at), how="blocks")
                 )
 
     def check_no_write_since(self, both: isl.Set, event: Event, at: Instance, cell: Cell) -> None:
@@ -421,7 +464,7 @@ class Flow:
                 continue
             other = Instance(writer.id, _OTHER)
             later = both & self.new.domain(other)
-            later = later & same_cell(self.new.write_cell(other), cell)
+            later = later & self.new.same_cell(self.new.write_cell(other), cell)
             for piece in self.new.earlier(at, other):
                 since = later & piece
                 if since.is_empty():
@@ -431,15 +474,10 @@ class Flow:
                 ):
                     bad = since & when
                     if not bad.is_empty():
-                        raise Violation(
-                            "overwritten",
-                            bad,
-                            event.side,
-                            None,
-                            self.side_of(other),
-                            how=how,
-                            array=cell.array,
-                            cell=cell.indices,
+                        self.report(
+                            self.violation(
+                                "overwritten", bad, event, cell, other=self.side_of(other), how=how
+                            )
                         )
 
     def latest(self, event: Event, access: Access, at: Instance, before: Instance) -> isl.Set:
@@ -449,7 +487,7 @@ class Flow:
         for statement in self.copies(access[0]):
             later = Instance(statement.id, _OTHER)
             both = event.where & self.new.domain(later)
-            both = both & same_cell(written, self.new.write_cell(later))
+            both = both & self.new.same_cell(written, self.new.write_cell(later))
             for first in self.new.earlier(at, later):
                 part = both & first
                 if part.is_empty():

@@ -8,7 +8,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._check.flow import Flow
 from loopkit._check.lineage import Image
-from loopkit._check.model import Instance, same_cell
+from loopkit._check.model import Instance
 from loopkit._check.sources import WRITER, is_update
 from loopkit._check.violation import Side, Violation
 
@@ -20,7 +20,7 @@ def check_instances(flow: Flow, origin: str) -> None:
     """Check that the images of a statement execute its instances: all, no others, once.
 
     An instance may run more often where its result stays in temporaries and
-    it adds to nothing.  Raises :class:`Violation`.
+    it adds to nothing.  What is wrong is reported.
     """
     root, new, lineage = flow.root, flow.new, flow.lineage
     at = Instance(origin, WRITER)
@@ -32,17 +32,17 @@ def check_instances(flow: Flow, origin: str) -> None:
     if not images:
         if root.statement[origin].written in root.kernel.temporary_by_name or wanted.is_empty():
             return
-        raise Violation("dropped", wanted, side)
+        flow.report(Violation("dropped", wanted, side))
     for image in images:
         extra = (executed(flow, image) & context) - wanted
         if not extra.is_empty():
-            raise Violation("extra", extra, Side(None, origin, mine))
+            flow.report(Violation("extra", extra, Side(None, origin, mine)))
     for image in images:
         wanted = wanted - executed(flow, image)
         if wanted.is_empty():
             break
     if not wanted.is_empty():
-        raise Violation("dropped", wanted, side)
+        flow.report(Violation("dropped", wanted, side))
     check_once(flow, images)
 
 
@@ -68,14 +68,19 @@ def check_once(flow: Flow, images: tuple[Image, ...]) -> None:
             both = both & new.domain(two) & flow.tie(second, _TWO, WRITER)
             both = both & flow.lineage.sizes
             if stays and statement.written == new.statement[second.statement].written:
-                both = both & same_cell(new.write_cell(one), new.write_cell(two))
+                both = both & new.same_cell(new.write_cell(one), new.write_cell(two))
             elif stays:
                 continue
             for piece in _different(flow, first, second):
                 bad = both & piece
                 if not bad.is_empty():
-                    raise Violation(
-                        "repeated", bad, flow.origin_side(second, two), flow.origin_side(first, one)
+                    flow.report(
+                        Violation(
+                            "repeated",
+                            bad,
+                            flow.origin_side(second, two),
+                            flow.origin_side(first, one),
+                        )
                     )
 
 

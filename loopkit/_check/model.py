@@ -14,6 +14,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._assertions.cells import data_of, equal_cells
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable
 from loopkit._expression import substitute, variable_names
 from loopkit._kernel import Kernel, Statement
@@ -45,6 +46,7 @@ class Cell:
     array: str
     indices: tuple[Expression, ...]
     room: tuple[tuple[Axis, Expression], ...]
+    by_data: bool = False
 
 
 class Model:
@@ -68,7 +70,8 @@ class Model:
         if found is None:
             found = self._plain_domain(statement)
             if at.suffix:
-                found = _sets.rename(found, {i: i + at.suffix for i in self.kernel.all_inames})
+                names = (*self.kernel.all_inames, *self.data)
+                found = _sets.rename(found, {i: i + at.suffix for i in names})
             self._domains[key] = found
         return found
 
@@ -161,8 +164,6 @@ class Model:
         for iname in self.inames_on.get(axis, ()):
             if iname in statement.inames:
                 name = prim.Variable(iname + at.suffix)
-                if len(self.inames_on[axis]) == 1:
-                    return name
                 low = self.lower(iname)
                 return name if low == 0 else prim.Sum((name, -low))
         if axis[0] == "ilp" or axis in self.rooms(statement.written):
@@ -179,7 +180,7 @@ class Model:
             name = f"_{axis[0]}{axis[1]}{at.suffix}"
             values[axis] = prim.Variable(name)
             iname = self.inames_on[axis][0]
-            low = self.lower(iname) if len(self.inames_on[axis]) > 1 else 0
+            low = self.lower(iname)
             reach = _sets.project_onto(
                 self.kernel.domain_around([iname]) & self.kernel.assumptions.set,
                 [iname, *self.kernel.sizes],
@@ -223,19 +224,43 @@ class Model:
                     value = everywhere.get(axis)
                 if value is not None:
                     room.append((axis, value))
-        return Cell(name, tuple(self._opaque(i) for i in indices), tuple(room))
+        by_data = any(variable_names(i) & self.data for i in indices)
+        return Cell(name, tuple(indices), tuple(room), by_data)
+
+    def same_cell(self, a: Cell, b: Cell) -> isl.Set:
+        """Where two cells of one array are the same, or may be where data decide."""
+        if a.by_data or b.by_data:
+            result, _ = equal_cells(
+                self.kernel.assertions, a.indices, b.indices, data_of(self.kernel)
+            )
+        else:
+            result = _sets.universe()
+            for one, two in zip(a.indices, b.indices, strict=True):
+                if one != two:
+                    result = result & equal(one, two)
+        mine = dict(a.room)
+        for axis, value in b.room:
+            if axis in mine and mine[axis] != value:
+                result = result & equal(mine[axis], value)
+        return result
+
+    def other_cell(self, a: Cell, b: Cell) -> tuple[isl.Set, ...]:
+        """Where two cells of one array, decided by no data, differ, as a union."""
+        pieces = []
+        for one, two in zip(a.indices, b.indices, strict=True):
+            if one != two:
+                pieces.append(_sets.pw_affine(one).ne_set(_sets.pw_affine(two)))
+        mine = dict(a.room)
+        for axis, value in b.room:
+            if axis in mine and mine[axis] != value:
+                pieces.append(_sets.condition_set(prim.Comparison(mine[axis], "!=", value)))
+        return tuple(pieces)
 
     @cached_property
     def data(self) -> frozenset[str]:
         """Names whose values are data: arrays, temporaries and scalars that are no sizes."""
         kernel = self.kernel
         return frozenset([*kernel.temporary_by_name, *kernel.arg_by_name]) - set(kernel.sizes)
-
-    def _opaque(self, index: Expression) -> Expression:
-        """An index that data decide, made such that no set can hold it."""
-        if variable_names(index) & self.data:
-            return prim.Call(prim.Variable("value"), (index,))
-        return index
 
     # }}}
 
@@ -330,15 +355,16 @@ class Model:
         run at the same time on different threads, ``"blocks"`` where different
         blocks run them.  ``itself=False`` leaves one and the same instance out.
         """
-        pieces = [("after", p) for p in self.earlier(b, a)]
+        pieces: list[tuple[str, isl.Set]] = []
+        if is_global:
+            pieces += [("blocks", p) for p in self.apart(a, b, "g")]
         same = self.together(a, b)
         if same is not None:
             if itself:
                 pieces.append(("together", same))
             else:
                 pieces += [("together", same & p) for k in ("l", "g") for p in self.apart(a, b, k)]
-        if is_global:
-            pieces += [("blocks", p) for p in self.apart(a, b, "g")]
+        pieces += [("after", p) for p in self.earlier(b, a)]
         return tuple(pieces)
 
     # }}}
@@ -385,37 +411,6 @@ def _same(iname: str, a: Instance, b: Instance) -> isl.Set:
     return _sets.equality(iname + a.suffix, prim.Variable(iname + b.suffix))
 
 
-def same_cell(a: Cell, b: Cell) -> isl.Set:
-    """Where two cells of one array are the same, or may be where data decide."""
-    result = _sets.universe()
-    for one, two in zip(a.indices, b.indices, strict=True):
-        equal = _equal(one, two)
-        if equal is not None:
-            result = result & equal
-    mine = dict(a.room)
-    for axis, value in b.room:
-        if axis in mine and mine[axis] != value:
-            result = result & _sets.affine_equality(mine[axis], value)
-    return result
-
-
-def other_cell(a: Cell, b: Cell) -> tuple[isl.Set, ...]:
-    """Where two cells of one array differ, as a union."""
-    pieces = []
-    for one, two in zip(a.indices, b.indices, strict=True):
-        if one != two:
-            pieces.append(_sets.pw_affine(one).ne_set(_sets.pw_affine(two)))
-    mine = dict(a.room)
-    for axis, value in b.room:
-        if axis in mine and mine[axis] != value:
-            pieces.append(_sets.condition_set(prim.Comparison(mine[axis], "!=", value)))
-    return tuple(pieces)
-
-
-def _equal(a: Expression, b: Expression) -> isl.Set | None:
-    if a == b:
-        return None
-    try:
-        return _sets.pw_affine(a).eq_set(_sets.pw_affine(b))
-    except _sets.NotAffineError:
-        return None
+def equal(a: Expression, b: Expression) -> isl.Set:
+    """``{ a = b }`` for expressions that may hold ``min`` and ``max``."""
+    return _sets.pw_affine(a).eq_set(_sets.pw_affine(b))

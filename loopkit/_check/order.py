@@ -6,12 +6,16 @@ keep the order that they have in the text.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._assertions.cells import data_of, settling
+from loopkit._assertions.values import Assertion, Disjoint, Injective
 from loopkit._check.flow import Access, Event, Flow
 from loopkit._check.lineage import Image
-from loopkit._check.model import Cell, Instance, same_cell
+from loopkit._check.model import Cell, Instance
 from loopkit._check.sources import READER, WRITER
 from loopkit._check.violation import Undecided, Violation
 from loopkit._expression import variable_names
@@ -49,7 +53,7 @@ class Order:
             for image in self.images(writer.id, name, its[0]):
                 at = Instance(image.statement, _TWO)
                 pairs = event.bound & self.new.domain(at) & self.flow.tie(image, _TWO, WRITER)
-                pairs = pairs & same_cell(self.new.write_cell(at), cell)
+                pairs = pairs & self.new.same_cell(self.new.write_cell(at), cell)
                 if pairs.is_empty():
                     continue
                 origin = Instance(writer.id, WRITER)
@@ -76,38 +80,44 @@ class Order:
     ) -> None:
         is_global = self.new.is_global(cell.array)
         side = self.flow.origin_side(image, at)
-        exact = all(_sets.is_affine(i) for i in cell.indices)
+        written = self.new.write_cell(at)
         for before in self.root.earlier(origin, reader):
             for how, piece in self.new.not_before(at, event.time, is_global=is_global):
                 bad = pairs & before & piece
                 if not bad.is_empty():
-                    raise Violation(
-                        "order",
-                        bad,
-                        event.side,
-                        side,
-                        how=how,
-                        array=mine[0],
-                        cell=cell.indices,
-                        exact=exact,
-                    )
+                    found = Violation("order", bad, event.side, side, how=how)
+                    self.flow.report(self.judged(found, written, cell))
         for before in (*self.root.earlier(reader, origin), *self.itself(reader, origin)):
             for how, piece in self.new.not_before(
                 event.time, at, is_global=is_global, itself=False
             ):
                 bad = pairs & before & piece
                 if not bad.is_empty():
-                    raise Violation(
-                        "overwritten",
-                        bad,
-                        event.side,
-                        None,
-                        side,
-                        how=how,
-                        array=mine[0],
-                        cell=cell.indices,
-                        exact=exact,
-                    )
+                    found = Violation("overwritten", bad, event.side, None, side, how=how)
+                    self.flow.report(self.judged(found, written, cell))
+
+    def judged(self, violation: Violation, first: Cell, second: Cell) -> Violation:
+        """A violation with what is known of whether data can bring it about."""
+        kernel = self.new.kernel
+        names = set(_sets.involved_names(violation.where))
+        data = any(n.startswith(f"{d}__") for d in self.new.data for n in names)
+        calls: tuple[str, ...] = ()
+        if first.by_data or second.by_data:
+            found = settling(
+                kernel.assertions,
+                first.indices,
+                second.indices,
+                violation.where,
+                data_of(kernel),
+            )
+            calls = tuple(call_for(a) for a in found)
+        return replace(
+            violation,
+            array=second.array,
+            cell=second.indices,
+            exact=not (first.by_data or second.by_data or data),
+            settling=calls,
+        )
 
     def itself(self, reader: Instance, origin: Instance) -> tuple[isl.Set, ...]:
         """A statement reads before it writes."""
@@ -128,21 +138,28 @@ class Order:
                 cell = self.new.write_cell(one)
                 pairs = self.new.domain(one) & self.flow.tie(first, _ONE, READER)
                 pairs = pairs & self.new.domain(two) & self.flow.tie(second, _TWO, WRITER)
-                pairs = pairs & same_cell(cell, self.new.write_cell(two)) & self.flow.lineage.sizes
-                exact = all(_sets.is_affine(i) for i in cell.indices)
+                pairs = (
+                    pairs
+                    & self.new.same_cell(cell, self.new.write_cell(two))
+                    & self.flow.lineage.sizes
+                )
+                its = self.new.write_cell(two)
                 for before in self.root.earlier(
                     Instance(first.origin, READER), Instance(second.origin, WRITER)
                 ):
                     for how, piece in self.new.not_before(one, two, is_global=is_global):
                         bad = pairs & before & piece
                         if not bad.is_empty():
-                            raise Violation(
-                                "rewritten",
-                                bad,
-                                self.flow.origin_side(second, two),
-                                self.flow.origin_side(first, one),
-                                how=how,
-                                array=array,
-                                cell=cell.indices,
-                                exact=exact,
-                            )
+                            sink = self.flow.origin_side(second, two)
+                            source = self.flow.origin_side(first, one)
+                            found = Violation("rewritten", bad, sink, source, how=how)
+                            self.flow.report(self.judged(found, its, cell))
+
+
+def call_for(assertion: Assertion) -> str:
+    """The transform that makes an assertion."""
+    if isinstance(assertion, Injective):
+        return f"assume_injective({assertion.array!r})"
+    if isinstance(assertion, Disjoint):
+        return f"assume_disjoint({assertion.first!r}, {assertion.second!r})"
+    return str(assertion)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import replace
 
 from loopkit._check.model import Model
 from loopkit._check.violation import Violation
@@ -10,194 +11,307 @@ from loopkit._check.witness import Actor, Case, smallest_case
 from loopkit._errors import (
     IllegalTransformError,
     Instance,
-    LoopkitError,
+    OutOfBoundsError,
     RaceError,
     UndecidedError,
     Witness,
+    WitnessError,
 )
-
-
-def error_for(violation: Violation, root: Model, new: Model) -> LoopkitError:
-    """The error for a violation, with its smallest case as the witness."""
-    case = smallest_case(violation, root, new)
-    why = "\n".join([_headline(violation, case, new), *_table(_rows(violation, case))])
-    witness = Witness(
-        kind=_kind(violation),
-        array=violation.array,
-        cell=_cell(case),
-        source=_first(violation, case),
-        sink=_second(violation, case),
-        parameters=dict(case.sizes),
-    )
-    if not violation.exact:
-        return UndecidedError(
-            why.replace(" would ", " might ", 1), witness=witness, instead=_assertion(violation)
-        )
-    if _kind(violation) == "race":
-        return RaceError(why, witness=witness)
-    return IllegalTransformError(why, witness=witness)
-
-
-def _kind(violation: Violation) -> str:
-    unordered = violation.how in ("together", "blocks")
-    if violation.kind == "updates":
-        return "race"
-    if violation.kind in ("order", "overwritten", "rewritten"):
-        return "race" if unordered else violation.kind
-    return violation.kind
-
-
-def _cell(case: Case) -> tuple[int, ...] | None:
-    if any(isinstance(i, str) for i in case.cell):
-        return None
-    return tuple(int(i) for i in case.cell)
-
-
-def _first(violation: Violation, case: Case) -> Instance | None:
-    """The instance that comes first in the text, or the one that writes."""
-    if violation.kind == "overwritten":
-        return case.other.instance if case.other else None
-    return case.source.instance if case.source else None
-
-
-def _second(violation: Violation, case: Case) -> Instance:
-    return case.sink.instance
-
-
-# {{{ words
-
-
-def _name(violation: Violation, case: Case) -> str:
-    if violation.array is None:
-        return ""
-    if not case.cell:
-        return violation.array
-    return f"{violation.array}[{', '.join(str(c) for c in case.cell)}]"
-
-
-def _headline(violation: Violation, case: Case, new: Model) -> str:
-    cell, sink = _name(violation, case), case.sink
-    kind = violation.kind
-    if kind == "order":
-        if not sink.runs:
-            return f"what {case.source} leaves in {cell} would not be there at the end"
-        return (
-            f"{sink} would read {cell} before {case.source} has surely written it"
-            if (violation.how != "after")
-            else f"{sink} would read {cell} before {case.source} has written it"
-        )
-    if kind == "overwritten":
-        if not sink.runs:
-            return f"{case.other} would overwrite {cell}, where {sink} writes last"
-        return f"{case.other} would overwrite {cell} before {sink} has read it"
-    if kind == "rewritten":
-        return f"{case.source} and {sink} would write {cell} in another order"
-    if kind == "place":
-        return _place(violation, case, new)
-    if kind == "missing":
-        return f"{sink} would read {cell}, which nothing has written for it"
-    if kind == "updates":
-        return f"{case.other} and {sink} would both add to {cell} at the same time"
-    if kind == "dropped":
-        return f"{sink} would not be executed"
-    if kind == "extra":
-        return f"{sink} would be executed, which is no instance of the kernel"
-    if kind == "repeated":
-        return f"{sink} would be executed twice"
-    detail = f": {violation.detail}" if violation.detail else ""
-    return f"{sink} would compute something else{detail}"
-
-
-def _place(violation: Violation, case: Case, new: Model) -> str:
-    array, sink, source = violation.array or "", case.sink, case.source
-    assert source is not None
-    if array in new.kernel.temporary_by_name and new.rooms(array):
-        private = any(axis[0] == "l" for axis in new.rooms(array))
-        owner = "thread" if private else "block"
-        mine = source.where() or f"another {owner}"
-        return (
-            f"{sink} would read '{array}' of its own {owner}, but the value it needs is "
-            f"written by {source} on {mine}: every {owner} has an '{array}' of its own"
-        )
-    if not sink.runs:
-        return f"what {source} leaves in '{array}' would end up in another cell"
-    return f"{sink} would read {_name(violation, case)}, but {source} writes another cell"
-
+from loopkit._expression import to_text
+from loopkit._kernel import Statement
 
 Row = tuple[str, str]
 
 
-def _rows(violation: Violation, case: Case) -> list[Row]:
-    rows: list[Row] = []
-    cell, sink = _name(violation, case), case.sink
-    first, second = case.source, case.other
-    kind = violation.kind
-    if kind in ("order", "place") and first is not None:
-        what = f"{sink} reads it" if sink.runs else "nothing writes it afterwards"
-        rows.append(("in the text", f"{first} writes {cell}, then {what}"))
-    elif kind == "overwritten" and second is not None:
-        if not sink.runs:
-            rows.append(("in the text", f"{second} writes {cell} first, {sink} after it"))
-        elif sink.instance == second.instance:
-            rows.append(("in the text", f"{sink} reads {cell} and then writes it"))
-        else:
-            rows.append(
-                ("in the text", f"{sink} reads {cell} with no write of {second} in between")
-            )
-    elif kind == "rewritten" and first is not None:
-        rows.append(("in the text", f"{first} writes {cell}, then {sink} does"))
-    pair = [a for a in (first, second) if a is not None]
-    if kind in ("order", "overwritten", "rewritten", "updates") and pair and sink.runs:
-        rows.append(("scheduled", _scheduled(violation.how, pair[0], sink)))
-    elif kind == "overwritten" and pair:
-        rows.append(
-            (
-                "scheduled",
-                "nothing brings the two writes into this order"
-                if violation.how != "after"
-                else f"{pair[0]} comes last",
-            )
-        )
-    if case.sizes:
-        rows.append(("for example", ", ".join(f"{n} = {v}" for n, v in case.sizes.items())))
-    return rows
+def error_for(violations: Sequence[Violation], root: Model, new: Model) -> WitnessError:
+    """The error for the smallest case of all that was found, with that as the witness.
+
+    What is certain comes before what only some data bring about.
+    """
+    certain = [v for v in violations if v.exact] or violations
+    cases = [(v, smallest_case(v, root, new)) for v in certain]
+    violation, case = min(cases, key=lambda pair: pair[1].rank)
+    words = _Words(violation, case, root, new)
+    why = "\n".join([words.headline(), *_table(words.rows())])
+    witness = Witness(
+        kind=words.kind(),
+        array=words.array,
+        cell=_numbers(words.indices),
+        source=words.first(),
+        sink=words.second(),
+        parameters=dict(case.sizes),
+    )
+    if not violation.exact:
+        return UndecidedError(why, witness=witness, instead=words.assertion())
+    if witness.kind == "race":
+        return RaceError(why, witness=witness)
+    if witness.kind == "bounds":
+        return OutOfBoundsError(why, witness=witness)
+    return IllegalTransformError(why, witness=witness)
 
 
-def _scheduled(how: str, first: Actor, sink: Actor) -> str:
-    if how == "together":
-        return (
-            f"{first} runs on {first.where() or 'one thread'} and {sink} on "
-            f"{sink.where() or 'another'}, in no order"
-        )
-    if how == "blocks":
-        return (
-            f"{first} runs in {first.where()} and {sink} in {sink.where()}: "
-            "nothing orders blocks within one launch"
-        )
-    mine, its = dict(sink.loops), dict(first.loops)
-    common = [n for n in mine if n in its]
-    if common and any(mine[n] != its[n] for n in common):
-        at = ", ".join(f"{n}={mine[n]}" for n in common)
-        later = ", ".join(f"{n}={its[n]}" for n in common)
-        return f"{sink} runs at {at}; {first} only at {later}"
-    return f"{sink} runs first, {first} after it"
+def with_suggestion(error: WitnessError, suggestion: str) -> None:
+    """Add what would make the step legal, found after the error."""
+    error.instead = "\n".join(p for p in (error.instead, suggestion) if p)
+    if error.witness is not None:
+        error.witness = replace(error.witness, suggestion=suggestion)
+
+
+def _numbers(cell: tuple[int | str, ...]) -> tuple[int, ...] | None:
+    if any(isinstance(i, str) for i in cell):
+        return None
+    return tuple(int(i) for i in cell)
 
 
 def _table(rows: list[Row]) -> list[str]:
     width = max((len(n) for n, _ in rows), default=0) + 1
-    return [f"  {name + ':':<{width}} {text}" for name, text in rows]
+    return [f"  {name + ':' if name else '':<{width}} {text}" for name, text in rows]
 
 
-def _assertion(violation: Violation) -> str:
-    return (
-        f"data decide which cells of '{violation.array}' are touched: an assertion about them "
-        "can settle it (assume_injective, assume_disjoint), and unchecked=True trusts you"
-    )
+class _Words:
+    """The sentences of one message."""
+
+    def __init__(self, violation: Violation, case: Case, root: Model, new: Model) -> None:
+        self.violation = violation
+        self.case = case
+        self.root = root
+        self.new = new
+        self.how = violation.how
+        self.sink = case.sink
+        meant = violation.meant
+        self.array = violation.array if meant is None else meant[0]
+        self.indices = case.cell if meant is None else case.meant
+
+    # {{{ names
+
+    @property
+    def cell(self) -> str:
+        """The cell, as the text has it."""
+        return _shown(self.array or "", self.indices)
+
+    @property
+    def unordered(self) -> bool:
+        return self.how in ("together", "blocks")
+
+    def kind(self) -> str:
+        """The witness's kind."""
+        kind = self.violation.kind
+        ordered = kind not in ("order", "overwritten", "rewritten", "updates")
+        return kind if ordered or not self.unordered else "race"
+
+    def first(self) -> Instance | None:
+        """The instance that comes first in the text, or that writes."""
+        case, kind = self.case, self.violation.kind
+        if kind in ("overwritten", "updates"):
+            return case.other.instance if case.other else None
+        return case.source.instance if case.source else None
+
+    def second(self) -> Instance:
+        """The other instance."""
+        return self.sink.instance
+
+    # }}}
+
+    # {{{ sentences
+
+    def headline(self) -> str:
+        """What is wrong, in one sentence."""
+        return getattr(self, f"_say_{self.violation.kind}")()  # type: ignore[no-any-return]
+
+    def _may(self) -> str:
+        return "would" if self.violation.exact else "might"
+
+    def _say_order(self) -> str:
+        source = self.case.source
+        if not self.sink.runs:
+            return f"what {source} leaves in {self.cell} {self._may()} not be there at the end"
+        if self.unordered:
+            may = "" if self.violation.exact else "may "
+            reads, writes = ("read", "write") if may else ("reads", "writes")
+            return (
+                f"{self.sink} {may}{reads} {self.cell}, which {source} {may}{writes}, "
+                "and nothing orders the two"
+            )
+        return f"{self.sink} {self._may()} read {self.cell} before {source} has written it"
+
+    def _say_overwritten(self) -> str:
+        other = self.case.other
+        if not self.sink.runs:
+            return f"{other} {self._may()} overwrite {self.cell}, where {self.sink} writes last"
+        if self.unordered:
+            return (
+                f"{self.sink} reads {self.cell}, which {other} writes, and nothing orders the two"
+                if self.violation.exact
+                else f"{self.sink} may read {self.cell}, which {other} may write, "
+                "and nothing orders the two"
+            )
+        if self.violation.detail == "stale":
+            return f"{self.sink} {self._may()} read from {self.cell} what {other} wrote"
+        return f"{other} {self._may()} overwrite {self.cell} before {self.sink} has read it"
+
+    def _say_rewritten(self) -> str:
+        source = self.case.source
+        if self.unordered:
+            both = "both write" if self.violation.exact else "may both write"
+            return f"{source} and {self.sink} {both} {self.cell}, and nothing orders the two"
+        return f"{source} and {self.sink} {self._may()} write {self.cell} in another order"
+
+    def _say_place(self) -> str:
+        source = self.case.source
+        owner = self._owner()
+        if owner and self.case.written == self.case.cell:
+            array = self.violation.array
+            return (
+                f"{self.sink} would not see what {source} writes to '{array}': "
+                f"each {owner} has its own '{array}'"
+            )
+        if not self.sink.runs:
+            return f"what {source} leaves in {self.cell} would end up in another cell"
+        return f"{self.sink} would look for the value of {source} in the wrong cell"
+
+    def _owner(self) -> str:
+        """What has a copy of the array of its own."""
+        rooms = self.new.rooms(self.violation.array or "")
+        if not rooms:
+            return ""
+        return "thread" if any(axis[0] == "l" for axis in rooms) else "block"
+
+    def _say_missing(self) -> str:
+        cell = _shown(self.violation.array or "", self.case.cell)
+        if not self.sink.runs:
+            return f"what {self.sink} leaves in {self.cell} would not be there at the end"
+        return f"{self.sink} would read {cell}, which nothing has written for it"
+
+    def _say_updates(self) -> str:
+        return f"{self.case.other} and {self.sink} would both add to {self.cell} at the same time"
+
+    def _say_dropped(self) -> str:
+        return f"{self.sink} would not be executed"
+
+    def _say_extra(self) -> str:
+        return f"{self.sink} would be executed, which is no instance of the kernel"
+
+    def _say_repeated(self) -> str:
+        return f"{self.sink} would be executed more than once"
+
+    def _say_expression(self) -> str:
+        detail = f": {self.violation.detail}" if self.violation.detail else ""
+        return f"{self.sink} would compute something else{detail}"
+
+    def _say_overlap(self) -> str:
+        array = self.violation.array or ""
+        one, two = _shown(array, self.case.cell), _shown(array, self.case.written)
+        return f"{one} and {two} would lie in the same place"
+
+    def _say_bounds(self) -> str:
+        return f"{self.sink} would access {self.cell}, {self.violation.detail}"
+
+    # }}}
+
+    # {{{ the table
+
+    def rows(self) -> list[Row]:
+        """The order in the text, that of the schedule, the sizes, and the statements."""
+        rows = []
+        text = self._in_the_text()
+        if text:
+            rows.append(("in the text", text))
+        scheduled = self._scheduled()
+        if scheduled:
+            rows.append(("scheduled", scheduled))
+        if self.case.sizes:
+            rows.append(
+                ("for example", ", ".join(f"{n} = {v}" for n, v in self.case.sizes.items()))
+            )
+        return rows + self._statements()
+
+    def _in_the_text(self) -> str:
+        kind, cell, sink = self.violation.kind, self.cell, self.sink
+        source, other = self.case.source, self.case.other
+        if kind in ("order", "place") and source is not None:
+            then = f"{sink} reads it" if sink.runs else "nothing changes it"
+            return f"{source} writes {cell}, then {then}"
+        if kind == "overwritten" and other is not None:
+            if not sink.runs:
+                return f"{other} writes {cell}, later {sink} does"
+            if self.violation.detail == "stale":
+                return f"{other} writes {cell}; what {sink} reads there is written later"
+            return f"{sink} reads {cell}, then {other} writes it"
+        if kind == "rewritten" and source is not None and not self.unordered:
+            return f"{source} writes {cell}, then {sink} does"
+        return ""
+
+    def _scheduled(self) -> str:
+        kind, sink = self.violation.kind, self.sink
+        if kind == "place" and self.case.source is not None:
+            if self._owner() and self.case.written == self.case.cell:
+                return self._on_different(self.case.source, sink, "")
+            array = self.violation.array or ""
+            mine, its = _shown(array, self.case.written), _shown(array, self.case.cell)
+            return f"{self.case.source} writes {mine}, {sink} reads {its}"
+        if kind not in ("order", "overwritten", "rewritten", "updates") or not sink.runs:
+            return ""
+        first = self.case.source or self.case.other
+        if first is None:
+            return ""
+        if self.how == "blocks":
+            return self._on_different(first, sink, "nothing orders blocks within one launch")
+        if self.how == "together":
+            return self._on_different(first, sink, "at the same time")
+        if kind == "overwritten":
+            if self.violation.detail == "stale":
+                return ""
+            return _in_order(first, sink, self.new)
+        return _in_order(sink, first, self.new)
+
+    def _on_different(self, a: Actor, b: Actor, why: str) -> str:
+        end = ("; " + why) if self.how == "blocks" and why else (", " + why if why else "")
+        return f"{a} runs {a.where() or 'once'}, {b} {b.where() or 'on every thread'}{end}"
+
+    def _statements(self) -> list[Row]:
+        shown: dict[str, None] = {}
+        for actor in (self.case.source, self.case.other, self.sink):
+            if actor is not None:
+                shown[actor.instance.statement] = None
+        rows = []
+        for name in shown:
+            statement = self.root.statement.get(name) or self.new.statement.get(name)
+            if statement is not None:
+                rows.append((f"'{name}'", statement_text(statement)))
+        return rows
+
+    def assertion(self) -> str:
+        """What would settle an open question."""
+        if self.violation.settling:
+            calls = " or ".join(self.violation.settling)
+            return f"if the data allows it, say so first: {calls}"
+        return (
+            f"data decide which cells of '{self.array}' are touched; an assertion about them may "
+            "settle it, and unchecked=True trusts you"
+        )
+
+    # }}}
 
 
-def sizes_of(case: Case) -> Mapping[str, int]:
-    """The sizes of a case."""
-    return case.sizes
+def _shown(array: str, cell: tuple[int | str, ...]) -> str:
+    return f"{array}[{', '.join(str(c) for c in cell)}]" if cell else array
 
 
-# }}}
+def statement_text(statement: Statement) -> str:
+    """A statement in one line."""
+    sign = "=" if statement.operation is None else f"= {statement.operation} of itself and"
+    return f"{to_text(statement.lhs)} {sign} {to_text(statement.rhs)}"
+
+
+def _in_order(first: Actor, second: Actor, new: Model) -> str:
+    """Why one instance runs before another: the loop that decides, or the place in the nest."""
+    mine, its = dict(first.loops), dict(second.loops)
+    shared = [n for n, _ in first.loops if n in its]
+    for number, name in enumerate(shared):
+        if mine[name] != its[name]:
+            at = ", ".join(f"{n}={mine[n]}" for n in shared[: number + 1])
+            later = ", ".join(f"{n}={its[n]}" for n in shared[: number + 1])
+            return f"{first} runs at {at}, {second} at {later}"
+    if first.instance.statement != second.instance.statement:
+        return f"{first} runs before {second}, which stands below it"
+    return f"{first} runs before {second}"

@@ -14,7 +14,7 @@ from functools import cached_property
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._check.model import Cell, Instance, Model, same_cell
+from loopkit._check.model import Cell, Instance, Model
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 
@@ -92,7 +92,11 @@ class TextOrder:
         dead = domain - domain
         for other in self._sure_writers(cell.array):
             at = Instance(other.id, _KILLER)
-            both = domain & self.model.domain(at) & same_cell(cell, self.model.write_cell(at))
+            both = (
+                domain
+                & self.model.domain(at)
+                & self.model.same_cell(cell, self.model.write_cell(at))
+            )
             later = _meet_any(both, self.model.earlier(own, at))
             dead = dead | _without(later, _KILLER)
         return dead
@@ -109,7 +113,7 @@ class TextOrder:
             if is_update(writer) and not updates:
                 continue
             source = Instance(writer.id, WRITER)
-            both = domain & model.domain(source) & same_cell(model.write_cell(source), cell)
+            both = domain & model.domain(source) & model.same_cell(model.write_cell(source), cell)
             before = _meet_any(both, model.earlier(source, at))
             if not before.is_empty():
                 reached[writer.id] = before
@@ -121,7 +125,7 @@ class TextOrder:
             for other in sure:
                 killer = Instance(other.id, _KILLER)
                 between = before & model.domain(killer)
-                between = between & same_cell(written, model.write_cell(killer))
+                between = between & self.model.same_cell(written, model.write_cell(killer))
                 between = _meet_any(between, model.earlier(own, killer))
                 between = _meet_any(between, model.earlier(killer, at))
                 dead = dead | _without(between, _KILLER)

@@ -33,7 +33,8 @@ class Violation(Exception):
 
     - ``"order"``: ``source`` writes what ``sink`` reads, and does not come first;
     - ``"overwritten"``: ``other`` writes the cell between ``source`` and ``sink``;
-    - ``"place"``: ``sink`` looks for the value of ``source`` in another cell;
+    - ``"rewritten"``: ``source`` and ``sink`` write one cell, in another order or in none;
+    - ``"place"``: ``sink`` looks for the value of ``source`` in another cell (``written``);
     - ``"missing"``: nothing writes what ``sink`` reads;
     - ``"updates"``: ``source`` and ``sink`` update one cell at the same time;
     - ``"dropped"``, ``"extra"``, ``"repeated"``: instances that are not executed, or too often;
@@ -42,6 +43,9 @@ class Violation(Exception):
 
     ``how`` is ``"after"``, ``"together"`` or ``"blocks"``: the other order, none
     because both run on different threads at once, none because of blocks.
+    ``meant`` is the cell that the text reads.  ``exact`` is False where it
+    depends on data whether there is a case; ``settling`` are then calls that
+    would exclude it.
     """
 
     kind: str
@@ -54,6 +58,9 @@ class Violation(Exception):
     cell: tuple[Expression, ...] = ()
     exact: bool = True
     detail: str = ""
+    meant: tuple[str, tuple[Expression, ...]] | None = None
+    written: tuple[Expression, ...] = ()
+    settling: tuple[str, ...] = ()
 
 
 class Undecided(Exception):

@@ -9,10 +9,10 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.model import Model
+from loopkit._check.model import Model, equal
 from loopkit._check.violation import Side, Violation
 from loopkit._errors import Instance
-from loopkit._expression import variable_names
+from loopkit._expression import substitute, to_text, variable_names
 from loopkit._make.points import smallest_point
 from loopkit._nodes import Expression
 
@@ -35,10 +35,11 @@ class Actor:
         return f"'{self.instance.statement}'" + (f" ({values})" if values else "")
 
     def where(self) -> str:
-        """The block and the thread, as far as they matter: ``block 1, thread 3``."""
-        return ", ".join(
-            p for p in (_index("block", self.block), _index("thread", self.thread)) if p
-        )
+        """The block and the thread: ``on thread 3 of block 1``."""
+        block, thread = _index("block", self.block), _index("thread", self.thread)
+        if block and thread:
+            return f"on {thread} of {block}"
+        return f"on {thread}" if thread else f"in {block}" if block else ""
 
 
 def _index(word: str, values: tuple[tuple[str, int], ...]) -> str:
@@ -58,6 +59,10 @@ class Case:
     source: Actor | None
     other: Actor | None
     cell: tuple[int | str, ...]
+    meant: tuple[int | str, ...]
+    written: tuple[int | str, ...]
+    rank: tuple[int, ...]
+    """Sizes, then the instances: what makes one case smaller than another."""
 
 
 def smallest_case(violation: Violation, root: Model, new: Model) -> Case:
@@ -65,32 +70,41 @@ def smallest_case(violation: Violation, root: Model, new: Model) -> Case:
     where = violation.where
     sizes = [n for n in dict.fromkeys((*root.kernel.sizes, *new.kernel.sizes))]
     order = sorted(sizes)
-    roles = [
-        (tag, side)
-        for tag, side in (("s", violation.source), ("o", violation.other), ("r", violation.sink))
-        if side is not None
-    ]
+    roles = [(tag, side) for tag, side in _in_text_order(violation) if side is not None]
     for tag, side in roles:
         for iname in _ordered(side, root, new):
             name = f"_{tag}_{iname}"
-            where = where & _sets.affine_equality(prim.Variable(name), _value(side, iname))
+            where = where & equal(prim.Variable(name), _value(side, iname))
             order.append(name)
-    point = smallest_point(where, order) or {}
+    point = _smallest(where, sorted(sizes), order)
     actors = {tag: _actor(tag, side, point, root, new) for tag, side in roles}
     return Case(
-        {n: point[n] for n in sizes if n in point and _matters(n, violation, root, new)},
+        {n: point[n] for n in sizes if n in point and _sets.involves(violation.where, n)},
         actors["r"],
         actors.get("s"),
         actors.get("o"),
         tuple(_cell_value(i, point) for i in violation.cell),
+        tuple(_cell_value(i, point) for i in (violation.meant or ("", ()))[1]),
+        tuple(_cell_value(i, point) for i in violation.written),
+        tuple(point.get(n, 0) for n in order),
     )
 
 
-def _matters(name: str, violation: Violation, root: Model, new: Model) -> bool:
-    """Whether a size is worth telling: the violation or its statements depend on it."""
-    if _sets.involves(violation.where, name):
-        return True
-    return False
+def _in_text_order(violation: Violation) -> list[tuple[str, Side | None]]:
+    """The sides of a violation, first that which comes first in the text."""
+    sides = [("s", violation.source), ("o", violation.other), ("r", violation.sink)]
+    reader_first = violation.kind == "overwritten" and violation.detail != "stale"
+    return [sides[2], *sides[:2]] if reader_first else sides
+
+
+def _smallest(where: isl.Set, sizes: list[str], order: list[str]) -> dict[str, int]:
+    """The point with the smallest sizes, and among those the first in ``order``."""
+    first = smallest_point(_sets.project_onto(where, sizes), sizes) or {}
+    for name, value in first.items():
+        position = where.find_dim_by_name(_sets.PARAM, name)
+        if position >= 0:
+            where = where.fix_val(_sets.PARAM, position, isl.Val(value))
+    return smallest_point(where, order) or {}
 
 
 def _ordered(side: Side, root: Model, new: Model) -> list[str]:
@@ -139,12 +153,5 @@ def _actor(tag: str, side: Side, point: Mapping[str, int], root: Model, new: Mod
 
 def _cell_value(index: Expression, point: Mapping[str, int]) -> int | str:
     if not _sets.is_affine(index) or not variable_names(index) <= point.keys():
-        if isinstance(index, int):
-            return index
-        return "?"
+        return index if isinstance(index, int) else to_text(substitute(index, dict(point)))
     return _sets.value_at(index, point)
-
-
-def condition_on_sizes(where: isl.Set, kept: frozenset[str]) -> isl.Set:
-    """The sizes for which a violation has a case."""
-    return _sets.project_onto(where, kept)

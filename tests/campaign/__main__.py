@@ -41,6 +41,8 @@ def main(
 ) -> None:
     """Run random sequences of transforms on random kernels, and report what breaks."""
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=160)
     tally = Tally()
     start = time.monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())

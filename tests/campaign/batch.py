@@ -12,7 +12,7 @@ import loopkit as lk
 from loopkit._program import Program
 
 from . import kernels
-from .brute_force import FEW_WAYS, UnsupportedError, try_to_break
+from .brute_force import FEW_WAYS, UnsupportedError, has_dead_code, try_to_break
 from .compiled import compile_all, first_wrong
 from .data import Truth
 from .kernels import Drawn
@@ -142,7 +142,7 @@ class Batches:
         key = f"{refusal.call.transform} | {type(error).__name__} | {blanked(error.why)}"
         bucket = self.tally.bucket(key)
         bucket.count += 1
-        if self._tried.get(key, 0) >= self.limits.refusals:
+        if self._tried.get(key, 0) >= self.limits.refusals or has_dead_code(truth.kernel):
             return
         self._tried[key] = self._tried.get(key, 0) + 1
         bucket.tried += 1

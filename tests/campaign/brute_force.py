@@ -129,7 +129,7 @@ class Schedule:
             if isinstance(argument, lk.ArrayArg):
                 yield _Watched(argument.name, self.case.given[argument.name].copy(), None)
         for temporary in self.kernel.temporaries:
-            shape = [int(evaluate(extent, self.sizes)) for extent in temporary.shape]
+            shape = [max(0, int(evaluate(extent, self.sizes))) for extent in temporary.shape]
             own = copies[temporary.name]
             whole = (*(a.extent for a in own), *shape)
             data = np.zeros(whole, temporary.dtype)
@@ -172,7 +172,7 @@ class Schedule:
         if way.blocks == "together" or not self.group_axes:
             _Walker(self, {n: p.rows for n, p in self.parts.items()}, way, r).run()
             return
-        blocks = list(product(*(range(axis.extent) for axis in self.group_axes)))
+        blocks = list(product(*(range(max(1, axis.extent)) for axis in self.group_axes)))
         _arrange(blocks, way.blocks, r)
         for block in blocks:
             rows = {n: self._rows_of(p, block) for n, p in self.parts.items()}
@@ -260,6 +260,25 @@ class _Walker:
         held, memory.held = memory.held, None
         for store, value, index in held or ():
             store(value, *index)
+
+
+def has_dead_code(kernel: lk.Kernel) -> bool:
+    """Whether a statement computes what reaches no output: no order can make that wrong."""
+    live = {a.name for a in kernel.args}
+    statements = list(kernel.statements)
+    while True:
+        used = [s for s in statements if s.written in live]
+        more = live.union(*(name_set(kernel, s.id) for s in used))
+        if more == live:
+            return len(used) < len(statements)
+        live = more
+
+
+def name_set(kernel: lk.Kernel, statement: str) -> set[str]:
+    """The names that a statement reads, those in the bounds of its inames included."""
+    found = {name for name, _ in kernel.statement_by_id[statement].reads}
+    domain = kernel.domain_of(kernel.statement_by_id[statement].inames)
+    return found | set(_sets.involved_names(domain))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ wraps around the same everywhere, or float64 far below where it rounds.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -93,9 +94,9 @@ class Drawn:
             lines.append(f"    assumptions={self.assumptions!r},")
         return "\n".join([*lines, ")"])
 
-    def smaller(self) -> Iterator[Drawn]:
+    def smaller(self, *, dissolve: bool = True) -> Iterator[Drawn]:
         """Copies with one line, block or domain left out, or one block dissolved."""
-        for body in _smaller(self.body):
+        for body in _smaller(self.body, dissolve):
             if body:
                 yield replace(self, body=body)
         for at in range(len(self.domains)):
@@ -115,18 +116,19 @@ def _lines(nodes: tuple[Node, ...], indent: str) -> Iterator[str]:
         yield indent + "end"
 
 
-def _smaller(nodes: tuple[Node, ...]) -> Iterator[tuple[Node, ...]]:
+def _smaller(nodes: tuple[Node, ...], dissolve: bool) -> Iterator[tuple[Node, ...]]:
     for at, node in enumerate(nodes):
         before, after = nodes[:at], nodes[at + 1 :]
         yield (*before, *after)
         if isinstance(node, Block):
-            yield (*before, *node.body, *node.otherwise, *after)
+            if dissolve:
+                yield (*before, *node.body, *node.otherwise, *after)
             if node.otherwise:
                 yield (*before, replace(node, otherwise=()), *after)
-            for body in _smaller(node.body):
+            for body in _smaller(node.body, dissolve):
                 if body:
                     yield (*before, replace(node, body=body), *after)
-            for body in _smaller(node.otherwise):
+            for body in _smaller(node.otherwise, dissolve):
                 if body:
                     yield (*before, replace(node, otherwise=body), *after)
 
@@ -325,7 +327,16 @@ class _Drawing:
     # {{{ statements
 
     def statement(self, scope: list[Iname], scalars: list[str], own: list[str]) -> Line:
-        """One instruction; new scalar temporaries are added to ``own``."""
+        """One instruction; new temporaries are added to ``own``."""
+        text = self.assignment(scope, scalars, own).text
+        target, _, _ = text.partition(" = ")
+        # What iterations write into one cell differs, so that it shows which came last.
+        for iname in scope:
+            if not re.search(rf"\b{iname.name}\b", target) and self.chance(0.8):
+                text += f" + {iname.name}"
+        return Line(text)
+
+    def assignment(self, scope: list[Iname], scalars: list[str], own: list[str]) -> Line:
         self.left -= 1
         kind = self.r.random()
         if kind < 0.16:

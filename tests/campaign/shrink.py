@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import loopkit as lk
 
-from .brute_force import UnsupportedError, try_to_break
+from .brute_force import UnsupportedError, has_dead_code, try_to_break
 from .compiled import compile_all, first_wrong
 from .data import Truth
 from .kernels import Drawn
@@ -32,7 +32,8 @@ class Reproducer:
         """Copies with less in them: steps first."""
         for at in range(len(self.calls)):
             yield replace(self, calls=(*self.calls[:at], *self.calls[at + 1 :]))
-        for drawn in self.drawn.smaller():
+        # Without its loops around it a statement may write equal values again and again.
+        for drawn in self.drawn.smaller(dissolve=self.kind != "needless"):
             yield replace(self, drawn=drawn)
 
 
@@ -103,6 +104,8 @@ def _after_all_steps(candidate: Reproducer, plain: lk.Kernel, seed: int) -> str:
 
 def _at_last_step(candidate: Reproducer, plain: lk.Kernel, seed: int) -> str:
     """Crashes and needless refusals happen at the last step, or at lowering."""
+    if candidate.kind == "needless" and has_dead_code(plain):
+        return ""
     at_lowering = candidate.kind == "crash" and candidate.bucket.startswith("lowering ")
     calls = candidate.calls if at_lowering else candidate.calls[:-1]
     if not at_lowering and not candidate.calls:

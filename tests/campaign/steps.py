@@ -447,7 +447,7 @@ def assignment_to_subst(r: random.Random, knl: Kernel) -> Arguments:
 
 
 def extract_subst(r: random.Random, knl: Kernel) -> Arguments:
-    """A rule for a piece of some right-hand side, with its inames as parameters, or some of them."""
+    """A rule for a piece of some right-hand side; its inames, or some of them, are parameters."""
     statement = _statement(r, knl)
     piece = _piece(r, statement.rhs)
     inames = sorted(statement.inames)

@@ -6,12 +6,16 @@ code with the checker; that the illegal step is wrong is shown by running it.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 import pytest
 from refusals import still_open
 from refusals.accepted import SCHEDULES, Accepted
 from refusals.case import Case
 from refusals.enumeration import enumerate_case
 from refusals.everything import CASES, FAMILIES
+from refusals.messages import MESSAGES
 from refusals.running import check_legal, check_schedule
 
 import loopkit as lk
@@ -92,6 +96,13 @@ def test_refused(case: Case) -> None:
         pairs = enumerate_case(case).pairs
         shared = {(p.array, p.cell) for p in pairs if {p.source, p.sink} == ends(witness)}
         assert (witness.array, witness.cell) in shared, str(error)
+
+
+@pytest.mark.parametrize("name", MESSAGES)
+def test_message(name: str, golden: Callable[[str, str], None]) -> None:
+    error = refusal(CASES[name])
+    slug = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    golden(f"refusals/{slug}.txt", f"{type(error).__name__}\n{error}\n")
 
 
 @pytest.mark.host

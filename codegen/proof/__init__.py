@@ -1,0 +1,11 @@
+"""Proof that a printed program does what its kernel says.
+
+The CUDA C is read back and compared with the kernel's domains, loop tree and
+accesses: :func:`prove` says what was proven, what is wrong, with concrete
+instances, and what stayed open.  Nothing in here uses what generated the text.
+"""
+
+from loopkit.codegen.proof.prove import prove, prove_program, prove_source
+from loopkit.codegen.proof.report import Finding, Place, Proof, Undecided
+
+__all__ = ["Finding", "Place", "Proof", "Undecided", "prove", "prove_program", "prove_source"]

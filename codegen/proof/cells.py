@@ -1,0 +1,349 @@
+"""Each line touches the cells that its statement says, and all of them lie in their arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import islpy as isl
+import numpy as np
+
+from loopkit._arrays import ArrayArg, Strided, TemporaryVariable
+from loopkit._expression import accesses
+from loopkit._kernel import Statement
+from loopkit._nodes import Expression
+from loopkit.codegen.proof.conditions import Compare, negated
+from loopkit.codegen.proof.forms import Atom, Form, Monomial, constant, variable
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding, Place
+from loopkit.codegen.proof.scopes import Scope
+from loopkit.codegen.proof.spaces import in_range
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.syntax import Assign
+from loopkit.codegen.proof.tree import Leaf, Touch
+
+Access = tuple[str, tuple[Expression, ...]]
+
+_OPERATORS = {"sum": "+=", "product": "*="}
+
+
+class CellCheck:
+    """Finds the kernel's access behind each access of the text."""
+
+    def __init__(self, subject: Subject, recorder: Recorder) -> None:
+        self.subject = subject
+        self.recorder = recorder
+        self._same: dict[tuple[int, str], bool] = {}
+        self._inside: dict[tuple[int, str, str], bool] = {}
+        self._shapes: dict[str, tuple[Form | None, ...]] = {}
+
+    def run(self) -> None:
+        """Name the cells of all accesses, then prove that they exist."""
+        guards: dict[tuple[str, str], Access] = {}
+        for statement in self.subject.kernel.statements:
+            for name, indices in _guard_reads(statement):
+                if self.subject.kernel.is_array(name):
+                    key = (name, self.subject.meaning.offset(name, indices).key)
+                    guards[key] = (name, indices)
+        for leaf in self.subject.leaves:
+            own = self.subject.kernel.statement_by_id.get(leaf.statement or "")
+            what = f"which cells line {leaf.line} touches"
+            with self.recorder.question("access", what, leaf):
+                if isinstance(leaf.node, Assign):
+                    if own is None:
+                        what = "the line belongs to no statement"
+                        self.recorder.found(Finding("text", what, Place(leaf.line)))
+                    else:
+                        self.statement(leaf, own)
+                else:
+                    for touch in leaf.touches:
+                        self.name(touch, guards.get((touch.array, touch.offset.key)))
+        for leaf in self.subject.leaves:
+            for touch in leaf.touches:
+                with self.recorder.question(
+                    "bounds", f"whether '{touch.array}' has the cell", leaf
+                ):
+                    self.bounds(leaf, touch)
+
+    # {{{ the same cells
+
+    def statement(self, leaf: Leaf, statement: Statement) -> None:
+        """Match a line's accesses with its statement's."""
+        subject = self.subject
+        wanted: dict[tuple[str, str, bool], Access] = {}
+        for name, indices, is_write in _accesses(statement):
+            if subject.kernel.is_array(name):
+                offset = subject.meaning.offset(name, indices)
+                wanted[name, offset.key, is_write] = (name, indices)
+        missing = dict(wanted)
+        for touch in leaf.touches:
+            key = (touch.array, touch.offset.key, touch.is_write)
+            if key not in wanted:
+                found = self.equal(touch, wanted)
+                if found is None:
+                    self.wrong(leaf, touch, statement, wanted)
+                    self.name(touch, None)
+                    continue
+                key = found
+            missing.pop(key, None)
+            self.name(touch, wanted[key])
+        self.operator(leaf, statement)
+        for name, offset_key, is_write in missing:
+            verb = "writes" if is_write else "reads"
+            what = f"'{statement.id}' {verb} {name}[{offset_key}], the line does not"
+            if is_write or (statement.operation is not None and name == statement.written):
+                self.recorder.found(Finding("access", what, Place(leaf.line, statement.id)))
+            else:
+                # Folding constants may have taken the read away.
+                self.recorder.open("access", what, [leaf])
+
+    def operator(self, leaf: Leaf, statement: Statement) -> None:
+        """An update updates, and nothing else does."""
+        assert isinstance(leaf.node, Assign)
+        allowed = {"=", _OPERATORS.get(statement.operation or "", "=")}
+        if leaf.node.operator not in allowed and not leaf.node.atomic:
+            what = f"the line combines by '{leaf.node.operator}', '{statement.id}' does not"
+            self.recorder.found(Finding("access", what, Place(leaf.line, statement.id)))
+
+    def equal(
+        self, touch: Touch, wanted: Mapping[tuple[str, str, bool], Access]
+    ) -> tuple[str, str, bool] | None:
+        """The access of the statement that is the same wherever the line runs."""
+        for key, (name, indices) in wanted.items():
+            if name == touch.array and key[2] == touch.is_write:
+                difference = touch.offset.minus(self.subject.meaning.offset(name, indices))
+                if self.is_zero(touch.scope, difference):
+                    return key
+        return None
+
+    def is_zero(self, scope: Scope, form: Form) -> bool:
+        """Whether a form vanishes wherever a scope is reached."""
+        key = (id(scope), form.key)
+        if key not in self._same:
+            parts = self.coefficients(form).values()
+            self._same[key] = all(p.is_affine for p in parts) and all(
+                (scope.set & scope.space.where(Compare("!=", p))).is_empty() for p in parts
+            )
+        return self._same[key]
+
+    def coefficients(self, form: Form) -> dict[Monomial, Form]:
+        """A form as a polynomial in sizes whose coefficients are affine."""
+        groups: dict[Monomial, dict[Monomial, int]] = {}
+        for monomial, value in form.terms.items():
+            inner = [a for a in monomial if not self._is_size(a)]
+            outer = [a for a in monomial if self._is_size(a)]
+            if not inner and len(outer) == 1:
+                inner, outer = outer, []
+            groups.setdefault(tuple(outer), {})[tuple(inner)] = value
+        return {outer: Form(terms) for outer, terms in groups.items()}
+
+    def _is_size(self, atom: Atom) -> bool:
+        names = Form({(atom,): 1}).names
+        return bool(names) and names <= self.subject.shared_names
+
+    def wrong(
+        self,
+        leaf: Leaf,
+        touch: Touch,
+        statement: Statement,
+        wanted: Mapping[tuple[str, str, bool], Access],
+    ) -> None:
+        """A line that touches what its statement does not."""
+        subject = self.subject
+        verb = "writes" if touch.is_write else "reads"
+        candidates = [
+            subject.meaning.offset(name, indices)
+            for key, (name, indices) in wanted.items()
+            if name == touch.array and key[2] == touch.is_write
+        ]
+        what = f"the line {verb} {touch.array}, which '{statement.id}' does not"
+        point = self.difference(touch, candidates)
+        if candidates:
+            what = f"the line {verb} another cell of {touch.array} than '{statement.id}' does"
+            if point is None:
+                self.recorder.open("access", f"whether {what}", [leaf])
+                return
+        place = subject.place(leaf, point or {})
+        sizes = subject.sizes_at(point or {})
+        self.recorder.found(Finding("access", what, place, array=touch.array, sizes=sizes))
+
+    def difference(self, touch: Touch, candidates: list[Form]) -> dict[str, int] | None:
+        """A point where an access is none of the candidates."""
+        subject, space = self.subject, self.subject.space
+        names = (*subject.sizes, *subject.words, *subject.kernel.all_inames)
+        where = touch.scope.set
+        differences = [touch.offset.minus(c) for c in candidates]
+        for difference in differences:
+            # Some coefficient of a product of sizes does not vanish; large sizes tell the rest.
+            for part in self.coefficients(difference).values():
+                there = where & space.where(Compare("!=", part)) if part.is_affine else None
+                if there is not None and not there.is_empty():
+                    where = there
+                    break
+            else:
+                return None
+        for least in (1, 2, 5, 17):
+            large = [Compare(">=", variable(n).minus(constant(least))) for n in subject.sizes]
+            there = where & space.all_of(large)
+            if there.is_empty():
+                continue
+            point = self.recorder.point(space, there, names)
+            try:
+                if all(d.value({**_zeros(d), **point}) for d in differences):
+                    return point
+            except KeyError:
+                return None
+        return None
+
+    # }}}
+
+    # {{{ names of cells
+
+    def name(self, touch: Touch, access: Access | None) -> None:
+        """Say by which indices two accesses of an array are compared, and how far they reach."""
+        touch.origin = access[1] if access is not None else None
+        declared = self.subject.names.dimensions.get(touch.array)
+        if declared is not None:
+            touch.cell = touch.indices
+            touch.extents = self.declared_extents(touch.array)
+            return
+        held = self.subject.held(touch.array)
+        if held is None or access is None:
+            touch.cell = (touch.offset,) if touch.offset.is_affine else None
+            touch.extents = self.flat_extent(held)
+            return
+        if isinstance(held, ArrayArg) and _overlaps(held):
+            # Different indices may be one element: compare offsets.
+            touch.cell = (touch.offset,) if touch.offset.is_affine else None
+            touch.extents = (None,)
+            return
+        meaning = self.subject.meaning
+        touch.cell = tuple(meaning.form(i) for i in access[1])
+        touch.extents = tuple(meaning.form(e) for e in held.shape or ())
+
+    def declared_extents(self, array: str) -> tuple[Form | None, ...]:
+        """The dimensions of a shared or private array, as the text declares them."""
+        if array not in self._shapes:
+            names = self.subject.names
+            shape: list[Form | None] = []
+            for extent in names.dimensions[array]:
+                known = self.dynamic_extent(array) if extent is None else extent
+                shape.append(None if known is None else constant(known))
+            self._shapes[array] = tuple(shape)
+        return self._shapes[array]
+
+    def dynamic_extent(self, array: str) -> int | None:
+        """How far an array in dynamic shared memory reaches before the next begins."""
+        names, program = self.subject.names, self.subject.program
+        own = names.declarations[array]
+        held = self.subject.held(array)
+        if own.offset is None or held is None:
+            return None
+        offsets = [d.offset for d in names.declarations.values() if d.offset is not None]
+        end = min([o for o in offsets if o > own.offset], default=program.dynamic_shared)
+        row = (held.dtype or np.dtype(np.float32)).itemsize
+        for extent in own.dimensions[1:]:
+            row *= extent or 1
+        return (end - own.offset) // row
+
+    def flat_extent(self, held: ArrayArg | TemporaryVariable | None) -> tuple[Form | None, ...]:
+        """The number of elements of an array without gaps."""
+        if held is None or held.dim_tags is not None or held.shape is None:
+            return (None,)
+        total = constant(1)
+        for extent in held.shape:
+            total = total.times(self.subject.meaning.form(extent))
+        return (total if total.is_affine else None,)
+
+    # }}}
+
+    # {{{ bounds
+
+    def bounds(self, leaf: Leaf, touch: Touch) -> None:
+        """Whether an access lies in its array."""
+        shown = f"{touch.array}[{touch.offset.key}]"
+        if touch.cell is None:
+            self.recorder.open("bounds", f"{shown}: the cell is not affine", [leaf])
+            return
+        for axis, (index, extent) in enumerate(zip(touch.cell, touch.extents, strict=True)):
+            if extent is None:
+                continue
+            if not index.is_affine:
+                self.data_bounds(leaf, touch, axis)
+                continue
+            key = (id(touch.scope), index.key, extent.key)
+            inside = self._inside.get(key)
+            if inside is None:
+                outside = self.outside(touch.scope, index, extent)
+                inside = self._inside[key] = outside is None
+                if outside is not None:
+                    self.report(leaf, touch, axis, outside)
+                    return
+
+    def outside(self, scope: Scope, index: Form, extent: Form) -> isl.Set | None:
+        """Where an index leaves its range; None if nowhere."""
+        low, high = scope.range_of(index)
+        if low >= 0 and high < scope.range_of(extent)[0]:
+            return None
+        beyond = scope.space.where(negated(in_range(index, extent)))
+        found = scope.set & beyond
+        return None if found.is_empty() else found
+
+    def data_bounds(self, leaf: Leaf, touch: Touch, axis: int) -> None:
+        """An index that only data decides."""
+        assert touch.cell is not None
+        what = f"{touch.array}[{touch.cell[axis].key}] along axis {axis}: only data decides it"
+        self.recorder.open("bounds", what, [leaf])
+
+    def report(self, leaf: Leaf, touch: Touch, axis: int, outside: isl.Set) -> None:
+        """An access that leaves its array."""
+        subject = self.subject
+        assert touch.cell is not None
+        names = (*subject.sizes, *subject.words, *subject.kernel.all_inames)
+        data = subject.data_names & frozenset().union(*(c.names for c in touch.cell))
+        extent = touch.extents[axis]
+        what = f"index {axis} of {touch.array} leaves its {extent.key if extent else ''} elements"
+        if touch.scope.unknown or data:
+            why = ", ".join([*sorted(data), *(u.key for u in touch.scope.unknown)])
+            self.recorder.open("bounds", f"{what} unless data ({why}) prevents it", [leaf])
+            return
+        point = self.recorder.point(subject.space, outside, names)
+        try:
+            cell = tuple(i.value({**_zeros(i), **point}) for i in touch.cell)
+        except KeyError:
+            cell = None
+        self.recorder.found(
+            Finding(
+                "bounds",
+                what,
+                subject.place(leaf, point),
+                array=touch.array,
+                cell=cell,
+                sizes=subject.sizes_at(point),
+            )
+        )
+
+    # }}}
+
+
+def _accesses(statement: Statement) -> list[tuple[str, tuple[Expression, ...], bool]]:
+    """What a statement's own line touches: its predicates belong to guards."""
+    found = [(name, indices, False) for name, indices in accesses(statement.rhs)]
+    found += [(n, i, False) for index in statement.write[1] for n, i in accesses(index)]
+    if statement.operation is not None:
+        found.append((*statement.write, False))
+    found.append((*statement.write, True))
+    return found
+
+
+def _guard_reads(statement: Statement) -> list[Access]:
+    return [a for p in statement.predicates for a in accesses(p)]
+
+
+def _overlaps(array: ArrayArg) -> bool:
+    """Whether constant strides may give one element two names."""
+    tags = array.dim_tags or ()
+    return any(isinstance(t, Strided) and isinstance(t.stride, (int, np.integer)) for t in tags)
+
+
+def _zeros(form: Form) -> dict[str, int]:
+    return dict.fromkeys(form.names, 0)

@@ -1,0 +1,134 @@
+"""Conditions in a form that the printed text and the kernel share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from loopkit.codegen.proof.forms import ONE, Form
+
+
+@dataclass(frozen=True)
+class Compare:
+    """``form >= 0``, ``form == 0`` or ``form != 0`` of an affine form."""
+
+    operator: str
+    form: Form
+
+    @property
+    def key(self) -> str:
+        """What equal conditions share."""
+        return f"{self.form.key} {self.operator} 0"
+
+
+@dataclass(frozen=True)
+class Joined:
+    """All of the parts (``and``), or at least one (``or``)."""
+
+    word: str
+    parts: tuple[Condition, ...]
+
+    @cached_property
+    def key(self) -> str:
+        """What equal conditions share."""
+        return f"{self.word}({', '.join(sorted(p.key for p in self.parts))})"
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A condition on data, or on products of sizes."""
+
+    key: str
+
+
+Condition = Compare | Joined | Unknown
+
+TRUE = Joined("and", ())
+FALSE = Joined("or", ())
+
+_NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+
+
+def comparison(operator: str, left: Form, right: Form, *, is_integer: bool) -> Condition:
+    """``left operator right``; only integers make an affine condition."""
+    if operator in (">", ">="):
+        left, right, operator = right, left, {">": "<", ">=": "<="}[operator]
+    difference = right.minus(left)
+    if not is_integer or not difference.is_affine:
+        if operator in ("==", "!="):
+            flipped = left.minus(right)
+            difference = min(difference, flipped, key=lambda f: f.key)
+        return Unknown(f"0 {operator} {difference.key}")
+    if operator == "<":
+        difference, operator = difference.minus(ONE), "<="
+    if operator == "<=":
+        operator = ">="
+    number = difference.constant
+    if number is not None:
+        holds = {">=": number >= 0, "==": number == 0, "!=": number != 0}[operator]
+        return TRUE if holds else FALSE
+    return Compare(operator, difference)
+
+
+def joined(word: str, parts: Iterable[Condition]) -> Condition:
+    """The conjunction or disjunction, nested ones flattened."""
+    neutral, absorbing = (TRUE, FALSE) if word == "and" else (FALSE, TRUE)
+    flat: dict[str, Condition] = {}
+    for part in parts:
+        inner = part.parts if isinstance(part, Joined) and part.word == word else (part,)
+        flat.update((p.key, p) for p in inner)
+    found = [p for p in flat.values() if p != neutral]
+    if absorbing in found:
+        return absorbing
+    return found[0] if len(found) == 1 else Joined(word, tuple(found))
+
+
+def negated(condition: Condition) -> Condition:
+    """What holds exactly where ``condition`` does not."""
+    if isinstance(condition, Joined):
+        word = "or" if condition.word == "and" else "and"
+        return joined(word, [negated(p) for p in condition.parts])
+    if isinstance(condition, Unknown):
+        zero, operator, rest = [*condition.key.split(" ", 2), "", ""][:3]
+        if zero == "0" and operator in ("==", "!="):
+            return Unknown(f"0 {_NEGATED[operator]} {rest}")
+        if condition.key.startswith("not "):
+            return Unknown(condition.key[4:])
+        return Unknown(f"not {condition.key}")
+    if condition.operator == ">=":
+        return Compare(">=", condition.form.scaled(-1).minus(ONE))
+    return Compare(_NEGATED[condition.operator], condition.form)
+
+
+def is_known(condition: Condition) -> bool:
+    """Whether nothing in the condition is unknown."""
+    if isinstance(condition, Joined):
+        return all(is_known(p) for p in condition.parts)
+    return isinstance(condition, Compare)
+
+
+def conjuncts(condition: Condition) -> Iterator[Condition]:
+    """The parts of a conjunction."""
+    if isinstance(condition, Joined) and condition.word == "and":
+        yield from condition.parts
+    else:
+        yield condition
+
+
+def names_in(condition: Condition) -> frozenset[str]:
+    """All names that a condition's forms use."""
+    if isinstance(condition, Compare):
+        return condition.form.names
+    if isinstance(condition, Joined):
+        return frozenset().union(*(names_in(p) for p in condition.parts))
+    return frozenset()
+
+
+def renamed(condition: Condition, name: Callable[[str], str]) -> Condition:
+    """The condition with other names."""
+    if isinstance(condition, Compare):
+        return Compare(condition.operator, condition.form.renamed(name))
+    if isinstance(condition, Joined):
+        return Joined(condition.word, tuple(renamed(p, name) for p in condition.parts))
+    return condition

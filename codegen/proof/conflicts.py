@@ -1,0 +1,295 @@
+"""No two threads meet in a cell unordered, and no two blocks at all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import islpy as isl
+
+from loopkit.codegen.proof import conditions
+from loopkit.codegen.proof.conditions import Condition
+from loopkit.codegen.proof.cuts import Order, orders
+from loopkit.codegen.proof.forms import Form, floor, variable
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding
+from loopkit.codegen.proof.spaces import Space, equal, less, primed
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.tree import Leaf, Touch
+
+WARP = 32
+Use = tuple[Leaf, Touch]
+
+
+class ConflictCheck:
+    """Looks at all pairs of accesses of memory that threads share."""
+
+    def __init__(self, subject: Subject, recorder: Recorder) -> None:
+        self.subject = subject
+        self.recorder = recorder
+        self.barriers = [leaf for leaf in subject.leaves if leaf.barrier is not None]
+        self._bases: dict[tuple[object, ...], list[isl.Set]] = {}
+        self._sides: dict[tuple[object, ...], isl.Set] = {}
+
+    def run(self) -> None:
+        """Check every array that is written."""
+        subject = self.subject
+        if not subject.words:
+            return
+        by_array: dict[str, list[Use]] = {}
+        for leaf in subject.leaves:
+            for touch in leaf.touches:
+                if subject.place_of(touch.array) != "private":
+                    by_array.setdefault(touch.array, []).append((leaf, touch))
+        for array, uses in by_array.items():
+            if not any(touch.is_write for _, touch in uses):
+                continue
+            for i, first in enumerate(uses):
+                for second in uses[i:]:
+                    if not (first[1].is_write or second[1].is_write):
+                        continue
+                    if first[1].is_atomic and second[1].is_atomic:
+                        continue
+                    self.pair(array, first, second)
+
+    def pair(self, array: str, first: Use, second: Use) -> None:
+        """Check two accesses of one array."""
+        subject, leaves = self.subject, (first[0], second[0])
+        if subject.thread_words:
+            what = f"whether threads meet in a cell of '{array}'"
+            with self.recorder.question("barrier", what, *leaves):
+                self.threads(array, first, second)
+        if subject.block_words and subject.place_of(array) == "global":
+            what = f"whether blocks meet in a cell of '{array}'"
+            with self.recorder.question("cross-block", what, *leaves):
+                self.blocks(array, first, second)
+
+    # {{{ threads of a block
+
+    @cached_property
+    def near(self) -> Space:
+        """Names of two threads of one block."""
+        return self.subject.pair_space(self.subject.block_words)
+
+    def threads(self, array: str, first: Use, second: Use) -> None:
+        """Whether two threads of a block meet in no order."""
+        ways: list[tuple[Order, Use, Use]] = []
+        for one, two in ((first, second), (second, first)):
+            ways += [(o, one, two) for o in orders(one[0], two[0]) if o.cut != "block"]
+            if first is second:
+                break
+        if not ways:
+            return
+        if not self.base(self.near, first, second, same_block=True):
+            return
+        for order, one, two in ways:
+            for base in self.base(self.near, one, two, same_block=True):
+                meeting = base & self.near.all_of(order.conditions(0, 1))
+                if order.cut == "warp":
+                    meeting = meeting & self.near.where(conditions.negated(self.one_warp(0, 1)))
+                if meeting.is_empty():
+                    continue
+                meeting = self.without_conditional_cuts(meeting, order)
+                if not meeting.is_empty():
+                    self.report("barrier", array, one, two, self.near, meeting)
+                    return
+
+    def one_warp(self, first: int, second: int) -> Condition:
+        """Both threads are in one warp."""
+        number = self.subject.thread_number
+
+        def warp(copy: int) -> Form:
+            return floor(number.renamed(lambda name: primed(name, copy)), WARP)
+
+        return equal(warp(first), warp(second))
+
+    def base(self, space: Space, first: Use, second: Use, *, same_block: bool) -> list[isl.Set]:
+        """Pairs of executions, by different threads (or blocks), that touch one cell."""
+        key = (same_block, self._key(first), self._key(second))
+        if key not in self._bases:
+            both = self.side(space, first, 0) & self.side(space, second, 1)
+            both = both & self.one_cell(space, first[1], second[1])
+            found = []
+            if not both.is_empty():
+                for apart in self.apart(same_block, first, second):
+                    part = both & space.where(apart)
+                    if not part.is_empty():
+                        found.append(part)
+            self._bases[key] = found
+        return self._bases[key]
+
+    @staticmethod
+    def _key(use: Use) -> tuple[object, ...]:
+        touch = use[1]
+        cell = touch.origin if touch.cell is None else tuple(c.key for c in touch.cell)
+        return (touch.array, id(touch.scope), cell, touch.offset.key)
+
+    def side(self, space: Space, use: Use, copy: int) -> isl.Set:
+        """The executions of an access, in names with ``copy`` primes (memoised)."""
+        scope = use[1].scope
+        key = (id(space), id(scope), copy)
+        if key not in self._sides:
+            known = space.position
+
+            def name(old: str) -> str:
+                new = primed(old, copy)
+                return new if new in known else old
+
+            admitted = space.aligned(self.subject.admitted)
+            self._sides[key] = admitted & space.all_of(scope.copied(name))
+        return self._sides[key]
+
+    def one_cell(self, space: Space, first: Touch, second: Touch) -> isl.Set:
+        """Where two accesses touch one cell, or may: what data decides is not excluded."""
+        if first.cell is None or second.cell is None or len(first.cell) != len(second.cell):
+            return space.everything
+
+        def name(old: str) -> str:
+            new = primed(old, 1)
+            return new if new in space.position else old
+
+        pairs = [
+            equal(a, b.renamed(name))
+            for a, b in zip(first.cell, second.cell, strict=True)
+            if a.is_affine and b.is_affine
+        ]
+        return space.all_of(pairs)
+
+    def apart(self, same_block: bool, first: Use, second: Use) -> list[Condition]:
+        """The ways in which two threads, or blocks, differ; one of each two that mirror."""
+        subject = self.subject
+        mirrored = first[0] is second[0] and self._key(first) == self._key(second)
+        if same_block:
+            forms = [self.subject.thread_number]
+        else:
+            forms = [variable(w) for w in subject.block_words]
+        found = []
+        for form in forms:
+            other = form.renamed(lambda n: primed(n, 1))
+            found.append(less(form, other))
+            # Loops order the two otherwise: only without any are they exchangeable.
+            if not mirrored or (same_block and first[0].scope.loops):
+                found.append(less(other, form))
+        return found
+
+    # }}}
+
+    # {{{ barriers that are not certain to be executed
+
+    def without_conditional_cuts(self, meeting: isl.Set, order: Order) -> isl.Set:
+        """Take out the pairs between which a barrier under a guard, or in a loop, is executed."""
+        for barrier in self.barriers:
+            if barrier.scope.unknown:
+                continue
+            cut = self.executed_between(barrier, order)
+            if cut is not None:
+                meeting = meeting - cut
+        return meeting
+
+    def executed_between(self, barrier: Leaf, order: Order) -> isl.Set | None:
+        """The pairs between which an execution of ``barrier`` lies."""
+        subject = self.subject
+        space = subject.pair_space(subject.block_words, 3)
+
+        def name(old: str) -> str:
+            new = primed(old, 2)
+            return new if new in space.position else old
+
+        reached = barrier.scope.copied(name)
+        if any(n in subject.data_names for c in reached for n in conditions.names_in(c)):
+            return None
+        executed = space.aligned(subject.admitted) & space.all_of(reached)
+        between = space.nothing
+        for before in orders(order.first, barrier):
+            loose = Order(before.first, before.second, before.same, before.carried, None)
+            early = executed & space.all_of(loose.conditions(0, 2))
+            for after in orders(barrier, order.second):
+                loose = Order(after.first, after.second, after.same, after.carried, None)
+                between = between | (early & space.all_of(loose.conditions(2, 1)))
+        if barrier.barrier == "warp":
+            between = between & space.where(self.one_warp(0, 1))
+        copies = [n for n in space.names if n not in self.near.position]
+        for copy in copies:
+            position = space.position[copy]
+            between = between.eliminate(isl.dim_type.param, position, 1)
+        return self.near.aligned(between)
+
+    # }}}
+
+    # {{{ blocks
+
+    @cached_property
+    def far(self) -> Space:
+        """Names of two threads of any blocks."""
+        return self.subject.pair_space(())
+
+    def blocks(self, array: str, first: Use, second: Use) -> None:
+        """Whether two blocks meet."""
+        for meeting in self.base(self.far, first, second, same_block=False):
+            self.report("cross-block", array, first, second, self.far, meeting)
+            return
+
+    # }}}
+
+    def report(
+        self, kind: str, array: str, first: Use, second: Use, space: Space, meeting: isl.Set
+    ) -> None:
+        """Two executions that meet in a cell."""
+        subject, recorder = self.subject, self.recorder
+        leaves = (first[0], second[0])
+        verbs = ["writes" if use[1].is_write else "reads" for use in (first, second)]
+        who = "threads of a block" if kind == "barrier" else "blocks"
+        why = self.doubts(first[1], second[1])
+        if why:
+            what = f"two {who} may meet in a cell of '{array}': only data decides ({why})"
+            recorder.open(kind, what, leaves)
+            return
+        inames = [i for use in (first, second) for i in self._inames(use[0])]
+        names: list[str] = [*subject.sizes, *subject.words, *inames]
+        names += [primed(n, 1) for n in (*subject.words, *inames)]
+        point = recorder.point(space, meeting, names)
+        order = "with no barrier between" if kind == "barrier" else "in no order"
+        cell: tuple[int, ...] | None = None
+        if first[1].cell is not None:
+            cell = _values(first[1].cell, point)
+        recorder.found(
+            Finding(
+                kind,
+                f"one of two {who} {verbs[0]} what the other {verbs[1]}, {order}",
+                subject.place(first[0], point),
+                subject.place(second[0], point, 1),
+                array,
+                cell,
+                subject.sizes_at(point),
+            )
+        )
+
+    def _inames(self, leaf: Leaf) -> list[str]:
+        statement = self.subject.kernel.statement_by_id.get(leaf.statement or "")
+        if statement is None:
+            return [loop.name for loop in leaf.scope.loops]
+        return [i for i in self.subject.kernel.all_inames if i in statement.inames]
+
+    def doubts(self, first: Touch, second: Touch) -> str:
+        """What only data decides about two accesses; empty where sets are exact."""
+        found: dict[str, None] = {}
+        for touch in (first, second):
+            found.update(dict.fromkeys(u.key for u in touch.scope.unknown))
+            names = [conditions.names_in(c) for c in touch.scope.all_conditions]
+            data = self.subject.data_names.intersection(*[frozenset().union(*names)])
+            found.update(dict.fromkeys(sorted(data)))
+            if touch.cell is None:
+                found[f"{touch.array}[{touch.offset.key}]"] = None
+                continue
+            for index in touch.cell:
+                if not index.is_affine:
+                    found[f"{touch.array}[.. {index.key} ..]"] = None
+                found.update(dict.fromkeys(sorted(index.names & self.subject.data_names)))
+        return ", ".join(found)
+
+
+def _values(cell: Sequence[Form], point: dict[str, int]) -> tuple[int, ...] | None:
+    try:
+        return tuple(form.value({**dict.fromkeys(form.names, 0), **point}) for form in cell)
+    except KeyError:
+        return None

@@ -1,0 +1,181 @@
+"""Barriers are reached by all threads that they are for, or by none."""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from loopkit.codegen.proof.conditions import renamed
+from loopkit.codegen.proof.conflicts import WARP
+from loopkit.codegen.proof.forms import floor
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding
+from loopkit.codegen.proof.spaces import Space, equal, primed
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.syntax import (
+    Assign,
+    CExpression,
+    Element,
+    For,
+    If,
+    Let,
+    Name,
+    walk,
+)
+from loopkit.codegen.proof.tree import Leaf
+
+
+class DivergenceCheck:
+    """Proves that barriers are reached uniformly."""
+
+    def __init__(self, subject: Subject, recorder: Recorder) -> None:
+        self.subject = subject
+        self.recorder = recorder
+        self.varying = _varying(subject)
+
+    def run(self) -> None:
+        """Check all barriers."""
+        if not self.subject.thread_words:
+            return
+        for leaf in self.subject.leaves:
+            if leaf.barrier is not None:
+                what = "whether all threads reach the barrier"
+                with self.recorder.question("divergent barrier", what, leaf):
+                    self.barrier(leaf)
+
+    def barrier(self, leaf: Leaf) -> None:
+        """Whether the loops and guards around a barrier are the same for all threads."""
+        suspects = [s for s in leaf.scope.chain() if self._depends(s.node)]
+        if not suspects:
+            return
+        for scope in suspects:
+            for node_expr in _expressions(scope.node):
+                data = self._varying_data(node_expr)
+                if data:
+                    self.recorder.found(
+                        Finding(
+                            "divergent barrier",
+                            f"line {scope.node.line if scope.node else 0} decides by {data}, which "
+                            "threads may see differently, whether the barrier is reached",
+                            self.subject.place(leaf, {}),
+                        )
+                    )
+                    return
+        self.affine(leaf)
+
+    def affine(self, leaf: Leaf) -> None:
+        """Two threads of a block (or warp), of which one reaches the barrier in an iteration."""
+        subject = self.subject
+        loops = tuple(loop.name for loop in leaf.scope.loops)
+        space = subject.pair_space((*subject.block_words, *loops))
+        here = space.aligned(leaf.scope.set)
+        there = self._copy(space, leaf)
+        launched = [renamed(subject.launched(w), _second) for w in subject.thread_words]
+        others = here & space.all_of(launched)
+        if leaf.barrier == "warp":
+            number = subject.thread_number
+            warps = floor(number, WARP), floor(number.renamed(_second), WARP)
+            others = others & space.where(equal(*warps))
+        absent = others - there
+        if absent.is_empty():
+            return
+        names = [*subject.sizes, *subject.words, *loops]
+        names += [primed(w, 1) for w in subject.thread_words]
+        point = self.recorder.point(space, absent, names)
+        scope = "warp" if leaf.barrier == "warp" else "block"
+        self.recorder.found(
+            Finding(
+                "divergent barrier",
+                f"the first of these threads of a {scope} reaches the barrier, the second does not",
+                subject.place(leaf, point),
+                subject.place(leaf, point, 1),
+                sizes=subject.sizes_at(point),
+            )
+        )
+
+    def _copy(self, space: Space, leaf: Leaf) -> isl.Set:
+        """The barrier's executions by the second thread, constants of its own projected out."""
+
+        def name(old: str) -> str:
+            new = primed(old, 1)
+            return new if new in space.position else old
+
+        domain = space.all_of(leaf.scope.copied(name))
+        words = {primed(w, 1) for w in self.subject.thread_words}
+        for own in space.names:
+            if own.endswith("'") and own not in words:
+                domain = domain.eliminate(isl.dim_type.param, space.position[own], 1)
+        return domain
+
+    # {{{ what depends on threads
+
+    def _depends(self, node: For | If | Let | None) -> bool:
+        if node is None or isinstance(node, Let):
+            return False
+        return any(_uses(e, self.varying) for e in _expressions(node))
+
+    def _varying_data(self, expr: CExpression) -> str:
+        """What in an expression is loaded, and not the same for all threads."""
+        places = self.subject.names.places
+        for part in walk(expr):
+            if isinstance(part, Element) and _uses(part, self.varying):
+                return part.array
+            if (
+                isinstance(part, Name)
+                and part.name in self.varying
+                and places.get(part.name) == "private"
+            ):
+                return part.name
+        return ""
+
+    # }}}
+
+
+def _second(name: str) -> str:
+    return primed(name, 1) if name.startswith("threadIdx") else name
+
+
+def _expressions(node: For | If | Let | None) -> tuple[CExpression, ...]:
+    if isinstance(node, For):
+        return node.lower, node.upper
+    if isinstance(node, If):
+        return (node.condition,)
+    return (node.value,) if isinstance(node, Let) else ()
+
+
+def _uses(expr: CExpression, names: set[str]) -> bool:
+    return any(
+        (isinstance(p, Name) and p.name in names) or (isinstance(p, Element) and p.array in names)
+        for p in walk(expr)
+    )
+
+
+def _varying(subject: Subject) -> set[str]:
+    """Names and private arrays whose values threads of a block may see differently.
+
+    Elements of shared and global memory are the same for all threads that read
+    them at one place, unless a race lets them change, which is found elsewhere.
+    """
+    varying = set(subject.thread_words)
+    while True:
+        before = len(varying)
+        for leaf in subject.leaves:
+            # Where a private variable is written only by some threads, it varies, too.
+            guarded = False
+            for scope in leaf.scope.chain():
+                node = scope.node
+                depends = any(_uses(e, varying) for e in _expressions(node))
+                if isinstance(node, (For, Let)) and depends:
+                    varying.add(node.name)
+                guarded = guarded or (depends and not isinstance(node, Let))
+            if isinstance(leaf.node, Assign):
+                target = leaf.node.target
+                name = target.name if isinstance(target, Name) else target.array
+                if subject.names.places.get(name) != "private":
+                    continue
+                parts: list[CExpression] = [leaf.node.value]
+                if isinstance(target, Element):
+                    parts += target.indices
+                if guarded or any(_uses(e, varying) for e in parts):
+                    varying.add(name)
+        if len(varying) == before:
+            return varying

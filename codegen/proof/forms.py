@@ -1,0 +1,294 @@
+"""Integer expressions as polynomials over names, quotients, extrema and loaded values.
+
+A form is exact: addition and multiplication expand, equal forms have equal
+keys.  isl takes those that are affine; products of sizes, which flattened
+subscripts are full of, are compared as polynomials.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+Monomial = tuple["Atom", ...]
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A size, a loop variable, a hardware index, or a private integer."""
+
+    name: str
+
+    @property
+    def key(self) -> str:
+        """What equal atoms share."""
+        return self.name
+
+
+@dataclass(frozen=True)
+class Floor:
+    """``floor(of / by)``."""
+
+    of: Form
+    by: int
+
+    @cached_property
+    def key(self) -> str:
+        """What equal atoms share."""
+        return f"floor(({self.of.key})/{self.by})"
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """The least or the greatest of several forms."""
+
+    word: str  # "min" or "max"
+    parts: tuple[Form, ...]
+
+    @cached_property
+    def key(self) -> str:
+        """What equal atoms share."""
+        return f"{self.word}({', '.join(sorted(p.key for p in self.parts))})"
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A value that only data decides: an element of an array, a call, a number with a fraction."""
+
+    key: str
+
+
+Atom = Variable | Floor | Extreme | Opaque
+
+
+class NotAffineError(Exception):
+    """A form is not affine in names."""
+
+
+class Form:
+    """``sum(coefficient * product of atoms)``; the empty product stands for the constant."""
+
+    __slots__ = ("__dict__", "terms")
+
+    def __init__(self, terms: Mapping[Monomial, int]) -> None:
+        self.terms = terms
+
+    @cached_property
+    def key(self) -> str:
+        """A text that equal forms share."""
+        parts = sorted(
+            (f"{c}*" if c != 1 or not m else "") + "*".join(a.key for a in m)
+            for m, c in self.terms.items()
+        )
+        return " + ".join(parts) if parts else "0"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Form) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return self.key
+
+    @property
+    def constant(self) -> int | None:
+        """The value of a form without atoms."""
+        if not self.terms:
+            return 0
+        if len(self.terms) == 1 and () in self.terms:
+            return self.terms[()]
+        return None
+
+    # {{{ arithmetic
+
+    def plus(self, other: Form, factor: int = 1) -> Form:
+        """``self + factor*other``."""
+        terms = dict(self.terms)
+        for monomial, value in other.terms.items():
+            total = terms.get(monomial, 0) + factor * value
+            if total:
+                terms[monomial] = total
+            else:
+                terms.pop(monomial, None)
+        return Form(terms)
+
+    def minus(self, other: Form) -> Form:
+        """``self - other``."""
+        return self.plus(other, -1)
+
+    def scaled(self, factor: int) -> Form:
+        """``factor*self``."""
+        return Form({m: factor * c for m, c in self.terms.items()}) if factor else ZERO
+
+    def times(self, other: Form) -> Form:
+        """``self * other``, expanded."""
+        for one, two in ((self, other), (other, self)):
+            constant = one.constant
+            if constant is not None:
+                return two.scaled(constant)
+        terms: dict[Monomial, int] = {}
+        for m, c in self.terms.items():
+            for n, d in other.terms.items():
+                monomial = tuple(sorted((*m, *n), key=_atom_key))
+                total = terms.get(monomial, 0) + c * d
+                if total:
+                    terms[monomial] = total
+                else:
+                    terms.pop(monomial, None)
+        return Form(terms)
+
+    # }}}
+
+    # {{{ looking inside
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """The names of all variables, also inside quotients and extrema."""
+        return frozenset(a.name for a in self.atoms if isinstance(a, Variable))
+
+    @cached_property
+    def atoms(self) -> frozenset[Atom]:
+        """All atoms, also inside quotients and extrema."""
+        return frozenset(_atoms(self))
+
+    @cached_property
+    def is_affine(self) -> bool:
+        """Whether isl can take the form."""
+        if any(len(m) > 1 for m in self.terms):
+            return False
+        for monomial in self.terms:
+            for atom in monomial:
+                if isinstance(atom, Opaque):
+                    return False
+                if isinstance(atom, Floor) and not atom.of.is_affine:
+                    return False
+                if isinstance(atom, Extreme) and not all(p.is_affine for p in atom.parts):
+                    return False
+        return True
+
+    @property
+    def is_data(self) -> bool:
+        """Whether loaded values enter."""
+        return any(isinstance(a, Opaque) for a in self.atoms)
+
+    # }}}
+
+    def renamed(self, name: Callable[[str], str]) -> Form:
+        """The form with other names."""
+        terms: dict[Monomial, int] = {}
+        for monomial, value in self.terms.items():
+            atoms = tuple(sorted((_renamed(a, name) for a in monomial), key=_atom_key))
+            terms[atoms] = terms.get(atoms, 0) + value
+        return Form(terms)
+
+    def value(self, values: Mapping[str, int]) -> int:
+        """The form's value where all names have one; raises KeyError for loaded values."""
+        total = 0
+        for monomial, value in self.terms.items():
+            for atom in monomial:
+                value *= _value(atom, values)
+            total += value
+        return total
+
+
+def _atom_key(atom: Atom) -> str:
+    return atom.key
+
+
+def _atoms(form: Form) -> Iterator[Atom]:
+    for monomial in form.terms:
+        for atom in monomial:
+            yield atom
+            if isinstance(atom, Floor):
+                yield from _atoms(atom.of)
+            elif isinstance(atom, Extreme):
+                for part in atom.parts:
+                    yield from _atoms(part)
+
+
+def _renamed(atom: Atom, name: Callable[[str], str]) -> Atom:
+    if isinstance(atom, Variable):
+        return Variable(name(atom.name))
+    if isinstance(atom, Floor):
+        return Floor(atom.of.renamed(name), atom.by)
+    if isinstance(atom, Extreme):
+        return Extreme(atom.word, tuple(p.renamed(name) for p in atom.parts))
+    return atom
+
+
+def _value(atom: Atom, values: Mapping[str, int]) -> int:
+    if isinstance(atom, Variable):
+        return values[atom.name]
+    if isinstance(atom, Floor):
+        return atom.of.value(values) // atom.by
+    if isinstance(atom, Extreme):
+        parts = [p.value(values) for p in atom.parts]
+        return min(parts) if atom.word == "min" else max(parts)
+    raise KeyError(atom.key)
+
+
+# {{{ making forms
+
+
+def constant(value: int) -> Form:
+    """A number."""
+    return Form({(): value}) if value else ZERO
+
+
+def variable(name: str) -> Form:
+    """A name."""
+    return Form({(Variable(name),): 1})
+
+
+def opaque(key: str) -> Form:
+    """A value that only data decides."""
+    return Form({(Opaque(key),): 1})
+
+
+def floor(form: Form, by: int) -> Form:
+    """``floor(form / by)`` for a positive ``by``; whole multiples come out in front."""
+    whole = {m: c // by for m, c in form.terms.items() if c % by == 0}
+    rest = Form({m: c for m, c in form.terms.items() if c % by})
+    number = rest.constant
+    if number is not None:
+        return Form(whole).plus(constant(number // by))
+    outside = rest.terms.get((), 0) // by
+    if outside:
+        rest = rest.minus(constant(outside * by))
+    quotient = Form({(Floor(rest, by),): 1})
+    return Form(whole).plus(quotient).plus(constant(outside))
+
+
+def extreme(word: str, parts: Iterable[Form]) -> Form:
+    """The least (``min``) or greatest (``max``) of forms; nested ones are one."""
+    flat: dict[str, Form] = {}
+    for part in parts:
+        inner = _only_extreme(part, word)
+        for form in inner or (part,):
+            flat[form.key] = form
+    found = list(flat.values())
+    if len(found) == 1:
+        return found[0]
+    numbers = [f.constant for f in found]
+    known = [n for n in numbers if n is not None]
+    if len(known) == len(found):
+        return constant(min(known) if word == "min" else max(known))
+    return Form({(Extreme(word, tuple(sorted(found, key=lambda f: f.key))),): 1})
+
+
+def _only_extreme(form: Form, word: str) -> tuple[Form, ...] | None:
+    if len(form.terms) != 1:
+        return None
+    ((monomial, factor),) = form.terms.items()
+    if factor != 1 or len(monomial) != 1:
+        return None
+    atom = monomial[0]
+    return atom.parts if isinstance(atom, Extreme) and atom.word == word else None
+
+
+ZERO = Form({})
+ONE = Form({(): 1})
+
+# }}}

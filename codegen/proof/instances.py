@@ -1,0 +1,266 @@
+"""Every statement runs for exactly the instances of its domain.
+
+What a statement leaves in a private temporary may be computed more often, on
+threads or for cells that nothing uses: :mod:`.surplus` looks at those.
+
+Along a hardware axis that a statement has no iname for, it runs once: in every
+thread that has a copy of what it writes, which for private data is all threads
+of the launch, for shared data one thread of each block, and for global data one
+thread in all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import islpy as isl
+
+from loopkit._kernel import Statement
+from loopkit.codegen.proof.conditions import Compare, Condition, conjuncts
+from loopkit.codegen.proof.forms import Form, constant, variable
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding, Place
+from loopkit.codegen.proof.spaces import PARAM, equal
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.syntax import Let
+from loopkit.codegen.proof.tree import Leaf
+
+
+@dataclass(frozen=True)
+class Surplus:
+    """A leaf that runs for more than its statement's domain."""
+
+    leaf: Leaf
+    statement: Statement
+    instances: isl.Set
+
+
+class InstanceCheck:
+    """Compares what runs with what should."""
+
+    def __init__(self, subject: Subject, recorder: Recorder) -> None:
+        self.subject = subject
+        self.recorder = recorder
+        self.surplus: list[Surplus] = []
+        self._known: dict[object, bool] = {}
+        self._leaves: dict[str, list[Leaf]] = {}
+        for leaf in subject.leaves:
+            if leaf.statement is not None:
+                self._leaves.setdefault(leaf.statement, []).append(leaf)
+
+    def run(self) -> None:
+        """Check all statements."""
+        for statement in self.subject.kernel.statements:
+            leaves = self._leaves.get(statement.id, [])
+            what = f"whether '{statement.id}' runs for its domain"
+            with self.recorder.question("instances", what, *leaves):
+                if not leaves:
+                    self.absent(statement)
+                elif len(leaves) == 1:
+                    self.one(statement, leaves[0])
+                else:
+                    self.several(statement, leaves)
+
+    # {{{ cases
+
+    def absent(self, statement: Statement) -> None:
+        """A statement without a line must have nothing to do."""
+        domain, _ = self.subject.domain(statement)
+        if not domain.is_empty():
+            names = (*self.subject.sizes, *sorted(statement.inames))
+            point = self.recorder.point(self.subject.space, domain, names)
+            values = {i: point[i] for i in self.subject.kernel.all_inames if i in statement.inames}
+            self.recorder.found(
+                Finding(
+                    "instances",
+                    f"no line of the text belongs to '{statement.id}'",
+                    Place(0, statement.id, values),
+                    sizes=self.subject.sizes_at(point),
+                )
+            )
+
+    def one(self, statement: Statement, leaf: Leaf) -> None:
+        """The usual case: one line for a statement."""
+        if not self.named(statement, leaf) or not self.same_data(statement, leaf):
+            return
+        place = self.subject.place_of(statement.written)
+        domain, _ = self.subject.domain(statement)
+        key = (id(leaf.scope), id(domain), place, statement.inames)
+        if self._known.get(key):
+            # A sister statement under the same guards, with the same instances.
+            if any(s.leaf.scope is leaf.scope for s in self.surplus):
+                self.surplus.append(Surplus(leaf, statement, self._extra(leaf, domain)))
+            return
+        missing = self.expected(statement, leaf, domain, place)
+        if missing is None:
+            return
+        lost = missing - leaf.scope.set
+        if not lost.is_empty():
+            self.report(statement, leaf, lost, "is not executed for an instance of its domain")
+        extra = self._extra(leaf, domain)
+        if not extra.is_empty():
+            if place == "private":
+                self.surplus.append(Surplus(leaf, statement, extra))
+            else:
+                self.report(statement, leaf, extra, "is executed for what is no instance of it")
+        self._known[key] = True
+
+    def _extra(self, leaf: Leaf, domain: isl.Set) -> isl.Set:
+        if leaf.scope.set.is_subset(domain):
+            return self.subject.space.nothing
+        return leaf.scope.set - domain
+
+    def several(self, statement: Statement, leaves: list[Leaf]) -> None:
+        """A statement that stands on several lines: they share out its instances."""
+        space = self.subject.space
+        place = self.subject.place_of(statement.written)
+        domain, _ = self.subject.domain(statement)
+        kept = {*self.subject.shared_names, *statement.inames, *self.subject.words}
+        kept |= self.subject.data_names
+        done: isl.Set | None = None
+        for leaf in leaves:
+            if not self.named(statement, leaf) or not self.same_data(statement, leaf):
+                return
+            mine = space.project_onto(leaf.scope.set, kept & space.position.keys())
+            if done is not None:
+                again = mine & done
+                if not again.is_empty():
+                    self.report(statement, leaf, again, "is executed twice for one instance")
+            done = mine if done is None else done | mine
+            extra = self._extra(leaf, domain)
+            if not extra.is_empty():
+                if place == "private":
+                    self.surplus.append(Surplus(leaf, statement, extra))
+                else:
+                    self.report(statement, leaf, extra, "is executed for what is no instance of it")
+        expected = self.expected(statement, leaves[0], domain, place, with_lets=False)
+        if done is not None and expected is not None:
+            lost = expected - done
+            if not lost.is_empty():
+                what = "is not executed for an instance of its domain"
+                self.report(statement, leaves[0], lost, what)
+
+    # }}}
+
+    # {{{ names and conditions
+
+    def named(self, statement: Statement, leaf: Leaf) -> bool:
+        """Whether the line stands in exactly the loops that the statement has inames for."""
+        subject = self.subject
+        around = {loop.name for loop in leaf.scope.loops}
+        known = around | {let.name for let in leaf.scope.lets} | subject.coordinates.keys()
+        for iname in sorted(statement.inames - known):
+            self.wrong(statement, leaf, f"is in no loop over '{iname}'")
+            return False
+        for iname in sorted(around - statement.inames):
+            self.wrong(statement, leaf, f"is inside the loop over '{iname}', which it does not use")
+            return False
+        return True
+
+    def wrong(self, statement: Statement, leaf: Leaf, what: str) -> None:
+        """A finding without numbers."""
+        place = Place(leaf.line, statement.id)
+        self.recorder.found(Finding("instances", f"'{statement.id}' {what}", place))
+
+    def same_data(self, statement: Statement, leaf: Leaf) -> bool:
+        """Whether the line's guards test the same data as the statement's predicates."""
+        _, expected = self.subject.domain(statement)
+        tested = {u.key for u in leaf.scope.unknown}
+        if tested == expected:
+            return True
+        more, less = sorted(tested - expected), sorted(expected - tested)
+        if more and less:
+            self.recorder.open(
+                "instances",
+                f"whether '{statement.id}' tests what its predicates say: "
+                f"{'; '.join(more)} instead of {'; '.join(less)}",
+                [leaf],
+            )
+        elif more:
+            self.wrong(statement, leaf, f"is guarded by '{'; '.join(more)}', which it does not ask")
+        else:
+            self.wrong(statement, leaf, f"runs without its predicate '{'; '.join(less)}'")
+        return False
+
+    # }}}
+
+    def expected(
+        self,
+        statement: Statement,
+        leaf: Leaf,
+        domain: isl.Set,
+        place: str,
+        *,
+        with_lets: bool = True,
+    ) -> isl.Set | None:
+        """The instances that must run, over all names; None where several threads run them."""
+        subject = self.subject
+        conditions: list[Condition] = subject.coordinate_conditions(statement.inames)
+        fixed = subject.words_of(statement.inames)
+        for word in subject.words:
+            if word in fixed:
+                continue
+            own_copy = place == "private" or (place == "shared" and word in subject.block_words)
+            if own_copy:
+                conditions.append(subject.launched(word))
+                continue
+            chosen = self.chosen(statement, leaf, word)
+            if chosen is None:
+                return None
+            conditions.append(equal(variable(word), constant(chosen)))
+        if with_lets:
+            conditions += self.definitions(statement, leaf)
+        return domain & subject.space.all_of(_flattened(conditions))
+
+    def definitions(self, statement: Statement, leaf: Leaf) -> list[Condition]:
+        """The constants around a line that are not inames of its statement."""
+        found: list[Condition] = []
+        for scope in leaf.scope.chain():
+            if isinstance(scope.node, Let) and scope.node.name not in statement.inames:
+                found += scope.conditions
+        return found
+
+    def chosen(self, statement: Statement, leaf: Leaf, word: str) -> int | None:
+        """The one value of a hardware index for which the line runs."""
+        executed = leaf.scope.set
+        position = self.subject.space.position[word]
+        value = executed.plain_get_val_if_fixed(PARAM, position)
+        if not value.is_nan():
+            return int(value.to_python())
+        if executed.is_empty():
+            return 0
+        names = (*self.subject.sizes, *sorted(statement.inames), *self.subject.words)
+        point = self.recorder.point(self.subject.space, executed, names)
+        here: Form = variable(word).minus(constant(point[word]))
+        others = executed & self.subject.space.where(Compare("!=", here))
+        if others.is_empty():
+            return point[word]
+        another = self.recorder.point(self.subject.space, others, names)
+        self.recorder.found(
+            Finding(
+                "instances",
+                f"'{statement.id}' has no iname for {word}, but runs for several of its values",
+                self.subject.place(leaf, point),
+                self.subject.place(leaf, another),
+                sizes=self.subject.sizes_at(another),
+            )
+        )
+        return None
+
+    def report(self, statement: Statement, leaf: Leaf, where: isl.Set, what: str) -> None:
+        """A finding with the smallest instance in a set."""
+        subject = self.subject
+        names = (*subject.sizes, *subject.words, *sorted(statement.inames))
+        point = self.recorder.point(subject.space, where, names)
+        self.recorder.found(
+            Finding(
+                "instances",
+                f"'{statement.id}' {what}",
+                subject.place(leaf, point),
+                sizes=subject.sizes_at(point),
+            )
+        )
+
+
+def _flattened(conditions: list[Condition]) -> list[Condition]:
+    return [part for condition in conditions for part in conjuncts(condition)]

@@ -1,0 +1,139 @@
+"""What the text declares: the types and places of all names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from loopkit.codegen.proof.syntax import (
+    Binary,
+    Block,
+    Call,
+    Cast,
+    CExpression,
+    Choice,
+    Declaration,
+    Element,
+    For,
+    Function,
+    If,
+    Let,
+    Member,
+    Name,
+    Node,
+    Number,
+    Unary,
+)
+
+# Categories of C's types, arithmetic on narrow integers being in `int`.
+CATEGORIES = {
+    "bool": "int",
+    "signed char": "int",
+    "unsigned char": "int",
+    "short": "int",
+    "unsigned short": "int",
+    "int": "int",
+    "unsigned int": "uint",
+    "long long": "long",
+    "unsigned long long": "ulong",
+    "__half": "float",
+    "__nv_bfloat16": "float",
+    "float": "float",
+    "double": "double",
+}
+INTEGERS = ("int", "uint", "long", "ulong")
+_RANK = {"int": 0, "uint": 1, "long": 2, "ulong": 3, "float": 4, "double": 5}
+_INTEGER_CALLS = frozenset(("min", "max", "lk_floordiv", "lk_mod", "lk_shl", "lk_shr", "abs"))
+HARDWARE = tuple(f"{word}.{axis}" for word in ("blockIdx", "threadIdx") for axis in "xyz")
+
+
+@dataclass
+class Names:
+    """The declarations of one function.
+
+    ``places`` says where a name lives: ``"value"`` (parameters, loop variables,
+    constants), ``"global"``, ``"shared"`` or ``"private"``.
+    """
+
+    types: dict[str, str] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
+    dimensions: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
+    declarations: dict[str, Declaration] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+
+    def add(self, name: str, ctype: str, place: str) -> None:
+        """Note a declaration."""
+        self.types[name] = CATEGORIES.get(ctype, "other")
+        self.places[name] = place
+        self.order.append(name)
+
+    def type_of(self, expr: CExpression) -> str:
+        """The category of the type in which C computes an expression."""
+        if isinstance(expr, Number):
+            return expr.ctype
+        if isinstance(expr, Name):
+            return self.types.get(expr.name, "int")
+        if isinstance(expr, Element):
+            return self.types.get(expr.array, "other")
+        if isinstance(expr, Cast):
+            return CATEGORIES.get(expr.ctype, "other")
+        if isinstance(expr, Unary):
+            return "int" if expr.operator == "!" else self.type_of(expr.operand)
+        if isinstance(expr, Binary):
+            if expr.operator in ("<<", ">>"):
+                return self.type_of(expr.left)
+            if expr.operator in ("<", "<=", ">", ">=", "==", "!=", "&&", "||"):
+                return "int"
+            return common(self.type_of(expr.left), self.type_of(expr.right))
+        if isinstance(expr, Choice):
+            return common(self.type_of(expr.then), self.type_of(expr.other))
+        if isinstance(expr, Call) and expr.function in _INTEGER_CALLS:
+            types = [self.type_of(a) for a in expr.arguments]
+            result = types[0] if types else "other"
+            for other in types[1:]:
+                result = common(result, other)
+            return result
+        if isinstance(expr, Member):
+            return "float"
+        return "other"
+
+    def is_integer(self, expr: CExpression) -> bool:
+        """Whether an expression has an integer type."""
+        return self.type_of(expr) in INTEGERS
+
+
+def common(a: str, b: str) -> str:
+    """The type in which C computes with two."""
+    if a not in _RANK or b not in _RANK:
+        return "other"
+    return max(a, b, key=_RANK.__getitem__)
+
+
+def declared(function: Function) -> Names:
+    """All names of a function; loop variables of one name must have one type."""
+    names = Names()
+    for word in HARDWARE:
+        # Unsigned in C, but below 2**31 everywhere: in `int` nothing changes.
+        names.types[word], names.places[word] = "int", "value"
+    for parameter in function.parameters:
+        place = "global" if parameter.is_pointer else "value"
+        names.add(parameter.name, parameter.ctype, place)
+
+    def visit(nodes: list[Node] | tuple[Node, ...]) -> None:
+        for node in nodes:
+            if isinstance(node, Declaration):
+                names.add(node.name, node.ctype, node.space)
+                names.dimensions[node.name] = node.dimensions
+                names.declarations[node.name] = node
+            elif isinstance(node, (For, Let)):
+                known = names.types.get(node.name)
+                category = CATEGORIES.get(node.ctype, "other")
+                if known is None:
+                    names.add(node.name, node.ctype, "value")
+                elif known != category:
+                    # The wider of the two: nothing is then taken to overflow that does not.
+                    names.types[node.name] = common(known, category)
+            if isinstance(node, (For, If, Block)):
+                visit(node.body)
+
+    visit(function.body)
+    return names

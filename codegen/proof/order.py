@@ -1,0 +1,80 @@
+"""Statements stand in the loops, and in the order, that the kernel's tree gives them."""
+
+from __future__ import annotations
+
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding, Place
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.syntax import For, Let
+from loopkit.codegen.proof.tree import Leaf
+
+Key = tuple[str, int]
+
+
+def check_order(subject: Subject, recorder: Recorder) -> None:
+    """Compare the text's loops and their contents with the loop tree.
+
+    Loops that run once may be printed as constants.  Lines of one statement
+    may repeat where loops were cut in parts; then only the order of first lines
+    is compared.
+    """
+    paths = subject.kernel.paths
+    lines: dict[str, Leaf] = {}
+    for leaf in subject.leaves:
+        if leaf.statement is not None:
+            lines.setdefault(leaf.statement, leaf)
+    wanted = [s.id for s in subject.kernel.statements if s.id in lines]
+    printed = list(lines)
+    for expected, found in zip(wanted, printed, strict=True):
+        if expected != found:
+            _wrong(recorder, lines[found], f"'{found}' stands where '{expected}' is due")
+            return
+    before: tuple[str, tuple[Key, ...]] | None = None
+    for statement in wanted:
+        leaf = lines[statement]
+        path = paths[statement]
+        inames = {iname for iname, _ in path}
+        own = tuple(_loops(leaf, inames))
+        if [name for name, _ in own] != [iname for iname, _ in path]:
+            _wrong(
+                recorder,
+                leaf,
+                f"'{statement}' stands in the loops {_names(own)} instead of {_names(path)}",
+            )
+        elif before is not None:
+            shared = _common(own, before[1])
+            due = _common(path, paths[before[0]])
+            if shared != due:
+                _wrong(
+                    recorder,
+                    leaf,
+                    f"'{statement}' shares {shared} loops with '{before[0]}' instead of {due}",
+                )
+        before = (statement, own)
+
+
+def _loops(leaf: Leaf, inames: set[str]) -> list[Key]:
+    """The loops and constants around a line that stand for sequential inames, outermost first."""
+    found = []
+    for scope in leaf.scope.chain():
+        node = scope.node
+        if isinstance(node, (For, Let)) and node.name in inames:
+            found.append((node.name, id(node)))
+    return found[::-1]
+
+
+def _common(a: tuple[Key, ...], b: tuple[Key, ...]) -> int:
+    count = 0
+    for one, two in zip(a, b, strict=False):
+        if one != two:
+            break
+        count += 1
+    return count
+
+
+def _names(path: tuple[Key, ...]) -> str:
+    return "(" + ", ".join(name for name, _ in path) + ")"
+
+
+def _wrong(recorder: Recorder, leaf: Leaf, what: str) -> None:
+    recorder.found(Finding("order", what, Place(leaf.line, leaf.statement)))

@@ -1,0 +1,120 @@
+"""The proof of one program."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pymbolic.primitives as prim
+
+from loopkit._arrays import Argument, ArrayArg, Strided
+from loopkit._kernel import Kernel
+from loopkit._program import Program, ValueParam
+from loopkit._rules import expand_rules
+from loopkit.codegen.prepare import realize_instruction_parallel
+from loopkit.codegen.proof.budget import OPERATIONS
+from loopkit.codegen.proof.cells import CellCheck
+from loopkit.codegen.proof.conflicts import ConflictCheck
+from loopkit.codegen.proof.divergence import DivergenceCheck
+from loopkit.codegen.proof.instances import InstanceCheck
+from loopkit.codegen.proof.lexer import ReadError
+from loopkit.codegen.proof.order import check_order
+from loopkit.codegen.proof.reader import Origin, by_comment, read_function
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding, Place, Proof
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.surplus import SurplusCheck
+from loopkit.codegen.proof.widths import WidthCheck
+
+
+def prove(
+    kernel: Kernel, strided: frozenset[str] = frozenset(), *, operations: int = OPERATIONS
+) -> Proof:
+    """Read a kernel's CUDA C back, and prove that it does what the kernel says.
+
+    Parameters
+    ----------
+    kernel
+        The kernel; its source is generated if it was not.
+    strided
+        Arrays whose strides are parameters, as in ``kernel.program``.
+    operations
+        How much isl may spend on one question before the answer is 'undecided'.
+
+    The proof takes the text as it is printed, the kernel's domains, tree and
+    accesses, and the launch; it uses nothing of what generated the text.  It
+    covers all sizes that the assumptions and the checks of a call admit.
+    """
+    return prove_program(kernel, kernel.program(strided), operations=operations)
+
+
+def prove_source(kernel: Kernel, source: str, *, operations: int = OPERATIONS) -> Proof:
+    """The same for another text in place of the one that was generated."""
+    program = kernel.program()
+    if source != program.source:
+        program = replace(program, source=source, lines=())
+    return prove_program(kernel, program, operations=operations)
+
+
+def prove_program(kernel: Kernel, program: Program, *, operations: int = OPERATIONS) -> Proof:
+    """The same for a program; ``lines`` may be empty, then comments name the statements."""
+    start = time.perf_counter()
+    recorder = Recorder(operations)
+    _check(_prepared(kernel, program), program, recorder)
+    return Proof(
+        kernel=program.name,
+        findings=recorder.findings,
+        undecided=recorder.undecided,
+        seconds=time.perf_counter() - start,
+        source=program.source,
+    )
+
+
+def _check(kernel: Kernel, program: Program, recorder: Recorder) -> None:
+    try:
+        function = read_function(program.source, _origin(kernel, program))
+    except ReadError as error:
+        recorder.found(Finding("text", error.what, Place(error.line)))
+        return
+    subject = Subject(kernel, program, function)
+    instances = InstanceCheck(subject, recorder)
+    instances.run()
+    SurplusCheck(subject, recorder, instances).run()
+    check_order(subject, recorder)
+    CellCheck(subject, recorder).run()
+    DivergenceCheck(subject, recorder).run()
+    ConflictCheck(subject, recorder).run()
+    WidthCheck(subject, recorder).run()
+
+
+def _origin(kernel: Kernel, program: Program) -> Origin:
+    """Statements of lines: from the program's own map, else from comments."""
+    comment = by_comment(frozenset(kernel.statement_by_id))
+    if not program.lines:
+        return comment
+
+    def origin(line: int, text: str) -> str | None:
+        return program.lines[line - 1].statement
+
+    return origin
+
+
+def _prepared(kernel: Kernel, program: Program) -> Kernel:
+    """The kernel with rules expanded, copies made, and the strides that are parameters."""
+    kernel = realize_instruction_parallel(expand_rules(kernel))
+    strides: dict[str, dict[int, str]] = {}
+    for parameter in program.params:
+        if isinstance(parameter, ValueParam) and parameter.role == "stride":
+            assert parameter.array is not None and parameter.axis is not None
+            strides.setdefault(parameter.array, {})[parameter.axis] = parameter.name
+    if not strides:
+        return kernel
+    args: list[Argument] = []
+    for argument in kernel.args:
+        own = strides.get(argument.name)
+        if own is not None and isinstance(argument, ArrayArg):
+            tags = tuple(Strided(prim.Variable(own[axis])) for axis in sorted(own))
+            args.append(replace(argument, dim_tags=tags))
+        else:
+            args.append(argument)
+    return kernel.with_(args=tuple(args))

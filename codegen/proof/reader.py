@@ -1,0 +1,259 @@
+"""Reading a generated function back: parameters, declarations, loops, guards, statements.
+
+Only what loopkit prints is understood; anything else raises :class:`ReadError`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from loopkit.codegen.proof.expressions import ExpressionReader
+from loopkit.codegen.proof.lexer import ReadError, Token, tokens
+from loopkit.codegen.proof.syntax import (
+    Assign,
+    Block,
+    Call,
+    Declaration,
+    Element,
+    For,
+    Function,
+    If,
+    Let,
+    Name,
+    Node,
+    Parameter,
+    Unary,
+    Wait,
+)
+
+Origin = Callable[[int, str], "str | None"]
+"""The statement that a line belongs to, from the line's number and comment."""
+
+_ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "|=", "&=", "^="))
+_ATOMICS = {"atomicAdd": "+=", "atomicMax": "max=", "atomicMin": "min=", "atomicOr": "|="}
+_WAITS = {"__syncthreads": "block", "__syncwarp": "warp"}
+_START = 'extern "C" __global__'
+
+
+def read_function(source: str, origin: Origin) -> Function:
+    """The kernel function in a source text."""
+    lines = source.split("\n")
+    starts = [number for number, line in enumerate(lines, 1) if line.startswith(_START)]
+    if len(starts) != 1:
+        raise ReadError(1, f"the text holds {len(starts)} functions that a launch could call")
+    found, comments = tokens(lines, starts[0])
+    return _FunctionReader(found, comments, origin).function(tuple(lines))
+
+
+class _FunctionReader(ExpressionReader):
+    def __init__(self, found: list[Token], comments: dict[int, str], origin: Origin) -> None:
+        super().__init__(found)
+        self.comments = comments
+        self.origin = origin
+
+    def function(self, lines: tuple[str, ...]) -> Function:
+        self.expect("extern", '"C"', "__global__", "void")
+        if self.accept("__launch_bounds__"):
+            self.expect("(")
+            self.listed(")")
+        name = self.word()
+        self.expect("(")
+        parameters: list[Parameter] = []
+        while not self.accept(")"):
+            if parameters:
+                self.expect(",")
+            parameters.append(self.parameter())
+        body = self.braces()
+        if self.kind() != "end":
+            raise ReadError(self.line, f"'{self.peek()}' stands behind the function")
+        return Function(name, tuple(parameters), tuple(body), lines)
+
+    def parameter(self) -> Parameter:
+        ctype = self.type_name()
+        is_const = self.accept("const")
+        is_pointer = self.accept("*")
+        if is_pointer:
+            self.accept("__restrict__")
+        return Parameter(self.word(), ctype, is_pointer, is_const)
+
+    def braces(self) -> list[Node]:
+        """The nodes between braces."""
+        self.expect("{")
+        nodes: list[Node] = []
+        while not self.accept("}"):
+            if self.kind() == "end":
+                raise ReadError(self.line, "the text ends inside braces")
+            nodes += self.node()
+        return nodes
+
+    def body(self) -> list[Node]:
+        """What a loop or a guard holds, in braces or not."""
+        return self.braces() if self.peek() == "{" else self.node()
+
+    def node(self) -> list[Node]:
+        """One statement; two where ``else`` makes a second guard."""
+        line, text = self.line, self.peek()
+        if text == "{":
+            return [Block(line, self.braces())]
+        if text == "for":
+            return [self.loop()]
+        if text == "if":
+            return self.guard()
+        if text in _WAITS:
+            return [self.wait()]
+        if text in ("__shared__", "extern"):
+            return self.shared()
+        if self.at_type():
+            return [self.typed()]
+        return [self.assignment()]
+
+    # {{{ control
+
+    def loop(self) -> For:
+        line = self.line
+        self.expect("for", "(")
+        ctype, name = self.type_name(), self.word()
+        self.expect("=")
+        lower = self.expression()
+        self.expect(";", name)
+        compare = self.take()
+        if compare not in ("<", "<="):
+            raise ReadError(line, f"a loop that ends by '{compare}' is not understood")
+        upper = self.expression()
+        self.expect(";")
+        step = 1
+        if self.accept("++"):
+            self.expect(name)
+        else:
+            self.expect(name)
+            if not self.accept("++"):
+                self.expect("+=")
+                step = int(self.number(self.take()).value)
+        self.expect(")")
+        if step < 1:
+            raise ReadError(line, "a loop that does not go up is not understood")
+        return For(ctype, name, lower, upper, compare == "<=", step, line, self.body())
+
+    def guard(self) -> list[Node]:
+        line = self.line
+        self.expect("if", "(")
+        condition = self.expression()
+        self.expect(")")
+        nodes: list[Node] = [If(condition, line, self.body())]
+        if self.accept("else"):
+            nodes.append(If(Unary("!", condition), line, self.body()))
+        return nodes
+
+    def wait(self) -> Wait:
+        line, scope = self.line, _WAITS[self.take()]
+        self.expect("(")
+        if self.listed(")"):
+            raise ReadError(line, "a barrier for some of the threads is not understood")
+        self.expect(";")
+        return Wait(scope, line)
+
+    # }}}
+
+    # {{{ declarations
+
+    def dimensions(self) -> tuple[int, ...]:
+        found = []
+        while self.accept("["):
+            found.append(int(self.number(self.take()).value))
+            self.expect("]")
+        return tuple(found)
+
+    def alignment(self) -> None:
+        if self.accept("__align__"):
+            self.expect("(")
+            self.listed(")")
+
+    def shared(self) -> list[Node]:
+        line = self.line
+        if self.accept("extern"):
+            self.expect("__shared__")
+            self.alignment()
+            self.expect("unsigned", "char", "shared_memory", "[", "]", ";")
+            return []
+        self.expect("__shared__")
+        self.alignment()
+        ctype, name = self.type_name(), self.word()
+        dimensions = self.dimensions()
+        self.expect(";")
+        return [Declaration("shared", ctype, name, dimensions, line)]
+
+    def typed(self) -> Node:
+        """What begins with a type: a constant, a private variable, a view of shared memory."""
+        line, ctype = self.line, self.type_name()
+        if self.accept("const"):
+            name = self.word()
+            self.expect("=")
+            value = self.expression()
+            self.expect(";")
+            return Let(ctype, name, value, line)
+        if self.accept("&"):
+            name = self.word()
+            self.expect("=", "*", "(", *ctype.split(), "*", ")")
+            return Declaration("shared", ctype, name, (), line, self.offset())
+        if self.accept("*"):
+            name = self.word()
+            self.expect("=", "(", *ctype.split(), "*", ")")
+            return Declaration("shared", ctype, name, (None,), line, self.offset())
+        if self.accept("("):
+            self.expect("*")
+            name = self.word()
+            self.expect(")")
+            inner = self.dimensions()
+            self.expect("=", "(", *ctype.split(), "(", "*", ")")
+            if self.dimensions() != inner:
+                raise ReadError(line, f"'{name}' is declared with one shape and cast to another")
+            self.expect(")")
+            return Declaration("shared", ctype, name, (None, *inner), line, self.offset())
+        name = self.word()
+        dimensions = self.dimensions()
+        self.expect(";")
+        return Declaration("private", ctype, name, dimensions, line)
+
+    def offset(self) -> int:
+        self.expect("(", "shared_memory", "+")
+        value = int(self.number(self.take()).value)
+        self.expect(")", ";")
+        return value
+
+    # }}}
+
+    def assignment(self) -> Assign:
+        line = self.line
+        target = self.postfix()
+        statement = self.origin(line, self.comments.get(line, ""))
+        if isinstance(target, Call):
+            if target.function not in _ATOMICS or len(target.arguments) != 2:
+                raise ReadError(line, f"a call of '{target.function}' is not understood")
+            address, value = target.arguments
+            if not isinstance(address, Unary) or not isinstance(address.operand, (Name, Element)):
+                raise ReadError(line, f"what '{target.function}' changes is not understood")
+            self.expect(";")
+            operator = _ATOMICS[target.function]
+            return Assign(address.operand, operator, value, line, statement, True)
+        if not isinstance(target, (Name, Element)):
+            raise ReadError(line, "a statement is expected")
+        operator = self.take()
+        if operator not in _ASSIGNMENTS:
+            raise ReadError(line, f"'{operator}' is not understood as an assignment")
+        value = self.expression()
+        self.expect(";")
+        return Assign(target, operator, value, line, statement)
+
+
+_FIRST_WORD = re.compile(r"([^\s,:]+)")
+
+
+def by_comment(known: frozenset[str]) -> Origin:
+    """Statements by what the comment of their line begins with."""
+
+    def origin(line: int, comment: str) -> str | None:
+        match = _FIRST_WORD.match(comment)
+        return match[1] if match is not None and match[1] in known else None
+
+    return origin

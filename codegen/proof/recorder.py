@@ -1,0 +1,69 @@
+"""Collects what checks find, and keeps them from running away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import islpy as isl
+
+from loopkit import _sets
+from loopkit.codegen.proof.budget import OPERATIONS, BudgetError, limited
+from loopkit.codegen.proof.forms import NotAffineError
+from loopkit.codegen.proof.report import KINDS, Finding, Undecided
+from loopkit.codegen.proof.spaces import Space
+from loopkit.codegen.proof.tree import Leaf
+from loopkit.transforms._witness import smallest_point
+
+
+class Recorder:
+    """Findings and open questions of one proof."""
+
+    def __init__(self, operations: int = OPERATIONS) -> None:
+        self.operations = operations
+        self._findings: dict[Finding | tuple[object, ...], Finding] = {}
+        self._undecided: dict[Undecided, None] = {}
+
+    def found(self, finding: Finding) -> None:
+        """Note something wrong; the same thing at the same lines once."""
+        key = (finding.kind, finding.lines, finding.array)
+        self._findings.setdefault(key, finding)
+
+    def open(self, kind: str, what: str, leaves: Iterable[Leaf] = ()) -> None:
+        """Note what could not be proven."""
+        found = list(leaves)
+        lines = tuple(dict.fromkeys(leaf.line for leaf in found))
+        statements = tuple(dict.fromkeys(leaf.statement for leaf in found if leaf.statement))
+        self._undecided[Undecided(kind, what, lines, statements)] = None
+
+    @contextmanager
+    def question(self, kind: str, what: str, *leaves: Leaf) -> Iterator[None]:
+        """A check that may turn out to be too hard: then it stays open."""
+        try:
+            with limited(self.operations):
+                yield
+        except BudgetError:
+            self.open(kind, f"{what}: isl needs more than {self.operations} operations", leaves)
+        except NotAffineError as error:
+            self.open(kind, f"{what}: {error} is not affine", leaves)
+
+    def point(self, space: Space, domain: isl.Set, names: Iterable[str]) -> dict[str, int]:
+        """The smallest point of a set that is not empty: sizes first, then ``names``."""
+        order = [n for n in dict.fromkeys(names) if n in space.position]
+        domain = _sets.project_onto(domain, order)
+        try:
+            with limited(self.operations):
+                return smallest_point(domain, (), order)
+        except BudgetError:
+            with limited(self.operations):
+                return _sets.sample(domain)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """All findings, by kind and line."""
+        return tuple(sorted(self._findings.values(), key=lambda f: (KINDS.index(f.kind), f.lines)))
+
+    @property
+    def undecided(self) -> tuple[Undecided, ...]:
+        """All open questions, by kind and line."""
+        return tuple(sorted(self._undecided, key=lambda u: (KINDS.index(u.kind), u.lines)))

@@ -1,0 +1,152 @@
+"""What a proof says: findings with concrete instances, and what stayed open."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+KINDS = (
+    "instances",
+    "order",
+    "access",
+    "barrier",
+    "divergent barrier",
+    "cross-block",
+    "bounds",
+    "width",
+    "text",
+)
+"""Kinds of findings, in the order in which reports list them.
+
+``instances``: a statement runs for other instances than its domain has.
+``order``: statements stand in other loops, or in another order, than in the kernel's tree.
+``access``: a line touches another cell than its statement.
+``barrier``: two threads of a block meet in a cell with no barrier between.
+``divergent barrier``: some threads of a block (or warp) do not reach a barrier.
+``cross-block``: two blocks meet in a cell.
+``bounds``: an access lies outside of its array.
+``width``: a 32-bit integer overflows.
+``text``: the text is not a kernel that loopkit prints.
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """One execution of a line: its statement, the values of names, and who executes it."""
+
+    line: int
+    statement: str | None = None
+    values: Mapping[str, int] = field(default_factory=dict)
+    block: tuple[int, int, int] | None = None
+    thread: tuple[int, int, int] | None = None
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{n}={v}" for n, v in self.values.items())
+        text = f"{self.statement or 'line ' + str(self.line)}[{values}]"
+        where = []
+        if self.thread is not None:
+            where.append(f"thread {_axes(self.thread)}")
+        if self.block is not None:
+            where.append(f"block {_axes(self.block)}")
+        return f"{text} on {' of '.join(where)}" if where else text
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that is wrong in the text, with one concrete case.
+
+    ``first`` and ``second`` are the instances, ``second`` only where two meet;
+    ``sizes`` the smallest for which it happens.
+    """
+
+    kind: str
+    what: str
+    first: Place | None = None
+    second: Place | None = None
+    array: str | None = None
+    cell: tuple[int, ...] | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The lines of the source that are to blame."""
+        return tuple(dict.fromkeys(p.line for p in (self.first, self.second) if p is not None))
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """The statements involved."""
+        places = (self.first, self.second)
+        found = (p.statement for p in places if p is not None and p.statement is not None)
+        return tuple(dict.fromkeys(found))
+
+    def __str__(self) -> str:
+        parts = [f"{self.kind}: {self.what}"]
+        if self.array is not None and self.cell is not None:
+            shown = f"[{', '.join(map(str, self.cell))}]" if self.cell else ""
+            parts.append(f"  cell {self.array}{shown}")
+        parts += [f"  {p}" for p in (self.first, self.second) if p is not None]
+        if self.sizes:
+            parts.append(
+                "  for example when " + ", ".join(f"{n}={v}" for n, v in self.sizes.items())
+            )
+        if self.lines:
+            lines = ", ".join(map(str, self.lines))
+            parts.append(f"  line{'s' if len(self.lines) > 1 else ''} {lines}")
+        return "\n".join(parts)
+
+
+@dataclass(frozen=True)
+class Undecided:
+    """What could not be proven, why, and where."""
+
+    kind: str
+    what: str
+    lines: tuple[int, ...] = ()
+    statements: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        where = f" (line {', '.join(map(str, self.lines))})" if self.lines else ""
+        return f"{self.kind}, undecided: {self.what}{where}"
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The outcome for one program: proven, refuted by findings, or undecided in part."""
+
+    kernel: str
+    findings: tuple[Finding, ...]
+    undecided: tuple[Undecided, ...]
+    seconds: float = field(compare=False, default=0.0)
+    source: str = field(compare=False, repr=False, default="")
+
+    @property
+    def ok(self) -> bool:
+        """Whether everything is proven: nothing was found, and nothing stayed open."""
+        return not self.findings and not self.undecided
+
+    @property
+    def refuted(self) -> bool:
+        """Whether something was found that is wrong for certain."""
+        return bool(self.findings)
+
+    def __str__(self) -> str:
+        took = f"{1e3 * self.seconds:.0f} ms"
+        if self.ok:
+            return f"{self.kernel}: proven ({took})"
+        head = (
+            f"{self.kernel}: {len(self.findings)} found, {len(self.undecided)} undecided ({took})"
+        )
+        lines = self.source.split("\n")
+        parts = [head]
+        entries: tuple[Finding | Undecided, ...] = (*self.findings, *self.undecided)
+        for entry in entries:
+            parts.append(str(entry))
+            for number in entry.lines:
+                if 0 < number <= len(lines):
+                    parts.append(f"    {number:4} | {lines[number - 1].strip()}")
+        return "\n".join(parts)
+
+
+def _axes(values: tuple[int, int, int]) -> str:
+    used = values if values[2] else values[:2] if values[1] else values[:1]
+    return str(used[0]) if len(used) == 1 else f"({', '.join(map(str, used))})"

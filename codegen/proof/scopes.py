@@ -1,0 +1,144 @@
+"""What holds at a point of the text: loops, guards and constants around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+import islpy as isl
+
+from loopkit.codegen.proof.conditions import Condition, Unknown, renamed
+from loopkit.codegen.proof.forms import Atom, Extreme, Floor, Form, NotAffineError, Variable
+from loopkit.codegen.proof.spaces import Space
+from loopkit.codegen.proof.syntax import For, If, Let
+
+Range = tuple[int, int]
+
+FAR = 1 << 200
+"""A bound that stands for none."""
+
+
+class Scope:
+    """The names and conditions in force inside one loop, guard or constant.
+
+    ``conditions`` are what the scope itself adds, ``unknown`` what only data
+    decides.  ``set`` is over all names of the proof; it leaves unknown
+    conditions out, and so may be larger than what really runs.
+    """
+
+    def __init__(
+        self,
+        space: Space,
+        parent: Scope | None,
+        node: For | If | Let | None,
+        conditions: tuple[Condition, ...],
+        unknown: tuple[Unknown, ...] = (),
+        ranges: dict[str, Range] | None = None,
+        base: isl.Set | None = None,
+    ) -> None:
+        self.space = space
+        self.parent = parent
+        self.node = node
+        self.conditions = conditions
+        self.own_unknown = unknown
+        self.ranges = ranges or {}
+        self._base = base
+        self._never: dict[str, bool] = {}
+
+    def chain(self) -> Iterator[Scope]:
+        """This scope and those around it, innermost first."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    @cached_property
+    def set(self) -> isl.Set:
+        """All values of all names for which the point is reached."""
+        if self.parent is None:
+            assert self._base is not None
+            return self._base & self.space.all_of(self.conditions)
+        if not self.conditions:
+            return self.parent.set
+        return self.parent.set & self.space.all_of(self.conditions)
+
+    @cached_property
+    def all_conditions(self) -> tuple[Condition, ...]:
+        """The conditions of this scope and all around it, outermost first."""
+        outer = self.parent.all_conditions if self.parent is not None else ()
+        return (*outer, *self.conditions)
+
+    @cached_property
+    def unknown(self) -> tuple[Unknown, ...]:
+        """What only data decides, here and around."""
+        outer = self.parent.unknown if self.parent is not None else ()
+        return (*outer, *self.own_unknown)
+
+    @cached_property
+    def loops(self) -> tuple[For, ...]:
+        """The loops around, outermost first."""
+        outer = self.parent.loops if self.parent is not None else ()
+        return (*outer, self.node) if isinstance(self.node, For) else outer
+
+    @cached_property
+    def lets(self) -> tuple[Let, ...]:
+        """The constants in force, outermost first."""
+        outer = self.parent.lets if self.parent is not None else ()
+        return (*outer, self.node) if isinstance(self.node, Let) else outer
+
+    def copied(self, name: Callable[[str], str]) -> list[Condition]:
+        """All conditions with other names."""
+        return [renamed(c, name) for c in self.all_conditions]
+
+    # {{{ how large things get
+
+    def range_of_name(self, name: str) -> Range:
+        """Bounds of a name, from the bounds of the loop or constant that made it."""
+        for scope in self.chain():
+            found = scope.ranges.get(name)
+            if found is not None:
+                return found
+        return -FAR, FAR
+
+    def range_of(self, form: Form) -> Range:
+        """Bounds of a form by interval arithmetic."""
+        low = high = 0
+        for monomial, factor in form.terms.items():
+            a, b = factor, factor
+            for atom in monomial:
+                c, d = self._range_of_atom(atom)
+                corners = (a * c, a * d, b * c, b * d)
+                a, b = min(corners), max(corners)
+            low, high = low + min(a, b), high + max(a, b)
+        return max(low, -FAR), min(high, FAR)
+
+    def _range_of_atom(self, atom: Atom) -> Range:
+        if isinstance(atom, Variable):
+            return self.range_of_name(atom.name)
+        if isinstance(atom, Floor):
+            low, high = self.range_of(atom.of)
+            return low // atom.by, high // atom.by
+        if isinstance(atom, Extreme):
+            ranges = [self.range_of(p) for p in atom.parts]
+            pick = min if atom.word == "min" else max
+            return pick(r[0] for r in ranges), pick(r[1] for r in ranges)
+        return -FAR, FAR
+
+    def never_below_zero(self, form: Form) -> bool:
+        """Whether a form is proven not to be negative here."""
+        if self.range_of(form)[0] >= 0:
+            return True
+        key = form.key
+        if key not in self._never:
+            try:
+                negative = self.space.at_least_zero(form.scaled(-1).plus(_ONE, -1))
+            except NotAffineError:
+                self._never[key] = False
+            else:
+                self._never[key] = bool((self.set & negative).is_empty())
+        return self._never[key]
+
+    # }}}
+
+
+_ONE = Form({(): 1})

@@ -1,0 +1,209 @@
+"""Forms and conditions as isl sets over one fixed list of names.
+
+All sets of a proof are parameter sets in one space, so that no operation has
+to align anything.  A set that speaks of two or three instances at once has
+primed copies of the names in which they may differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import islpy as isl
+
+from loopkit import _sets
+from loopkit.codegen.proof import conditions
+from loopkit.codegen.proof.conditions import Compare, Condition, Joined
+from loopkit.codegen.proof.forms import (
+    Extreme,
+    Floor,
+    Form,
+    Monomial,
+    NotAffineError,
+    Variable,
+    constant,
+)
+
+PARAM = _sets.PARAM
+PRIME = "'"
+
+
+def primed(name: str, copy: int) -> str:
+    """The name of another instance's variable."""
+    return name + PRIME * copy
+
+
+class Space:
+    """Parameter sets over a fixed list of names."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self.position = {name: i for i, name in enumerate(self.names)}
+        space = isl.Space.params_alloc(isl.DEFAULT_CONTEXT, len(self.names))
+        for i, name in enumerate(self.names):
+            space = space.set_dim_name(PARAM, i, name)
+        self.space = space
+        self._local = isl.LocalSpace.from_space(space)
+        self._zero = isl.Aff.zero_on_domain(self._local)
+        self._affs: dict[str, isl.Aff] = {}
+        self.universe = isl.BasicSet.universe(space)
+        self.everything = self.universe.to_set()
+        self.nothing = isl.Set.empty(space)
+
+    def aligned(self, domain: isl.Set) -> isl.Set:
+        """A set of another space in this one; all its names must be here."""
+        missing = [n for n in _sets.names_of(domain) if n not in self.position]
+        if missing:
+            domain = _sets.project_out(domain, missing)
+        return domain.align_params(self.space)
+
+    # {{{ affine functions
+
+    def aff(self, form: Form) -> isl.Aff:
+        """An affine form without extrema; raises :class:`NotAffineError` for others."""
+        found = self._affs.get(form.key)
+        if found is None:
+            found = self._affs[form.key] = self._make_aff(form)
+        return found
+
+    def _make_aff(self, form: Form) -> isl.Aff:
+        aff = self._zero
+        rest = []
+        for monomial, value in form.terms.items():
+            if not monomial:
+                aff = aff.set_constant_val(_val(value))
+            elif len(monomial) > 1:
+                raise NotAffineError(form.key)
+            elif isinstance(monomial[0], Variable):
+                position = self.position.get(monomial[0].name)
+                if position is None:
+                    raise NotAffineError(form.key)
+                aff = aff.set_coefficient_val(PARAM, position, _val(value))
+            else:
+                rest.append((monomial[0], value))
+        for atom, value in rest:
+            if not isinstance(atom, Floor):
+                raise NotAffineError(form.key)
+            quotient = self.aff(atom.of).scale_down_val(_val(atom.by)).floor()
+            aff = aff.add(quotient.scale_val(_val(value)))
+        return aff
+
+    # }}}
+
+    # {{{ conditions
+
+    def at_least_zero(self, form: Form) -> isl.Set:
+        """Where a form is not negative."""
+        simple = self._constraint(form)
+        if simple is not None:
+            return self.universe.add_constraint(simple).to_set()
+        word, parts = _without_extreme(form)
+        result = None
+        for part in parts:
+            piece = self.at_least_zero(part)
+            if result is None:
+                result = piece
+            else:
+                result = result & piece if word == "and" else result | piece
+        assert result is not None
+        return result
+
+    def _constraint(self, form: Form) -> isl.Constraint | None:
+        """``form >= 0`` as one constraint; None where extrema ask for several."""
+        if any(isinstance(a, Extreme) for m in form.terms for a in m):
+            if not form.is_affine:
+                raise NotAffineError(form.key)
+            return None
+        return isl.Constraint.inequality_from_aff(self.aff(form))
+
+    def where(self, condition: Condition) -> isl.Set:
+        """Where a condition holds; raises :class:`NotAffineError` for unknown ones."""
+        if isinstance(condition, Joined):
+            result = self.everything if condition.word == "and" else self.nothing
+            for part in condition.parts:
+                piece = self.where(part)
+                result = result & piece if condition.word == "and" else result | piece
+            return result
+        if not isinstance(condition, Compare):
+            raise NotAffineError(condition.key)
+        form = condition.form
+        if condition.operator == ">=":
+            return self.at_least_zero(form)
+        if condition.operator == "==":
+            return self.all_of([condition])
+        minus_one = constant(-1)
+        above = self.at_least_zero(form.plus(minus_one))
+        return above | self.at_least_zero(form.scaled(-1).plus(minus_one))
+
+    def all_of(self, parts: Iterable[Condition]) -> isl.Set:
+        """Where all conditions hold."""
+        basic = self.universe
+        others = []
+        for part in parts:
+            if not isinstance(part, Compare) or part.operator == "!=":
+                others.append(self.where(part))
+                continue
+            simple = self._constraint(part.form)
+            if simple is None:
+                others.append(self.at_least_zero(part.form))
+                if part.operator == "==":
+                    others.append(self.at_least_zero(part.form.scaled(-1)))
+            elif part.operator == "==":
+                equality = isl.Constraint.equality_from_aff(self.aff(part.form))
+                basic = basic.add_constraint(equality)
+            else:
+                basic = basic.add_constraint(simple)
+        result = basic.to_set()
+        for other in others:
+            result = result & other
+        return result
+
+    # }}}
+
+    def project_onto(self, domain: isl.Set, kept: Iterable[str]) -> isl.Set:
+        """The projection to some names, in the same space: others become free."""
+        keep = {self.position[n] for n in kept}
+        first = None
+        for position in range(len(self.names) + 1):
+            free = position < len(self.names) and position not in keep
+            if free and first is None:
+                first = position
+            elif not free and first is not None:
+                domain = domain.eliminate(PARAM, first, position - first)
+                first = None
+        return domain
+
+
+def _val(value: int) -> isl.Val:
+    return isl.Val(value)
+
+
+def _without_extreme(form: Form) -> tuple[str, list[Form]]:
+    """``form >= 0`` with its first extremum resolved: all or any of forms not negative."""
+    for monomial, value in form.terms.items():
+        atom = monomial[0] if len(monomial) == 1 else None
+        if isinstance(atom, Extreme):
+            rest: dict[Monomial, int] = {m: c for m, c in form.terms.items() if m != monomial}
+            forms = [Form(rest).plus(p, value) for p in atom.parts]
+            return ("and" if (atom.word == "min") == (value > 0) else "or"), forms
+    raise NotAffineError(form.key)
+
+
+def equal(left: Form, right: Form) -> Condition:
+    """``left = right``."""
+    return conditions.comparison("==", left, right, is_integer=True)
+
+
+def less(left: Form, right: Form) -> Condition:
+    """``left < right``."""
+    return conditions.comparison("<", left, right, is_integer=True)
+
+
+def at_most(left: Form, right: Form) -> Condition:
+    """``left <= right``."""
+    return conditions.comparison("<=", left, right, is_integer=True)
+
+
+def in_range(value: Form, extent: Form) -> Condition:
+    """``0 <= value < extent``."""
+    return conditions.joined("and", [at_most(constant(0), value), less(value, extent)])

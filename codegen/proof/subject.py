@@ -1,0 +1,313 @@
+"""The program under proof: its text, its kernel, its launch, and the sets that all checks share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+
+import islpy as isl
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import ArrayArg, TemporaryVariable, ValueArg
+from loopkit._kernel import Kernel, Statement
+from loopkit._program import Program
+from loopkit._tags import GroupAxis, LocalAxis
+from loopkit.codegen.proof.conditions import Condition, conjuncts, joined
+from loopkit.codegen.proof.forms import Form, NotAffineError, constant, variable
+from loopkit.codegen.proof.names import HARDWARE, INTEGERS, Names, declared
+from loopkit.codegen.proof.report import Place
+from loopkit.codegen.proof.scopes import Range, Scope
+from loopkit.codegen.proof.spaces import Space, at_most, equal, less, primed
+from loopkit.codegen.proof.syntax import Function, Let, walk
+from loopkit.codegen.proof.syntax import Name as CName
+from loopkit.codegen.proof.translate import KernelTranslator, TextTranslator
+from loopkit.codegen.proof.tree import Leaf, TreeBuilder, split
+
+_LARGEST = {"int": 2**31 - 1, "uint": 2**32 - 1, "long": 2**63 - 1, "ulong": 2**64 - 1}
+
+
+class Subject:
+    """One program, read back.
+
+    ``kernel`` is the prepared kernel (rules expanded, instruction-parallel
+    copies made), which the text must agree with.
+    """
+
+    def __init__(self, kernel: Kernel, program: Program, function: Function) -> None:
+        self.kernel = kernel
+        self.program = program
+        self.function = function
+        self.names: Names = declared(function)
+        self.text = TextTranslator(self.names)
+        self.meaning = KernelTranslator(kernel, self.names)
+        self.sizes = tuple(
+            p.name
+            for p in function.parameters
+            if not p.is_pointer and self.names.types[p.name] in INTEGERS
+        )
+        self.space = Space(self._all_names())
+        builder = TreeBuilder(self.space, self.names, self.text)
+        self.tree = builder.build(function.body, self._root())
+        self.leaves = builder.leaves
+        self.sites = builder.sites
+        self._domains: dict[object, isl.Set] = {}
+
+    # {{{ names
+
+    def _all_names(self) -> list[str]:
+        names = dict.fromkeys(self.sizes)
+        names.update(dict.fromkeys(_sets.names_of(self.kernel.assumptions.set)))
+        names.update(dict.fromkeys(self.words))
+        names.update(dict.fromkeys(self.kernel.all_inames))
+        for name, place in self.names.places.items():
+            if name in HARDWARE or self.names.types[name] not in INTEGERS:
+                continue
+            scalar = not self.names.dimensions.get(name)
+            if place == "value" or (place == "private" and scalar):
+                names[name] = None
+        return list(names)
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The hardware indices that may differ, and those that the text uses."""
+        extents = (*self.program.grid, *self.program.block)
+        used = {w for w, extent in zip(HARDWARE, extents, strict=True) if extent != 1}
+        for node in _nodes(self.function):
+            if isinstance(node, CName) and node.name in HARDWARE:
+                used.add(node.name)
+        return tuple(w for w in HARDWARE if w in used)
+
+    @property
+    def block_words(self) -> tuple[str, ...]:
+        """The words that tell blocks apart."""
+        return tuple(w for w in self.words if w.startswith("b"))
+
+    @property
+    def thread_words(self) -> tuple[str, ...]:
+        """The words that tell the threads of a block apart."""
+        return tuple(w for w in self.words if w.startswith("t"))
+
+    @cached_property
+    def thread_number(self) -> Form:
+        """The linear index of a thread in its block, by which warps are cut."""
+        total, stride = constant(0), 1
+        for axis, extent in zip("xyz", self.program.block, strict=True):
+            word = f"threadIdx.{axis}"
+            if word in self.thread_words:
+                total = total.plus(variable(word), stride)
+            stride *= extent
+        return total
+
+    @cached_property
+    def shared_names(self) -> frozenset[str]:
+        """Names with one value in the whole launch."""
+        sizes = _sets.names_of(self.kernel.assumptions.set)
+        return frozenset((*self.sizes, *sizes)) - frozenset(self.kernel.all_inames)
+
+    @cached_property
+    def data_names(self) -> frozenset[str]:
+        """Private integers: names whose value only data decides."""
+        return frozenset(n for n in self.space.names if self.names.places.get(n) == "private")
+
+    def pair_space(self, common: tuple[str, ...], copies: int = 2) -> Space:
+        """Names of several instances: sizes and ``common`` once, all others once each."""
+        once = self.shared_names | frozenset(common)
+        names = list(self.space.names)
+        for copy in range(1, copies):
+            names += [primed(n, copy) for n in self.space.names if n not in once]
+        return Space(names)
+
+    # }}}
+
+    # {{{ the launch and the sizes
+
+    def extent(self, word: str) -> Form:
+        """How many values a hardware index has."""
+        extents = (*self.program.grid, *self.program.block)
+        return self.meaning.form(extents[HARDWARE.index(word)])
+
+    def launched(self, word: str) -> Condition:
+        """``0 <= word < extent``."""
+        own = variable(word)
+        return joined("and", [at_most(constant(0), own), less(own, self.extent(word))])
+
+    def _root(self) -> Scope:
+        """What holds for every thread of every launch that the checks let through."""
+        ranges: dict[str, Range] = {}
+        admitted = self.admitted
+        for size in self.sizes:
+            ranges[size] = self._range_of_size(size, admitted)
+        scope = Scope(self.space, None, None, (), (), ranges, admitted)
+        for word in self.words:
+            ranges[word] = (0, scope.range_of(self.extent(word))[1] - 1)
+        launched = tuple(part for word in self.words for part in conjuncts(self.launched(word)))
+        return Scope(self.space, None, None, launched, (), ranges, admitted)
+
+    @cached_property
+    def admitted(self) -> isl.Set:
+        """The sizes that the assumptions and the checks of a call admit."""
+        result = self.space.aligned(self.kernel.assumptions.set)
+        conditions: list[Condition] = []
+        for check in self.program.checks:
+            conditions.append(self.meaning.condition(check.condition))
+        for argument in self.kernel.args:
+            if isinstance(argument, ValueArg) and argument.name in self.sizes:
+                info = np.iinfo(argument.dtype or np.dtype(np.int32))
+                own = variable(argument.name)
+                conditions.append(at_most(constant(int(info.min)), own))
+                conditions.append(at_most(own, constant(int(info.max))))
+            elif isinstance(argument, ArrayArg):
+                # No array has a negative extent.
+                for extent in argument.shape or ():
+                    conditions.append(at_most(constant(0), self.meaning.form(extent)))
+        for condition in conditions:
+            try:
+                result = result & self.space.where(condition)
+            except NotAffineError:
+                continue
+        return result.coalesce()
+
+    def _range_of_size(self, size: str, admitted: isl.Set) -> Range:
+        expr = prim.Variable(size)
+        low = _sets.minimum_value(admitted, expr)
+        high = _sets.maximum_value(admitted, expr)
+        largest = _LARGEST[self.names.types[size]]
+        return (
+            -largest - 1 if low is None else low,
+            largest if high is None else high,
+        )
+
+    # }}}
+
+    # {{{ hardware coordinates
+
+    @cached_property
+    def coordinates(self) -> Mapping[str, tuple[str, int]]:
+        """The word and the shift of each parallel iname: ``iname = word + shift``.
+
+        From the text where it has the iname, else from the kernel's tags, for
+        inames that only say how often a statement runs.
+        """
+        found: dict[str, tuple[str, int]] = {}
+        for node in self.function.body:
+            if isinstance(node, Let):
+                form = self.text.form(node.value, lambda form: False)
+                words = form.names & set(self.words)
+                shift = (
+                    form.minus(variable(next(iter(words)))).constant if len(words) == 1 else None
+                )
+                if shift is not None:
+                    found[node.name] = (next(iter(words)), shift)
+        for iname, tag in self.kernel.tags:
+            if iname not in found and isinstance(tag, (GroupAxis, LocalAxis)):
+                word = self.word_of(tag)
+                low = _sets.minimum_value(
+                    self.kernel.domain_of([iname]) & self.kernel.assumptions.set,
+                    prim.Variable(iname),
+                )
+                if word in self.words:
+                    found[iname] = (word, low or 0)
+        return found
+
+    @staticmethod
+    def word_of(tag: GroupAxis | LocalAxis) -> str:
+        """CUDA's word for an axis."""
+        return HARDWARE[tag.axis + (3 if isinstance(tag, LocalAxis) else 0)]
+
+    def coordinate_conditions(self, inames: frozenset[str]) -> list[Condition]:
+        """``iname = word + shift`` for the parallel inames among ``inames``."""
+        result = []
+        for iname in sorted(inames & self.coordinates.keys()):
+            word, shift = self.coordinates[iname]
+            result.append(equal(variable(iname), variable(word).plus(constant(shift))))
+        return result
+
+    def words_of(self, inames: frozenset[str]) -> frozenset[str]:
+        """The hardware indices that the inames fix."""
+        return frozenset(self.coordinates[i][0] for i in inames & self.coordinates.keys())
+
+    # }}}
+
+    # {{{ meaning of statements
+
+    def domain(self, statement: Statement) -> tuple[isl.Set, frozenset[str]]:
+        """The instances that the kernel has, and the conditions on data beyond that."""
+        known: list[Condition] = []
+        unknown: set[str] = set()
+        for condition, is_set in self.predicates(statement):
+            if is_set:
+                known.append(condition)
+            else:
+                unknown.add(condition.key)
+        key = (statement.inames, tuple(c.key for c in known))
+        if key not in self._domains:
+            domain = self.space.aligned(self.kernel.statement_domain(statement))
+            domain = domain & self.admitted & self.space.all_of(known)
+            self._domains[key] = domain
+        return self._domains[key], frozenset(unknown)
+
+    def predicates(self, statement: Statement) -> list[tuple[Condition, bool]]:
+        """The statement's predicates, each with whether a set can hold it."""
+        known, unknown = split(*(self.meaning.condition(p) for p in statement.predicates))
+        return [(c, True) for c in known] + [(c, False) for c in unknown]
+
+    def place_of(self, array: str) -> str:
+        """``global``, ``shared`` or ``private``."""
+        return self.names.places.get(array, "global")
+
+    def held(self, array: str) -> ArrayArg | TemporaryVariable | None:
+        """The kernel's array of that name."""
+        try:
+            return self.kernel.array(array)
+        except Exception:
+            return None
+
+    # }}}
+
+    # {{{ points
+
+    def place(self, leaf: Leaf, point: Mapping[str, int], copy: int = 0) -> Place:
+        """The execution of a leaf that a point of a set stands for."""
+
+        def value(name: str) -> int:
+            return point.get(primed(name, copy), point.get(name, 0))
+
+        statement = self.kernel.statement_by_id.get(leaf.statement or "")
+        if statement is not None:
+            inames = [i for i in self.kernel.all_inames if i in statement.inames]
+        else:
+            inames = [loop.name for loop in leaf.scope.loops]
+        values = {i: value(i) for i in inames if primed(i, copy) in point or i in point}
+        block = tuple(value(w) for w in HARDWARE[:3])
+        thread = tuple(value(w) for w in HARDWARE[3:])
+        return Place(
+            leaf.line,
+            leaf.statement,
+            values,
+            (block[0], block[1], block[2]) if self.block_words else None,
+            (thread[0], thread[1], thread[2]) if self.thread_words else None,
+        )
+
+    def sizes_at(self, point: Mapping[str, int]) -> dict[str, int]:
+        """The sizes of a point."""
+        return {n: point[n] for n in self.sizes if n in point}
+
+    # }}}
+
+
+def _nodes(function: Function) -> list[object]:
+    """All expressions of a function."""
+    found: list[object] = []
+
+    def visit(nodes: object) -> None:
+        for node in nodes:  # type: ignore[attr-defined]
+            for name in ("value", "lower", "upper", "condition", "target"):
+                expr = getattr(node, name, None)
+                if expr is not None:
+                    found.extend(walk(expr))
+            visit(getattr(node, "body", ()))
+
+    visit(function.body)
+    return found

@@ -1,0 +1,165 @@
+"""Private results that are computed too often must not be seen.
+
+A statement may run for instances that its domain leaves out if what it then
+writes is private, and no thread reads one of those cells for an instance that
+the kernel has.  What such an instance reads does not matter then, as long as it
+lies in its array, which :mod:`.bounds` proves of all that runs.
+"""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from loopkit.codegen.proof.conditions import Condition, conjuncts
+from loopkit.codegen.proof.forms import Form, variable
+from loopkit.codegen.proof.instances import InstanceCheck, Surplus
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding
+from loopkit.codegen.proof.spaces import Space, equal
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.syntax import (
+    CExpression,
+    Element,
+    For,
+    If,
+    Let,
+    Name,
+    walk,
+)
+from loopkit.codegen.proof.tree import Leaf
+
+Indices = tuple[Form, ...]
+
+
+class SurplusCheck:
+    """Proves that what runs too often is not seen."""
+
+    def __init__(self, subject: Subject, recorder: Recorder, instances: InstanceCheck) -> None:
+        self.subject = subject
+        self.recorder = recorder
+        self.instances = instances
+        self.by_array: dict[str, list[Surplus]] = {}
+        for surplus in instances.surplus:
+            self.by_array.setdefault(surplus.statement.written, []).append(surplus)
+
+    def run(self) -> None:
+        """Check all private arrays that have too many writes."""
+        for array, surplus in self.by_array.items():
+            rank = len(self.subject.names.dimensions.get(array, ()))
+            cells = [f"cell {axis}" for axis in range(rank)]
+            space = Space([*self.subject.space.names, *cells])
+            seen: set[tuple[object, ...]] = set()
+            for one in surplus:
+                what = f"whether what '{one.statement.id}' computes too often is used"
+                with self.recorder.question("instances", what, one.leaf):
+                    self.check(space, array, cells, one, seen)
+
+    def check(
+        self,
+        space: Space,
+        array: str,
+        cells: list[str],
+        surplus: Surplus,
+        seen: set[tuple[object, ...]],
+    ) -> None:
+        """Compare the cells written too often with those that are read in earnest."""
+        where = space.aligned(surplus.instances)
+        for touch in surplus.leaf.touches:
+            if not touch.is_write or touch.array != array:
+                continue
+            key = (id(surplus.leaf.scope), surplus.statement.inames, touch.offset.key)
+            if key in seen:
+                continue
+            seen.add(key)
+            written = self.cells(space, where, cells, touch.indices)
+            for leaf in self.subject.leaves:
+                for indices in reads_of(self.subject, leaf, array):
+                    read = self.cells(space, self.needed(space, leaf), cells, indices)
+                    both = written & read
+                    if not both.is_empty():
+                        self.report(space, surplus, leaf, array, cells, both)
+                        return
+
+    def needed(self, space: Space, leaf: Leaf) -> isl.Set:
+        """The instances of a line that the kernel has, on the threads that run them."""
+        subject = self.subject
+        statement = subject.kernel.statement_by_id.get(leaf.statement or "")
+        if statement is None:
+            return space.aligned(leaf.scope.set)
+        domain, _ = subject.domain(statement)
+        conditions: list[Condition] = subject.coordinate_conditions(statement.inames)
+        conditions += [p for w in subject.words for p in conjuncts(subject.launched(w))]
+        conditions += self.instances.definitions(statement, leaf)
+        return space.aligned(domain) & space.all_of(conditions)
+
+    def cells(
+        self, space: Space, instances: isl.Set, cells: list[str], indices: Indices
+    ) -> isl.Set:
+        """Threads and cells of an access, over all sizes."""
+        where = instances
+        for cell, index in zip(cells, indices, strict=False):
+            if index.is_affine:
+                where = where & space.where(equal(variable(cell), index))
+        kept = [*self.subject.shared_names, *self.subject.words, *cells]
+        return space.project_onto(where, [n for n in kept if n in space.position])
+
+    def report(
+        self,
+        space: Space,
+        surplus: Surplus,
+        reader: Leaf,
+        array: str,
+        cells: list[str],
+        both: isl.Set,
+    ) -> None:
+        """A finding: which cell an instance too many changes."""
+        subject = self.subject
+        point = self.recorder.point(space, both, (*subject.sizes, *subject.words, *cells))
+        at = space.aligned(surplus.instances)
+        for touch in surplus.leaf.touches:
+            if touch.is_write:
+                for cell, index in zip(cells, touch.indices, strict=False):
+                    at = at & space.where(equal(variable(cell), index))
+        fixed = [
+            equal(variable(n), Form({(): v} if v else {}))
+            for n, v in point.items()
+            if n in space.position
+        ]
+        inames = sorted(surplus.statement.inames)
+        names = (*subject.sizes, *subject.words, *inames)
+        instance = self.recorder.point(space, at & space.all_of(fixed), names)
+        self.recorder.found(
+            Finding(
+                "instances",
+                f"'{surplus.statement.id}' runs for what is no instance of it, and so changes "
+                f"a cell that '{reader.statement or 'a guard'}' (line {reader.line}) reads",
+                subject.place(surplus.leaf, instance),
+                array=array,
+                cell=tuple(point[c] for c in cells),
+                sizes=subject.sizes_at(point),
+            )
+        )
+
+
+def reads_of(subject: Subject, leaf: Leaf, array: str) -> list[Indices]:
+    """The indices with which a line, or a guard or loop around it, reads a private array."""
+    found = {t.offset.key: t.indices for t in leaf.touches if t.array == array and not t.is_write}
+    for scope in leaf.scope.chain():
+        node = scope.node
+        expressions: tuple[CExpression, ...] = ()
+        if isinstance(node, For):
+            expressions = (node.lower, node.upper)
+        elif isinstance(node, If):
+            expressions = (node.condition,)
+        elif isinstance(node, Let):
+            expressions = (node.value,)
+        for expr in expressions:
+            for part in walk(expr):
+                if isinstance(part, Name) and part.name == array:
+                    found.setdefault("", ())
+                elif isinstance(part, Element) and part.array == array:
+                    indices = tuple(
+                        subject.text.form(i, scope.never_below_zero) for i in part.indices
+                    )
+                    found.setdefault(subject.text.offset_of(array, indices).key, indices)
+    return list(found.values())

@@ -1,0 +1,224 @@
+"""What a printed kernel looks like once it is read: expressions and statements of C."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+# {{{ expressions
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A literal; ``ctype`` is what its suffix says: int, uint, long, ulong, float or double."""
+
+    value: int | float
+    ctype: str
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A variable, or a hardware index such as ``threadIdx.x``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """``array[i][j]``."""
+
+    array: str
+    indices: tuple[CExpression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """``function(arguments)``."""
+
+    function: str
+    arguments: tuple[CExpression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unary:
+    """``-x``, ``!x``, ``~x`` or ``&x``."""
+
+    operator: str
+    operand: CExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """``left operator right``."""
+
+    operator: str
+    left: CExpression
+    right: CExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """``condition ? then : other``."""
+
+    condition: CExpression
+    then: CExpression
+    other: CExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Cast:
+    """``(ctype)operand``."""
+
+    ctype: str
+    operand: CExpression
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """``operand.name``."""
+
+    operand: CExpression
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Braces:
+    """``ctype{a, b}``."""
+
+    ctype: str
+    parts: tuple[CExpression, ...]
+
+
+CExpression = Number | Name | Element | Call | Unary | Binary | Choice | Cast | Member | Braces
+
+
+def children(expr: CExpression) -> tuple[CExpression, ...]:
+    """The operands of an expression, in the order of the text."""
+    if isinstance(expr, (Number, Name)):
+        return ()
+    if isinstance(expr, Element):
+        return expr.indices
+    if isinstance(expr, Call):
+        return expr.arguments
+    if isinstance(expr, Binary):
+        return expr.left, expr.right
+    if isinstance(expr, Choice):
+        return expr.condition, expr.then, expr.other
+    if isinstance(expr, Braces):
+        return expr.parts
+    return (expr.operand,)
+
+
+def walk(expr: CExpression) -> Iterator[CExpression]:
+    """An expression and all that it is made of."""
+    yield expr
+    for child in children(expr):
+        yield from walk(child)
+
+
+# }}}
+
+# {{{ statements
+
+
+@dataclass(eq=False, slots=True)
+class Declaration:
+    """A shared or private variable; ``dimensions`` as C has them, () for a scalar.
+
+    Arrays in dynamic shared memory know the byte at which they begin; their first
+    dimension is None, because the text does not say it.
+    """
+
+    space: str  # "shared" or "private"
+    ctype: str
+    name: str
+    dimensions: tuple[int | None, ...]
+    line: int
+    offset: int | None = None
+
+
+@dataclass(eq=False, slots=True)
+class Let:
+    """``ctype const name = value;``: the name stands for the value in the rest of the block."""
+
+    ctype: str
+    name: str
+    value: CExpression
+    line: int
+
+
+@dataclass(eq=False, slots=True)
+class For:
+    """``for (ctype name = lower; name < upper; name += step)``."""
+
+    ctype: str
+    name: str
+    lower: CExpression
+    upper: CExpression
+    inclusive: bool
+    step: int
+    line: int
+    body: list[Node] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class If:
+    """``if (condition) ...``."""
+
+    condition: CExpression
+    line: int
+    body: list[Node] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class Block:
+    """Braces that only limit a scope."""
+
+    line: int
+    body: list[Node] = field(default_factory=list)
+
+
+@dataclass(eq=False, slots=True)
+class Assign:
+    """``target operator value;``; ``atomic`` where the hardware orders concurrent updates."""
+
+    target: Name | Element
+    operator: str
+    value: CExpression
+    line: int
+    statement: str | None
+    atomic: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class Wait:
+    """A barrier for a ``block`` or a ``warp``."""
+
+    scope: str
+    line: int
+
+
+Node = Declaration | Let | For | If | Block | Assign | Wait
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of the function: a value, or a pointer to global memory."""
+
+    name: str
+    ctype: str
+    is_pointer: bool
+    is_const: bool
+
+
+@dataclass(frozen=True)
+class Function:
+    """The kernel function as its text has it."""
+
+    name: str
+    parameters: tuple[Parameter, ...]
+    body: tuple[Node, ...]
+    lines: tuple[str, ...]
+
+
+# }}}

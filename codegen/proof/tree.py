@@ -1,0 +1,313 @@
+"""The text as a tree of loops, guards and leaves, every point with its scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from loopkit._nodes import Expression
+from loopkit.codegen.proof.conditions import (
+    Condition,
+    Unknown,
+    conjuncts,
+    is_known,
+    negated,
+)
+from loopkit.codegen.proof.forms import Form, floor, variable
+from loopkit.codegen.proof.names import Names
+from loopkit.codegen.proof.scopes import Scope
+from loopkit.codegen.proof.spaces import Space, at_most, equal, less
+from loopkit.codegen.proof.syntax import (
+    Assign,
+    Binary,
+    Block,
+    CExpression,
+    Choice,
+    Declaration,
+    Element,
+    For,
+    If,
+    Let,
+    Name,
+    Node,
+    Wait,
+    children,
+)
+from loopkit.codegen.proof.translate import TextTranslator
+
+
+@dataclass(eq=False)
+class Group:
+    """A loop, a guard, or braces; ``scope`` is what holds inside."""
+
+    node: For | If | Block | None
+    scope: Scope
+    parent: Group | None
+    index: int
+    children: list[Group | Leaf] = field(default_factory=list)
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether the children run many times."""
+        return isinstance(self.node, For)
+
+
+@dataclass(eq=False)
+class Touch:
+    """One access: the element's place in its array, as the text computes it.
+
+    ``indices`` are those of the text, one per dimension of a declared array.
+    ``scope`` is where it happens: inside of ``c ? x[i] : y[i]``, more holds than around.
+    ``cell`` and ``extents`` name the element by its array's axes, once the access
+    is known to be one of its statement's; ``origin`` are that access's subscripts.
+    """
+
+    array: str
+    indices: tuple[Form, ...]
+    offset: Form
+    scope: Scope
+    is_write: bool
+    is_atomic: bool = False
+    cell: tuple[Form, ...] | None = None
+    extents: tuple[Form | None, ...] = ()
+    origin: tuple[Expression, ...] | None = None
+
+
+@dataclass(eq=False)
+class Leaf:
+    """An assignment, a barrier, or reads that a guard or a loop's bounds do."""
+
+    node: Assign | Wait | If | For
+    scope: Scope
+    parent: Group
+    index: int
+    touches: tuple[Touch, ...] = ()
+
+    @property
+    def line(self) -> int:
+        """The line in the source."""
+        return self.node.line
+
+    @property
+    def statement(self) -> str | None:
+        """The statement that an assignment belongs to."""
+        return self.node.statement if isinstance(self.node, Assign) else None
+
+    @property
+    def barrier(self) -> str | None:
+        """Whom a barrier is for: ``block`` or ``warp``; None for other leaves."""
+        return self.node.scope if isinstance(self.node, Wait) else None
+
+
+@dataclass(frozen=True)
+class Site:
+    """An integer expression of the text and where it is computed; ``ctype`` holds its value."""
+
+    expr: CExpression
+    scope: Scope
+    line: int
+    ctype: str | None = None
+
+
+class TreeBuilder:
+    """Builds the tree of a function's body."""
+
+    def __init__(self, space: Space, names: Names, translator: TextTranslator) -> None:
+        self.space = space
+        self.names = names
+        self.translate = translator
+        self.leaves: list[Leaf] = []
+        self.sites: list[Site] = []
+
+    def build(self, body: tuple[Node, ...], scope: Scope) -> Group:
+        """The tree of a body; leaves and computations are collected on the way."""
+        root = Group(None, scope, None, 0)
+        self._fill(root, list(body), scope)
+        return root
+
+    def _fill(self, group: Group, nodes: list[Node], scope: Scope) -> None:
+        for node in nodes:
+            if isinstance(node, Let):
+                scope = self._let(node, scope)
+            elif isinstance(node, Block):
+                self._fill(self._group(group, node, scope), node.body, scope)
+            elif isinstance(node, For):
+                self._loop(group, node, scope)
+            elif isinstance(node, If):
+                self._guard(group, node, scope)
+            elif isinstance(node, Wait):
+                self._leaf(group, node, scope, ())
+            elif not isinstance(node, Declaration):
+                self._leaf(group, node, scope, self._touches(node, scope))
+
+    def _group(self, parent: Group, node: For | If | Block, scope: Scope) -> Group:
+        made = Group(node, scope, parent, len(parent.children))
+        parent.children.append(made)
+        return made
+
+    def _leaf(
+        self,
+        parent: Group,
+        node: Assign | Wait | If | For,
+        scope: Scope,
+        touches: tuple[Touch, ...],
+    ) -> None:
+        made = Leaf(node, scope, parent, len(parent.children), touches)
+        parent.children.append(made)
+        self.leaves.append(made)
+
+    # {{{ scopes
+
+    def _let(self, node: Let, scope: Scope) -> Scope:
+        self.sites.append(Site(node.value, scope, node.line, node.ctype))
+        value = self.translate.form(node.value, scope.never_below_zero)
+        holds, unknown = split(equal(variable(node.name), value))
+        ranges = {node.name: scope.range_of(value)}
+        return Scope(self.space, scope, node, holds, unknown, ranges)
+
+    def _loop(self, group: Group, node: For, scope: Scope) -> None:
+        self.sites.append(Site(node.lower, scope, node.line, node.ctype))
+        lower = self.translate.form(node.lower, scope.never_below_zero)
+        upper = self.translate.form(node.upper, scope.never_below_zero)
+        reads = self._reads((node.lower, node.upper), scope)
+        if reads:
+            self._leaf(group, node, scope, reads)
+        own = variable(node.name)
+        end = at_most(own, upper) if node.inclusive else less(own, upper)
+        parts = [at_most(lower, own), end]
+        if node.step > 1:
+            steps = floor(own.minus(lower), node.step).scaled(node.step)
+            parts.append(equal(own.minus(lower), steps))
+        holds, unknown = split(*parts)
+        low, high = scope.range_of(lower)[0], scope.range_of(upper)[1]
+        ranges = {node.name: (low, high if node.inclusive else high - 1)}
+        inner = Scope(self.space, scope, node, holds, unknown, ranges)
+        self.sites.append(Site(node.upper, scope, node.line))
+        body = self._group(group, node, inner)
+        if reads:
+            self._leaf(body, node, inner, reads)
+        self._fill(body, node.body, inner)
+        if reads:
+            self._leaf(group, node, scope, reads)
+
+    def _guard(self, group: Group, node: If, scope: Scope) -> None:
+        inner = scope
+        for part in _and_parts(node.condition):
+            reads = self._reads((part,), inner)
+            if reads:
+                self._leaf(group, node, scope, reads)
+            self.sites.append(Site(part, inner, node.line))
+            inner = self._narrowed(inner, part, node)
+        self._fill(self._group(group, node, inner), node.body, inner)
+
+    def _narrowed(
+        self, scope: Scope, expr: CExpression, node: If | None = None, *, holds: bool = True
+    ) -> Scope:
+        """The scope in which a condition holds, or does not."""
+        condition = self.translate.condition(expr, scope.never_below_zero)
+        known, unknown = split(condition if holds else negated(condition))
+        return Scope(self.space, scope, node, known, unknown)
+
+    # }}}
+
+    # {{{ accesses
+
+    def _touches(self, node: Assign, scope: Scope) -> tuple[Touch, ...]:
+        found: dict[tuple[str, str, bool, int], Touch] = {}
+        target = node.target
+        if node.operator != "=":
+            self._touch(target, scope, found, is_atomic=node.atomic)
+        self._touch(target, scope, found, is_write=True, is_atomic=node.atomic)
+        if isinstance(target, Element):
+            for index in target.indices:
+                self._collect(index, scope, node.line, found)
+                self.sites.append(Site(index, scope, node.line))
+        self._collect(node.value, scope, node.line, found)
+        return tuple(found.values())
+
+    def _reads(self, expressions: tuple[CExpression, ...], scope: Scope) -> tuple[Touch, ...]:
+        """What guards and bounds read of memory that threads share."""
+        found: dict[tuple[str, str, bool, int], Touch] = {}
+        for expr in expressions:
+            self._collect(expr, scope, None, found)
+        return tuple(t for t in found.values() if self.names.places[t.array] != "private")
+
+    def _collect(
+        self,
+        expr: CExpression,
+        scope: Scope,
+        line: int | None,
+        found: dict[tuple[str, str, bool, int], Touch],
+    ) -> None:
+        """All reads in an expression; operands that C may skip are under its conditions."""
+        if isinstance(expr, Name):
+            if self.names.places.get(expr.name, "value") != "value":
+                self._touch(expr, scope, found)
+        elif isinstance(expr, Element):
+            self._touch(expr, scope, found)
+            for index in expr.indices:
+                self._collect(index, scope, line, found)
+                if line is not None:
+                    self.sites.append(Site(index, scope, line))
+        elif isinstance(expr, Choice):
+            self._collect(expr.condition, scope, line, found)
+            for branch, holds in ((expr.then, True), (expr.other, False)):
+                inner = self._narrowed(scope, expr.condition, holds=holds)
+                self._collect(branch, inner, line, found)
+        elif isinstance(expr, Binary) and expr.operator in ("&&", "||"):
+            self._collect(expr.left, scope, line, found)
+            inner = self._narrowed(scope, expr.left, holds=expr.operator == "&&")
+            self._collect(expr.right, inner, line, found)
+        else:
+            for child in children(expr):
+                self._collect(child, scope, line, found)
+
+    def _touch(
+        self,
+        expr: Name | Element,
+        scope: Scope,
+        found: dict[tuple[str, str, bool, int], Touch],
+        *,
+        is_write: bool = False,
+        is_atomic: bool = False,
+    ) -> None:
+        indices: tuple[Form, ...] = ()
+        if isinstance(expr, Name):
+            name, offset = expr.name, Form({})
+        else:
+            name, below = expr.array, scope.never_below_zero
+            indices = tuple(self.translate.form(i, below) for i in expr.indices)
+            offset = self.translate.offset_of(expr.array, indices)
+        key = (name, offset.key, is_write, id(scope))
+        if key not in found:
+            found[key] = Touch(name, indices, offset, scope, is_write, is_atomic)
+
+    # }}}
+
+
+def _and_parts(expr: CExpression) -> list[CExpression]:
+    """The operands of ``a && b && c``, in the order in which C looks at them."""
+    if isinstance(expr, Binary) and expr.operator == "&&":
+        return [*_and_parts(expr.left), *_and_parts(expr.right)]
+    return [expr]
+
+
+def split(*parts: Condition) -> tuple[tuple[Condition, ...], tuple[Unknown, ...]]:
+    """The conditions that sets can hold, and the others."""
+    known: list[Condition] = []
+    unknown: list[Unknown] = []
+    for part in parts:
+        for one in conjuncts(part):
+            if is_known(one):
+                known.append(one)
+            else:
+                unknown.append(one if isinstance(one, Unknown) else Unknown(one.key))
+    return tuple(known), tuple(unknown)
+
+
+def all_groups(group: Group) -> Iterator[Group]:
+    """A group and all groups inside it."""
+    yield group
+    for child in group.children:
+        if isinstance(child, Group):
+            yield from all_groups(child)

@@ -1,0 +1,196 @@
+"""Integer arithmetic of 32 bits never overflows."""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from loopkit.codegen.proof.conditions import Condition
+from loopkit.codegen.proof.forms import Form, NotAffineError, constant, variable
+from loopkit.codegen.proof.names import CATEGORIES
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding, Place
+from loopkit.codegen.proof.scopes import Range, Scope
+from loopkit.codegen.proof.spaces import at_most
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.syntax import (
+    Binary,
+    Call,
+    Cast,
+    CExpression,
+    Element,
+    For,
+    Name,
+    Number,
+    Unary,
+    children,
+)
+from loopkit.codegen.proof.tree import Site, all_groups
+
+LIMITS: dict[str, Range] = {"int": (-(2**31), 2**31 - 1), "uint": (0, 2**32 - 1)}
+_COMPUTING = ("+", "-", "*", "/", "%", "<<")
+
+
+class WidthCheck:
+    """Looks at every printed subscript, bound, guard and constant.
+
+    Arithmetic on data, on the right sides of statements, is left to C.
+    """
+
+    def __init__(self, subject: Subject, recorder: Recorder) -> None:
+        self.subject = subject
+        self.recorder = recorder
+        self._seen: set[tuple[int, str, str]] = set()
+
+    def run(self) -> None:
+        """Check all computations."""
+        for site in self.subject.sites:
+            self.expression(site.expr, site)
+            if site.ctype is not None:
+                self.stored(site)
+        for group in all_groups(self.subject.tree):
+            if isinstance(group.node, For):
+                self.counter(group.node, group.scope)
+
+    def stored(self, site: Site) -> None:
+        """A value must fit the variable that it is stored in."""
+        kind = CATEGORIES.get(site.ctype or "", "other")
+        if kind in LIMITS and self.subject.names.type_of(site.expr) != kind:
+            self.fits(self.form(site.expr, site.scope), kind, site, f"{kind} variable")
+
+    def counter(self, loop: For, scope: Scope) -> None:
+        """A loop's variable must hold its last value, and the one that ends the loop."""
+        kind = CATEGORIES.get(loop.ctype, "other")
+        outer = scope.parent
+        if kind not in LIMITS or outer is None:
+            return
+        upper = self.subject.text.form(loop.upper, outer.never_below_zero)
+        last = upper.plus(constant(loop.step if loop.inclusive else loop.step - 1))
+        site = Site(loop.upper, outer, loop.line)
+        if self.subject.names.type_of(loop.upper) == kind and loop.step == 1 and not loop.inclusive:
+            return  # what it is compared with fits, and so does what ends it
+        if upper.is_affine and not upper.names & self.subject.data_names:
+            self.fits(last, kind, site, f"counter '{loop.name}'", above_only=True)
+        else:
+            what = f"whether '{loop.name}' reaches the end of its loop as {kind}"
+            self.recorder.open("width", f"{what} (line {loop.line})")
+
+    # }}}
+
+    # {{{ expressions
+
+    def expression(self, expr: CExpression, site: Site) -> None:
+        """Check an expression and all that it is computed from."""
+        if isinstance(expr, (Number, Name)):
+            return
+        if isinstance(expr, Element):
+            return  # its subscripts are sites of their own
+        if isinstance(expr, Call) and not self.subject.names.is_integer(expr):
+            return
+        for child in children(expr):
+            self.expression(child, site)
+        kind = self.subject.names.type_of(expr)
+        if isinstance(expr, Cast):
+            inner = self.subject.names.type_of(expr.operand)
+            if kind in LIMITS and inner in ("long", "ulong", "uint", "int") and inner != kind:
+                self.fits(self.form(expr.operand, site.scope), kind, site, f"cast to {kind}")
+            return
+        computes = isinstance(expr, Binary) and expr.operator in _COMPUTING
+        computes = computes or (isinstance(expr, Unary) and expr.operator == "-")
+        if not computes or kind not in LIMITS:
+            return
+        if self._is_data(expr):
+            return
+        self.fits(self.form(expr, site.scope), kind, site, "32-bit integer")
+
+    def _is_data(self, expr: CExpression) -> bool:
+        """Whether the values of an expression are loaded."""
+        if isinstance(expr, Element):
+            return True
+        if isinstance(expr, Name):
+            return self.subject.names.places.get(expr.name, "value") != "value"
+        return any(self._is_data(c) for c in children(expr))
+
+    def form(self, expr: CExpression, scope: Scope) -> Form:
+        """The exact value of an expression."""
+        return self.subject.text.form(expr, scope.never_below_zero)
+
+    # }}}
+
+    def fits(
+        self, form: Form, kind: str, site: Site, what: str, *, above_only: bool = False
+    ) -> None:
+        """Whether a value stays inside its type wherever it is computed."""
+        low, high = LIMITS[kind]
+        least, most = site.scope.range_of(form)
+        if most <= high and (above_only or least >= low):
+            return
+        key = (id(site.scope), form.key, kind)
+        if key in self._seen:
+            return
+        self._seen.add(key)
+        with self.recorder.question("width", f"whether {form.key} fits 32 bits (line {site.line})"):
+            if form.is_data or form.names & self.subject.data_names:
+                self.recorder.open("width", f"{form.key} (line {site.line}): data decides")
+            elif form.is_affine:
+                beyond = [at_most(constant(high + 1), form)]
+                if not above_only:
+                    beyond.append(at_most(form, constant(low - 1)))
+                self.affine(form, beyond, site, what)
+            else:
+                self.product(form, high, site, what)
+
+    def affine(self, form: Form, beyond: list[Condition], site: Site, what: str) -> None:
+        """The exact answer for an affine value."""
+        for condition in beyond:
+            overflow = site.scope.set & site.scope.space.where(condition)
+            if not overflow.is_empty():
+                self.report(form, overflow, site, what)
+                return
+
+    def product(self, form: Form, high: int, site: Site, what: str) -> None:
+        """Products of names: a concrete overflow, or nothing decided.
+
+        Names are pushed up until the value is too large: sizes first, then, for
+        these sizes, the largest loop variables.
+        """
+        names = sorted(form.names)
+        for exponent in range(31, 11, -1):
+            where = site.scope.set
+            for name in names:
+                bound = min(site.scope.range_of_name(name)[1], 1 << exponent)
+                if bound > 0:
+                    floor_ = at_most(constant(bound // 2), variable(name))
+                    try:
+                        smaller = where & site.scope.space.where(floor_)
+                    except NotAffineError:
+                        continue
+                    if not smaller.is_empty():
+                        where = smaller
+            point = self.recorder.point(site.scope.space, where, (*self.subject.sizes, *names))
+            value = form.value({**dict.fromkeys(names, 0), **point})
+            if value > high or value < -high - 1:
+                self.place(form, value, point, site, what)
+                return
+        self.recorder.open("width", f"whether {form.key} fits 32 bits (line {site.line})")
+
+    # {{{ reports
+
+    def report(self, form: Form, overflow: isl.Set, site: Site, what: str) -> None:
+        """An overflow from a set of them."""
+        names = (*self.subject.sizes, *sorted(form.names))
+        point = self.recorder.point(site.scope.space, overflow, names)
+        value = form.value({**dict.fromkeys(form.names, 0), **point})
+        self.place(form, value, point, site, what)
+
+    def place(self, form: Form, value: int, point: dict[str, int], site: Site, what: str) -> None:
+        """A finding at a point."""
+        subject = self.subject
+        values = {n: v for n, v in point.items() if n not in subject.sizes and n in form.names}
+        at = Place(site.line, self._statement(site), values)
+        text = f"{form.key} is {value}, too large for a {what}"
+        self.recorder.found(Finding("width", text, at, sizes=subject.sizes_at(point)))
+
+    def _statement(self, site: Site) -> str | None:
+        return next((f.statement for f in self.subject.leaves if f.line == site.line), None)
+
+    # }}}

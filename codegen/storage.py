@@ -9,7 +9,7 @@ import numpy as np
 
 from loopkit._arrays import AddressSpace, Nested, TemporaryVariable, storage_shape, strides_of
 from loopkit._errors import IllegalTransformError, ResourceError
-from loopkit._expression import to_text
+from loopkit._expression import to_text, variable_names
 from loopkit._kernel import Kernel
 
 STATIC_LIMIT = 48 * 1024

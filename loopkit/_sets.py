@@ -217,6 +217,15 @@ def pw_affine(expr: Expression) -> isl.PwAff:
             raise NotAffineError(expr)
         factor = int(np.prod([int(c) for c in constants], dtype=object))
         return pw_affine(others[0]).scale_val(isl.Val(factor))
+    if isinstance(expr, (prim.FloorDiv, prim.Remainder)) and not is_affine(expr):
+        numerator, denominator = pw_affine(expr.numerator), expr.denominator
+        if not isinstance(denominator, (int, np.integer)) or denominator <= 0:
+            raise NotAffineError(expr)
+        length = isl.Val(int(denominator))
+        quotient = numerator.scale_down_val(length).floor()
+        if isinstance(expr, prim.FloorDiv):
+            return quotient
+        return numerator.sub(quotient.scale_val(length))
     return isl.PwAff.from_aff(affine(expr))
 
 

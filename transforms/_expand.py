@@ -174,6 +174,13 @@ def _expanded(
         axes.append((iname, *found))
     by_id = {use.statement.id: use for use in uses}
     name = temporary.name
+    for rule in new.substitutions:
+        if name in variable_names(rule.expression):
+            raise IllegalTransformError(
+                f"accumulator '{name}' would have to hold one value for each '{lost[0]}', and "
+                f"substitution rule '{rule.name}' uses it without saying which",
+                instead=f"write the rule out first: expand_subst() puts '{rule.name}' in place",
+            )
     for use in uses:
         for iname in lost:
             if iname not in old.statement_by_id[use.old].inames:

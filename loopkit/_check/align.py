@@ -67,6 +67,8 @@ class Aligner:
             return
         for a, b in zip(mine, its, strict=True):
             self.same(a, b, event)
+        for name in self.root.bounds_from_data(image.origin):
+            self.read(event, (name, ()), (name, ()))
         if new.operation is not None:
             self.read(event, old.write, new.write)
         if old.written == new.written:

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from loopkit._check.align import Aligner
+from loopkit._check.bounds import check_bounds
 from loopkit._check.flow import Flow
 from loopkit._check.instances import check_instances
 from loopkit._check.lineage import Lineage, descend, origin
 from loopkit._check.model import Model
+from loopkit._check.races import check_races
 from loopkit._check.report import error_for
 from loopkit._check.sources import TextOrder
 from loopkit._check.storage import check_storage
@@ -113,6 +115,10 @@ def questions(aligner: Aligner) -> Iterator[Callable[[], None]]:
         yield partial(check_storage, flow, data.name)
     for statement in flow.root.kernel.statements:
         yield partial(check_instances, flow, statement.id)
+    for statement in flow.new.kernel.statements:
+        yield partial(check_bounds, flow, statement.id)
+    for array in flow.new.kernel.writers:
+        yield partial(check_races, flow, array)
     for image in flow.lineage.images:
         yield partial(aligner.statement, image)
     temporaries = flow.root.kernel.temporary_by_name

@@ -110,6 +110,8 @@ class Flow:
         for iname, value in image.values:
             named = self.new.named(value, suffix)
             result = result & equal(prim.Variable(iname + root_suffix), named)
+        for name in self.root.bounds_from_data(image.origin):
+            result = result & equal(prim.Variable(name + root_suffix), prim.Variable(name + suffix))
         return result
 
     def cell(self, event: Event, access: Access) -> Cell:
@@ -149,7 +151,8 @@ class Flow:
 
     def images_writing(self, origin: str, array: str) -> tuple[list[Image], list[Image]]:
         """The images of a statement that write ``array``, and the others."""
-        writing, others = [], []
+        writing: list[Image] = []
+        others: list[Image] = []
         for image in self.lineage.images_from[origin]:
             mine = self.new.statement[image.statement].written == array
             (writing if mine else others).append(image)
@@ -163,6 +166,11 @@ class Flow:
         event = replace(event, access=old)
         sources = event.sources or self.text.of_read(event.reader, old)
         cell = self.cell(event, new)
+        if cell.by_data or any(
+            self.new.write_cell(Instance(w.id, _OTHER)).by_data
+            for w in self.new.writers(cell.array)
+        ):
+            raise Undecided(f"which cells of '{cell.array}' are touched would depend on data")
         found = False
         for origin, relation in sources.writes.items():
             related = event.bound & relation
@@ -229,8 +237,7 @@ class Flow:
             if not bad.is_empty():
                 violation = self.violation("place", bad, event, cell, source=source)
                 self.report(replace(violation, written=written.indices))
-        is_global = self.new.is_global(cell.array)
-        for how, piece in self.new.not_before(at, event.time, is_global=is_global):
+        for how, piece in self.new.not_before(at, event.time, cell.array):
             bad = pairs & piece
             if not bad.is_empty():
                 self.report(self.violation("order", bad, event, cell, source=source, how=how))
@@ -243,9 +250,7 @@ class Flow:
             both = both & self.new.same_cell(self.new.write_cell(at), cell)
             if both.is_empty():
                 continue
-            for how, piece in self.new.not_before(
-                event.time, at, is_global=self.new.is_global(cell.array), itself=False
-            ):
+            for how, piece in self.new.not_before(event.time, at, cell.array, itself=False):
                 bad = both & piece
                 if not bad.is_empty():
                     self.report(
@@ -256,7 +261,6 @@ class Flow:
 
     def check_between(self, event: Event, sources: Sources, cell: Cell) -> None:
         """Check that nothing else writes the cell between its sources and the event."""
-        is_global = self.new.is_global(cell.array)
         for writer in self.new.writers(cell.array):
             at = Instance(writer.id, _OTHER)
             both = event.where & self.new.domain(at)
@@ -264,9 +268,7 @@ class Flow:
             if both.is_empty():
                 continue
             family: isl.Set | None = None
-            for how, piece in self.new.not_before(
-                event.time, at, is_global=is_global, itself=False
-            ):
+            for how, piece in self.new.not_before(event.time, at, cell.array, itself=False):
                 bad = both & piece
                 if bad.is_empty():
                     continue
@@ -292,7 +294,6 @@ class Flow:
         It may be unordered with the right write, come after it, or be older
         and not replaced.
         """
-        is_global = self.new.is_global(cell.array)
         other = self.side_of(at)
         for origin, relation in sources.writes.items():
             if is_update(self.root.statement[origin]):
@@ -301,7 +302,7 @@ class Flow:
                 sure = Instance(image.statement, _SURE)
                 both = bad & self.new.domain(sure) & self.tie(image, _SURE, WRITER)
                 both = both & event.bound & relation
-                for kind, piece in self.new.not_before(at, sure, is_global=is_global, itself=False):
+                for kind, piece in self.new.not_before(at, sure, cell.array, itself=False):
                     race = both & piece
                     if kind != "after" and not race.is_empty():
                         found = self.violation("rewritten", race, event, cell, source=other)
@@ -359,9 +360,8 @@ class Flow:
                 after = bad & self.new.domain(sure) & self.tie(image, _SURE, WRITER)
                 after = after & event.bound & relation
                 late = [after & p for p in self.new.earlier(at, sure)]
-                if self.new.is_global(cell.array):
-                    for piece in self.new.apart(at, sure, "g"):
-                        late = [one - piece for one in late]
+                for _, piece in self.new.unordered(at, sure, cell.array):
+                    late = [one - piece for one in late]
                 for one in late:
                     if not one.is_empty():
                         bad = bad - _sets.project_onto(one, _sets.names_of(bad))
@@ -447,18 +447,15 @@ class Flow:
 
     def check_blocks(self, both: isl.Set, event: Event, at: Instance, cell: Cell) -> None:
         """Copies in global memory must come from the block that reads them."""
-        if not self.new.is_global(cell.array):
-            return
-        for piece in self.new.apart(at, event.time, "g"):
+        for how, piece in self.new.unordered(at, event.time, cell.array):
             bad = both & piece
             if not bad.is_empty():
                 self.report(
-                    self.violation("order", bad, event, cell, source=self.side_of(at), how="blocks")
+                    self.violation("order", bad, event, cell, source=self.side_of(at), how=how)
                 )
 
     def check_no_write_since(self, both: isl.Set, event: Event, at: Instance, cell: Cell) -> None:
         """No statement of the text may write a copied cell between the copy and its use."""
-        is_global = self.new.is_global(cell.array)
         for writer in self.new.writers(cell.array):
             if writer.id not in self.lineage.image_of:
                 continue
@@ -469,9 +466,7 @@ class Flow:
                 since = later & piece
                 if since.is_empty():
                     continue
-                for how, when in self.new.not_before(
-                    event.time, other, is_global=is_global, itself=False
-                ):
+                for how, when in self.new.not_before(event.time, other, cell.array, itself=False):
                     bad = since & when
                     if not bad.is_empty():
                         self.report(

@@ -14,8 +14,8 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._assertions.cells import data_of, equal_cells
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable
+from loopkit._assertions.cells import data_of, equal_cells
 from loopkit._expression import substitute, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
@@ -105,6 +105,10 @@ class Model:
         if not suffix:
             return expr
         return substitute(expr, self._suffixed(suffix))
+
+    def suffixed(self, where: isl.Set, suffix: str) -> isl.Set:
+        """A set over inames with every iname suffixed."""
+        return _sets.rename(where, {i: i + suffix for i in self.kernel.all_inames})
 
     def _suffixed(self, suffix: str) -> dict[str, Expression]:
         return {i: prim.Variable(i + suffix) for i in self.kernel.all_inames}
@@ -235,7 +239,7 @@ class Model:
             )
         else:
             result = _sets.universe()
-            for one, two in zip(a.indices, b.indices, strict=True):
+            for one, two in zip(a.indices, b.indices, strict=False):
                 if one != two:
                     result = result & equal(one, two)
         mine = dict(a.room)
@@ -246,6 +250,8 @@ class Model:
 
     def other_cell(self, a: Cell, b: Cell) -> tuple[isl.Set, ...]:
         """Where two cells of one array, decided by no data, differ, as a union."""
+        if len(a.indices) != len(b.indices):
+            return (_sets.universe(),)
         pieces = []
         for one, two in zip(a.indices, b.indices, strict=True):
             if one != two:
@@ -327,49 +333,67 @@ class Model:
             return None
         return _all([_same(i, a, b) for i in self.shared_loops(a.statement, a.statement)])
 
-    def apart(self, a: Instance, b: Instance, kind: str) -> tuple[isl.Set, ...]:
-        """Where two instances run on different indices of an axis of ``kind``."""
-        if a.statement is None or b.statement is None:
-            return ()
-        key = ("apart", a, b, kind)
+    def apart(self, a: Instance, b: Instance, axis: Axis) -> isl.Set | None:
+        """Where two instances run on different indices of an axis; None where they cannot."""
+        key = ("apart", a, b, axis)
         found = self._orders.get(key)
         if found is None:
-            pieces = []
-            for axis in self.axes:
-                if axis[0] != kind:
-                    continue
-                one, two = self.coordinate(a, axis), self.coordinate(b, axis)
-                one = self.everywhere(a)[1].get(axis) if one is None else one
-                two = self.everywhere(b)[1].get(axis) if two is None else two
-                if one is not None and two is not None:
-                    pieces.append(_sets.condition_set(prim.Comparison(one, "!=", two)))
-            found = self._orders[key] = tuple(pieces)
-        return found
+            values = []
+            for at in (a, b):
+                value = self.coordinate(at, axis)
+                values.append(self.everywhere(at)[1][axis] if value is None else value)
+            differ = prim.Comparison(values[0], "!=", values[1])
+            found = self._orders[key] = (_sets.condition_set(differ),)
+        return None if found[0].is_empty() else found[0]
 
-    def not_before(
-        self, a: Instance, b: Instance, *, is_global: bool, itself: bool = True
-    ) -> tuple[tuple[str, isl.Set], ...]:
-        """Where ``a`` is not ordered before ``b``, as ``(how, set)`` pieces.
+    def unordered(self, a: Instance, b: Instance, array: str) -> list[tuple[str, isl.Set]]:
+        """Where nothing orders two instances that touch one cell of ``array``, as pieces.
 
-        ``how`` is ``"after"`` where ``b`` comes first, ``"together"`` where both
-        run at the same time on different threads, ``"blocks"`` where different
-        blocks run them.  ``itself=False`` leaves one and the same instance out.
+        ``"blocks"``: they run in different blocks; ``"together"``: at the same
+        time on different threads.  An axis along which the array exists
+        several times cannot tell them apart.
         """
         pieces: list[tuple[str, isl.Set]] = []
-        if is_global:
-            pieces += [("blocks", p) for p in self.apart(a, b, "g")]
+        if a.statement is None or b.statement is None:
+            return pieces
+        rooms = self.rooms(array)
         same = self.together(a, b)
-        if same is not None:
-            if itself:
+        for axis in self.axes:
+            if axis in rooms or axis[0] == "ilp" or (axis[0] == "l" and same is None):
+                continue
+            piece = self.apart(a, b, axis)
+            if piece is None:
+                continue
+            if axis[0] == "g":
+                pieces.append(("blocks", piece))
+            elif same is not None:
+                pieces.append(("together", same & piece))
+        return pieces
+
+    def not_before(
+        self, a: Instance, b: Instance, array: str, *, itself: bool = True
+    ) -> list[tuple[str, isl.Set]]:
+        """Where ``a`` is not ordered before ``b``, both touching one cell of ``array``.
+
+        As ``(how, set)`` pieces: ``how`` is ``"after"`` where ``b`` comes first,
+        else as for :meth:`unordered`.  ``itself=False`` leaves one and the same
+        instance out.
+        """
+        pieces = self.unordered(a, b, array)
+        if itself:
+            same = self.together(a, b)
+            if same is not None:
                 pieces.append(("together", same))
-            else:
-                pieces += [("together", same & p) for k in ("l", "g") for p in self.apart(a, b, k)]
-        pieces += [("after", p) for p in self.earlier(b, a)]
-        return tuple(pieces)
+        return pieces + [("after", p) for p in self.earlier(b, a)]
 
     # }}}
 
     # {{{ data
+
+    def bounds_from_data(self, statement: str) -> tuple[str, ...]:
+        """Temporaries that the bounds of a statement's loops depend on."""
+        names = _sets.involved_names(self._plain_domain(self.statement[statement]))
+        return tuple(sorted(names & self.data))
 
     @cached_property
     def written(self) -> frozenset[str]:

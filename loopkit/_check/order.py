@@ -78,19 +78,16 @@ class Order:
         cell: Cell,
         mine: Access,
     ) -> None:
-        is_global = self.new.is_global(cell.array)
         side = self.flow.origin_side(image, at)
         written = self.new.write_cell(at)
         for before in self.root.earlier(origin, reader):
-            for how, piece in self.new.not_before(at, event.time, is_global=is_global):
+            for how, piece in self.new.not_before(at, event.time, cell.array):
                 bad = pairs & before & piece
                 if not bad.is_empty():
                     found = Violation("order", bad, event.side, side, how=how)
                     self.flow.report(self.judged(found, written, cell))
         for before in (*self.root.earlier(reader, origin), *self.itself(reader, origin)):
-            for how, piece in self.new.not_before(
-                event.time, at, is_global=is_global, itself=False
-            ):
+            for how, piece in self.new.not_before(event.time, at, cell.array, itself=False):
                 bad = pairs & before & piece
                 if not bad.is_empty():
                     found = Violation("overwritten", bad, event.side, None, side, how=how)
@@ -131,7 +128,6 @@ class Order:
         ]
         if self.flow.copies(array):
             raise Undecided(f"'{array}' is written where data decide, and buffered")
-        is_global = self.new.is_global(array)
         for first in images:
             for second in images:
                 one, two = Instance(first.statement, _ONE), Instance(second.statement, _TWO)
@@ -147,7 +143,7 @@ class Order:
                 for before in self.root.earlier(
                     Instance(first.origin, READER), Instance(second.origin, WRITER)
                 ):
-                    for how, piece in self.new.not_before(one, two, is_global=is_global):
+                    for how, piece in self.new.not_before(one, two, array):
                         bad = pairs & before & piece
                         if not bad.is_empty():
                             sink = self.flow.origin_side(second, two)

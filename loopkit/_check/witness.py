@@ -68,7 +68,7 @@ class Case:
 def smallest_case(violation: Violation, root: Model, new: Model) -> Case:
     """The case with the smallest sizes; among those the first source, then the first sink."""
     where = violation.where
-    sizes = [n for n in dict.fromkeys((*root.kernel.sizes, *new.kernel.sizes))]
+    sizes = list(dict.fromkeys((*root.kernel.sizes, *new.kernel.sizes)))
     order = sorted(sizes)
     roles = [(tag, side) for tag, side in _in_text_order(violation) if side is not None]
     for tag, side in roles:

@@ -1,0 +1,76 @@
+"""Whether accesses lie in their arrays."""
+
+from __future__ import annotations
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._check.flow import Flow
+from loopkit._check.model import Instance
+from loopkit._check.violation import Violation
+from loopkit._expression import to_text, variable_names
+from loopkit._make.accesses import Guarded, guarded_reads
+from loopkit._nodes import Expression
+
+_AT = "__b"
+
+
+def check_bounds(flow: Flow, statement_id: str) -> None:
+    """Report accesses of a statement that leave a temporary, or that a copy makes outside.
+
+    Accesses to arguments that stand in the text were judged when the kernel
+    was made; those that data decide are for the executors to catch.
+    """
+    new = flow.new
+    statement = new.statement[statement_id]
+    is_copy = statement_id not in flow.lineage.image_of
+    at = Instance(statement_id, _AT)
+    domain = new.domain(at) & flow.lineage.sizes
+    accesses: list[Guarded] = [(*statement.write, ())]
+    accesses += [g for g in guarded_reads(statement) if g[0] in new.data]
+    seen: set[Guarded] = set()
+    for name, indices, guards in accesses:
+        temporary = name in new.kernel.temporary_by_name
+        if not indices or not (temporary or is_copy) or (name, indices, guards) in seen:
+            continue
+        seen.add((name, indices, guards))
+        shape = new.array(name).shape
+        if shape is None:
+            continue
+        where = domain
+        for guard in guards:
+            condition = new.condition(guard)
+            if condition is not None:
+                where = where & new.suffixed(condition, _AT)
+        for index, extent in zip(indices, shape, strict=True):
+            if variable_names(index) & new.data:
+                continue
+            value = new.named(index, _AT)
+            for outside, words in (
+                (_outside(value, "<", 0), "before its first element"),
+                (_outside(value, ">=", extent), f"which has {to_text(extent)} elements there"),
+            ):
+                if outside is None:
+                    continue
+                bad = where & outside
+                if not bad.is_empty():
+                    named = tuple(new.named(i, _AT) for i in indices)
+                    flow.report(
+                        Violation(
+                            "bounds",
+                            bad,
+                            flow.side_of(at),
+                            array=name,
+                            cell=named,
+                            detail=words,
+                        )
+                    )
+                    return
+
+
+def _outside(value: Expression, operator: str, limit: Expression) -> isl.Set | None:
+    try:
+        return _sets.condition_set(prim.Comparison(value, operator, limit))
+    except _sets.NotAffineError:
+        return None

@@ -33,7 +33,8 @@ from loopkit._expression import evaluate, variable_names
 from loopkit._reference.points import with_values
 from loopkit._syntax import parse_expression
 
-VALUES = range(-6, 8)  # far enough out for all that small inames reach
+VALUES = range(-5, 7)  # far enough out for what small inames reach in PAIRS
+MORE = range(-9, 10)
 N = 2  # cells of each array
 n = prim.Variable("n")
 SHAPED = Data((("p", (n,)), ("q", (n,))), frozenset())
@@ -53,11 +54,11 @@ ALL = [NOTHING, INJECTIVE, BOTH, DISJOINT, WITHIN, PERMUTATION, WEAK, STRICT, ST
 
 @functools.cache
 def data_obeying(
-    assertions: tuple[Assertion, ...], arrays: tuple[str, ...], cells: int = N
+    assertions: tuple[Assertion, ...], arrays: tuple[str, ...], values: range, cells: int = N
 ) -> dict[str, np.ndarray]:
-    """All data of ``arrays`` that obeys ``assertions``, values in ``VALUES``: a row for each."""
-    rows = np.indices((len(VALUES),) * (cells * len(arrays))).reshape(cells * len(arrays), -1).T
-    rows = rows + VALUES.start
+    """All data of ``arrays`` that obeys ``assertions``: a row for each."""
+    rows = np.indices((len(values),) * (cells * len(arrays))).reshape(cells * len(arrays), -1).T
+    rows = rows + values.start
     data = {name: rows[:, cells * k : cells * (k + 1)] for k, name in enumerate(arrays)}
     keep = np.ones(len(rows), bool)
     for assertion in assertions:
@@ -105,17 +106,20 @@ def holds(where: isl.Set, names: Mapping[str, int]) -> bool:
     return not with_values(where, names).is_empty()
 
 
-def check_pair(assertions: tuple[Assertion, ...], first: str, second: str, shaped: bool) -> None:
+def check_pair(
+    assertions: tuple[Assertion, ...], first: str, second: str, shaped: bool, values: range
+) -> None:
     """Compare the sets with what happens for all small data."""
     data = SHAPED if shaped else Data((), frozenset())
     one, two = parse_expression(first), parse_expression(second)
     equal, exact = equal_cells(assertions, one, two, data)
     surely = surely_equal_cells(assertions, one, two, data)
     assert surely.is_subset(equal)
+    nested = any("[" in text.partition("[")[2] for text in (first, second))
     # A partner that no index reads has to exist all the same.
     about = {name for a in assertions for name in a.arrays}
     arrays = sorted(about | ({"p", "q"} & (variable_names(one) | variable_names(two))))
-    known = data_obeying(assertions, tuple(arrays or ["p"]))
+    known = data_obeying(assertions, tuple(arrays or ["p"]), values)
     for i, k in itertools.product(range(-1, 4), repeat=2):
         names = {"i": i, "k": k, "n": N}
         a, b = values_of((first, second), names, known)
@@ -124,7 +128,8 @@ def check_pair(assertions: tuple[Assertion, ...], first: str, second: str, shape
         can, always = bool((a == b).any()), bool((a == b).all())
         assert holds(equal, names) or not can, (names, equal)
         assert always or not holds(surely, names), (names, surely)
-        if exact:
+        # Arrays of unknown shape may be longer, and only so far do values reach.
+        if exact and (shaped or not nested) and {i, k} <= {0, 1}:
             assert holds(equal, names) == can, (names, equal)
 
 
@@ -152,29 +157,30 @@ PAIRS = [
 def test_pairs_of_subscripts_beside_all_data(assertions: tuple[Assertion, ...]) -> None:
     for first, second in PAIRS:
         for shaped in (False, True):
-            check_pair(assertions, first, second, shaped)
+            check_pair(assertions, first, second, shaped, VALUES)
 
 
-INDICES = st.recursive(
-    st.sampled_from(["i", "k", "0", "n"]),
-    lambda inner: st.one_of(
+def deeper(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    return st.one_of(
+        inner,
         inner.map(lambda e: f"p[{e}]"),
         inner.map(lambda e: f"q[{e}]"),
+        inner.map(lambda e: f"2*p[{e}]"),
         inner.map(lambda e: f"({e} + 1)"),
-        inner.map(lambda e: f"(2*{e})"),
-        inner.map(lambda e: f"({e} // 2)"),
-        st.tuples(inner, inner).map(lambda e: f"({e[0]} - {e[1]})"),
-    ),
-    max_leaves=3,
-)
+        inner.map(lambda e: f"(({e}) // 2)"),
+        st.tuples(inner, inner).map(lambda e: f"({e[0]} - ({e[1]}))"),
+    )
 
 
-@settings(max_examples=60)
+INDICES = deeper(deeper(st.sampled_from(["i", "k", "0", "n"])))
+
+
+@settings(max_examples=25)
 @given(st.sampled_from(ALL), INDICES, INDICES, st.booleans())
 def test_random_subscripts_beside_all_data(
     assertions: tuple[Assertion, ...], first: str, second: str, shaped: bool
 ) -> None:
-    check_pair(assertions, first, second, shaped)
+    check_pair(assertions, first, second, shaped, MORE)
 
 
 # {{{ exactly
@@ -272,7 +278,7 @@ def test_ranges_beside_all_data(assertions: tuple[Assertion, ...]) -> None:
     low, high, other_low, other_high = map(parse_expression, texts)
     constant = Data((), frozenset())
     found = ranges_disjoint(assertions, (low, high), (other_low, other_high), constant)
-    known = data_obeying(assertions, ("p",), 4)
+    known = data_obeying(assertions, ("p",), VALUES, 4)
     for i, k in itertools.product(range(3), repeat=2):
         a, b, c, d = values_of(texts, {"i": i, "k": k}, known)
         overlap = bool((np.maximum(a, c) < np.minimum(b, d)).any())

@@ -8,7 +8,7 @@ sizes.
 
 The sets are supersets of what can happen with data that obeys the assertions.
 They are *exact* where each of their points happens for some such data; values
-count as integers of any size.
+count as integers of any size, and arrays whose shape is not told may be of any.
 """
 
 from __future__ import annotations

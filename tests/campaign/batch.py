@@ -153,7 +153,9 @@ class Batches:
             return
         calls = (*refusal.calls, refusal.call)
         try:
-            cases = truth.cases(kernel, 2 * self.limits.sizes, fixed_by(calls))
+            witness = getattr(error, "witness", None)
+            sizes = dict(witness.parameters) if witness else None
+            cases = truth.cases(kernel, 2 * self.limits.sizes, fixed_by(calls), sizes)
             broken = try_to_break(kernel, cases, 1)
         except UnsupportedError:
             bucket.tried -= 1

@@ -138,7 +138,7 @@ class Schedule:
     def _part(self, statement: Any, store: Store) -> _Part:
         kernel = self.kernel
         compiled = compile_statement(kernel, statement, store)
-        domain = kernel.domain_of(statement.inames)
+        domain = kernel.domain_around(statement.inames)
         names = _sets.involved_names(domain)
         if names & kernel.temporary_by_name.keys():
             raise UnsupportedError("bounds that are loaded")

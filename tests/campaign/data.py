@@ -26,6 +26,7 @@ _DEEP = (
     (2, 2, 2), (0, 0, 0), (7, 2, 1),
 )  # fmt: skip
 _NAMES = ("n", "m", "p")
+_LARGEST = 26  # what a witness may ask for: the interpreter takes its time
 
 
 def depth(kernel: lk.Kernel) -> int:
@@ -33,10 +34,16 @@ def depth(kernel: lk.Kernel) -> int:
     return max(len(s.inames) for s in kernel.statements)
 
 
-def candidates(kernel: lk.Kernel, fixed: Mapping[str, int]) -> Iterator[Sizes]:
-    """Sizes to try, those of other kernels' assumptions included; ``fixed`` ones are given."""
+def candidates(
+    kernel: lk.Kernel, fixed: Mapping[str, int], first: Mapping[str, int] | None = None
+) -> Iterator[Sizes]:
+    """Sizes to try, ``first`` and slightly larger ones before all others; ``fixed`` are given."""
     seen = set()
-    for values in _DEEP if depth(kernel) > 2 else _SHALLOW:
+    several = list(_DEEP if depth(kernel) > 2 else _SHALLOW)
+    if first and max(first.values()) <= _LARGEST:
+        for more in (1, 0):
+            several.insert(0, tuple(first.get(n, 3) + more for n in _NAMES))  # type: ignore[arg-type]
+    for values in several:
         sizes = dict(zip(_NAMES, values, strict=True))
         sizes = {n: fixed.get(n, v) for n, v in sizes.items() if n in kernel.sizes}
         key = tuple(sizes.values())
@@ -121,11 +128,20 @@ class Truth:
             return None
         return Case(sizes, given, expected)
 
-    def cases(self, last: lk.Kernel, count: int, fixed: Mapping[str, int]) -> list[Case]:
-        """Up to ``count`` cases that what is assumed and asserted of ``last`` allows too."""
+    def cases(
+        self,
+        last: lk.Kernel,
+        count: int,
+        fixed: Mapping[str, int],
+        first: Mapping[str, int] | None = None,
+    ) -> list[Case]:
+        """Up to ``count`` cases that what is assumed and asserted of ``last`` allows too.
+
+        ``first`` are sizes that somebody says are interesting.
+        """
         friendly = bool(last.assertions)
         found: list[Case] = []
-        for sizes in candidates(self.kernel, fixed):
+        for sizes in candidates(self.kernel, fixed, first):
             if len(found) == count:
                 break
             if not holds(last, {n: v for n, v in sizes.items() if n not in fixed}):

@@ -347,7 +347,7 @@ class _Drawing:
             return line
         if own and kind < 0.24:
             name = self.r.choice(own)
-            form = self.r.choice(["{t} + {e}", "max({t}, {e})", "{e}"])
+            form = self.r.choice(["{t} + {e}", "max({t}, {e})"])
             return Line(f"{name} = {form.format(t=name, e=self.term(scope, scalars))}")
         if scope and scope[-1].constant and kind < 0.32:
             self.temporaries += 1

@@ -128,11 +128,8 @@ def _at_last_step(candidate: Reproducer, plain: lk.Kernel, seed: int) -> str:
         if candidate.kind != "needless":
             return ""
         key = f"{last.transform} | {type(error).__name__} | {blanked(error.why)}"
-        return (
-            str(error)
-            if key == candidate.bucket and _is_needless(candidate, plain, before, seed)
-            else ""
-        )
+        same = key == candidate.bucket and _is_needless(candidate, plain, before, error, seed)
+        return str(error) if same else ""
     except UnsupportedError:
         return ""
     except Exception as error:
@@ -140,10 +137,14 @@ def _at_last_step(candidate: Reproducer, plain: lk.Kernel, seed: int) -> str:
         return repr(error)[:2000] if candidate.bucket.endswith(crash.where) else ""
 
 
-def _is_needless(candidate: Reproducer, plain: lk.Kernel, before: lk.Kernel, seed: int) -> bool:
+def _is_needless(
+    candidate: Reproducer, plain: lk.Kernel, before: lk.Kernel, error: Exception, seed: int
+) -> bool:
+    witness = getattr(error, "witness", None)
+    sizes = dict(witness.parameters) if witness else None
     try:
         kernel = candidate.calls[-1].apply(before, unchecked=True)
-        cases = Truth(plain, seed).cases(kernel, _SIZES, fixed_by(candidate.calls))
+        cases = Truth(plain, seed).cases(kernel, _SIZES, fixed_by(candidate.calls), sizes)
         return bool(cases) and try_to_break(kernel, cases, 1) is None
     except Exception:
         return False

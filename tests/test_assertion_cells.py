@@ -28,6 +28,7 @@ from loopkit._assertions import (
     ranges_disjoint,
     settling,
     surely_equal_cells,
+    surely_inside,
 )
 from loopkit._expression import evaluate, variable_names
 from loopkit._reference.points import with_values
@@ -259,6 +260,20 @@ def test_range_of_a_subscript() -> None:
 def test_positions_in_an_array_that_goes_up_bound_its_values() -> None:
     found, exact = index_range(STRICT_WITHIN, P, "x", SHAPED)
     assert exact and same(found, "[i, n, x] -> { : 0 <= i < n and i <= x <= i + 1 }")
+
+
+def test_surely_inside() -> None:
+    m, nm = prim.Variable("m"), parse_expression("n*m")
+    col = parse_expression("col[j] + 1")
+    inside = surely_inside((Within("col", 0, m),), col, parse_expression("m + 1"))
+    assert same(inside, "{ : }")
+    assert same(surely_inside((Within("col", 0, m),), col, m), "[m] -> { : m <= 0 }")
+    assert same(surely_inside((), parse_expression("j"), m), "[j, m] -> { : 0 <= j < m }")
+    flat = (Within("col", 0, nm),)
+    assert same(surely_inside(flat, parse_expression("col[j]"), parse_expression("m*n")), "{ : }")
+    assert same(surely_inside(flat, col, parse_expression("m*n + 1")), "{ : }")
+    assert surely_inside(flat, col, nm).is_empty()
+    assert surely_inside((), parse_expression("j*j"), m).is_empty()
 
 
 def test_bounds_that_are_not_affine_say_nothing() -> None:

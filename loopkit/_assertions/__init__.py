@@ -17,6 +17,7 @@ from loopkit._assertions.cells import (
     ranges_disjoint,
     settling,
     surely_equal_cells,
+    surely_inside,
 )
 from loopkit._assertions.constraints import Data
 from loopkit._assertions.facts import Facts, facts_of
@@ -49,4 +50,5 @@ __all__ = [
     "ranges_disjoint",
     "settling",
     "surely_equal_cells",
+    "surely_inside",
 ]

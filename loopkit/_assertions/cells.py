@@ -14,6 +14,7 @@ count as integers of any size, and arrays whose shape is not told may be of any.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -22,9 +23,9 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._assertions.constraints import Data, condition, is_exact, solutions
-from loopkit._assertions.facts import facts_of
+from loopkit._assertions.facts import Facts, facts_of
 from loopkit._assertions.reads import Reads
-from loopkit._assertions.values import Assertion, Disjoint, Injective
+from loopkit._assertions.values import Assertion, Disjoint, Injective, Within
 from loopkit._expression import variable_names
 from loopkit._nodes import Expression
 
@@ -81,7 +82,8 @@ def surely_equal_cells(
     differ = _sets.universe().complement()
     for a, b in pairs:
         differ = differ | condition([(a, "!=", b)])
-    can_differ = solutions(differ, reads.reads, facts_of(assertions), data)
+    facts = _facts(assertions, reads)
+    can_differ = solutions(differ, reads.reads, facts, data)
     return (_equal(assertions, one, two, data)[0] - can_differ).coalesce()
 
 
@@ -112,7 +114,7 @@ def _equal(
     data: Data,
 ) -> tuple[isl.Set, bool]:
     reads, pairs = _pairs(assertions, first, second, data)
-    facts = facts_of(assertions)
+    facts = _facts(assertions, reads)
     same = condition((a, "==", b) for a, b in pairs)
     return solutions(same, reads.reads, facts, data), is_exact(reads.reads, facts, data)
 
@@ -143,8 +145,22 @@ def index_range(
     """
     reads = _reads(assertions, (index, prim.Variable(name)), data)
     graph = condition([(prim.Variable(name), "==", reads.side(0, index))])
-    facts = facts_of(assertions)
+    facts = _facts(assertions, reads)
     return solutions(graph, reads.reads, facts, data), is_exact(reads.reads, facts, data)
+
+
+def surely_inside(
+    assertions: Assertions, index: Expression, extent: Expression, data: Data = UNKNOWN
+) -> isl.Set:
+    """Where ``0 <= index < extent`` surely holds (a subset of it).
+
+    Unlike :func:`index_range` it sees that ``n*m``, which is not affine, is ``n*m``.
+    """
+    reads = _reads(assertions, (index, extent), data)
+    at, end = reads.side(0, index), reads.side(0, extent)
+    outside = condition([(at, "<", 0)]) | condition([(at, ">=", end)])
+    facts = _facts(assertions, reads)
+    return solutions(outside, reads.reads, facts, data).complement().coalesce()
 
 
 def ranges_disjoint(
@@ -163,8 +179,8 @@ def ranges_disjoint(
     low, high = (reads.side(0, bound) for bound in first)
     other_low, other_high = (reads.side(1, bound) for bound in second)
     common = condition([(a, "<", b) for a in (low, other_low) for b in (high, other_high)])
-    found = solutions(common, reads.reads, facts_of(assertions), data)
-    return found.complement().coalesce()
+    facts = _facts(assertions, reads)
+    return solutions(common, reads.reads, facts, data).complement().coalesce()
 
 
 # }}}
@@ -184,6 +200,18 @@ def _reads(assertions: Assertions, expressions: tuple[Expression, ...], data: Da
         return name in data.varying
 
     return Reads(names, varies)
+
+
+def _facts(assertions: Assertions, reads: Reads) -> Facts:
+    """What is known of the arrays that were read, with names for what is not affine in bounds."""
+    arrays = {read.array for read in reads.reads}
+    about = tuple(
+        replace(a, lower=reads.affine(a.lower), upper=reads.affine(a.upper))
+        if isinstance(a, Within) and a.array in arrays
+        else a
+        for a in assertions
+    )
+    return facts_of(about)
 
 
 def _arrays(assertions: Assertions, indices: tuple[Expression, ...], data: Data) -> tuple[str, ...]:

@@ -83,7 +83,8 @@ class Machine:
             return ()
         found: set[str] = set()
         for writer in self.kernel.writers.get(name, ()):
-            found |= writer.inames & self.ilp
+            indexed = {n for index in writer.write[1] for n in variable_names(index)}
+            found |= (writer.inames & self.ilp) - indexed
         return tuple(sorted(found))
 
     # {{{ events

@@ -305,6 +305,54 @@ def test_data_of_other_types_and_shapes() -> None:
 
 # }}}
 
+# {{{ what they settle
+
+
+def blocks(knl: lk.Kernel, iname: str = "i") -> lk.Kernel:
+    return knl.split_iname(iname, 32, outer_tag="g.0", inner_tag="l.0")
+
+
+@pytest.mark.host
+def test_injective_subscripts_may_be_written_in_parallel() -> None:
+    with pytest.raises(lk.UndecidedError, match=r"y\[perm\["):
+        blocks(gather())
+    knl = gather().assume_injective("perm").assume_within("perm", 0, "n")
+    knl = knl.assume_within("col", 0, "m")
+    fast = blocks(knl)
+    assert fast.history[-1].verdict == "proven"
+    lk.auto_test_vs_ref(knl, fast, parameters={"n": 77, "m": 20}, executor_name="host")
+    # One index beside another is another question.
+    shifted = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "y[perm[i]] = y[perm[i] + 1]",
+        [
+            lk.GlobalArg("y", "float32", shape="n + 1"),
+            lk.GlobalArg("perm", "int32", shape="n"),
+            ...,
+        ],
+    )
+    with pytest.raises(lk.UndecidedError):
+        blocks(shifted.assume_injective("perm"))
+
+
+@pytest.mark.host
+def test_disjoint_subscripts_may_be_written_in_any_order() -> None:
+    text = ["x[red[i]] = 2*x[red[i]] {id=r}", "x[black[i]] = x[black[i]] + 1 {id=b}"]
+    arrays = [lk.GlobalArg(name, "int32", shape="n") for name in ("red", "black")]
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }", text, [lk.GlobalArg("x", "float32", shape="m"), *arrays, ...]
+    )
+    for name in ("red", "black"):
+        knl = knl.assume_injective(name).assume_within(name, 0, "m")
+    with pytest.raises(lk.UndecidedError):
+        blocks(knl)
+    knl = knl.assume_disjoint("red", "black")
+    fast = blocks(knl)
+    lk.auto_test_vs_ref(knl, fast, parameters={"n": 40, "m": 100}, executor_name="host")
+
+
+# }}}
+
 # {{{ data that obeys them
 
 

@@ -53,7 +53,7 @@ def main(
             for finding in part.findings:
                 if finding.kind != "needless":
                     progress.console.print(f"{finding.kind}: {finding.bucket}", markup=False)
-                if pages is not None:
+                if pages is not None and tally.found[f"{finding.kind}|{finding.bucket}"] <= 12:
                     _write(pages, finding)
             description = f"{tally.sequences:,} sequences, {tally.runs:,} runs"
             progress.update(task, completed=tally.sequences, description=description)

@@ -134,6 +134,7 @@ class Batches:
             self.tally.seconds.setdefault("lowering", []).append(seconds)
             self.tally.phases["lowering"] += seconds  # type: ignore[assignment]
         self.tally.lowered += 1
+        self.tally.parallel += any(tag.is_parallel for _, tag in found.kernel.tags)
         return program if program.dynamic_shared == 0 else None
 
     def _refused(self, drawn: Drawn, truth: Truth, refusal: Refusal, seed: str) -> None:
@@ -253,7 +254,8 @@ class Batches:
     ) -> None:
         """Count a finding; shrink and keep it if there have not been enough like it."""
         seen = f"{kind}|{bucket}"
-        enough = self._pages.get(seen, 0) >= self.limits.pages * (4 if kind == "wrong" else 1)
+        pages = self.limits.pages
+        enough = self._pages.get(seen, 0) >= (4 * pages if kind == "wrong" else pages)
         if truth is not None and not enough:
             self._pages[seen] = self._pages.get(seen, 0) + 1
             with self._phase("shrinking"):

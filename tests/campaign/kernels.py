@@ -170,6 +170,8 @@ class _Drawing:
         self.shapes: dict[str, str] = {}
         self.temporaries = 0
         self.special = r.random()
+        # Statements that write cells of their own: loops around them can run in parallel.
+        self.apart = r.random() < 0.45
 
     def chance(self, probability: float) -> bool:
         return self.r.random() < probability
@@ -264,8 +266,10 @@ class _Drawing:
             return self.r.choice(scalars)
         if kind < 0.55:
             return self.access(self.array(scope, False), scope)
-        if kind < 0.8:
+        if kind < (0.58 if self.apart else 0.8):
             return self.access(self.array(scope, True), scope)
+        if self.apart and kind < 0.8:
+            return self.access(self.array(scope, False), scope)
         if kind < 0.85 and scope:
             return self.r.choice(scope).name
         if kind < 0.90:
@@ -347,7 +351,7 @@ class _Drawing:
             return line
         if own and kind < 0.24:
             name = self.r.choice(own)
-            form = self.r.choice(["{t} + {e}", "max({t}, {e})"])
+            form = self.r.choice(["{e} - {t}", "{t} + {e}", "max({t}, {e})"])
             return Line(f"{name} = {form.format(t=name, e=self.term(scope, scalars))}")
         if scope and scope[-1].constant and kind < 0.32:
             self.temporaries += 1
@@ -362,16 +366,29 @@ class _Drawing:
         if scope and kind < 0.39:
             self.declare("q", f"{self.sizes[0]} + 2")
             target = f"q[{self.index_value('col', scope)}]"
-            return Line(f"{target} = {target} + {self.term(scope, scalars)}")
+            return Line(f"{target} = {self.term(scope, scalars)} - {target}")
+        if self.apart and scope and self.chance(0.85):
+            return Line(f"{self.own_cell(scope)} = {self.value(scope, scalars)}")
         name = self.array(scope, True)
         target = self.access(name, scope)
         if kind < 0.56:
-            return Line(f"{target} = {target} + {self.value(scope, scalars)}")
+            # Differences show the order of updates; sums would come out the same in any.
+            form = self.r.choice(["{e} - {t}", "{e} - {t}", "{t} + {e}"])
+            return Line(f"{target} = {form.format(t=target, e=self.value(scope, scalars))}")
         if kind < 0.70:
             # In place: a recurrence or a shift, as the subscripts fall.
             other = self.access(name, scope)
             return Line(f"{target} = {other} + {self.term(scope, scalars)}")
         return Line(f"{target} = {self.value(scope, scalars)}")
+
+    def own_cell(self, scope: list[Iname]) -> str:
+        """A cell that no other iteration writes, if there are no more than three loops."""
+        inames = [i.name for i in scope][-3:]
+        self.r.shuffle(inames)
+        name = self.r.choice(self.written[len(inames)])
+        self.ranks[name] = len(inames)
+        shift = self.r.choice(["", "", " + 1"])
+        return f"{name}[{', '.join(i + shift for i in inames)}]"
 
     def condition(self, scope: list[Iname]) -> str:
         iname = self.r.choice(scope).name

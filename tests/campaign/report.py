@@ -34,6 +34,7 @@ def _summary(tally: Tally, seconds: float) -> Table:
     for verdict, count in verdicts.items():
         table.add_row(f"steps {verdict}", f"{count:,}")
     table.add_row("schedules lowered", f"{tally.lowered:,}")
+    table.add_row("of these with blocks or threads", f"{tally.parallel:,}")
     table.add_row("runs compared with the text", f"{tally.runs:,}")
     table.add_row("schedules interpreted in adverse orders", f"{tally.interpreted:,}")
     tried = sum(b.tried - b.impossible for b in tally.refusals.values())

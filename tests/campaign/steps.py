@@ -291,9 +291,9 @@ def _swept(r: random.Random, knl: Kernel, using: Sequence[Statement]) -> list[st
     inames = sorted({i for s in using for i in s.inames}) or list(knl.all_inames)
     if r.random() < 0.1:
         return []
-    # What can be swept has a constant length; inner ones have, more often.
+    # What can be swept has a constant length.
     inner = [i for i in inames if "inner" in i or _has_constant_domain(knl, i)]
-    return _some(r, inner if inner and r.random() < 0.7 else inames, 3)
+    return _some(r, inner if inner and r.random() < 0.9 else inames, 3)
 
 
 def add_prefetch(r: random.Random, knl: Kernel) -> Arguments:
@@ -515,9 +515,46 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
 NOT_DRAWN = frozenset({"add_dtypes", "add_and_infer_dtypes", "assume_disjoint"})
 
 
-def draw(r: random.Random, kernel: Kernel) -> Call | None:
-    """A call for ``kernel``; None where what was drawn has nothing to work on."""
-    names = list(DRAWERS)
-    name = r.choices(names, [DRAWERS[n][1] for n in names])[0]
-    arguments = DRAWERS[name][0](r, kernel)
-    return None if arguments is None else Call(name, arguments)
+# What sequences are about: the first steps, and what is drawn more often after them.
+_THEMES: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
+    ((), ()),
+    (("parallel",), ("tag_inames", "split_iname", "prioritize_loops", "peel_iname")),
+    (("parallel", "parallel"), ("add_prefetch", "buffer_array", "tag_inames", "split_iname")),
+    (("parallel", "split_iname"), ("add_prefetch", "buffer_array", "pad_temporary")),
+    (("split_iname",), ("add_prefetch", "buffer_array", "privatize_temporaries_with_inames")),
+    (("extract_subst", "split_iname"), ("precompute", "add_prefetch", "tag_inames")),
+    (("split_iname", "assignment_to_subst"), ("precompute", "expand_subst", "join_inames")),
+    (("assume_injective", "assume_increasing"), ("split_iname", "tag_inames", "prioritize_loops")),
+)
+
+
+def _parallel_split(r: random.Random, knl: Kernel) -> Arguments:
+    """A loop over blocks and threads, or over one of them; often of several statements."""
+    names = [i for i in _plain(knl) if any(i in s.inames for s in knl.statements)]
+    if not names:
+        return None
+    used = _used(knl)
+    axis = r.choice([a for a in "012" if not {f"g.{a}", f"l.{a}"} & used] or ["0"])
+    found = {"split_iname": r.choice(names), "inner_length": _length(r), "inner_tag": f"l.{axis}"}
+    return found | ({"outer_tag": f"g.{axis}"} if r.random() < 0.7 else {})
+
+
+class Theme:
+    """What a sequence is about."""
+
+    def __init__(self, r: random.Random) -> None:
+        self.r = r
+        first, often = r.choice(_THEMES)
+        self.first = list(first)
+        self.names = list(DRAWERS)
+        self.weights = [DRAWERS[n][1] * (5 if n in often else 1) for n in self.names]
+
+    def draw(self, kernel: Kernel) -> Call | None:
+        """A call for ``kernel``; None where what was drawn has nothing to work on."""
+        r = self.r
+        name = self.first.pop(0) if self.first else r.choices(self.names, self.weights)[0]
+        if name == "parallel":
+            name, arguments = "split_iname", _parallel_split(r, kernel)
+        else:
+            arguments = DRAWERS[name][0](r, kernel)
+        return None if arguments is None else Call(name, arguments)

@@ -61,6 +61,7 @@ class Tally:
     late: Counter[str] = field(default_factory=Counter)  # refused at lowering
     runs: int = 0
     interpreted: int = 0
+    parallel: int = 0  # lowered schedules with blocks or threads
     refusals: dict[str, Bucket] = field(default_factory=dict)
     findings: list[Finding] = field(default_factory=list)
     found: Counter[str] = field(default_factory=Counter)  # "kind|bucket"
@@ -78,6 +79,7 @@ class Tally:
         self.lowered += other.lowered
         self.runs += other.runs
         self.interpreted += other.interpreted
+        self.parallel += other.parallel
         self.steps.update(other.steps)
         self.late.update(other.late)
         self.found.update(other.found)
@@ -96,8 +98,20 @@ class Tally:
 
     def to_json(self) -> dict[str, Any]:
         """Everything but single timings, as plain data."""
-        times = {name: quantiles(values) for name, values in self.seconds.items()}
-        return asdict(self) | {"seconds": times}
+        plain = {
+            name: getattr(self, name)
+            for name in ("kernels", "sequences", "lowered", "runs", "interpreted", "parallel")
+        }
+        counters = {
+            name: dict(getattr(self, name)) for name in ("steps", "late", "found", "phases")
+        }
+        return {
+            **plain,
+            **counters,
+            "refusals": {key: asdict(bucket) for key, bucket in self.refusals.items()},
+            "findings": [asdict(finding) for finding in self.findings],
+            "seconds": {name: quantiles(values) for name, values in self.seconds.items()},
+        }
 
 
 def quantiles(seconds: list[float]) -> dict[str, float]:

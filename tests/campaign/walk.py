@@ -61,8 +61,9 @@ Note = Callable[[Sequence[Call]], None]
 def walk(r: random.Random, kernel: lk.Kernel, most: int, note: Note | None = None) -> Walk:
     """Up to ``most`` steps, refused ones included; ``note`` hears of each before it is tried."""
     found = Walk(kernel)
-    for _ in range(r.randint(1, most)):
-        call = steps.draw(r, found.kernel)
+    theme = steps.Theme(r)
+    for _ in range(r.randint(2, most)):
+        call = theme.draw(found.kernel)
         if call is not None:
             attempt(found, call, note)
     return found

@@ -62,6 +62,10 @@ class Opaque:
 Atom = Variable | Floor | Extreme | Opaque
 
 
+_LARGEST_PRODUCT = 256
+"""Products of more terms than that, which only data has, are not expanded."""
+
+
 class NotAffineError(Exception):
     """A form is not affine in names."""
 
@@ -128,6 +132,8 @@ class Form:
             constant = one.constant
             if constant is not None:
                 return two.scaled(constant)
+        if len(self.terms) * len(other.terms) > _LARGEST_PRODUCT:
+            return opaque(f"({self.key})*({other.key})")
         terms: dict[Monomial, int] = {}
         for m, c in self.terms.items():
             for n, d in other.terms.items():

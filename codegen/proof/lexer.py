@@ -8,7 +8,7 @@ from dataclasses import dataclass
 _TOKEN = re.compile(
     r"""\s*(?:
       (?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?[a-zA-Z]*|\.\d+(?:[eE][+-]?\d+)?[a-zA-Z]*)
-    | (?P<word>lk_\w+<\d+>|[A-Za-z_]\w*)
+    | (?P<word>lk_\w+<[\w ]+>(?=\()|[A-Za-z_]\w*)
     | (?P<text>"[^"]*")
     | (?P<sign><<=|>>=|<<|>>|<=|>=|==|!=|&&|\|\||\+\+|--|\+=|-=|\*=|/=|%=|&=|\|=|\^=|
                [-+*/%<>=!~&|^?:;,.(){}\[\]])

@@ -48,15 +48,22 @@ class Recorder:
             self.open(kind, f"{what}: {error} is not affine", leaves)
 
     def point(self, space: Space, domain: isl.Set, names: Iterable[str]) -> dict[str, int]:
-        """The smallest point of a set that is not empty: sizes first, then ``names``."""
-        order = [n for n in dict.fromkeys(names) if n in space.position]
+        """The smallest point of a set that is not empty: sizes first, then ``names``.
+
+        Names that may have any value are 0.
+        """
+        wanted = [n for n in dict.fromkeys(names) if n in space.position]
+        used = _sets.involved_names(domain)
+        order = [n for n in wanted if n in used]
         domain = _sets.project_onto(domain, order)
         try:
             with limited(self.operations):
-                return smallest_point(domain, (), order)
-        except BudgetError:
+                found = smallest_point(domain, (), order)
+        except (BudgetError, isl.Error):
+            # There is no smallest, or it is hard to find.
             with limited(self.operations):
-                return _sets.sample(domain)
+                found = _sets.sample(domain)
+        return {**dict.fromkeys(wanted, 0), **found}
 
     @property
     def findings(self) -> tuple[Finding, ...]:

@@ -88,6 +88,24 @@ class Space:
             aff = aff.add(quotient.scale_val(_val(value)))
         return aff
 
+    def _piecewise(self, form: Form) -> isl.PwAff:
+        """Any affine form: quotients of extrema have pieces."""
+        total = isl.PwAff.from_aff(self._zero)
+        for monomial, value in form.terms.items():
+            atom = monomial[0] if monomial else None
+            if isinstance(atom, Floor):
+                inner = self._piecewise(atom.of).scale_down_val(_val(atom.by)).floor()
+                part = inner.scale_val(_val(value))
+            elif isinstance(atom, Extreme):
+                part, *rest = (self._piecewise(p) for p in atom.parts)
+                for other in rest:
+                    part = part.min(other) if atom.word == "min" else part.max(other)
+                part = part.scale_val(_val(value))
+            else:
+                part = isl.PwAff.from_aff(self.aff(Form({monomial: value})))
+            total = total.add(part)
+        return total
+
     # }}}
 
     # {{{ conditions
@@ -97,6 +115,8 @@ class Space:
         simple = self._constraint(form)
         if simple is not None:
             return self.universe.add_constraint(simple).to_set()
+        if not any(isinstance(a, Extreme) for m in form.terms for a in m):
+            return self._piecewise(form).ge_set(isl.PwAff.from_aff(self._zero))
         word, parts = _without_extreme(form)
         result = None
         for part in parts:
@@ -110,7 +130,7 @@ class Space:
 
     def _constraint(self, form: Form) -> isl.Constraint | None:
         """``form >= 0`` as one constraint; None where extrema ask for several."""
-        if any(isinstance(a, Extreme) for m in form.terms for a in m):
+        if any(isinstance(a, Extreme) for a in form.atoms):
             if not form.is_affine:
                 raise NotAffineError(form.key)
             return None

@@ -279,15 +279,15 @@ class Subject:
             inames = [i for i in self.kernel.all_inames if i in statement.inames]
         else:
             inames = [loop.name for loop in leaf.scope.loops]
-        values = {i: value(i) for i in inames if primed(i, copy) in point or i in point}
+        values = {i: value(i) for i in inames} if point else {}
         block = tuple(value(w) for w in HARDWARE[:3])
         thread = tuple(value(w) for w in HARDWARE[3:])
         return Place(
             leaf.line,
             leaf.statement,
             values,
-            (block[0], block[1], block[2]) if self.block_words else None,
-            (thread[0], thread[1], thread[2]) if self.thread_words else None,
+            (block[0], block[1], block[2]) if point and self.block_words else None,
+            (thread[0], thread[1], thread[2]) if point and self.thread_words else None,
         )
 
     def sizes_at(self, point: Mapping[str, int]) -> dict[str, int]:

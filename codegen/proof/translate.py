@@ -22,6 +22,7 @@ from loopkit.codegen.proof.conditions import (
     negated,
 )
 from loopkit.codegen.proof.forms import (
+    ONE,
     ZERO,
     Form,
     constant,
@@ -48,6 +49,8 @@ NonNegative = Callable[[Form], bool]
 """Whether a form is proven not to be negative where it is computed."""
 
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
+_SPELLED = {"fabs": "abs", "rint": "round", "isinf": "isin"}
+_LARGEST_POWER = 64
 _EXTREMA = {"min": "min", "max": "max", "lk_min": "min", "lk_max": "max"}
 
 
@@ -63,8 +66,22 @@ def number(value: Any) -> Form:
 
 
 def call_of(function: str, arguments: list[Form]) -> Form:
-    """A function whose value is not looked into."""
-    return opaque(f"{function}({', '.join(a.key for a in arguments)})")
+    """A function whose value is not looked into, by the name that C gives it."""
+    plain = function.removeprefix("lk_").partition("<")[0]
+    if plain.endswith("f") and plain not in ("if", "isinf"):
+        plain = plain[:-1]
+    plain = _SPELLED.get(plain, plain)
+    if plain == "power" and len(arguments) == 1:
+        return power(arguments[0], int(function.partition("<")[2].rstrip(">")))
+    return opaque(f"{plain}({', '.join(a.key for a in arguments)})")
+
+
+def power(base: Form, exponent: int) -> Form:
+    """A product of equal factors."""
+    result = ONE
+    for _ in range(exponent):
+        result = result.times(base)
+    return result
 
 
 def element_of(array: str, offset: Form) -> Form:
@@ -93,7 +110,9 @@ class TextTranslator:
         return self.offset_of(expr.array, indices)
 
     def offset_of(self, array: str, indices: tuple[Form, ...]) -> Form:
-        """The same from the forms of its indices."""
+        """The same from the forms of its indices; scalars have none."""
+        if not indices:
+            return ZERO
         return flat(indices, self.names.dimensions.get(array, (None,)))
 
     def form(self, expr: CExpression, is_nonnegative: NonNegative) -> Form:
@@ -237,6 +256,8 @@ class KernelTranslator:
         if isinstance(expr, (prim.Min, prim.Max)):
             word = "min" if isinstance(expr, prim.Min) else "max"
             return extreme(word, [self.form(c) for c in expr.children])
+        if isinstance(expr, prim.Power) and expr.exponent in range(_LARGEST_POWER + 1):
+            return power(self.form(expr.base), int(expr.exponent))
         if isinstance(expr, prim.Quotient):
             return call_of("/", [self.form(expr.numerator), self.form(expr.denominator)])
         if isinstance(expr, prim.If):

@@ -305,6 +305,7 @@ class Aligner:
         access_of = {s.id: s.write for s in self.root.writers(array)}
         if self.order.is_inexact(array):
             self.order.writes(array)
+        if self.order.is_scattered(array):
             return
         for origin, access in access_of.items():
             left, sources = self.flow.text.at_end(origin)

@@ -77,6 +77,19 @@ class Event:
         return replace(self, where=where)
 
 
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A source of an event: an image, the pairs of source and reader, and how near they are.
+
+    ``equal`` counts the shared loops, outermost first, whose values agree.
+    """
+
+    image: Image
+    at: Instance
+    pairs: isl.Set
+    equal: int
+
+
 class Flow:
     """Compares the reads of a schedule with those of the text."""
 
@@ -171,15 +184,17 @@ class Flow:
             for w in self.new.writers(cell.array)
         ):
             raise Undecided(f"which cells of '{cell.array}' are touched would depend on data")
-        found = False
+        found: list[Found] = []
         for origin, relation in sources.writes.items():
             related = event.bound & relation
             if related.is_empty():
                 continue
             writing, others = self.images_writing(origin, cell.array)
             for image in writing:
-                found = True
-                self.check_source(event, related, image, cell)
+                at = Instance(image.statement, _SOURCE)
+                pairs = related & self.new.domain(at) & self.tie(image, _SOURCE, WRITER)
+                found.append(Found(image, at, pairs, self.equal_loops(pairs, at, event.time)))
+                self.check_source(event, found[-1], cell)
             for image in others:
                 at = Instance(image.statement, _SOURCE)
                 part = related & self.new.domain(at) & self.tie(image, _SOURCE, WRITER)
@@ -193,13 +208,31 @@ class Flow:
                 self.missing(event.narrowed(self.event_names(untouched, event)), cell)
             self.check_untouched(event, untouched, cell)
         if found:
-            self.check_between(event, sources, cell)
+            complete = bool(untouched.is_empty())
+            self.check_between(event, sources, found if complete else [], cell)
+
+    def equal_loops(self, pairs: isl.Set, a: Instance, b: Instance) -> int:
+        """How many of the loops that two instances share, outermost first, have equal values."""
+        if a.statement is None or b.statement is None:
+            return 0
+        loops = self.new.shared_loops(a.statement, b.statement)
+        for number, iname in enumerate(loops):
+            differ = prim.Comparison(
+                prim.Variable(iname + a.suffix), "!=", prim.Variable(iname + b.suffix)
+            )
+            if not (pairs & _sets.condition_set(differ)).is_empty():
+                return number
+        return len(loops)
 
     def behind_copies(self, event: Event, access: Access) -> isl.Set:
         """Those cases of an event in which a copy wrote the cell, and no other statement since."""
         cell = self.cell(event, access)
         result = event.where - event.where
         others = [w for w in self.new.writers(cell.array) if w.id in self.lineage.image_of]
+        if any(not self.new.is_exact(w) for w in others):
+            raise Undecided(
+                f"data decide whether '{cell.array}' is written, or what was copied to it is kept"
+            )
         for statement in self.copies(cell.array):
             at = Instance(statement.id, _SOURCE)
             written = self.new.write_cell(at)
@@ -226,21 +259,30 @@ class Flow:
         keep = set(_sets.names_of(event.where)) | set(self.new.kernel.sizes)
         return _sets.project_onto(where, keep)
 
-    def check_source(self, event: Event, related: isl.Set, image: Image, cell: Cell) -> None:
+    def check_source(self, event: Event, found: Found, cell: Cell) -> None:
         """Check that an image writes the cell that the event reads, and does so before."""
-        at = Instance(image.statement, _SOURCE)
-        pairs = related & self.new.domain(at) & self.tie(image, _SOURCE, WRITER)
+        at, pairs = found.at, found.pairs
         written = self.new.write_cell(at)
-        source = self.origin_side(image, at)
+        source = self.origin_side(found.image, at)
         for piece in self.new.other_cell(written, cell):
             bad = pairs & piece
             if not bad.is_empty():
                 violation = self.violation("place", bad, event, cell, source=source)
                 self.report(replace(violation, written=written.indices))
         for how, piece in self.new.not_before(at, event.time, cell.array):
+            if how == "after" and self.is_above(found, event.time):
+                continue
             bad = pairs & piece
             if not bad.is_empty():
                 self.report(self.violation("order", bad, event, cell, source=source, how=how))
+
+    def is_above(self, found: Found, time: Instance) -> bool:
+        """Whether a source stands above the reader in the same iteration of all shared loops."""
+        mine = found.at.statement
+        if mine is None or time.statement is None:
+            return False
+        depth = len(self.new.shared_loops(mine, time.statement))
+        return found.equal == depth and self.new.time(mine)[0] < self.new.time(time.statement)[0]
 
     def check_untouched(self, event: Event, untouched: isl.Set, cell: Cell) -> None:
         """Check that a read of what was there before the kernel comes before all writes."""
@@ -259,8 +301,11 @@ class Flow:
                         )
                     )
 
-    def check_between(self, event: Event, sources: Sources, cell: Cell) -> None:
-        """Check that nothing else writes the cell between its sources and the event."""
+    def check_between(self, event: Event, sources: Sources, found: list[Found], cell: Cell) -> None:
+        """Check that nothing else writes the cell between its sources and the event.
+
+        ``found`` are all sources where each case of the event has one.
+        """
         for writer in self.new.writers(cell.array):
             at = Instance(writer.id, _OTHER)
             both = event.where & self.new.domain(at)
@@ -268,7 +313,11 @@ class Flow:
             if both.is_empty():
                 continue
             family: isl.Set | None = None
-            for how, piece in self.new.not_before(event.time, at, cell.array, itself=False):
+            renewed = self.renewed_levels(event.time, at, found, cell.array)
+            pieces = self.new.unordered(event.time, at, cell.array)
+            earlier = self.new.earlier_by_loop(at, event.time)
+            pieces += [("after", piece) for key, piece in earlier if key not in renewed]
+            for how, piece in pieces:
                 bad = both & piece
                 if bad.is_empty():
                     continue
@@ -285,6 +334,37 @@ class Flow:
                     bad = self.not_replaced(bad, event, sources, at, cell)
                 if not bad.is_empty():
                     self.report(self.overwritten(bad, event, sources, at, cell, how))
+
+    def renewed_levels(
+        self, time: Instance, at: Instance, found: list[Found], array: str
+    ) -> frozenset[int]:
+        """The ways of ``at`` to come before a reader after which a source sets the cell anew.
+
+        A key says which loop carries the order (see :meth:`Model.earlier_by_loop`).
+        If every source shares the reader's iteration of that loop, it comes
+        after all writes of earlier iterations.
+        """
+        sure = [
+            f
+            for f in found
+            if not is_update(self.root.statement[f.image.origin])
+            and self.root.is_exact(self.root.statement[f.image.origin])
+        ]
+        if not sure or time.statement is None or at.statement is None:
+            return frozenset()
+        if any(self.new.unordered(at, f.at, array) for f in sure):
+            return frozenset()
+        depth = len(self.new.shared_loops(at.statement, time.statement))
+        equal = min(f.equal for f in sure)
+        levels = set(range(min(depth, equal)))
+        mine = self.new.time(at.statement)[0]
+        if depth <= equal and all(
+            mine < self.new.time(f.image.statement)[0]
+            and len(self.new.shared_loops(at.statement, f.image.statement)) == depth
+            for f in sure
+        ):
+            levels.add(depth)
+        return frozenset(levels)
 
     def overwritten(
         self, bad: isl.Set, event: Event, sources: Sources, at: Instance, cell: Cell, how: str
@@ -422,7 +502,7 @@ class Flow:
     def by_time(
         self, array: str, event: Event, suffix: str
     ) -> list[tuple[float, list[tuple[Statement, isl.Set]]]]:
-        """Copies of an array before the event, grouped by the loop that carries them, latest first."""
+        """Copies of an array before the event, by the loop that carries them, latest first."""
         groups: dict[float, list[tuple[Statement, isl.Set]]] = {}
         for statement in self.copies(array):
             at = Instance(statement.id, suffix)
@@ -432,18 +512,13 @@ class Flow:
 
     def pieces(self, at: Instance, time: Instance) -> Iterator[tuple[float, isl.Set]]:
         """The ways in which ``at`` comes before ``time``; larger keys are nearer in time."""
-        earlier = self.new.earlier(at, time)
         if time.statement is None:
-            yield 0, earlier[0]
+            yield 0, _sets.universe()
             return
         assert at.statement is not None
         depth = len(self.new.shared_loops(at.statement, time.statement))
-        text = len(earlier) > depth
-        for number, piece in enumerate(earlier):
-            if text and number == 0:
-                yield depth, piece
-            else:
-                yield depth - number + (0.5 if text else -0.5), piece
+        for level, piece in self.new.earlier_by_loop(at, time):
+            yield (depth if level == depth else level + 0.5), piece
 
     def check_blocks(self, both: isl.Set, event: Event, at: Instance, cell: Cell) -> None:
         """Copies in global memory must come from the block that reads them."""
@@ -476,7 +551,7 @@ class Flow:
                         )
 
     def latest(self, event: Event, access: Access, at: Instance, before: Instance) -> isl.Set:
-        """``event.where`` without copies ``at`` whose cell a later copy replaces before ``before``."""
+        """``event.where`` without copies ``at`` that a later one replaces before ``before``."""
         result = event.where
         written = self.new.write_cell(at)
         for statement in self.copies(access[0]):

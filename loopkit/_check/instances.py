@@ -33,6 +33,9 @@ def check_instances(flow: Flow, origin: str) -> None:
         if root.statement[origin].written in root.kernel.temporary_by_name or wanted.is_empty():
             return
         flow.report(Violation("dropped", wanted, side))
+    same = len(images) == 1 and _is_same(images[0], new.statement[images[0].statement].inames)
+    if same and wanted.is_equal(new.domain(Instance(images[0].statement, WRITER)) & context):
+        return
     for image in images:
         extra = (executed(flow, image) & context) - wanted
         if not extra.is_empty():
@@ -92,3 +95,9 @@ def _different(flow: Flow, first: Image, second: Image) -> list[isl.Set]:
         _sets.condition_set(prim.Comparison(prim.Variable(i + _ONE), "<", prim.Variable(i + _TWO)))
         for i in inames
     ]
+
+
+def _is_same(image: Image, inames: frozenset[str]) -> bool:
+    """Whether an image has the inames of its origin, and no others."""
+    plain = all(isinstance(v, prim.Variable) and v.name == i for i, v in image.values)
+    return plain and inames == image.value_of.keys()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -57,7 +58,7 @@ class Model:
         self.statement = self.kernel.statement_by_id
         self.integers = frozenset(kernel.all_inames) | frozenset(kernel.sizes)
         self._domains: dict[tuple[object, ...], isl.Set] = {}
-        self._orders: dict[tuple[object, ...], tuple[isl.Set, ...]] = {}
+        self._orders: dict[tuple[object, ...], Any] = {}
 
     # {{{ instances
 
@@ -309,23 +310,35 @@ class Model:
             return (_sets.universe(),)
         if a.statement is None:
             return ()
+        return tuple(piece for _, piece in self.earlier_by_loop(a, b))
+
+    def earlier_by_loop(self, a: Instance, b: Instance) -> tuple[tuple[int, isl.Set], ...]:
+        """Like :meth:`earlier`, each piece with the number of the shared loop that carries it.
+
+        The number of shared loops stands for the same iteration of all of
+        them, with ``a`` above ``b`` in the text.
+        """
+        if b.statement is None:
+            return ((0, _sets.universe()),)
+        if a.statement is None:
+            return ()
         key = ("earlier", a, b)
-        found = self._orders.get(key)
+        found: tuple[tuple[int, isl.Set], ...] | None = self._orders.get(key)
         if found is None:
             found = self._orders[key] = tuple(self._earlier(a, b))
         return found
 
-    def _earlier(self, a: Instance, b: Instance) -> Iterator[isl.Set]:
+    def _earlier(self, a: Instance, b: Instance) -> Iterator[tuple[int, isl.Set]]:
         assert a.statement is not None and b.statement is not None
         loops = self.shared_loops(a.statement, b.statement)
         equal = [_same(i, a, b) for i in loops]
         if self._places[a.statement][0] < self._places[b.statement][0]:
-            yield _all(equal)
+            yield len(loops), _all(equal)
         for level in reversed(range(len(loops))):
             before = prim.Comparison(
                 prim.Variable(loops[level] + a.suffix), "<", prim.Variable(loops[level] + b.suffix)
             )
-            yield _all(equal[:level]) & _sets.condition_set(before)
+            yield level, _all(equal[:level]) & _sets.condition_set(before)
 
     def together(self, a: Instance, b: Instance) -> isl.Set | None:
         """Where two instances of one statement run at the same time; None for two statements."""
@@ -343,8 +356,10 @@ class Model:
                 value = self.coordinate(at, axis)
                 values.append(self.everywhere(at)[1][axis] if value is None else value)
             differ = prim.Comparison(values[0], "!=", values[1])
-            found = self._orders[key] = (_sets.condition_set(differ),)
-        return None if found[0].is_empty() else found[0]
+            apart = _sets.condition_set(differ)
+            found = self._orders[key] = (None if apart.is_empty() else apart,)
+        result: isl.Set | None = found[0]
+        return result
 
     def unordered(self, a: Instance, b: Instance, array: str) -> list[tuple[str, isl.Set]]:
         """Where nothing orders two instances that touch one cell of ``array``, as pieces.
@@ -415,11 +430,16 @@ class Model:
         name, indices = self.statement[at.statement].write
         return self.cell(name, [self.named(i, at.suffix) for i in indices], at)
 
+    def cells_by_data(self, statement: Statement) -> bool:
+        """Whether data decide which cell a statement writes."""
+        return any(
+            not _sets.is_affine(i) or not variable_names(i) <= self.integers
+            for i in statement.write[1]
+        )
+
     def is_exact(self, statement: Statement) -> bool:
         """Whether it is known which cells a statement writes, and when."""
-        return not self.depends_on_data(statement) and all(
-            _sets.is_affine(i) and variable_names(i) <= self.integers for i in statement.write[1]
-        )
+        return not (self.depends_on_data(statement) or self.cells_by_data(statement))
 
     # }}}
 

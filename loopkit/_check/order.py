@@ -36,13 +36,17 @@ class Order:
         """Whether data decide about some write of an array in the text."""
         return any(not self.root.is_exact(w) for w in self.root.writers(array))
 
+    def is_scattered(self, array: str) -> bool:
+        """Whether data decide which cells of an array are written in the text."""
+        return any(self.root.cells_by_data(w) for w in self.root.writers(array))
+
     def concerns(self, mine: Access, its: Access) -> bool:
         """Whether a read of the text is decided by order alone."""
         name, indices = mine
         if name not in self.root.written:
             return False
         data = any(variable_names(i) & self.root.data for i in indices)
-        return data or self.is_inexact(name)
+        return data or self.is_scattered(name)
 
     def read(self, event: Event, mine: Access, its: Access) -> None:
         """Check one read against all writes of its array."""
@@ -53,10 +57,11 @@ class Order:
             for image in self.images(writer.id, name, its[0]):
                 at = Instance(image.statement, _TWO)
                 pairs = event.bound & self.new.domain(at) & self.flow.tie(image, _TWO, WRITER)
+                origin = Instance(writer.id, WRITER)
+                self.in_one_room(event, image, at, origin, reader, pairs, cell)
                 pairs = pairs & self.new.same_cell(self.new.write_cell(at), cell)
                 if pairs.is_empty():
                     continue
-                origin = Instance(writer.id, WRITER)
                 self.ordered(event, image, at, origin, reader, pairs, cell, mine)
 
     def images(self, origin: str, array: str, now: str) -> tuple[Image, ...]:
@@ -91,6 +96,29 @@ class Order:
                 bad = pairs & before & piece
                 if not bad.is_empty():
                     found = Violation("overwritten", bad, event.side, None, side, how=how)
+                    self.flow.report(self.judged(found, written, cell))
+
+    def in_one_room(
+        self,
+        event: Event,
+        image: Image,
+        at: Instance,
+        origin: Instance,
+        reader: Instance,
+        pairs: isl.Set,
+        cell: Cell,
+    ) -> None:
+        """Report values that one thread or block writes, and another one may read."""
+        written = self.new.write_cell(at)
+        rooms = replace(written, indices=()), replace(cell, indices=())
+        if not written.room and not cell.room:
+            return
+        for piece in self.new.other_cell(*rooms):
+            for before in self.root.earlier(origin, reader):
+                bad = pairs & before & piece
+                if not bad.is_empty():
+                    side = self.flow.origin_side(image, at)
+                    found = Violation("place", bad, event.side, side, written=cell.indices)
                     self.flow.report(self.judged(found, written, cell))
 
     def judged(self, violation: Violation, first: Cell, second: Cell) -> Violation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from loopkit._check.bounds import check_bounds
 from loopkit._check.flow import Flow
 from loopkit._check.instances import check_instances
 from loopkit._check.lineage import Lineage, descend, origin
+from loopkit._check.memo import Dependencies, Key
 from loopkit._check.model import Model
 from loopkit._check.races import check_races
 from loopkit._check.report import error_for
@@ -59,13 +60,12 @@ def check_change(before: Kernel, change: Change) -> Lineage:
     Raises :class:`~loopkit.IllegalTransformError` with a witness where it does
     not, :class:`~loopkit.UndecidedError` where that is open.
     """
-    lineage = descend(
-        before, lineage_of(before), change.kernel, change.instances, change.moves, change.fixed
-    )
+    known = lineage_of(before)
+    lineage = descend(before, known, change.kernel, change.instances, change.moves, change.fixed)
     isl.DEFAULT_CONTEXT.reset_operations()
     isl.DEFAULT_CONTEXT.set_max_operations(BUDGET)
     try:
-        found = check(lineage, change.kernel)
+        found, proven = check(lineage, change.kernel, known.proven)
     except Undecided as open_:
         raise UndecidedError(open_.why, instead=open_.instead) from None
     except isl.Error as error:
@@ -79,20 +79,27 @@ def check_change(before: Kernel, change: Change) -> Lineage:
         isl.DEFAULT_CONTEXT.set_max_operations(0)
     if found:
         raise error_for(found, text_of(lineage.root).model, Model(change.kernel))
-    return lineage
+    return replace(lineage, proven=proven)
 
 
-def check(lineage: Lineage, kernel: Kernel) -> list[Violation]:
+def check(
+    lineage: Lineage, kernel: Kernel, known: frozenset[object] = frozenset()
+) -> tuple[list[Violation], frozenset[object]]:
     """What is wrong with ``kernel`` as a schedule of the root of its lineage.
 
-    Raises :class:`Undecided` where nothing is wrong that is known, and a
-    question remains open.
+    Returns the violations and keys of the questions that were answered;
+    questions whose keys are in ``known`` are not asked again.  Raises
+    :class:`Undecided` where nothing is wrong that is known, and a question
+    remains open.
     """
     text = text_of(lineage.root)
     flow = Flow(text.model, text.order, Model(kernel), lineage)
-    aligner = Aligner(flow)
     open_: Undecided | None = None
-    for question in questions(aligner):
+    answered = []
+    for key, question in questions(Aligner(flow)):
+        answered.append(key)
+        if key in known:
+            continue
         try:
             question()
         except Undecided as undecided:
@@ -101,29 +108,33 @@ def check(lineage: Lineage, kernel: Kernel) -> list[Violation]:
             break
     if open_ is not None and not flow.found:
         raise open_
-    return flow.found
+    return flow.found, frozenset(answered)
 
 
 ENOUGH = 40
 """As many violations are gathered at most before the smallest is told."""
 
 
-def questions(aligner: Aligner) -> Iterator[Callable[[], None]]:
-    """All that is asked of a schedule, one question after the other."""
+def questions(aligner: Aligner) -> Iterator[tuple[Key, Callable[[], None]]]:
+    """All that is asked of a schedule: what each question depends on, and how to ask it."""
     flow = aligner.flow
-    for data in (*flow.new.kernel.args, *flow.new.kernel.temporaries):
-        yield partial(check_storage, flow, data.name)
+    depends = Dependencies(flow)
+    kernel = flow.new.kernel
+    for data in (*kernel.args, *kernel.temporaries):
+        yield depends.of_storage(data.name), partial(check_storage, flow, data.name)
     for statement in flow.root.kernel.statements:
-        yield partial(check_instances, flow, statement.id)
-    for statement in flow.new.kernel.statements:
-        yield partial(check_bounds, flow, statement.id)
-    for array in flow.new.kernel.writers:
-        yield partial(check_races, flow, array)
+        name = statement.id
+        yield depends.of_instances(name), partial(check_instances, flow, name)
+    for statement in kernel.statements:
+        name = statement.id
+        yield depends.of_bounds(name), partial(check_bounds, flow, name)
+    for array in kernel.writers:
+        yield depends.of_races(array), partial(check_races, flow, array)
     for image in flow.lineage.images:
-        yield partial(aligner.statement, image)
+        yield depends.of_statement(image.statement), partial(aligner.statement, image)
     temporaries = flow.root.kernel.temporary_by_name
     for array in flow.root.kernel.writers:
         if array not in temporaries:
-            yield partial(aligner.ends, array)
+            yield depends.of_end(array), partial(aligner.ends, array)
         elif aligner.order.is_inexact(array):
-            yield partial(aligner.order.writes, array)
+            yield depends.of_end(array), partial(aligner.order.writes, array)

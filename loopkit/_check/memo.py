@@ -1,0 +1,224 @@
+"""What a question about a schedule depends on, so that it is asked once.
+
+Most steps of a schedule leave most of a kernel alone.  A question that was
+answered for the kernel before, and depends on nothing that has changed since,
+is not asked again.  What it depends on is gathered here generously: all
+statements that touch one of the arrays through which a value may have come,
+their domains, tags and relative order, and how they map to the text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+
+from loopkit import _sets
+from loopkit._check.flow import Flow
+from loopkit._expression import to_text
+from loopkit._kernel import Statement
+
+Key = tuple[object, ...]
+
+
+class Dependencies:
+    """Keys for questions: equal keys mean the same question, with the same answer."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self.new = flow.new
+        self.root = flow.root
+
+    # {{{ parts of keys
+
+    @cached_property
+    def everywhere(self) -> Key:
+        """What every question depends on."""
+        kernel = self.new.kernel
+        lineage = self.flow.lineage
+        axes = tuple(
+            (str(axis), self._domain_text(self.new.inames_on[axis][0])) for axis in self.new.axes
+        )
+        return (
+            id(lineage.root),
+            kernel.assumptions.text,
+            kernel.assertions,
+            lineage.fixed,
+            axes,
+        )
+
+    @cached_property
+    def _texts(self) -> dict[str, Key]:
+        return {}
+
+    def statement(self, name: str) -> Key:
+        """A statement's text, loops, tags, domains, and what it stands for."""
+        found = self._texts.get(name)
+        if found is None:
+            statement = self.new.statement[name]
+            image = self.flow.lineage.image_of.get(name)
+            inames = tuple(sorted(statement.inames))
+            found = self._texts[name] = (
+                name,
+                text_of(statement),
+                inames,
+                self._domains(inames),
+                tuple(str(self.new.kernel.iname_tags.get(i, "")) for i in inames),
+                None
+                if image is None
+                else (image.origin, tuple((i, to_text(v)) for i, v in image.values)),
+            )
+        return found
+
+    @cached_property
+    def _domain_texts(self) -> dict[str, str]:
+        return {}
+
+    def _domain_text(self, iname: str) -> str:
+        kernel = self.new.kernel
+        return kernel.domains[kernel.home_domain[iname]].text
+
+    def _domains(self, inames: tuple[str, ...]) -> Key:
+        """The domains of some inames, and of those that their bounds use."""
+        kernel = self.new.kernel
+        found: dict[int, None] = {}
+        waiting = [kernel.home_domain[i] for i in inames]
+        while waiting:
+            index = waiting.pop()
+            if index not in found:
+                found[index] = None
+                names = _sets.involved_names(kernel.domains[index].set)
+                waiting += [kernel.home_domain[n] for n in names if n in kernel.home_domain]
+        return tuple(kernel.domains[i].text for i in sorted(found))
+
+    def array(self, name: str) -> Key:
+        """An array's declaration."""
+        kernel = self.new.kernel
+        return (name, repr(kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)))
+
+    def order(self, statements: Iterable[str]) -> Key:
+        """How some statements are nested and follow each other, others left out."""
+        numbers: dict[object, int] = {}
+        result = []
+        for name in sorted(statements, key=lambda s: self.new.time(s)[0]):
+            loops = self.new.time(name)[1]
+            path = tuple((key[0], numbers.setdefault(key, len(numbers))) for key in loops)
+            result.append((name, path))
+        return tuple(result)
+
+    def family(self, start: Iterable[str], statements: Iterable[str] = ()) -> Key:
+        """All that the values in some arrays depend on."""
+        arrays, members = self._closure(frozenset(start), frozenset(statements))
+        return (
+            self.everywhere,
+            tuple(self.array(a) for a in sorted(arrays) if self.new.kernel.is_array(a)),
+            tuple(self.statement(s) for s in sorted(members)),
+            self.order(members),
+        )
+
+    # }}}
+
+    # {{{ arrays that values pass through
+
+    @cached_property
+    def _next(self) -> dict[str, tuple[frozenset[str], frozenset[str]]]:
+        return {}
+
+    def _closure(
+        self, start: frozenset[str], statements: frozenset[str]
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        arrays: set[str] = set()
+        members = set(statements)
+        waiting = list(start)
+        while waiting:
+            name = waiting.pop()
+            if name in arrays:
+                continue
+            arrays.add(name)
+            more, inside = self._beside(name)
+            members |= inside
+            waiting += more
+        return frozenset(arrays), frozenset(members)
+
+    def _beside(self, name: str) -> tuple[frozenset[str], frozenset[str]]:
+        """The arrays that values of an array may come through, and the statements that write it."""
+        found = self._next.get(name)
+        if found is None:
+            arrays: set[str] = set()
+            members = {w.id for w in self.new.writers(name)}
+            for copy in self.flow.copies(name):
+                arrays |= self.reads(copy, self.new.data)
+            for writer in self.root.writers(name):
+                images = self.flow.lineage.images_from[writer.id]
+                for image in images:
+                    arrays.add(self.new.statement[image.statement].written)
+                    members.add(image.statement)
+                if not images:
+                    arrays |= self.reads(writer, self.root.data)
+            found = self._next[name] = (frozenset(arrays), frozenset(members))
+        return found
+
+    def reads(self, statement: Statement, data: frozenset[str]) -> set[str]:
+        """The arrays that a statement reads."""
+        return {name for name, _ in statement.reads if name in data}
+
+    # }}}
+
+    # {{{ questions
+
+    def of_storage(self, name: str) -> Key:
+        """The key of how an array lies in memory."""
+        return ("storage", self.everywhere, self.array(name))
+
+    def of_instances(self, origin: str) -> Key:
+        """The key of which instances a statement of the text executes."""
+        images = self.flow.lineage.images_from[origin]
+        arrays = {self.new.statement[i.statement].written for i in images}
+        return (
+            "instances",
+            origin,
+            self.everywhere,
+            tuple(self.statement(i.statement) for i in images),
+            tuple(self.array(a) for a in sorted(arrays)),
+        )
+
+    def of_bounds(self, statement: str) -> Key:
+        """The key of whether a statement stays in its arrays."""
+        names = {
+            n
+            for n, _ in (self.new.statement[statement].write, *self.new.statement[statement].reads)
+        }
+        arrays = tuple(self.array(n) for n in sorted(names) if self.new.kernel.is_array(n))
+        return ("bounds", self.everywhere, self.statement(statement), arrays)
+
+    def of_races(self, array: str) -> Key:
+        """The key of whether writes of an array are ordered."""
+        members = [w.id for w in self.new.writers(array)]
+        texts = tuple(self.statement(m) for m in members)
+        return ("races", self.everywhere, self.array(array), texts, self.order(members))
+
+    def of_statement(self, statement: str) -> Key:
+        """The key of what a statement computes."""
+        image = self.flow.lineage.image_of[statement]
+        names = self.reads(self.new.statement[statement], self.new.data)
+        names |= self.reads(self.root.statement[image.origin], self.root.data)
+        names |= set(self.root.bounds_from_data(image.origin))
+        return ("statement", self.family(names, [statement]))
+
+    def of_end(self, array: str) -> Key:
+        """The key of what is left in an array."""
+        return ("end", array, self.family([array]))
+
+    # }}}
+
+
+def text_of(statement: Statement) -> str:
+    """A statement's text, which tells ``2`` from ``2.0`` (memoised on the statement)."""
+    found: str | None = statement.__dict__.get("_checked_text")
+    if found is None:
+        predicates = ", ".join(to_text(p) for p in statement.predicates)
+        found = (
+            f"{to_text(statement.lhs)} {statement.operation or '='} {to_text(statement.rhs)}"
+            f" if {predicates} {statement.kind}"
+        )
+        statement.__dict__["_checked_text"] = found
+    return found

@@ -60,10 +60,25 @@ def check_change(before: Kernel, change: Change) -> Lineage:
     Raises :class:`~loopkit.IllegalTransformError` with a witness where it does
     not, :class:`~loopkit.UndecidedError` where that is open.
     """
+    lineage, found = examine(before, change)
+    if found:
+        raise error_for(found, text_of(lineage.root).model, Model(change.kernel))
+    return lineage
+
+
+def examine(
+    before: Kernel, change: Change, budget: int | None = None
+) -> tuple[Lineage, list[Violation]]:
+    """The lineage of a changed kernel, and what is wrong with it; no message is made.
+
+    Raises :class:`~loopkit.UndecidedError` where isl does not answer within
+    ``budget`` operations, or a question has no violation and no answer.
+    """
+    allowed = BUDGET if budget is None else budget
     known = lineage_of(before)
     lineage = descend(before, known, change.kernel, change.instances, change.moves, change.fixed)
     isl.DEFAULT_CONTEXT.reset_operations()
-    isl.DEFAULT_CONTEXT.set_max_operations(BUDGET)
+    isl.DEFAULT_CONTEXT.set_max_operations(allowed)
     try:
         found, proven = check(lineage, change.kernel, known.proven)
     except Undecided as open_:
@@ -72,14 +87,12 @@ def check_change(before: Kernel, change: Change) -> Lineage:
         if "operations exceeded" not in str(error):
             raise
         raise UndecidedError(
-            f"isl did not decide whether this is legal within {BUDGET:,} operations",
+            f"isl did not decide whether this is legal within {allowed:,} operations",
             instead="unchecked=True skips the proof, and shows in the history",
         ) from None
     finally:
         isl.DEFAULT_CONTEXT.set_max_operations(0)
-    if found:
-        raise error_for(found, text_of(lineage.root).model, Model(change.kernel))
-    return replace(lineage, proven=proven)
+    return replace(lineage, proven=proven), found
 
 
 def check(

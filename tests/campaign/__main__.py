@@ -28,6 +28,7 @@ from .workers import campaign
 @click.option("--pages", type=click.Path(path_type=Path), help="A folder for a page per finding.")
 @click.option("--patience", default=120.0, show_default=True, help="Seconds until a step hangs.")
 @click.option("--refusals", default=25, show_default=True, help="Alike refusals that are forced.")
+@click.option("--examples", default=3, show_default=True, help="Pages for alike findings.")
 @click.option("--seconds", default=float("inf"), help="Stop after this time in any case.")
 def main(
     sequences: int,
@@ -37,18 +38,20 @@ def main(
     pages: Path | None,
     patience: float,
     refusals: int,
+    examples: int,
     seconds: float,
 ) -> None:
     """Run random sequences of transforms on random kernels, and report what breaks."""
     console = Console()
     if not console.is_terminal:
         console = Console(width=160)
+    limits = Limits(refusals=refusals, pages=examples)
     tally = Tally()
     start = time.monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=console) as progress:
         task = progress.add_task("", total=sequences)
-        for part in campaign(seed, workers, Limits(refusals=refusals), patience):
+        for part in campaign(seed, workers, limits, patience):
             tally.add(part)
             for finding in part.findings:
                 if finding.kind != "needless":

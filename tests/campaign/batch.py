@@ -255,14 +255,15 @@ class Batches:
         """Count a finding; shrink and keep it if there have not been enough like it."""
         seen = f"{kind}|{bucket}"
         pages = self.limits.pages
-        enough = self._pages.get(seen, 0) >= (4 * pages if kind == "wrong" else pages)
+        serious = kind in ("wrong", "schedule")
+        enough = self._pages.get(seen, 0) >= (4 * pages if serious else pages)
         if truth is not None and not enough:
             self._pages[seen] = self._pages.get(seen, 0) + 1
             with self._phase("shrinking"):
                 small = shrunk(
                     Reproducer(drawn, tuple(calls), kind, bucket, detail),
                     truth.seed,
-                    self.limits.shrink_seconds,
+                    self.limits.shrink_seconds * (1.0 if serious else 0.3),
                 )
             drawn, calls, detail = small.drawn, small.calls, small.detail
             if kind in ("wrong", "schedule"):

@@ -1,0 +1,217 @@
+"""A bounded piece of the random campaign, and that it finds what it looks for.
+
+``python -m tests.campaign`` runs as much of it as one likes.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from campaign import kernels, steps
+from campaign.batch import Batches, Limits
+from campaign.brute_force import try_to_break
+from campaign.compiled import compile_all, first_wrong
+from campaign.data import Truth
+from campaign.kernels import Block, Drawn, Line
+from campaign.shrink import Reproducer, shrunk
+from campaign.steps import Call
+from campaign.tally import Tally
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import loopkit as lk
+from loopkit._transform import _transforms
+
+pytestmark = pytest.mark.host
+
+
+def randoms() -> st.SearchStrategy[random.Random]:
+    """Sources of choices that hypothesis can make smaller."""
+    return st.randoms(use_true_random=False, note_method_calls=False)
+
+
+# {{{ the campaign
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_nothing_that_is_accepted_goes_wrong(seed):
+    limits = Limits(kernels=4, sequences=5, steps=8, sizes=3, refusals=0, pages=1)
+    tally = Batches(limits).run(1000 + seed)
+    serious = [f.text() for f in tally.findings if f.kind != "late"]
+    assert not serious, "\n\n".join(serious)
+    assert tally.runs > 20
+
+
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+@given(randoms())
+def test_drawn_kernels_mean_their_text(r):
+    """Before any transform: the generated source computes what the interpreter does."""
+    drawn = kernels.draw_text(r)
+    try:
+        kernel = drawn.make()
+        program = kernel.program()
+    except lk.LoopkitError:
+        return
+    (binary,) = compile_all([program])
+    _, wrong = first_wrong(binary, Truth(kernel, 1).cases(kernel, 3, {}), 1)
+    assert wrong is None, drawn.source()
+
+
+# }}}
+# {{{ it finds what it looks for
+
+
+RECURRENCE = Drawn(
+    ("{ [i]: 0 <= i < n }", "{ [j]: 0 <= j < n }"),
+    (
+        Block("for i", (Line("u[i + 1] = u[i] + a[i]"),)),
+        Block("for j", (Line("v[j] = 2*a[j]"),)),
+    ),
+    (("a", "int32"), ("u", "int32"), ("v", "int32")),
+)
+
+
+def unchecked(drawn: Drawn, *calls: Call) -> tuple[Truth, lk.Kernel]:
+    """A kernel transformed without any proof, and the truth about it."""
+    plain = drawn.make()
+    kernel = plain
+    for call in calls:
+        kernel = call.apply(kernel, unchecked=True)
+    return Truth(plain, 3), kernel
+
+
+def test_a_reversed_recurrence_runs_wrong():
+    reverse = Call("map_domain", {"transform_map": "{ [i] -> [r]: r = -i }"})
+    truth, kernel = unchecked(RECURRENCE, reverse)
+    (binary,) = compile_all([kernel.program()])
+    _, wrong = first_wrong(binary, truth.cases(kernel, 2, {}), 1)
+    assert wrong is not None and wrong.what.startswith("u: element")
+    assert try_to_break(kernel, truth.cases(kernel, 2, {}), 1) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [
+        ("u[i + 1] = u[i] + a[i]", "l.0"),  # a recurrence
+        ("u[i] = u[i + 1] + a[i]", "l.0"),  # a shift in place
+        ("u[0] = u[0] + a[i]", "l.0"),  # updates that are lost
+        ("u[0] = u[0] + a[i]", "g.0"),
+        ("u[i] = a[i]\nv[i + 1] = u[0]", "g.0"),  # blocks wait for nobody
+        ("u[0] = a[i]", "g.0"),  # the last one wins
+    ],
+)
+def test_brute_force_breaks_races(text, tag):
+    body = tuple(Line(line) for line in text.split("\n"))
+    types = (("a", "int32"), ("u", "int32"), ("v", "int32"))
+    drawn = Drawn(("{ [i]: 0 <= i < n }",), body, types)
+    split = {"split_iname": "i", "inner_length": 32, "inner_tag": tag}
+    if tag == "g.0":
+        split = {"split_iname": "i", "inner_length": 1, "outer_tag": tag}
+    truth, kernel = unchecked(drawn, Call("split_iname", split))
+    assert try_to_break(kernel, truth.cases(kernel, 4, {}), 1) is not None
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [
+        ("u[i] = u[i] + a[i]", "l.0"),
+        ("u[i] = a[i]\nv[i + 1] = u[0]", "l.0"),  # a barrier can stand between
+        ("<> t = a[i]\nt = t + a[i + 1]\nu[i] = t", "g.0"),
+    ],
+)
+def test_brute_force_breaks_nothing_that_is_legal(text, tag):
+    body = tuple(Line(line) for line in text.split("\n"))
+    types = (("a", "int32"), ("u", "int32"), ("v", "int32"))
+    drawn = Drawn(("{ [i]: 0 <= i < n }",), body, types)
+    split = {"split_iname": "i", "inner_length": 32, "inner_tag": tag}
+    if tag == "g.0":
+        split = {"split_iname": "i", "inner_length": 1, "outer_tag": tag}
+    truth, kernel = unchecked(drawn, Call("split_iname", split))
+    assert try_to_break(kernel, truth.cases(kernel, 4, {}), 1) is None
+
+
+def test_accesses_outside_of_arrays_show():
+    drawn = Drawn(
+        ("{ [i]: 0 <= i < n }",), (Line("u[i] = a[i]"),), (("a", "int32"), ("u", "int32"))
+    )
+    plain = drawn.make()
+    program = plain.program()
+    source = program.source.replace("u[i]", "u[i + 1]")
+    assert source != program.source
+    (binary,) = compile_all([replace(program, source=source)])
+    _, wrong = first_wrong(binary, Truth(plain, 3).cases(plain, 1, {}), 1)
+    assert wrong is not None and wrong.what.startswith("u: ")
+
+
+def test_what_is_found_becomes_small(monkeypatch):
+    """Of two steps on two nests, those are left that show what was found."""
+
+    def shows(candidate, seed):
+        transforms = [c.transform for c in candidate.calls]
+        return "u" if "u[i" in candidate.drawn.text and "peel_iname" in transforms else ""
+
+    monkeypatch.setattr("campaign.shrink.shows", shows)
+    calls = (Call("split_iname", {}), Call("peel_iname", {}), Call("assume", {}))
+    small = shrunk(Reproducer(RECURRENCE, calls, "wrong", "", ""), 3, 10.0)
+    assert small.calls == (calls[1],)
+    assert small.drawn.text == "u[i + 1] = u[i] + a[i]"
+
+
+# }}}
+# {{{ what is drawn
+
+
+def test_every_transform_is_drawn():
+    assert steps.DRAWERS.keys() | steps.NOT_DRAWN == _transforms.keys()
+
+
+def test_all_kinds_of_accesses_are_drawn():
+    text = "\n".join(kernels.draw_text(random.Random(seed)).text for seed in range(300))
+    for piece in ("sum(", "max(", "perm[", "col[", "ptr[", "if ", "else", "<> t", "<> s", " // 2"):
+        assert piece in text, piece
+
+
+def test_text_that_is_printed_makes_the_same_kernel():
+    drawn, kernel = kernels.draw(random.Random(5))
+    space = {"lk": lk}
+    exec(drawn.source(), space)
+    assert space["knl"].key == kernel.key
+
+
+def test_the_same_seed_draws_the_same():
+    limits = Limits(kernels=1, sequences=4, sizes=1, refusals=0, pages=0)
+    one, two = (Batches(limits).run(17) for _ in range(2))
+    assert one.steps == two.steps and one.runs == two.runs
+
+
+def test_tallies_add_up():
+    one, two = Tally(sequences=2), Tally(sequences=3)
+    one.bucket("a").count = 1
+    two.bucket("a").count = 2
+    two.bucket("b").needless = 1
+    two.seconds["split_iname"] = [0.5]
+    one.add(two)
+    assert one.sequences == 5 and one.bucket("a").count == 3 and one.bucket("b").needless == 1
+    assert one.to_json()["seconds"]["split_iname"]["max"] == 500.0
+
+
+def test_data_of_index_arrays_collide_unless_promised():
+    drawn = Drawn(
+        ("{ [i]: 0 <= i < n }",),
+        (Line("o[perm[i]] = a[i]"),),
+        (("a", "int32"), ("o", "int32"), ("perm", "int32")),
+        (("o", "n"), ("perm", "n")),
+    )
+    plain = drawn.make()
+    promised = Call("assume_injective", {"array": "perm"}).apply(plain)
+    truth = Truth(plain, 3)
+    (hostile,) = truth.cases(plain, 1, {})
+    (friendly,) = truth.cases(promised, 1, {})
+    assert len(np.unique(hostile.given["perm"])) < len(hostile.given["perm"])
+    assert len(np.unique(friendly.given["perm"])) == len(friendly.given["perm"])
+
+
+# }}}

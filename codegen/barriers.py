@@ -116,13 +116,22 @@ def _with_barriers(body: Body, barriers: dict[int, BarrierNode]) -> Placed:
 
 def _reason(needs: list[Need], of_warp: bool) -> str:
     """What only this barrier orders."""
-    parts: dict[tuple[str, str, str], dict[str, None]] = {}
+    places: dict[tuple[str, bool, bool], list[str]] = {}
     for need in needs:
-        first, then = ("written" if a.is_write else "read" for a in (need.before, need.after))
+        key = (need.before.array, need.before.is_write, need.after.is_write)
         where = "below" if need.carried is None else f"in the next {need.carried}"
-        parts.setdefault((first, then, where), {})[need.before.array] = None
+        found = places.setdefault(key, [])
+        if where not in found:
+            found.append(where)
+    arrays: dict[tuple[bool, bool, str], list[str]] = {}
+    for (array, first, then), found in places.items():
+        arrays.setdefault((first, then, " or ".join(found)), []).append(array)
     texts = [
-        f"{', '.join(arrays)} {first} above, {then} {where}"
-        for (first, then, where), arrays in parts.items()
+        f"{', '.join(names)} {_done(first)} above, {_done(then)} {where}"
+        for (first, then, where), names in arrays.items()
     ]
     return "; ".join(texts) + (", within a warp" if of_warp else "")
+
+
+def _done(is_write: bool) -> str:
+    return "written" if is_write else "read"

@@ -16,19 +16,16 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import AddressSpace, ArrayArg
 from loopkit._assertions import Data, data_of, equal_cells
-from loopkit._expression import substitute, variable_names
-from loopkit._kernel import Kernel, Statement
+from loopkit._expression import substitute
+from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
+from loopkit.codegen.accesses import Access, Accesses, Cell
 from loopkit.codegen.hardware import Hardware
-from loopkit.codegen.instances import Instances, split_predicates
+from loopkit.codegen.instances import Instances
 
 WARP = 32
 FIRST, SECOND = "'1", "'2"
-
-
-_Cell = tuple[Expression, ...]
 
 
 class Reach(IntEnum):
@@ -37,16 +34,6 @@ class Reach(IntEnum):
     NOWHERE = 0
     WARP = 1
     BLOCK = 2
-
-
-@dataclass(frozen=True)
-class Access:
-    """What a statement reads of an array, or writes to it: index tuples, one per access."""
-
-    statement: str
-    array: str
-    cells: tuple[_Cell, ...]
-    is_write: bool
 
 
 @dataclass(frozen=True)
@@ -73,92 +60,16 @@ class _Side:
     names: Mapping[str, Expression]
 
 
-class Conflicts:
+class Conflicts(Accesses):
     """Decides whether two accesses may meet on different threads."""
 
     def __init__(self, kernel: Kernel, hardware: Hardware, instances: Instances) -> None:
-        self.kernel = kernel
+        super().__init__(kernel, instances)
         self.hardware = hardware
-        self.instances = instances
-        self.accesses = {s.id: self._accesses_of(s) for s in kernel.statements}
-        self.by_array: dict[str, list[Access]] = {}
-        for accesses in self.accesses.values():
-            for access in accesses:
-                self.by_array.setdefault(access.array, []).append(access)
         self.single_thread = hardware.block == (1, 1, 1)
         self._reaches: dict[tuple[object, ...], Reach] = {}
         self._sides: dict[tuple[object, ...], _Side] = {}
         self._kept_apart: dict[str, bool] = {}
-
-    # {{{ accesses
-
-    @cached_property
-    def _integers(self) -> frozenset[str]:
-        """The names that mean the same integer to all threads, or one that sets know."""
-        return frozenset(self.kernel.home_domain).union(self.kernel.sizes)
-
-    def is_global(self, array: str) -> bool:
-        """Whether all blocks share ``array``."""
-        temporary = self.kernel.temporary_by_name.get(array)
-        return temporary is None or temporary.address_space is AddressSpace.GLOBAL
-
-    def _crosses_threads(self, name: str) -> bool:
-        temporary = self.kernel.temporary_by_name.get(name)
-        if temporary is not None:
-            return temporary.address_space in (AddressSpace.LOCAL, AddressSpace.GLOBAL)
-        array = self.kernel.arg_by_name.get(name)
-        return isinstance(array, ArrayArg) and bool(self.kernel.writers.get(name))
-
-    def _accesses_of(self, statement: Statement) -> tuple[Access, ...]:
-        found = []
-        name, indices = statement.write
-        if self._crosses_threads(name):
-            found.append(Access(statement.id, name, (indices,), True))
-        reads: dict[str, dict[_Cell, None]] = {}
-        for name, indices in statement.reads:
-            if self._crosses_threads(name):
-                reads.setdefault(name, {})[indices] = None
-        found += [Access(statement.id, name, tuple(cells), False) for name, cells in reads.items()]
-        return tuple(found)
-
-    def kind(self, access: Access) -> tuple[object, ...]:
-        """What decides an access's conflicts; statements that differ elsewhere share it."""
-        statement = self.kernel.statement_by_id[access.statement]
-        number = self.instances.keys[access.statement]
-        placed = self._threads_without(statement)
-        conditions = self._conditions(statement)
-        return (access.array, access.cells, number, statement.inames, placed, conditions)
-
-    def _threads_without(self, statement: Statement) -> str:
-        """The kinds of axes along which one thread runs what has no coordinate there."""
-        temporary = self.kernel.temporary_by_name.get(statement.written)
-        if temporary is None or temporary.address_space is AddressSpace.GLOBAL:
-            return "gl"
-        return "" if temporary.address_space is AddressSpace.PRIVATE else "l"
-
-    def _conditions(self, statement: Statement) -> tuple[Expression, ...]:
-        """Predicates that the statement's instances leave out although sets can hold them."""
-        if not statement.predicates:
-            return ()
-        _, rest = split_predicates(self.kernel, statement)
-        return tuple(p for p in rest if variable_names(p) <= self._integers and _is_decidable(p))
-
-    def has_plain_instances(self, access: Access) -> bool:
-        """Whether sets hold exactly the instances of an access."""
-        statement = self.kernel.statement_by_id[access.statement]
-        _, rest = split_predicates(self.kernel, statement)
-        names = _sets.involved_names(self.instances.of(access.statement))
-        return len(self._conditions(statement)) == len(rest) and names <= self._integers
-
-    def has_plain_cells(self, *accesses: Access) -> bool:
-        """Whether sets hold exactly the cells of accesses."""
-        return all(self._is_plain(index) for a in accesses for cell in a.cells for index in cell)
-
-    def _is_plain(self, index: Expression) -> bool:
-        """Whether an index is affine in inames and sizes."""
-        return variable_names(index) <= self._integers and _is_affine(index)
-
-    # }}}
 
     # {{{ sides
 
@@ -174,7 +85,7 @@ class Conflicts:
     ) -> _Side:
         statement = self.kernel.statement_by_id[access.statement]
         domain = self.instances.of(access.statement)
-        for condition in self._conditions(statement):
+        for condition in self.conditions(statement):
             domain = domain & _sets.condition_set(condition)
         domain = domain.drop_unused_params()
         fixed = shared.union(self.kernel.sizes)
@@ -192,7 +103,7 @@ class Conflicts:
                 value = prim.Sum((prim.Variable(names[c.iname]), -c.lower))
                 extra = extra & _sets.equality(word, value)
             words[word] = c.iname
-        alone = self._threads_without(statement)
+        alone = self.threads_without(statement)
         for kind in "gl":
             extents: tuple[Expression, ...]
             extents = self.hardware.grid if kind == "g" else self.hardware.block
@@ -206,13 +117,13 @@ class Conflicts:
     def _same_cell(
         self,
         one: _Side,
-        first: _Cell,
+        first: Cell,
         two: _Side,
-        second: _Cell,
+        second: Cell,
     ) -> isl.Set:
         mine = tuple(substitute(index, one.names) for index in first)
         its = tuple(substitute(index, two.names) for index in second)
-        if not all(map(self._is_plain, (*first, *second))):
+        if not all(map(self.is_plain, (*first, *second))):
             possible, _ = equal_cells(self.kernel.assertions, mine, its, self._data)
             return possible
         result = _sets.universe()
@@ -231,7 +142,7 @@ class Conflicts:
 
     def pairs(
         self, first: Access, second: Access, order: Order, blocks: bool = False
-    ) -> Iterator[tuple[_Cell, _Cell, isl.Set]]:
+    ) -> Iterator[tuple[Cell, Cell, isl.Set]]:
         """For each two of their cells the pairs of instances in which these are the same one.
 
         They may be on one thread, and break the assumptions.
@@ -316,7 +227,7 @@ class Conflicts:
         if len({s.inames & parallel for s in statements}) > 1 or not same:
             return False
         kept = tuple(found[0].cells[0][axis] for axis in same)
-        if not all(map(self._is_plain, kept)):
+        if not all(map(self.is_plain, kept)):
             return False
         probes = [Access(a.statement, array, (kept,), True) for a in found]
         kinds = list({self.kind(a): a for a in probes}.values())
@@ -397,19 +308,3 @@ def _later(iname: str, adjacent: bool) -> isl.Set:
     if adjacent:
         return _sets.equality(two.name, prim.Sum((one, 1)))
     return _sets.condition_set(prim.Comparison(one, "<", two))
-
-
-def _is_affine(index: Expression) -> bool:
-    try:
-        _sets.pw_affine(index)
-    except _sets.NotAffineError:
-        return False
-    return True
-
-
-def _is_decidable(condition: Expression) -> bool:
-    try:
-        _sets.condition_set(condition)
-    except _sets.NotAffineError:
-        return False
-    return True

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from loopkit._tree import statements_in
+from loopkit.codegen.accesses import Access
 from loopkit.codegen.bodies import Bodies, Body
-from loopkit.codegen.conflicts import Access, Conflicts, Order, Reach
+from loopkit.codegen.conflicts import Conflicts, Order, Reach
 from loopkit.codegen.passing import Passing
 
 # Which of two accesses write: a read after a write, a write after a read, two writes.
@@ -57,6 +58,7 @@ class Needs:
         self._own: dict[Body, list[Need]] = {}
         self._sure: dict[Body, bool] = {}
         self._sure_gaps: dict[Body, int] = {}
+        self._body = self.bodies.root
         self._active_nodes: list[int] = []
         self._known_sure: list[int] | None = None
         self._passing = Passing(conflicts, self.bodies)
@@ -69,6 +71,7 @@ class Needs:
 
     def _visit(self, body: Body) -> None:
         own = self._own[body] = []
+        self._body = body
         self._active_nodes = sorted(p for p, c in body.children.items() if self._is_active(c))
         self._known_sure = None
         uses = self._uses(body)
@@ -153,15 +156,21 @@ class Needs:
             for position, later in enumerate(uses):
                 if later.access.is_write is not after:
                     continue
-                end = bisect_left(nodes, later.node, 0, position)
                 # Whatever spans a node that surely holds a barrier is cut there.
                 between = bisect_left(sure, later.node)
-                lowest = max(floor + 1, sure[between - 1] if between else 0)
-                for earlier in reversed(uses[bisect_left(nodes, lowest, 0, end) : end]):
+                lowest = sure[between - 1] if between else 0
+                told = before is after
+                for number in range(bisect_left(nodes, later.node, 0, position) - 1, -1, -1):
+                    earlier = uses[number]
+                    if earlier.node < lowest or earlier.node <= floor:
+                        break
                     if earlier.access.is_write is not before:
                         continue
-                    if earlier.node <= floor:
+                    # What is cut anyway is looked at once, for what the barrier's line says.
+                    served = self._is_served(self._gaps_between(body, earlier, later, None))
+                    if served and told:
                         break
+                    told = True
                     if self._add(body, earlier, later, None):
                         floor = earlier.node
 
@@ -170,10 +179,12 @@ class Needs:
         if uses[0].node == uses[-1].node:
             return
         sure = self._sure_nodes(body)
+        loop = body.loops[-1]
         for before, after in _CLASSES:
             laters = [use for use in uses if use.access.is_write is after]
             ceiling = len(body.nodes)
             first_sure, last_sure = (sure[0], sure[-1]) if sure else (ceiling, -1)
+            told = before is after
             for earlier in reversed(uses):
                 if earlier.access.is_write is not before:
                     continue
@@ -182,7 +193,11 @@ class Needs:
                 for later in laters:
                     if later.node >= min(earlier.node, ceiling) or later.node > first_sure:
                         break
-                    if self._add(body, earlier, later, body.loops[-1]):
+                    served = self._is_served(self._gaps_between(body, earlier, later, loop))
+                    if served and told:
+                        break
+                    told = True
+                    if self._add(body, earlier, later, loop):
                         ceiling = later.node
 
     def _onwards(self, body: Body, uses: list[_Use]) -> None:
@@ -203,7 +218,7 @@ class Needs:
     def _add(self, body: Body, earlier: _Use, later: _Use, carried: str | None) -> bool:
         """Record what two accesses need; whether gaps of this body alone serve all of it."""
         need = Need(
-            self._gaps_between(body, earlier.node, later.node, carried),
+            self._gaps_between(body, earlier, later, carried),
             Reach.NOWHERE,
             earlier.access,
             later.access,
@@ -213,6 +228,8 @@ class Needs:
         first, last = (earlier.node, later.node) if carried is None else (0, len(body.nodes))
         active = self._active_nodes
         deeper = active[bisect_left(active, first) : bisect_right(active, last)]
+        if deeper and self._is_served(need.gaps):
+            return False
         shared = frozenset(body.loops if carried is None else body.loops[:-1])
         nearest = Reach.NOWHERE
         if not deeper:
@@ -232,10 +249,19 @@ class Needs:
             return reach is self._farthest
         inside = [inner for node in deeper for inner in self._active_below(body.children[node])]
         for part, gaps in self._passing.parts(
-            body, earlier.access, later.access, order, need.gaps, inside
+            body, earlier.access, later.access, order, need.gaps, inside, self._is_served
         ):
             own.append(replace(need, reach=part, gaps=gaps))
         return False
+
+    def _is_served(self, gaps: int, reach: Reach = Reach.BLOCK) -> bool:
+        """Whether something else needs a barrier in one of ``gaps`` anyway."""
+        reach = min(reach, self._farthest)
+        return any(
+            need.gaps & ~gaps == 0 and need.reach >= reach
+            for needs in (self._own[self._body], self.found)
+            for need in needs
+        )
 
     def _active_below(self, body: Body) -> Iterator[Body]:
         if self._own[body]:
@@ -244,10 +270,10 @@ class Needs:
             yield from self._active_below(child)
 
     @staticmethod
-    def _gaps_between(body: Body, earlier: int, later: int, carried: str | None) -> int:
+    def _gaps_between(body: Body, earlier: _Use, later: _Use, carried: str | None) -> int:
         """The gaps of this body that surely lie between."""
         if carried is None:
-            return body.gaps(earlier + 1, later)
-        return body.gaps(earlier + 1, len(body.nodes)) | body.gaps(0, later)
+            return body.gaps(earlier.node + 1, later.node)
+        return body.gaps(earlier.node + 1, len(body.nodes)) | body.gaps(0, later.node)
 
     # }}}

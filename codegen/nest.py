@@ -171,6 +171,8 @@ class _Walker:
             return whole, (Do(statement),)
         where = loosened(self.reach(statements, visible))
         reach = self.reach(statements, visible | {node.iname})
+        if reach.is_empty():
+            return False, ()
         alone = self.bounds(node, reach, context)
         if alone.value is None:
             alone = self.tied(node, reach, visible) or alone

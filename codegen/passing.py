@@ -6,14 +6,15 @@ in a loop around an instance, if it is passed after it, or in a later iteration.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit.codegen.accesses import Access
 from loopkit.codegen.bodies import Bodies, Body
-from loopkit.codegen.conflicts import FIRST, SECOND, Access, Conflicts, Order, Reach
+from loopkit.codegen.conflicts import FIRST, SECOND, Conflicts, Order, Reach
 
 _BARRIER = "'b"
 # So many kinds of gaps that cut some pairs of a dependence and not all are told apart.
@@ -40,11 +41,13 @@ class Passing:
         order: Order,
         gaps: int,
         inside: Sequence[Body],
+        is_served: Callable[[int, Reach], bool],
     ) -> Iterator[tuple[Reach, int]]:
         """For each part of the pairs all gaps that cut it.
 
         ``body`` is where the sides part, ``gaps`` cut all of them, and ``inside``
-        are bodies further inside whose gaps may.
+        are bodies further inside whose gaps may.  Left out are parts for which
+        something else needs a barrier in their gaps, as ``is_served`` knows.
         """
         kinds = self._kinds(body, first, second, order, inside)
         sometimes = []
@@ -53,16 +56,20 @@ class Passing:
                 gaps |= mask
             else:
                 sometimes.append((self._condition(body, first, second, order, kind), mask))
+        if is_served(gaps, Reach.BLOCK):
+            return
         for reach, pairs in self._pairs(first, second, order):
-            parts = [(pairs, gaps)]
+            parts = [] if is_served(gaps, reach) else [(pairs, gaps)]
             for condition, mask in sometimes:
                 if len(parts) > _LIMIT:
                     break
                 split = []
                 for part, known in parts:
-                    cut, rest = part & condition, part - condition
-                    if not cut.is_empty():
-                        split.append((cut, known | mask))
+                    if not is_served(known | mask, reach):
+                        cut = part & condition
+                        if not cut.is_empty():
+                            split.append((cut, known | mask))
+                    rest = part - condition
                     if not rest.is_empty():
                         split.append((rest, known))
                 parts = split

@@ -17,11 +17,11 @@ from loopkit._errors import Instance, RaceError, Witness
 from loopkit._expression import evaluate, variable_names
 from loopkit._nodes import Expression
 from loopkit._tree import common_prefix
+from loopkit.codegen.accesses import Access
 from loopkit.codegen.conflicts import (
     ANY_ORDER,
     FIRST,
     SECOND,
-    Access,
     Conflicts,
     Order,
     Reach,

@@ -171,7 +171,8 @@ class _NestWriter:
             for child in code.body:
                 self.write(child, depth, (*conditions, to_text(code.condition)))
         elif isinstance(code, Barrier):
-            self.lines.append(f"{pad}---- barrier: {code.reason}")
+            who = "warp barrier" if code.of_warp else "barrier"
+            self.lines.append(f"{pad}---- {who}: {code.reason}")
         elif isinstance(code, Do):
             note = _note(self.kernel, code.statement)
             text = pad + statement_text(code.statement)

@@ -26,10 +26,14 @@ static inline unsigned lk_lane() {
 // to be converged, and code that relies on it shows here.
 static inline unsigned __activemask() { return 1u << lk_lane(); }
 
-static inline void lk_syncwarp(int line, unsigned mask = 0xffffffffu) {
-  lk_rt_warp(line, LK_WARP_SYNC, mask, 0, 0);
-}
-#define __syncwarp(...) lk_syncwarp(__LINE__, ##__VA_ARGS__)
+// Called as __syncwarp() or __syncwarp(mask): a macro with arguments could not tell the two apart.
+struct lk_syncwarp {
+  int line;
+  void operator()(unsigned mask = 0xffffffffu) const {
+    lk_rt_warp(line, LK_WARP_SYNC, mask, 0, 0);
+  }
+};
+#define __syncwarp (lk_syncwarp{__LINE__})
 
 template <class T>
 static inline T lk_exchange(int line, unsigned mask, T value, unsigned source) {

@@ -1,0 +1,121 @@
+"""What statements touch of memory that threads share, and which of it sets describe exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from loopkit import _sets
+from loopkit._arrays import AddressSpace, ArrayArg
+from loopkit._expression import variable_names
+from loopkit._kernel import Kernel, Statement
+from loopkit._nodes import Expression
+from loopkit.codegen.instances import Instances, split_predicates
+
+Cell = tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a statement reads of an array, or writes to it: index tuples, one per access."""
+
+    statement: str
+    array: str
+    cells: tuple[Cell, ...]
+    is_write: bool
+
+
+class Accesses:
+    """The accesses of all statements to shared and global arrays that the kernel writes."""
+
+    def __init__(self, kernel: Kernel, instances: Instances) -> None:
+        self.kernel = kernel
+        self.instances = instances
+        self.accesses = {s.id: self._find(s) for s in kernel.statements}
+        self.by_array: dict[str, list[Access]] = {}
+        for accesses in self.accesses.values():
+            for access in accesses:
+                self.by_array.setdefault(access.array, []).append(access)
+
+    @cached_property
+    def integers(self) -> frozenset[str]:
+        """The names that mean the same integer to all threads, or one that sets know."""
+        return frozenset(self.kernel.home_domain).union(self.kernel.sizes)
+
+    def is_global(self, array: str) -> bool:
+        """Whether all blocks share ``array``."""
+        temporary = self.kernel.temporary_by_name.get(array)
+        return temporary is None or temporary.address_space is AddressSpace.GLOBAL
+
+    def crosses_threads(self, name: str) -> bool:
+        """Whether several threads share ``name``, and the kernel writes it."""
+        temporary = self.kernel.temporary_by_name.get(name)
+        if temporary is not None:
+            return temporary.address_space in (AddressSpace.LOCAL, AddressSpace.GLOBAL)
+        array = self.kernel.arg_by_name.get(name)
+        return isinstance(array, ArrayArg) and bool(self.kernel.writers.get(name))
+
+    def _find(self, statement: Statement) -> tuple[Access, ...]:
+        found = []
+        name, indices = statement.write
+        if self.crosses_threads(name):
+            found.append(Access(statement.id, name, (indices,), True))
+        reads: dict[str, dict[Cell, None]] = {}
+        for name, indices in statement.reads:
+            if self.crosses_threads(name):
+                reads.setdefault(name, {})[indices] = None
+        found += [Access(statement.id, name, tuple(cells), False) for name, cells in reads.items()]
+        return tuple(found)
+
+    def kind(self, access: Access) -> tuple[object, ...]:
+        """What decides an access's conflicts; statements that differ elsewhere share it."""
+        statement = self.kernel.statement_by_id[access.statement]
+        number = self.instances.keys[access.statement]
+        placed = self.threads_without(statement)
+        conditions = self.conditions(statement)
+        return (access.array, access.cells, number, statement.inames, placed, conditions)
+
+    def threads_without(self, statement: Statement) -> str:
+        """The kinds of axes along which one thread runs what has no coordinate there."""
+        temporary = self.kernel.temporary_by_name.get(statement.written)
+        if temporary is None or temporary.address_space is AddressSpace.GLOBAL:
+            return "gl"
+        return "" if temporary.address_space is AddressSpace.PRIVATE else "l"
+
+    def conditions(self, statement: Statement) -> tuple[Expression, ...]:
+        """Predicates that the statement's instances leave out although sets can hold them."""
+        if not statement.predicates:
+            return ()
+        _, rest = split_predicates(self.kernel, statement)
+        return tuple(p for p in rest if variable_names(p) <= self.integers and _is_decidable(p))
+
+    def has_plain_instances(self, access: Access) -> bool:
+        """Whether sets hold exactly the instances of an access."""
+        statement = self.kernel.statement_by_id[access.statement]
+        _, rest = split_predicates(self.kernel, statement)
+        names = _sets.involved_names(self.instances.of(access.statement))
+        return len(self.conditions(statement)) == len(rest) and names <= self.integers
+
+    def has_plain_cells(self, *accesses: Access) -> bool:
+        """Whether sets hold exactly the cells of accesses."""
+        return all(self.is_plain(index) for a in accesses for cell in a.cells for index in cell)
+
+    def is_plain(self, index: Expression) -> bool:
+        """Whether an index is affine in inames and sizes."""
+        return variable_names(index) <= self.integers and _is_affine(index)
+
+
+def _is_affine(index: Expression) -> bool:
+    try:
+        _sets.pw_affine(index)
+    except _sets.NotAffineError:
+        return False
+    return True
+
+
+def _is_decidable(condition: Expression) -> bool:
+    try:
+        _sets.condition_set(condition)
+    except _sets.NotAffineError:
+        return False
+    return True

@@ -42,6 +42,8 @@ def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
     writer.code(nest.code, 1)
     params: list[ValueParam | ArrayParam] = [*parameters(kernel, scratch), *strides]
     whole = Lines()
+    for line in unproven(kernel):
+        whole.add(line)
     head = preamble({*writer.values.needs, *writer.index.helpers})
     if head:
         whole.add(head)
@@ -63,6 +65,12 @@ def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
         options=("--use_fast_math",) if kernel.options.fast_math else (),
         lines=tuple(whole.origins),
     )
+
+
+def unproven(kernel: Kernel) -> list[str]:
+    """Comments that name the steps which nobody proved."""
+    steps = [s.call()[1:] for s in kernel.history if s.verdict == "unchecked"]
+    return [f"// not proven to keep the kernel's meaning: {step}" for step in steps]
 
 
 def _with_strides(kernel: Kernel, strided: frozenset[str]) -> tuple[Kernel, list[ValueParam]]:

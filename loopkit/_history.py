@@ -11,13 +11,15 @@ from typing import Any
 class Step:
     """One transform: its name, its arguments, and what is known of its legality.
 
-    ``verdict`` is ``"trusted"`` where nothing was proven, else what the checker
-    answered.  ``seconds`` is how long the step took.
+    ``verdict`` is ``"proven"`` where the checker proved that the step changes
+    no result, ``"assumed"`` where the step itself is a promise about sizes or
+    data, and ``"unchecked"`` where the proof was skipped.  ``seconds`` is how
+    long the step took, its proof included.
     """
 
     transform: str
     arguments: tuple[tuple[str, Any], ...]
-    verdict: str = "trusted"
+    verdict: str = "proven"
     seconds: float = field(default=0.0, compare=False)
 
     def call(self) -> str:
@@ -67,7 +69,7 @@ def step_from_json(data: Mapping[str, Any]) -> Step:
     return Step(
         data["transform"],
         tuple(data["arguments"].items()),
-        data.get("verdict", "trusted"),
+        data.get("verdict", "proven"),
         data.get("seconds", 0.0),
     )
 

@@ -84,7 +84,7 @@ def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
             if error.step is None:
                 error.step = step.call()[1:]
             raise
-        step = replace(step, verdict="unchecked" if unchecked else "proven")
+        step = replace(step, verdict=_verdict(kernel, change, unchecked))
         lineage = None if unchecked else _proven(kernel, change, step)
         step = replace(step, seconds=time.perf_counter() - start)
         return change.kernel.with_(history=(*kernel.history, step), lineage=lineage)
@@ -92,6 +92,15 @@ def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
     setattr(Kernel, function.__name__, apply)
     _transforms[function.__name__] = apply
     return apply
+
+
+def _verdict(kernel: Kernel, change: Change, unchecked: bool) -> str:
+    """What will be known of a step: an assumption is a promise that somebody made."""
+    if unchecked:
+        return "unchecked"
+    after = change.kernel
+    same = after.assumptions == kernel.assumptions and after.assertions == kernel.assertions
+    return "proven" if same else "assumed"
 
 
 def _proven(kernel: Kernel, change: Change, step: Step) -> Lineage:

@@ -15,7 +15,7 @@ from loopkit._check.lineage import Image
 from loopkit._check.model import Instance, equal
 from loopkit._check.order import Order
 from loopkit._check.sources import READER, WRITER, Sources
-from loopkit._check.violation import Violation
+from loopkit._check.violation import Undecided, Violation
 from loopkit._expression import index_tuple, is_constant, substitute, variable_names
 from loopkit._nodes import Expression
 
@@ -116,7 +116,7 @@ class Aligner:
 
     def is_inlined(self, mine: Access, its: Access | None) -> bool:
         """Whether the schedule computes in place what the text reads from a temporary."""
-        if mine[0] not in self.root.kernel.temporary_by_name:
+        if mine[0] not in self.root.written:
             return False
         images = [
             image
@@ -248,6 +248,7 @@ class Aligner:
         """The schedule reads a copy: compare with what the copying statement read."""
         found = self.flow.found
         for later, statement in self.flow.through_copies(event, its):
+            self.same_type(its[0], statement.rhs, later)
             before = len(found)
             self.copied(old, mine, statement.rhs, later)
             if len(found) == before:
@@ -257,6 +258,15 @@ class Aligner:
                 del found[before:]
                 if not latest.is_empty():
                     self.copied(old, mine, statement.rhs, later.narrowed(latest))
+
+    def same_type(self, copy: str, new: Expression, event: Event) -> None:
+        """A copy must hold all that it copies: its type may not be another one."""
+        its = self.access(new, self.new.data)
+        if its is None or not (self.new.kernel.is_array(its[0]) and self.new.kernel.is_array(copy)):
+            return
+        here, there = self.new.array(copy).dtype, self.new.array(its[0]).dtype
+        if here is not None and there is not None and here != there:
+            self.different(event, f"'{copy}' holds {here}, and '{its[0]}' {there}")
 
     def copied(self, old: Expression, mine: Access | None, new: Expression, event: Event) -> None:
         if mine is None:
@@ -287,6 +297,10 @@ class Aligner:
             hidden = [n for n in _sets.names_of(where) if n.endswith(READER)]
             where = _sets.project_out(where, hidden)
             statement = self.root.statement[origin]
+            if statement.operation is not None or not self.root.is_exact(statement):
+                raise Undecided(
+                    f"'{mine[0]}' is computed in place, and '{origin}' is not all that it holds"
+                )
             values = {i: prim.Variable(i + suffix) for i in statement.inames}
             inner = dataclasses.replace(
                 event, where=where, reader=origin, values=values, depth=event.depth + 1

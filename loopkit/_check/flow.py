@@ -102,7 +102,21 @@ class Flow:
 
     def report(self, violation: Violation) -> None:
         """Note something wrong; the check goes on, so that the smallest case can be told."""
+        names = _sets.involved_names(violation.where)
+        bounds = [d for d in self.new.data if any(n.startswith(f"{d}__") for n in names)]
+        if bounds:
+            violation = replace(violation, exact=False, settling=self.about_bounds(bounds))
         self.found.append(violation)
+
+    def about_bounds(self, names: list[str]) -> tuple[str, ...]:
+        """Assertions that may settle what depends on loop bounds held in some temporaries."""
+        calls: dict[str, None] = {}
+        for name in sorted(names):
+            for writer in self.new.writers(name):
+                for array, indices in writer.reads:
+                    if indices and array in self.new.kernel.arg_by_name:
+                        calls[f"assume_increasing({array!r})"] = None
+        return tuple(calls)
 
     # {{{ reads
 
@@ -129,7 +143,7 @@ class Flow:
 
     def cell(self, event: Event, access: Access) -> Cell:
         """The cell that an event touches."""
-        indices = [self.new.named(i, event.time.suffix) for i in access[1]]
+        indices = self.new.indices(event.time, access[1])
         return self.new.cell(access[0], indices, event.time, dict(event.everywhere))
 
     def violation(
@@ -206,7 +220,7 @@ class Flow:
         if not untouched.is_empty():
             if cell.array != old[0] or cell.array not in self.new.kernel.arg_by_name:
                 self.missing(event.narrowed(self.event_names(untouched, event)), cell)
-            self.check_untouched(event, untouched, cell)
+            self.check_untouched(event, untouched, sources, cell)
         if found:
             complete = bool(untouched.is_empty())
             self.check_between(event, sources, found if complete else [], cell)
@@ -284,12 +298,17 @@ class Flow:
         depth = len(self.new.shared_loops(mine, time.statement))
         return found.equal == depth and self.new.time(mine)[0] < self.new.time(time.statement)[0]
 
-    def check_untouched(self, event: Event, untouched: isl.Set, cell: Cell) -> None:
+    def check_untouched(
+        self, event: Event, untouched: isl.Set, sources: Sources, cell: Cell
+    ) -> None:
         """Check that a read of what was there before the kernel comes before all writes."""
         for writer in self.new.writers(cell.array):
             at = Instance(writer.id, _OTHER)
             both = untouched & self.new.domain(at)
             both = both & self.new.same_cell(self.new.write_cell(at), cell)
+            if sources.writes and not both.is_empty():
+                # Where data decide whether a write happens, its reader may see both.
+                both = both - self.family(event, sources, writer)
             if both.is_empty():
                 continue
             for how, piece in self.new.not_before(event.time, at, cell.array, itself=False):

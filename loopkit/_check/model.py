@@ -16,6 +16,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable
+from loopkit._assertions import followed
 from loopkit._assertions.cells import data_of, equal_cells
 from loopkit._expression import substitute, variable_names
 from loopkit._kernel import Kernel, Statement
@@ -100,6 +101,13 @@ class Model:
     def depends_on_data(self, statement: Statement) -> bool:
         """Whether data decide if a statement's instances run."""
         return any(self.condition(p) is None for p in statement.predicates)
+
+    def indices(self, at: Instance, indices: Sequence[Expression]) -> list[Expression]:
+        """An instance's indices, suffixed, and followed to the index arrays they come from."""
+        if at.statement is None:
+            return [self.named(i, at.suffix) for i in indices]
+        statement = self.statement[at.statement]
+        return [self.named(followed(self.kernel, statement, i), at.suffix) for i in indices]
 
     def named(self, expr: Expression, suffix: str) -> Expression:
         """``expr`` with every iname suffixed."""
@@ -373,6 +381,7 @@ class Model:
             return pieces
         rooms = self.rooms(array)
         same = self.together(a, b)
+        facts = self.facts(a, b)
         for axis in self.axes:
             if axis in rooms or axis[0] == "ilp" or (axis[0] == "l" and same is None):
                 continue
@@ -380,10 +389,30 @@ class Model:
             if piece is None:
                 continue
             if axis[0] == "g":
-                pieces.append(("blocks", piece))
+                pieces.append(("blocks", piece if facts is None else piece & facts))
             elif same is not None:
-                pieces.append(("together", same & piece))
+                whole = same & piece
+                pieces.append(("together", whole if facts is None else whole & facts))
         return pieces
+
+    def facts(self, *instances: Instance) -> isl.Set | None:
+        """What is asserted of the data that bound the loops around some instances."""
+        names: list[Expression] = []
+        values: list[Expression] = []
+        for at in instances:
+            assert at.statement is not None
+            statement = self.statement[at.statement]
+            for name in self.bounds_from_data(at.statement):
+                variable = prim.Variable(name)
+                value = followed(self.kernel, statement, variable)
+                if value != variable:
+                    names.append(prim.Variable(name + at.suffix))
+                    values.append(self.named(value, at.suffix))
+        if not names:
+            return None
+        return equal_cells(
+            self.kernel.assertions, tuple(names), tuple(values), data_of(self.kernel)
+        )[0]
 
     def not_before(
         self, a: Instance, b: Instance, array: str, *, itself: bool = True
@@ -398,7 +427,8 @@ class Model:
         if itself:
             same = self.together(a, b)
             if same is not None:
-                pieces.append(("together", same))
+                facts = self.facts(a, b)
+                pieces.append(("together", same if facts is None else same & facts))
         return pieces + [("after", p) for p in self.earlier(b, a)]
 
     # }}}
@@ -428,7 +458,7 @@ class Model:
         """The cell that an instance writes."""
         assert at.statement is not None
         name, indices = self.statement[at.statement].write
-        return self.cell(name, [self.named(i, at.suffix) for i in indices], at)
+        return self.cell(name, self.indices(at, indices), at)
 
     def cells_by_data(self, statement: Statement) -> bool:
         """Whether data decide which cell a statement writes."""

@@ -30,7 +30,7 @@ def error_for(violations: Sequence[Violation], root: Model, new: Model) -> Witne
     """
     certain = [v for v in violations if v.exact] or violations
     cases = [(v, smallest_case(v, root, new)) for v in certain]
-    violation, case = min(cases, key=lambda pair: pair[1].rank)
+    violation, case = min(cases, key=lambda pair: (pair[0].detail == "stale", pair[1].rank))
     words = _Words(violation, case, root, new)
     why = "\n".join([words.headline(), *_table(words.rows())])
     witness = Witness(

@@ -68,7 +68,7 @@ class TextOrder:
         key = (statement, access, is_own)
         if key not in self._reads:
             at = Instance(statement, READER)
-            indices = [self.model.named(i, READER) for i in access[1]]
+            indices = self.model.indices(at, access[1])
             cell = self.model.cell(access[0], indices, at)
             self._reads[key] = self._sources(at, cell, self.model.domain(at), updates=not is_own)
         return self._reads[key]

@@ -12,9 +12,9 @@ from loopkit import _sets
 from loopkit._check.model import Model, equal
 from loopkit._check.violation import Side, Violation
 from loopkit._errors import Instance
-from loopkit._expression import substitute, to_text, variable_names
-from loopkit._make.points import smallest_point
+from loopkit._expression import evaluate, substitute, to_text, variable_names
 from loopkit._nodes import Expression
+from loopkit._simplify import simplify
 
 _LETTERS = "xyz"
 
@@ -98,13 +98,27 @@ def _in_text_order(violation: Violation) -> list[tuple[str, Side | None]]:
 
 
 def _smallest(where: isl.Set, sizes: list[str], order: list[str]) -> dict[str, int]:
-    """The point with the smallest sizes, and among those the first in ``order``."""
-    first = smallest_point(_sets.project_onto(where, sizes), sizes) or {}
-    for name, value in first.items():
+    """The point that is smallest in the sizes, then in the other names of ``order``, in turn.
+
+    Values below zero come only where there are no others.
+    """
+    wanted = [*sizes, *(n for n in order if n not in sizes)]
+    wanted += [n for n in _sets.names_of(where) if n not in set(wanted)]
+    point: dict[str, int] = {}
+    for name in wanted:
         position = where.find_dim_by_name(_sets.PARAM, name)
-        if position >= 0:
-            where = where.fix_val(_sets.PARAM, position, isl.Val(value))
-    return smallest_point(where, order) or {}
+        if position < 0:
+            continue
+        line = _sets.project_onto(where, [name])
+        cut = line & _sets.condition_set(prim.Comparison(prim.Variable(name), ">=", 0))
+        value = _sets.minimum_value(line if cut.is_empty() else cut, prim.Variable(name))
+        if value is None:
+            value = _sets.maximum_value(line, prim.Variable(name))
+        if value is None:
+            break
+        point[name] = value
+        where = where.fix_val(_sets.PARAM, position, isl.Val(value))
+    return point
 
 
 def _ordered(side: Side, root: Model, new: Model) -> list[str]:
@@ -152,6 +166,6 @@ def _actor(tag: str, side: Side, point: Mapping[str, int], root: Model, new: Mod
 
 
 def _cell_value(index: Expression, point: Mapping[str, int]) -> int | str:
-    if not _sets.is_affine(index) or not variable_names(index) <= point.keys():
-        return index if isinstance(index, int) else to_text(substitute(index, dict(point)))
-    return _sets.value_at(index, point)
+    if variable_names(index) <= point.keys():
+        return int(evaluate(index, {n: point[n] for n in variable_names(index)}))
+    return to_text(simplify(substitute(index, dict(point))))

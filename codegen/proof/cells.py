@@ -1,10 +1,9 @@
-"""Each line touches the cells that its statement says, and all of them lie in their arrays."""
+"""Each line touches the cells that its statement says, and computes the same of them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
@@ -12,13 +11,12 @@ from loopkit._arrays import ArrayArg, Strided, TemporaryVariable
 from loopkit._expression import accesses
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
-from loopkit.codegen.proof.conditions import Compare, negated
+from loopkit.codegen.proof.conditions import Compare
 from loopkit.codegen.proof.forms import Atom, Form, Monomial, constant, variable
 from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import Scope
-from loopkit.codegen.proof.spaces import in_range
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.syntax import Assign, CExpression, Element, Name, children
 from loopkit.codegen.proof.tree import Leaf, Touch
@@ -41,11 +39,10 @@ class CellCheck:
         self.subject = subject
         self.recorder = recorder
         self._same: dict[tuple[int, str], bool] = {}
-        self._inside: dict[tuple[int, str, str], bool] = {}
         self._shapes: dict[str, tuple[Form | None, ...]] = {}
 
     def run(self) -> None:
-        """Name the cells of all accesses, then prove that they exist."""
+        """Compare all lines, and name the cells that they touch."""
         guards: dict[tuple[str, str], Access] = {}
         for statement in self.subject.kernel.statements:
             for name, indices in _guard_reads(statement):
@@ -65,12 +62,6 @@ class CellCheck:
                 else:
                     for touch in leaf.touches:
                         self.name(touch, guards.get((touch.array, touch.offset.key)))
-        for leaf in self.subject.leaves:
-            for touch in leaf.touches:
-                with self.recorder.question(
-                    "bounds", f"whether '{touch.array}' has the cell", leaf
-                ):
-                    self.bounds(leaf, touch)
 
     # {{{ the same cells
 
@@ -310,74 +301,6 @@ class CellCheck:
         for extent in held.shape:
             total = total.times(self.subject.meaning.form(extent))
         return (total if total.is_affine else None,)
-
-    # }}}
-
-    # {{{ bounds
-
-    def bounds(self, leaf: Leaf, touch: Touch) -> None:
-        """Whether an access lies in its array."""
-        shown = f"{touch.array}[{touch.offset.key}]"
-        if touch.cell is None:
-            self.recorder.open("bounds", f"{shown}: the cell is not affine", [leaf])
-            return
-        for axis, (index, extent) in enumerate(zip(touch.cell, touch.extents, strict=True)):
-            if extent is None:
-                continue
-            if not index.is_affine:
-                self.data_bounds(leaf, touch, axis)
-                continue
-            key = (id(touch.scope), index.key, extent.key)
-            inside = self._inside.get(key)
-            if inside is None:
-                outside = self.outside(touch.scope, index, extent)
-                inside = self._inside[key] = outside is None
-                if outside is not None:
-                    self.report(leaf, touch, axis, outside)
-                    return
-
-    def outside(self, scope: Scope, index: Form, extent: Form) -> isl.Set | None:
-        """Where an index leaves its range; None if nowhere."""
-        low, high = scope.range_of(index)
-        if low >= 0 and high < scope.range_of(extent)[0]:
-            return None
-        beyond = scope.space.where(negated(in_range(index, extent)))
-        found = scope.set & beyond
-        return None if found.is_empty() else found
-
-    def data_bounds(self, leaf: Leaf, touch: Touch, axis: int) -> None:
-        """An index that only data decides."""
-        assert touch.cell is not None
-        what = f"{touch.array}[{touch.cell[axis].key}] along axis {axis}: only data decides it"
-        self.recorder.open("bounds", what, [leaf])
-
-    def report(self, leaf: Leaf, touch: Touch, axis: int, outside: isl.Set) -> None:
-        """An access that leaves its array."""
-        subject = self.subject
-        assert touch.cell is not None
-        names = (*subject.sizes, *subject.words, *subject.kernel.all_inames)
-        data = subject.data_names & frozenset().union(*(c.names for c in touch.cell))
-        extent = touch.extents[axis]
-        what = f"index {axis} of {touch.array} leaves its {extent.key if extent else ''} elements"
-        if touch.scope.unknown or data:
-            why = ", ".join([*sorted(data), *(u.key for u in touch.scope.unknown)])
-            self.recorder.open("bounds", f"{what} unless data ({why}) prevents it", [leaf])
-            return
-        point = self.recorder.point(subject.space, outside, names)
-        try:
-            cell = tuple(i.value({**_zeros(i), **point}) for i in touch.cell)
-        except KeyError:
-            cell = None
-        self.recorder.found(
-            Finding(
-                "bounds",
-                what,
-                subject.place(leaf, point),
-                array=touch.array,
-                cell=cell,
-                sizes=subject.sizes_at(point),
-            )
-        )
 
     # }}}
 

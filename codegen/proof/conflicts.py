@@ -10,6 +10,7 @@ import islpy as isl
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.cuts import Order, orders
+from loopkit.codegen.proof.data import DataFacts, is_open
 from loopkit.codegen.proof.forms import Form, floor, variable
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding
@@ -24,9 +25,10 @@ Use = tuple[Leaf, Touch]
 class ConflictCheck:
     """Looks at all pairs of accesses of memory that threads share."""
 
-    def __init__(self, subject: Subject, recorder: Recorder) -> None:
+    def __init__(self, subject: Subject, recorder: Recorder, data: DataFacts) -> None:
         self.subject = subject
         self.recorder = recorder
+        self.data = data
         self.barriers = [leaf for leaf in subject.leaves if leaf.barrier is not None]
         self._bases: dict[tuple[object, ...], list[isl.Set]] = {}
         self._sides: dict[tuple[object, ...], isl.Set] = {}
@@ -108,7 +110,7 @@ class ConflictCheck:
         key = (same_block, self._key(first), self._key(second))
         if key not in self._bases:
             both = self.side(space, first, 0) & self.side(space, second, 1)
-            both = both & self.one_cell(space, first[1], second[1])
+            both = both & self.one_cell(space, first, second)
             found = []
             if not both.is_empty():
                 for apart in self.apart(same_block, first, second):
@@ -139,10 +141,14 @@ class ConflictCheck:
             self._sides[key] = admitted & space.all_of(scope.copied(name))
         return self._sides[key]
 
-    def one_cell(self, space: Space, first: Touch, second: Touch) -> isl.Set:
+    def one_cell(self, space: Space, one: Use, two: Use) -> isl.Set:
         """Where two accesses touch one cell, or may: what data decides is not excluded."""
+        first, second = one[1], two[1]
+        known = space.everything
+        if is_open(first.cell) or is_open(second.cell):
+            known = self.data.one_cell(space, one, two)
         if first.cell is None or second.cell is None or len(first.cell) != len(second.cell):
-            return space.everything
+            return known
 
         def name(old: str) -> str:
             new = primed(old, 1)
@@ -153,7 +159,7 @@ class ConflictCheck:
             for a, b in zip(first.cell, second.cell, strict=True)
             if a.is_affine and b.is_affine
         ]
-        return space.all_of(pairs)
+        return known & space.all_of(pairs)
 
     def apart(self, same_block: bool, first: Use, second: Use) -> list[Condition]:
         """The ways in which two threads, or blocks, differ; one of each two that mirror."""
@@ -239,7 +245,7 @@ class ConflictCheck:
         leaves = (first[0], second[0])
         verbs = ["writes" if use[1].is_write else "reads" for use in (first, second)]
         who = "threads of a block" if kind == "barrier" else "blocks"
-        why = self.doubts(first[1], second[1])
+        why = self.doubts(first, second)
         if why:
             what = f"two {who} may meet in a cell of '{array}': only data decides ({why})"
             recorder.open(kind, what, leaves)
@@ -270,21 +276,19 @@ class ConflictCheck:
             return [loop.name for loop in leaf.scope.loops]
         return [i for i in self.subject.kernel.all_inames if i in statement.inames]
 
-    def doubts(self, first: Touch, second: Touch) -> str:
+    def doubts(self, first: Use, second: Use) -> str:
         """What only data decides about two accesses; empty where sets are exact."""
         found: dict[str, None] = {}
-        for touch in (first, second):
-            found.update(dict.fromkeys(u.key for u in touch.scope.unknown))
-            names = [conditions.names_in(c) for c in touch.scope.all_conditions]
-            data = self.subject.data_names.intersection(*[frozenset().union(*names)])
-            found.update(dict.fromkeys(sorted(data)))
+        for leaf, touch in (first, second):
+            around = self.data.names_around(leaf, touch)
+            if around:
+                found[around] = None
             if touch.cell is None:
                 found[f"{touch.array}[{touch.offset.key}]"] = None
                 continue
             for index in touch.cell:
                 if not index.is_affine:
                     found[f"{touch.array}[.. {index.key} ..]"] = None
-                found.update(dict.fromkeys(sorted(index.names & self.subject.data_names)))
         return ", ".join(found)
 
 

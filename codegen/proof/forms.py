@@ -80,12 +80,18 @@ class Form:
 
     @cached_property
     def key(self) -> str:
-        """A text that equal forms share."""
-        parts = sorted(
-            (f"{c}*" if c != 1 or not m else "") + "*".join(a.key for a in m)
-            for m, c in self.terms.items()
-        )
-        return " + ".join(parts) if parts else "0"
+        """A text that equal forms share: ``16*i_outer + i_inner - n``."""
+        parts = sorted((("*".join(a.key for a in m), c) for m, c in self.terms.items()), key=_late)
+        text = ""
+        for atoms, value in parts:
+            sign = "-" if value < 0 else "+"
+            size = abs(value)
+            term = (atoms if size == 1 else f"{size}*{atoms}") if atoms else str(size)
+            if text:
+                text += f" {sign} {term}"
+            else:
+                text = f"-{term}" if sign == "-" else term
+        return text or "0"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Form) and self.key == other.key
@@ -197,6 +203,11 @@ class Form:
                 value *= _value(atom, values)
             total += value
         return total
+
+
+def _late(part: tuple[str, int]) -> tuple[bool, bool, str]:
+    """What is subtracted comes after what is added, numbers come last."""
+    return not part[0], part[1] < 0, part[0]
 
 
 def _atom_key(atom: Atom) -> str:

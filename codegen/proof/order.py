@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._tags import GroupAxis, LocalAxis
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.subject import Subject
@@ -51,6 +55,33 @@ def check_order(subject: Subject, recorder: Recorder) -> None:
                     f"'{statement}' shares {shared} loops with '{before[0]}' instead of {due}",
                 )
         before = (statement, own)
+
+
+def check_coordinates(subject: Subject, recorder: Recorder) -> None:
+    """Parallel inames are the hardware indices that their tags name.
+
+    Private data passes between statements on inames of one axis: their values
+    must stand for the same thread, so that all are shifted by their least value.
+    """
+    kernel = subject.kernel
+    for node in subject.function.body:
+        tag = kernel.iname_tags.get(node.name) if isinstance(node, Let) else None
+        if not isinstance(node, Let) or not isinstance(tag, (GroupAxis, LocalAxis)):
+            continue
+        place = Place(node.line)
+        word, shift = subject.coordinates.get(node.name, ("", 0))
+        if word != subject.word_of(tag):
+            what = (
+                f"'{node.name}' is tagged {tag}, but the text takes it from {word or 'elsewhere'}"
+            )
+            recorder.found(Finding("instances", what, place))
+            continue
+        domain = kernel.domain_of([node.name]) & kernel.assumptions.set
+        if shift and not domain.is_empty():
+            least = _sets.minimum_value(domain, prim.Variable(node.name))
+            if least != shift:
+                what = f"'{node.name}' begins at {least}, but the text shifts it by {shift}"
+                recorder.found(Finding("instances", what, place))
 
 
 def _loops(leaf: Leaf, inames: set[str]) -> list[Key]:

@@ -12,13 +12,15 @@ from loopkit._kernel import Kernel
 from loopkit._program import Program, ValueParam
 from loopkit._rules import expand_rules
 from loopkit.codegen.prepare import realize_instruction_parallel
+from loopkit.codegen.proof.bounds import BoundsCheck
 from loopkit.codegen.proof.budget import OPERATIONS
 from loopkit.codegen.proof.cells import CellCheck
 from loopkit.codegen.proof.conflicts import ConflictCheck
+from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.divergence import DivergenceCheck
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.lexer import ReadError
-from loopkit.codegen.proof.order import check_order
+from loopkit.codegen.proof.order import check_coordinates, check_order
 from loopkit.codegen.proof.reader import Origin, by_comment, read_function
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place, Proof
@@ -80,10 +82,13 @@ def _check(kernel: Kernel, program: Program, recorder: Recorder) -> None:
     instances = InstanceCheck(subject, recorder)
     instances.run()
     SurplusCheck(subject, recorder, instances).run()
+    check_coordinates(subject, recorder)
     check_order(subject, recorder)
     CellCheck(subject, recorder).run()
+    data = DataFacts(subject)
+    BoundsCheck(subject, recorder, data).run()
     DivergenceCheck(subject, recorder).run()
-    ConflictCheck(subject, recorder).run()
+    ConflictCheck(subject, recorder, data).run()
     WidthCheck(subject, recorder).run()
 
 

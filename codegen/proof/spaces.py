@@ -195,7 +195,7 @@ class Space:
 
 
 def _val(value: int) -> isl.Val:
-    return isl.Val(value)
+    return isl.Val(value) if abs(value) < 2**62 else isl.Val(str(value))
 
 
 def _without_extreme(form: Form) -> tuple[str, list[Form]]:

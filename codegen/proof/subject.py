@@ -77,6 +77,9 @@ class Subject:
         for node in _nodes(self.function):
             if isinstance(node, CName) and node.name in HARDWARE:
                 used.add(node.name)
+        for _, tag in self.kernel.tags:
+            if isinstance(tag, (GroupAxis, LocalAxis)):
+                used.add(self.word_of(tag))
         return tuple(w for w in HARDWARE if w in used)
 
     @property
@@ -207,8 +210,7 @@ class Subject:
                     self.kernel.domain_of([iname]) & self.kernel.assumptions.set,
                     prim.Variable(iname),
                 )
-                if word in self.words:
-                    found[iname] = (word, low or 0)
+                found[iname] = (word, low or 0)
         return found
 
     @staticmethod

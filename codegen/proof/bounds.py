@@ -1,0 +1,99 @@
+"""Every access lies in its array."""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from loopkit.codegen.proof.conditions import negated
+from loopkit.codegen.proof.data import DataFacts
+from loopkit.codegen.proof.forms import Form
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding
+from loopkit.codegen.proof.scopes import Scope
+from loopkit.codegen.proof.spaces import in_range
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.tree import Leaf, Touch
+
+
+class BoundsCheck:
+    """Compares the cells of accesses, which are named by then, with the arrays' extents."""
+
+    def __init__(self, subject: Subject, recorder: Recorder, data: DataFacts) -> None:
+        self.subject = subject
+        self.recorder = recorder
+        self.data = data
+        self._inside: dict[tuple[int, str, str], bool] = {}
+
+    def run(self) -> None:
+        """Check all accesses."""
+        for leaf in self.subject.leaves:
+            for touch in leaf.touches:
+                what = f"whether '{touch.array}' has the cell"
+                with self.recorder.question("bounds", what, leaf):
+                    self.touch(leaf, touch)
+
+    def touch(self, leaf: Leaf, touch: Touch) -> None:
+        """Whether an access lies in its array."""
+        if touch.cell is None:
+            what = f"{touch.array}[{touch.offset.key}]: the cell is not affine"
+            self.recorder.open("bounds", what, [leaf])
+            return
+        for axis, (index, extent) in enumerate(zip(touch.cell, touch.extents, strict=True)):
+            if extent is None:
+                continue
+            if not index.is_affine:
+                self.by_assertions(leaf, touch, axis)
+                continue
+            key = (id(touch.scope), index.key, extent.key)
+            inside = self._inside.get(key)
+            if inside is None:
+                outside = self.outside(touch.scope, index, extent)
+                inside = self._inside[key] = outside is None
+                if outside is not None:
+                    self.report(leaf, touch, axis, outside)
+                    return
+
+    def outside(self, scope: Scope, index: Form, extent: Form) -> isl.Set | None:
+        """Where an index leaves its range; None if nowhere."""
+        low, high = scope.range_of(index)
+        if low >= 0 and high < scope.range_of(extent)[0]:
+            return None
+        found = scope.set & scope.space.where(negated(in_range(index, extent)))
+        return None if found.is_empty() else found
+
+    def by_assertions(self, leaf: Leaf, touch: Touch, axis: int) -> None:
+        """An index that only data decides, and what is asserted of the data."""
+        assert touch.cell is not None
+        if not self.data.is_inside(leaf, touch, axis):
+            what = f"{touch.array}[{touch.cell[axis].key}] along axis {axis}: only data decides it"
+            self.recorder.open("bounds", what, [leaf])
+
+    def report(self, leaf: Leaf, touch: Touch, axis: int, outside: isl.Set) -> None:
+        """An access that leaves its array, if what is known of data does not prevent it."""
+        subject = self.subject
+        assert touch.cell is not None
+        outside = outside & self.data.ranges(leaf)
+        if outside.is_empty():
+            return
+        names = (*subject.sizes, *subject.words, *subject.kernel.all_inames)
+        extent = touch.extents[axis]
+        what = f"index {axis} of {touch.array} leaves its {extent.key if extent else ''} elements"
+        data = self.data.names_around(leaf, touch)
+        if data:
+            self.recorder.open("bounds", f"{what} unless data ({data}) prevents it", [leaf])
+            return
+        point = self.recorder.point(subject.space, outside, names)
+        try:
+            cell = tuple(i.value({**dict.fromkeys(i.names, 0), **point}) for i in touch.cell)
+        except KeyError:
+            cell = None
+        self.recorder.found(
+            Finding(
+                "bounds",
+                what,
+                subject.place(leaf, point),
+                array=touch.array,
+                cell=cell,
+                sizes=subject.sizes_at(point),
+            )
+        )

@@ -1,0 +1,103 @@
+"""What is asserted of data, for questions that only data decides."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._assertions import data_of, equal_cells, followed, index_range
+from loopkit._assertions.cells import surely_inside
+from loopkit._assertions.constraints import Data
+from loopkit._expression import substitute
+from loopkit._nodes import Expression
+from loopkit.codegen.proof import conditions
+from loopkit.codegen.proof.forms import Form
+from loopkit.codegen.proof.spaces import Space, primed
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.tree import Leaf, Touch
+
+Use = tuple[Leaf, Touch]
+
+
+class DataFacts:
+    """The kernel's assertions, asked about accesses of the text."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self.kernel = subject.kernel
+
+    @cached_property
+    def data(self) -> Data:
+        """The shapes of index arrays, and which of them change."""
+        return data_of(self.kernel)
+
+    def followed(self, leaf: Leaf, index: Expression) -> Expression:
+        """An index of a line's statement over the arrays that it comes from."""
+        statement = self.kernel.statement_by_id.get(leaf.statement or "")
+        return index if statement is None else followed(self.kernel, statement, index)
+
+    # {{{ bounds
+
+    def is_inside(self, leaf: Leaf, touch: Touch, axis: int) -> bool:
+        """Whether assertions put an index into its range."""
+        held = self.subject.held(touch.array)
+        shape = held.shape if held is not None else None
+        if not self.kernel.assertions or touch.origin is None or not shape:
+            return False
+        index = self.followed(leaf, touch.origin[axis])
+        sure = surely_inside(self.kernel.assertions, index, shape[axis], self.data)
+        space = self.subject.space
+        if any(n not in space.position for n in _sets.involved_names(sure)):
+            return False
+        return bool((touch.scope.set & self.ranges(leaf)).is_subset(space.aligned(sure)))
+
+    def ranges(self, leaf: Leaf) -> isl.Set:
+        """What is known of the private integers that a line depends on."""
+        space = self.subject.space
+        result = space.everything
+        if not self.kernel.assertions:
+            return result
+        for name in sorted(self._data_names(leaf)):
+            source = self.followed(leaf, prim.Variable(name))
+            if isinstance(source, prim.Variable):
+                continue
+            known, _ = index_range(self.kernel.assertions, source, name, self.data)
+            result = result & space.aligned(known)
+        return result
+
+    def _data_names(self, leaf: Leaf) -> frozenset[str]:
+        names = frozenset().union(*(conditions.names_in(c) for c in leaf.scope.all_conditions))
+        for touch in leaf.touches:
+            names = names.union(*(i.names for i in touch.indices))
+        return names & self.subject.data_names
+
+    def names_around(self, leaf: Leaf, touch: Touch) -> str:
+        """The data that decides whether and where a line runs, for people."""
+        found = {u.key: None for u in touch.scope.unknown}
+        found.update(dict.fromkeys(sorted(self._data_names(leaf))))
+        return ", ".join(found)
+
+    # }}}
+
+    def one_cell(self, space: Space, first: Use, second: Use) -> isl.Set:
+        """Where two accesses may be one cell; the second has primed names."""
+        one, two = first[1].origin, second[1].origin
+        if not self.kernel.assertions or one is None or two is None:
+            return space.everything
+        copies = {
+            n: prim.Variable(primed(n, 1))
+            for n in self.subject.space.names
+            if primed(n, 1) in space.position
+        }
+        left = [self.followed(first[0], i) for i in one]
+        right = [substitute(self.followed(second[0], i), copies) for i in two]
+        found, _ = equal_cells(self.kernel.assertions, left, right, self.data)
+        return space.aligned(found)
+
+
+def is_open(cell: tuple[Form, ...] | None) -> bool:
+    """Whether an access's cell is not known from names alone."""
+    return cell is None or not all(c.is_affine for c in cell)

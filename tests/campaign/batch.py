@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import loopkit as lk
 from loopkit._program import Program
+from loopkit.codegen.proof import prove
 
 from . import kernels
 from .brute_force import FEW_WAYS, UnsupportedError, has_dead_code, try_to_break
@@ -35,6 +36,7 @@ class Limits:
     refusals: int = 25  # of a bucket that are tried by brute force, in one process
     pages: int = 3  # of a bucket that are shrunk and written down, in one process
     shrink_seconds: float = 20.0
+    proofs: float = 0.2  # the share of schedules whose source is read back and proven
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,7 @@ class Batches:
         self.limits = limits
         self.note = note
         self.tally = Tally()
+        self.random = random.Random()
         # Over all batches of the process.
         self._tried: dict[str, int] = {}
         self._pages: dict[str, int] = {}
@@ -66,6 +69,7 @@ class Batches:
         """One batch; returns what it counted."""
         self.tally = Tally()
         r = random.Random(seed)
+        self.random = random.Random(f"proofs {seed}")
         jobs: list[_Job] = []
         for number in range(self.limits.kernels):
             name = f"{seed}.{number}"
@@ -213,6 +217,31 @@ class Batches:
                 continue
             with self._phase("interpreting"):
                 self._interpret(job)
+            if self.random.random() < self.limits.proofs:
+                with self._phase("proving"):
+                    self._prove(job)
+
+    def _prove(self, job: _Job) -> None:
+        """What ran right must not be refuted by the proof of its source."""
+        try:
+            proof = prove(job.walk.kernel)
+        except lk.LoopkitError:
+            return
+        except Exception as error:
+            crash = Crash(job.walk.calls, None, error)
+            bucket = f"proof {crash.where}"
+            self._find("crash", bucket, job.drawn, job.truth, crash.calls, repr(error), job.seed)
+            return
+        self.tally.seconds.setdefault("proof", []).append(proof.seconds)
+        verdict = "refused" if proof.findings else "undecided" if proof.undecided else "accepted"
+        self.tally.steps[f"proof/{verdict}"] += 1
+        for open_ in proof.undecided:
+            self.tally.late[f"proof undecided: {open_.kind}: {blanked(open_.what)}"] += 1
+        if proof.findings:
+            first = proof.findings[0]
+            bucket = f"{first.kind}: {blanked(first.what)}"
+            detail = "\n".join(map(str, proof.findings)) + f"\n\n{job.program.source}"
+            self._find("proof", bucket, job.drawn, job.truth, job.walk.calls, detail, job.seed)
 
     def _one_by_one(self, jobs: list[_Job]) -> tuple[list[_Job], list[object]]:
         kept, compiled = [], []

@@ -27,7 +27,8 @@ def _summary(tally: Tally, seconds: float) -> Table:
     table = Table(title="Campaign", show_header=False)
     verdicts = {"accepted": 0, "refused": 0, "undecided": 0, "crashed": 0}
     for key, count in tally.steps.items():
-        verdicts[key.rsplit("/", 1)[1]] += count
+        if not key.startswith("proof/"):
+            verdicts[key.rsplit("/", 1)[1]] += count
     rate = tally.sequences / seconds if seconds else 0.0
     table.add_row("kernels", f"{tally.kernels:,}")
     table.add_row("sequences", f"{tally.sequences:,} ({rate:.1f}/s)")
@@ -37,6 +38,9 @@ def _summary(tally: Tally, seconds: float) -> Table:
     table.add_row("of these with blocks or threads", f"{tally.parallel:,}")
     table.add_row("runs compared with the text", f"{tally.runs:,}")
     table.add_row("schedules interpreted in adverse orders", f"{tally.interpreted:,}")
+    proofs = [tally.steps[f"proof/{v}"] for v in ("accepted", "refused", "undecided")]
+    proven = f"{proofs[0]:,} proven, {proofs[1]:,} refuted, {proofs[2]:,} open"
+    table.add_row("sources read back", proven)
     tried = sum(b.tried - b.impossible for b in tally.refusals.values())
     needless = sum(b.needless for b in tally.refusals.values())
     share = needless / tried if tried else 0.0

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import loopkit as lk
+from loopkit.codegen.proof import prove
 
 from .brute_force import UnsupportedError, has_dead_code, try_to_break
 from .compiled import compile_all, first_wrong
@@ -58,7 +59,7 @@ def shows(candidate: Reproducer, seed: int) -> str:
         kernel = candidate.drawn.make()
     except Exception:
         return ""
-    if candidate.kind in ("wrong", "schedule", "late", "compiler"):
+    if candidate.kind in ("wrong", "schedule", "late", "compiler", "proof"):
         return _after_all_steps(candidate, kernel, seed)
     return _at_last_step(candidate, kernel, seed)
 
@@ -92,6 +93,8 @@ def _after_all_steps(candidate: Reproducer, plain: lk.Kernel, seed: int) -> str:
         return ""
     if candidate.kind == "late":
         return ""
+    if candidate.kind == "proof":
+        return _refuted(candidate, kernel)
     try:
         (binary,) = compile_all([program])
     except lk.CompileError as error:
@@ -102,11 +105,23 @@ def _after_all_steps(candidate: Reproducer, plain: lk.Kernel, seed: int) -> str:
     return f"{wrong.sizes}, {wrong.order}: {wrong.what}\n\n{program.source}"
 
 
+def _refuted(candidate: Reproducer, kernel: lk.Kernel) -> str:
+    try:
+        proof = prove(kernel)
+    except Exception:
+        return ""
+    same = [f for f in proof.findings if f"{f.kind}: {blanked(f.what)}" == candidate.bucket]
+    return "\n".join(map(str, same)) + f"\n\n{kernel.cuda()}" if same else ""
+
+
 def _at_last_step(candidate: Reproducer, plain: lk.Kernel, seed: int) -> str:
     """Crashes and needless refusals happen at the last step, or at lowering."""
     if candidate.kind == "needless" and has_dead_code(plain):
         return ""
-    at_lowering = candidate.kind == "crash" and candidate.bucket.startswith("lowering ")
+    proving = candidate.kind == "crash" and candidate.bucket.startswith("proof ")
+    at_lowering = proving or (
+        candidate.kind == "crash" and candidate.bucket.startswith("lowering ")
+    )
     calls = candidate.calls if at_lowering else candidate.calls[:-1]
     if not at_lowering and not candidate.calls:
         return ""
@@ -115,7 +130,9 @@ def _at_last_step(candidate: Reproducer, plain: lk.Kernel, seed: int) -> str:
         return ""
     unchecked = " unchecked " in candidate.bucket
     try:
-        if at_lowering:
+        if proving:
+            prove(before)
+        elif at_lowering:
             before.program()
         else:
             last = candidate.calls[-1]

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 #: The most serious first.
-KINDS = ("wrong", "schedule", "hang", "crash", "compiler", "late", "needless")
+KINDS = ("wrong", "schedule", "hang", "crash", "compiler", "late", "proof", "needless")
 EXPLANATIONS = {
     "wrong": "accepted, and the results differ from the text's",
     "schedule": "accepted, and some order of blocks and threads makes it wrong",
@@ -15,6 +15,7 @@ EXPLANATIONS = {
     "crash": "an exception that is no error of loopkit's own",
     "compiler": "the C++ compiler rejects the generated source",
     "late": "every step accepted, and lowering finds a race or a read of nothing",
+    "proof": "runs right, and the proof of its source finds fault",
     "needless": "refused, and no size and order tried makes it wrong",
 }
 

@@ -1,0 +1,162 @@
+"""Programs read back from their text: what lowering prints is proven."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+
+import islpy as isl
+import pytest
+from proof_kernels import (
+    GALLERY,
+    copy,
+    dynamic,
+    gallery,
+    in_place,
+    matmul,
+    registers,
+    reversed_rows,
+    row_sums,
+    sparse,
+)
+
+import loopkit as lk
+from loopkit.codegen.proof import Proof, prove, prove_source
+
+# {{{ everything that is printed is proven
+
+
+@pytest.mark.parametrize("example", GALLERY)
+def test_gallery(example: str) -> None:
+    for name, knl in gallery(example).items():
+        proof = prove(knl)
+        assert proof.ok, f"{example}, {name}: {proof}"
+
+
+@pytest.mark.parametrize(
+    "knl",
+    [
+        matmul(),
+        matmul(8),
+        registers(),
+        reversed_rows(32),
+        reversed_rows(64),
+        copy("1 <= n, m <= 65536"),
+        copy("1 <= n, m <= 1000"),
+        row_sums(),
+        in_place(),
+        dynamic(),
+        sparse(asserted=True),
+    ],
+    ids=lambda knl: knl.name,
+)
+def test_kernels(knl: lk.Kernel) -> None:
+    assert prove(knl).ok, str(prove(knl))
+
+
+def test_strides_that_are_parameters() -> None:
+    assert prove(matmul(), frozenset("ab")).ok
+
+
+def test_copies_side_by_side() -> None:
+    knl = lk.make_kernel(
+        "{ [i, b]: 0 <= i < n and 0 <= b < 8 }",
+        "<> s = 2*x[i, b]\ny[i, b] = s + 1",
+        dtypes={"x, y": "float32"},
+    )
+    assert prove(knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0").tag_inames("b:ilp")).ok
+
+
+@pytest.mark.parametrize(
+    ("instruction", "dtype"),
+    [
+        ("y[i] = max(x[i], 3) - x[i]**2 / (1 + x[i]**5)", "float32"),
+        ("y[i] = exp(x[i]) + 1.1*x[i]", "float16"),
+        ("y[i] = exp(x[i]) + 1.1*x[i]", "complex64"),
+        ("y[i] = (x[i] // 3) % 5 + (x[i] << 2) + (x[i] & 7) + i*x[i]", "int32"),
+        ("y[i] = (i - 3) % 5 + i // 7 + (n - i) // 2", "int64"),
+        ("y[i] = x[i - 1] if i > 0 else x[n - 1]", "float64"),
+        ("y[i] = x[i] {if=i % 3 == 1 or 2*i > n}", "float32"),
+        ("y[i] = 1 {if=x[i] > 0.5 and i > 2}", "float32"),
+    ],
+)
+def test_instructions(instruction: str, dtype: str) -> None:
+    arrays = [lk.GlobalArg(name, dtype, shape="n") for name in "xy"]
+    used = [a for a in arrays if f"{a.name}[" in instruction]
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", instruction, [*used, ...])
+    knl = knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+    assert prove(knl).ok, str(prove(knl))
+
+
+# }}}
+
+# {{{ what stays open
+
+
+def test_data_decides() -> None:
+    proof = prove(sparse(asserted=False))
+    assert not proof.findings
+    assert not proof.ok
+    assert {u.kind for u in proof.undecided} == {"bounds"}
+    assert any("x[col[j]]" in u.what for u in proof.undecided)
+
+
+def test_budget_is_named() -> None:
+    proof = prove(registers(), operations=20)
+    assert not proof.ok
+    assert any("20 operations" in u.what for u in proof.undecided)
+    # Nothing of the limit stays behind.
+    assert isl.DEFAULT_CONTEXT.get_max_operations() == 0
+    assert prove(registers()).ok
+
+
+# }}}
+
+# {{{ the answer
+
+
+def test_text_of_another_kernel() -> None:
+    proof = prove_source(matmul(), "int main() { return 0; }")
+    assert [f.kind for f in proof.findings] == ["text"]
+
+
+def test_text_that_does_not_end() -> None:
+    source = matmul().cuda()
+    proof = prove_source(matmul(), source[: source.rindex("}")])
+    assert [f.kind for f in proof.findings] == ["text"]
+
+
+def test_a_proof_is_a_value() -> None:
+    proof = prove(in_place())
+    assert proof == pickle.loads(pickle.dumps(proof))
+    assert proof == prove(in_place())
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        proof.findings = ()  # type: ignore[misc]
+    assert str(proof).startswith("in_place: proven (")
+
+
+def test_a_finding_names_all_that_is_needed() -> None:
+    source = reversed_rows(64).cuda()
+    lines = source.splitlines()
+    first = next(i for i, line in enumerate(lines) if "__syncthreads" in line)
+    proof = prove_source(reversed_rows(64), "\n".join(lines[:first] + lines[first + 1 :]))
+    [finding] = proof.findings
+    assert finding.kind == "barrier"
+    assert finding.array == "s"
+    assert finding.sizes == {"n": 1}
+    assert finding.statements == ("put", "get")
+    assert finding.first is not None and finding.second is not None
+    assert finding.first.thread != finding.second.thread
+    assert finding.first.values["i"] == 63 - finding.second.values["j"] == finding.cell[0]
+    text = str(proof)
+    assert "put[t=0, i=0] on thread 0" in text
+    assert "for example when n=1" in text
+    assert "s[63 - j]" in text  # the line itself
+
+
+def test_time_is_told() -> None:
+    proof: Proof = prove(registers())
+    assert 0 < proof.seconds < 5
+
+
+# }}}

@@ -4,7 +4,7 @@ A kernel is executed as if a barrier stood wherever one can stand: the tree is
 walked, and a statement runs for all threads of a block before the next does.
 What a schedule leaves open is chosen against it: the order of blocks, whether
 blocks take turns, the order of threads, whether threads read before any of them
-writes.  Temporaries that nobody wrote cannot be read.  A schedule that comes out
+writes.  Temporaries begin as garbage.  A schedule that comes out
 right in all these ways, for many sizes, is probably legal; one that does not is
 illegal.  Nothing here is shared with the checker or, but for the reading of
 ``ilp``, with lowering.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -35,6 +35,7 @@ from loopkit.codegen.prepare import realize_instruction_parallel
 from .data import Case
 
 Row = tuple[int, ...]
+_GARBAGE = 12345678
 
 
 class UnsupportedError(Exception):
@@ -111,7 +112,9 @@ class Schedule:
         self.kernel = kernel
         self.case = case
         self.sizes = {n: case.sizes[n] for n in kernel.sizes}
-        self.axes = find_axes(kernel, self.sizes)
+        # Where no iname has a value along an axis, there still is one block and one thread.
+        axes = find_axes(kernel, self.sizes)
+        self.axes = {key: replace(a, extent=max(1, a.extent)) for key, a in axes.items()}
         copies = {t.name: copies_of(kernel, t, self.axes) for t in kernel.temporaries}
         self.memories = {m.name: m for m in self._make_memories(copies)}
         dtypes = {d.name: d.dtype for d in (*kernel.args, *kernel.temporaries) if d.dtype}
@@ -132,8 +135,7 @@ class Schedule:
             shape = [max(0, int(evaluate(extent, self.sizes))) for extent in temporary.shape]
             own = copies[temporary.name]
             whole = (*(a.extent for a in own), *shape)
-            data = np.zeros(whole, temporary.dtype)
-            yield _Watched(temporary.name, data, np.zeros(whole, bool), len(own))
+            yield _Watched(temporary.name, np.zeros(whole, temporary.dtype), None, len(own))
 
     def _part(self, statement: Any, store: Store) -> _Part:
         kernel = self.kernel
@@ -164,15 +166,15 @@ class Schedule:
         """Execute everything; raises what an instance raises."""
         for name, memory in self.memories.items():
             memory.held = None
-            if memory.written is not None:
-                memory.written[...] = False
-            elif name in self.case.expected:
+            if name in self.case.expected:
                 memory.data[...] = self.case.given[name]
+            elif name not in self.case.given:
+                memory.data[...] = _GARBAGE
         r = random.Random(seed)
         if way.blocks == "together" or not self.group_axes:
             _Walker(self, {n: p.rows for n, p in self.parts.items()}, way, r).run()
             return
-        blocks = list(product(*(range(max(1, axis.extent)) for axis in self.group_axes)))
+        blocks = list(product(*(range(axis.extent) for axis in self.group_axes)))
         _arrange(blocks, way.blocks, r)
         for block in blocks:
             rows = {n: self._rows_of(p, block) for n, p in self.parts.items()}

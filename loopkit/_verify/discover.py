@@ -1,0 +1,500 @@
+"""The search for a correspondence between the statements of two kernels.
+
+Work begins at what is left in the output arrays.  Two statements that write
+the same cells are paired, which gives equations between their inames; their
+right-hand sides are laid side by side, which gives more, and leads to the
+statements that wrote what they read.  Where one side reads what another
+statement has only passed on, that statement is followed.  Several
+correspondences may be possible; they come one after the other, and are only
+guesses: each is proven afterwards or thrown away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._check.align import holds_floats, parts, same_constant
+from loopkit._check.lineage import Image, Lineage
+from loopkit._check.model import Instance, equal
+from loopkit._check.sources import READER, WRITER
+from loopkit._expression import is_constant, substitute, to_text, variable_names
+from loopkit._kernel import Kernel, Statement
+from loopkit._nodes import Expression
+from loopkit._verify.views import Access, Source, View, solved
+
+_OLD, _NEW = "__o", "__n"
+_OLD_SOURCE, _NEW_SOURCE = "__p", "__q"
+_DEPTH = 12
+
+Pairs = Mapping[str, str]
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What has been decided: the origin of each paired statement, how inames relate, and copies."""
+
+    origin: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, isl.Set] = field(default_factory=dict)
+    copies: frozenset[str] = frozenset()
+
+    def paired(self, new: str, old: str, where: isl.Set) -> State:
+        """With one pair more."""
+        return replace(
+            self, origin={**self.origin, new: old}, where={**self.where, new: where}
+        )
+
+    def related(self, new: str, where: isl.Set) -> State:
+        """With more known about how a pair's inames relate."""
+        return replace(self, where={**self.where, new: where})
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """A statement in whose inames an expression is written, their values over the pair's inames."""
+
+    statement: str
+    values: Mapping[str, Expression]
+    depth: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Choose:
+    """Still to do: find an origin for ``new`` among statements, each with the inames' relation.
+
+    ``optional``: it may also turn out to only carry values.
+    """
+
+    new: str
+    candidates: tuple[tuple[str, isl.Set], ...]
+    optional: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Same:
+    """Still to do: lay two expressions of the pair of ``new`` side by side."""
+
+    new: str
+    old_reader: Reader
+    new_reader: Reader
+    old_expr: Expression
+    new_expr: Expression
+
+
+Obligation = Choose | Same
+Pending = tuple[Obligation, "Pending"] | None  # type: ignore[misc]
+
+
+class Search:
+    """Finds correspondences: statements of ``new`` with their origins in ``root``."""
+
+    def __init__(self, root: View, new: View, context: isl.Set, steps: int = 20_000) -> None:
+        self.root = root
+        self.new = new
+        self.context = context
+        self.steps = steps
+        self.farthest = (0, "")
+        self._done = 0
+
+    def lineages(self, root: Kernel) -> Iterator[Lineage]:
+        """Correspondences as lineages from ``root``, the likeliest first."""
+        for state in self.states():
+            images = self.images(state)
+            if images is not None:
+                yield Lineage(root, images)
+
+    # {{{ the search
+
+    def states(self) -> Iterator[State]:
+        """All ways to pair statements, depth first, until the steps are used up."""
+        pending: Pending = None
+        arguments = self.new.kernel.arg_by_name
+        for array in self.new.kernel.writers:
+            if array in arguments:
+                for writer in self.new.model.writers(array):
+                    pending = (self.at_the_end(writer), pending)
+        stack: list[tuple[Iterator[tuple[State, Pending]], int]] = [
+            (iter([(State(), pending)]), 0)
+        ]
+        while stack and self.steps > 0:
+            options, depth = stack[-1]
+            found = next(options, None)
+            if found is None:
+                stack.pop()
+                continue
+            self.steps -= 1
+            state, pending = found
+            if pending is None:
+                yield state
+                continue
+            first, rest = pending
+            self._done = depth
+            stack.append((self.expand(first, rest, state), depth + 1))
+
+    def at_the_end(self, writer: Statement) -> Choose:
+        """A statement that writes an output is paired with one that writes the same cells."""
+        name, indices = writer.write
+        its = [self.new.model.named(i, _NEW) for i in indices]
+        found = []
+        for other in self.ranked(self.root.model.writers(name), writer):
+            mine = [self.root.model.named(i, _OLD) for i in other.write[1]]
+            where = self.both(other.id, writer.id)
+            for a, b in zip(mine, its, strict=True):
+                if self.is_integer(self.root, a, _OLD) and self.is_integer(self.new, b, _NEW):
+                    where = where & equal(a, b)
+            if not where.is_empty():
+                found.append((other.id, where))
+        return Choose(writer.id, tuple(found), self.new.is_move(writer))
+
+    def both(self, old: str, new: str) -> isl.Set:
+        """All pairs of instances of two statements."""
+        one = self.root.model.domain(Instance(old, _OLD))
+        return one & self.new.model.domain(Instance(new, _NEW)) & self.context
+
+    def ranked(self, candidates: tuple[Statement, ...], like: Statement) -> list[Statement]:
+        """Statements of the root, those that look like ``like`` first."""
+        position = {s.id: n for n, s in enumerate(self.new.model.writers(like.written))}
+        place = position[like.id] / max(1, len(position) - 1)
+
+        def rank(item: tuple[int, Statement]) -> tuple[bool, bool, bool, float]:
+            number, other = item
+            return (
+                other.operation != like.operation,
+                other.id != like.id,
+                type(other.rhs) is not type(like.rhs),
+                abs(number / max(1, len(candidates) - 1) - place),
+            )
+
+        return [s for _, s in sorted(enumerate(candidates), key=rank)]
+
+    def expand(
+        self, todo: Obligation, rest: Pending, state: State
+    ) -> Iterator[tuple[State, Pending]]:
+        """The ways to do one thing."""
+        if isinstance(todo, Choose):
+            yield from self.choose(todo, rest, state)
+        else:
+            yield from self.same(todo, rest, state)
+
+    def choose(self, todo: Choose, rest: Pending, state: State) -> Iterator[tuple[State, Pending]]:
+        origins = [old for old, _ in todo.candidates]
+        if todo.new in state.origin:
+            if state.origin[todo.new] in origins:
+                yield state, rest
+            return
+        if todo.new in state.copies:
+            if todo.optional:
+                yield state, rest
+            return
+        statement = self.new.model.statement[todo.new]
+        passed = self.passed_on(todo, rest, state) if todo.optional else iter(())
+        direct = self.pair(todo, rest, state)
+        if all(self.root.is_move(self.root.model.statement[o]) for o in origins):
+            yield from direct
+            yield from passed
+        else:
+            yield from passed
+            yield from direct
+        if todo.optional:
+            yield replace(state, copies=state.copies | {todo.new}), rest
+        elif not origins:
+            self.note(f"'{statement.id}' writes cells that nothing writes there")
+
+    def pair(self, todo: Choose, rest: Pending, state: State) -> Iterator[tuple[State, Pending]]:
+        """Pair a statement with one of its candidates."""
+        its = self.new.model.statement[todo.new]
+        for origin, where in todo.candidates:
+            mine = self.root.model.statement[origin]
+            if mine.operation != its.operation:
+                self.note(f"'{mine.id}' and '{its.id}' are different reductions")
+                continue
+            readers = self.top(mine, _OLD), self.top(its, _NEW)
+            pending = rest
+            conditions = (
+                [p for p in mine.predicates if self.root.model.condition(p) is None],
+                [p for p in its.predicates if self.new.model.condition(p) is None],
+            )
+            if len(conditions[0]) != len(conditions[1]):
+                continue
+            couples = list(zip(*conditions, strict=True))
+            for a, b in zip(mine.write[1], its.write[1], strict=False):
+                if variable_names(a) & self.root.model.data and mine.written == its.written:
+                    couples.append((a, b))
+            couples.append((mine.rhs, its.rhs))
+            for a, b in couples:
+                pending = (Same(its.id, *readers, a, b), pending)
+            yield state.paired(its.id, origin, where), pending
+
+    def top(self, statement: Statement, suffix: str) -> Reader:
+        """A paired statement as the reader of its own right-hand side."""
+        return Reader(statement.id, {i: prim.Variable(i + suffix) for i in statement.inames})
+
+    def passed_on(
+        self, todo: Choose, rest: Pending, state: State
+    ) -> Iterator[tuple[State, Pending]]:
+        """The statement only stores what others have computed: these have the origins."""
+        statement = self.new.model.statement[todo.new]
+        access = self.new.access(statement.rhs)
+        if access is None or not self.new.is_temporary(access[0]):
+            return
+        pending = rest
+        found = False
+        for source in self.new.sources(statement.id, access):
+            if self.new.is_move(source.writer) and source.writer.operation is None:
+                inner = self.new.access(source.writer.rhs)
+                if inner is not None and not self.new.is_temporary(inner[0]):
+                    continue
+            candidates = []
+            for origin, where in todo.candidates:
+                relation = self.renamed(source.relation, {WRITER: _NEW_SOURCE, READER: _NEW})
+                onto = self.composed(where & relation, _OLD, _NEW_SOURCE)
+                if not onto.is_empty():
+                    candidates.append((origin, onto))
+            found = True
+            pending = (
+                Choose(source.writer.id, tuple(candidates), self.new.is_move(source.writer)),
+                pending,
+            )
+        if found:
+            yield replace(state, copies=state.copies | {todo.new}), pending
+
+    # }}}
+
+    # {{{ expressions
+
+    def same(self, todo: Same, rest: Pending, state: State) -> Iterator[tuple[State, Pending]]:
+        old, new = todo.old_expr, todo.new_expr
+        mine, its = self.root.access(old), self.new.access(new)
+        if mine is None and its is None:
+            yield from self.same_parts(todo, rest, state)
+        elif mine is not None and its is not None:
+            yield from self.same_access(todo, mine, its, rest, state)
+        elif its is not None:
+            yield from self.follow_new(todo, its, rest, state)
+        elif mine is not None:
+            yield from self.follow_old(todo, mine, rest, state)
+
+    def same_parts(
+        self, todo: Same, rest: Pending, state: State
+    ) -> Iterator[tuple[State, Pending]]:
+        old, new = todo.old_expr, todo.new_expr
+        if is_constant(old) and is_constant(new):
+            if same_constant(old, new) or self.starts(todo):
+                yield state, rest
+            else:
+                self.note(f"{to_text(old)} is not {to_text(new)}")
+            return
+        if self.is_integer(self.root, old, "") and self.is_integer(self.new, new, ""):
+            yield from self.same_integers(todo, rest, state)
+            return
+        if type(old) is not type(new) or is_constant(old):
+            self.note(f"{to_text(old)} is not {to_text(new)}")
+            return
+        one, two = list(parts(old)), list(parts(new))
+        pending = rest
+        for a, b in zip(reversed(one), reversed(two), strict=False):
+            if isinstance(a, prim.ExpressionNode) or is_constant(a):
+                pending = (replace(todo, old_expr=a, new_expr=b), pending)
+            elif a != b:
+                self.note(f"{to_text(old)} is not {to_text(new)}")
+                return
+        if len(one) == len(two):
+            yield state, pending
+
+    def starts(self, todo: Same) -> bool:
+        """Whether the expressions are what a reduction starts from; the proof looks at them."""
+        return self.root.model.statement[todo.old_reader.statement].kind == "init"
+
+    def is_integer(self, view: View, expr: Expression, suffix: str) -> bool:
+        """Whether an expression is made of inames and sizes alone, and affine."""
+        if holds_floats(expr) or isinstance(expr, bool):
+            return False
+        names = variable_names(expr)
+        if suffix:
+            names = frozenset(n.removesuffix(suffix) for n in names)
+        if not names <= view.model.integers:
+            return False
+        try:
+            _sets.pw_affine(expr)
+        except _sets.NotAffineError:
+            return False
+        return True
+
+    def same_integers(
+        self, todo: Same, rest: Pending, state: State
+    ) -> Iterator[tuple[State, Pending]]:
+        mine = substitute(todo.old_expr, todo.old_reader.values)
+        its = substitute(todo.new_expr, todo.new_reader.values)
+        where = state.where[todo.new]
+        try:
+            agree = equal(mine, its)
+        except _sets.NotAffineError:
+            yield state, rest
+            return
+        narrowed = where & agree
+        if narrowed.is_empty():
+            self.note(f"{to_text(todo.old_expr)} is not {to_text(todo.new_expr)}")
+            return
+        yield (state if where.is_subset(agree) else state.related(todo.new, narrowed)), rest
+
+    def same_access(
+        self, todo: Same, mine: Access, its: Access, rest: Pending, state: State
+    ) -> Iterator[tuple[State, Pending]]:
+        root, new = self.root, self.new
+        if not root.is_temporary(mine[0]) and not new.is_temporary(its[0]):
+            if mine[0] != its[0] or len(mine[1]) != len(its[1]):
+                self.note(f"'{its[0]}' is read where '{mine[0]}' was")
+                return
+            pending = rest
+            for a, b in zip(reversed(mine[1]), reversed(its[1]), strict=True):
+                pending = (replace(todo, old_expr=a, new_expr=b), pending)
+            yield state, pending
+            return
+        written = mine[0] in root.model.written and its[0] in new.model.written
+        carried = any(new.is_move(s.writer) for s in self.new_sources(todo, its)) or any(
+            root.is_move(s.writer) for s in self.old_sources(todo, mine)
+        )
+        if written and not carried:
+            yield from self.pair_sources(todo, mine, its, rest, state)
+        if new.is_temporary(its[0]):
+            yield from self.follow_new(todo, its, rest, state)
+        if root.is_temporary(mine[0]):
+            yield from self.follow_old(todo, mine, rest, state)
+        if written and carried:
+            yield from self.pair_sources(todo, mine, its, rest, state)
+
+    # }}}
+
+    # {{{ through arrays
+
+    def new_sources(self, todo: Same, its: Access) -> tuple[Source, ...]:
+        return self.new.sources(todo.new_reader.statement, its)
+
+    def old_sources(self, todo: Same, mine: Access) -> tuple[Source, ...]:
+        return self.root.sources(todo.old_reader.statement, mine)
+
+    def follow_new(
+        self, todo: Same, its: Access, rest: Pending, state: State
+    ) -> Iterator[tuple[State, Pending]]:
+        """Go on with what the new kernel stored in the temporary that it reads."""
+        for source in self.new_sources(todo, its):
+            writer = source.writer
+            if writer.operation is not None or writer.id in state.origin:
+                continue
+            reader = self.source_reader(self.new, todo.new_reader, its, source)
+            if reader is not None:
+                further = replace(todo, new_reader=reader, new_expr=writer.rhs)
+                yield replace(state, copies=state.copies | {writer.id}), (further, rest)
+
+    def follow_old(
+        self, todo: Same, mine: Access, rest: Pending, state: State
+    ) -> Iterator[tuple[State, Pending]]:
+        """Go on with what the old kernel stored in the temporary that it reads."""
+        for source in self.old_sources(todo, mine):
+            if source.writer.operation is not None:
+                continue
+            reader = self.source_reader(self.root, todo.old_reader, mine, source)
+            if reader is not None:
+                further = replace(todo, old_reader=reader, old_expr=source.writer.rhs)
+                yield state, (further, rest)
+
+    def source_reader(
+        self, view: View, reader: Reader, access: Access, source: Source
+    ) -> Reader | None:
+        """A writer as the next reader, its inames over those of the pair."""
+        if reader.depth >= _DEPTH:
+            return None
+        values = view.values(reader.statement, access, source)
+        if values is None:
+            return None
+        values = {i: substitute(e, reader.values) for i, e in values.items()}
+        return Reader(source.writer.id, values, reader.depth + 1)
+
+    def pair_sources(
+        self, todo: Same, mine: Access, its: Access, rest: Pending, state: State
+    ) -> Iterator[tuple[State, Pending]]:
+        """Pair the statements that wrote what the two sides read."""
+        where = state.where[todo.new]
+        olds = self.old_sources(todo, mine)
+        news = self.new_sources(todo, its)
+        if not olds or not news:
+            return
+        pending = rest
+        for source in reversed(news):
+            known = state.origin.get(source.writer.id)
+            if known is not None and any(s.writer.id == known for s in olds):
+                continue
+            relation = self.placed(source, todo.new_reader, _NEW_SOURCE)
+            candidates = []
+            order = {
+                s.id: n
+                for n, s in enumerate(
+                    self.ranked(tuple(s.writer for s in olds), source.writer)
+                )
+            }
+            for old in sorted(olds, key=lambda s: order[s.writer.id]):
+                if old.writer.operation != source.writer.operation:
+                    continue
+                both = where & relation & self.placed(old, todo.old_reader, _OLD_SOURCE)
+                onto = self.composed(both, _OLD_SOURCE, _NEW_SOURCE)
+                if not onto.is_empty():
+                    candidates.append((old.writer.id, onto))
+            pending = (
+                Choose(source.writer.id, tuple(candidates), self.new.is_move(source.writer)),
+                pending,
+            )
+        yield state, pending
+
+    def placed(self, source: Source, reader: Reader, suffix: str) -> isl.Set:
+        """A source's relation, its writer with ``suffix``, its reader's inames over the pair's."""
+        result = self.renamed(source.relation, {WRITER: suffix})
+        for iname, value in reader.values.items():
+            result = result & equal(prim.Variable(iname + READER), value)
+        return _sets.project_out(result, [n for n in _sets.names_of(result) if n.endswith(READER)])
+
+    def renamed(self, relation: isl.Set, suffixes: Mapping[str, str]) -> isl.Set:
+        names = {}
+        for name in _sets.names_of(relation):
+            for old, new in suffixes.items():
+                if name.endswith(old):
+                    names[name] = name.removesuffix(old) + new
+        return _sets.rename(relation, names)
+
+    def composed(self, relation: isl.Set, old: str, new: str) -> isl.Set:
+        """A relation onto the names with the two suffixes, which become the pair's."""
+        sizes = {*self.root.kernel.sizes, *self.new.kernel.sizes}
+        keep = [n for n in _sets.names_of(relation) if n in sizes or n.endswith((old, new))]
+        onto = _sets.project_onto(relation, keep)
+        return self.renamed(onto, {old: _OLD, new: _NEW})
+
+    # }}}
+
+    def images(self, state: State) -> tuple[Image, ...] | None:
+        """The pairs with the inames of each origin as expressions."""
+        images = []
+        for statement in self.new.kernel.statements:
+            origin = state.origin.get(statement.id)
+            if origin is None:
+                continue
+            inames = sorted(self.root.model.statement[origin].inames)
+            sizes = tuple({*self.root.kernel.sizes, *self.new.kernel.sizes})
+            values = solved(
+                state.where[statement.id] & self.both(origin, statement.id),
+                {i + _OLD: i for i in inames},
+                {i + _NEW: i for i in statement.inames},
+                sizes,
+            )
+            if values is None:
+                self.note(f"no instance of '{origin}' was found for each of '{statement.id}'")
+                return None
+            images.append(Image(statement.id, origin, tuple(values.items())))
+        return tuple(images)
+
+    def note(self, why: str) -> None:
+        """Remember what stopped the attempt that came farthest."""
+        if self._done >= self.farthest[0]:
+            self.farthest = (self._done, why)

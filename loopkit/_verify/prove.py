@@ -1,0 +1,208 @@
+"""The proof: a correspondence that was found, handed to the checker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import islpy as isl
+import numpy as np
+
+from loopkit._check.align import Aligner
+from loopkit._check.check import Text, questions
+from loopkit._check.flow import Access, Event, Flow
+from loopkit._check.lineage import Lineage
+from loopkit._check.model import Model
+from loopkit._check.violation import Undecided, Violation
+from loopkit._expression import is_constant, variable_names
+from loopkit._kernel import Kernel, Statement
+from loopkit._nodes import Expression
+from loopkit._types import WeakType, dtype_of
+
+BUDGET = 20_000_000
+"""Operations that isl may spend on one correspondence, about ten seconds."""
+
+
+class Exhausted(Exception):
+    """isl was given all the operations that it may spend."""
+
+
+@contextmanager
+def budget(operations: int = BUDGET) -> Iterator[None]:
+    """A limit on what isl does inside; raises :class:`Exhausted`."""
+    isl.DEFAULT_CONTEXT.reset_operations()
+    isl.DEFAULT_CONTEXT.set_max_operations(operations)
+    try:
+        yield
+    except isl.Error as error:
+        if "operations exceeded" not in str(error):
+            raise
+        raise Exhausted from None
+    finally:
+        isl.DEFAULT_CONTEXT.set_max_operations(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Finding:
+    """What the checker says of a correspondence: nothing wrong, violations, or why it is open."""
+
+    violations: tuple[Violation, ...] = ()
+    open: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """Whether the correspondence is proven."""
+        return not self.violations and not self.open
+
+
+def prove(text: Text, new: Model, lineage: Lineage) -> Finding:
+    """Check a correspondence; stops at the first thing that is wrong."""
+    types = Types(text.model), Types(new)
+    objection = unfit(text.model, new, lineage, types)
+    if objection:
+        return Finding(open=objection)
+    flow = Flow(text.model, text.order, new, lineage)
+    open_ = ""
+    for _, question in questions(_Careful(flow, types)):
+        try:
+            question()
+        except Undecided as undecided:
+            open_ = open_ or undecided.why
+        except RecursionError:
+            open_ = open_ or "values are passed on in too many steps"
+        if flow.found:
+            return Finding(tuple(flow.found))
+    return Finding(open=open_)
+
+
+class _Careful(Aligner):
+    """Compares expressions through copies only where these change no types."""
+
+    def __init__(self, flow: Flow, types: tuple[Types, Types]) -> None:
+        super().__init__(flow)
+        self.types = types
+
+    def inline(self, mine: Access, new: Expression, event: Event) -> None:
+        for statement in self.root.writers(mine[0]):
+            if statement.operation is not None:
+                raise Undecided(f"the reduction '{statement.id}' has no counterpart")
+            self.must_fit(self.types[0], statement)
+        super().inline(mine, new, event)
+
+    def hop(self, old: Expression, mine: Access | None, its: Access, event: Event) -> None:
+        for statement in self.flow.copies(its[0]):
+            self.must_fit(self.types[1], statement)
+        super().hop(old, mine, its, event)
+
+    def must_fit(self, types: Types, statement: Statement) -> None:
+        if not types.fits(statement):
+            raise Undecided(
+                f"'{statement.written}' holds the value of '{statement.id}' in another type"
+            )
+
+
+# {{{ what the checker takes for granted about transforms
+
+
+def unfit(root: Model, new: Model, lineage: Lineage, types: tuple[Types, Types]) -> str:
+    """Why a correspondence is not one that the checker was made to judge; empty if it is.
+
+    The checker trusts transforms that they change no types, that what they add
+    only carries values, and that reductions start from the same value.
+    """
+    for image in lineage.images:
+        old, its = root.statement[image.origin], new.statement[image.statement]
+        if types[0].of(old.written) != types[1].of(its.written):
+            return (
+                f"'{old.written}' is {types[0].of(old.written)}, "
+                f"'{its.written}' is {types[1].of(its.written)}"
+            )
+        if old.kind == "init" and not same_start(old.rhs, its.rhs, types[0].of(old.written)):
+            return f"'{image.origin}' and '{image.statement}' start from different values"
+    for model, kept in ((root, {i.origin for i in lineage.images}), (new, set(lineage.image_of))):
+        objection = unfit_rest(model, frozenset(kept))
+        if objection:
+            return objection
+    return by_data(root, new, lineage)
+
+
+def unfit_rest(model: Model, kept: frozenset[str]) -> str:
+    """Why statements without a counterpart do more than carry values; empty if they do not."""
+    needed = live(model.kernel)
+    for statement in model.kernel.statements:
+        if statement.id in kept or statement.written not in needed:
+            continue
+        if statement.operation is not None:
+            return f"the reduction '{statement.id}' has no counterpart"
+        if model.depends_on_data(statement) or not model.is_exact(statement):
+            return f"data decide about '{statement.id}', which has no counterpart"
+        if model.bounds_from_data(statement.id):
+            return f"data decide how often '{statement.id}' runs, which has no counterpart"
+    return ""
+
+
+def live(kernel: Kernel) -> frozenset[str]:
+    """The arrays that some output may depend on."""
+    arguments = kernel.arg_by_name
+    found = {name for name in kernel.writers if name in arguments}
+    waiting = list(found)
+    while waiting:
+        for statement in kernel.writers.get(waiting.pop(), ()):
+            names = {name for name, _ in statement.reads}
+            for iname in statement.inames:
+                names |= kernel.domains[kernel.home_domain[iname]].parameters
+            new = names - found
+            found |= new
+            waiting += new
+    return frozenset(found)
+
+
+def by_data(root: Model, new: Model, lineage: Lineage) -> str:
+    """Temporaries whose cells data decide are compared by nobody: why that stops the proof."""
+    for model in (root, new):
+        for statement in model.kernel.statements:
+            for name, indices in (statement.write, *statement.reads):
+                if name not in model.kernel.temporary_by_name:
+                    continue
+                if any(variable_names(i) & model.data for i in indices):
+                    return f"data decide which cells of '{name}' are touched in '{statement.id}'"
+    for image in lineage.images:
+        old, its = root.statement[image.origin], new.statement[image.statement]
+        if not root.is_exact(old) and old.written != its.written:
+            return f"data decide what '{old.id}' writes to '{old.written}'"
+    return ""
+
+
+class Types:
+    """The types of a kernel's data and expressions."""
+
+    def __init__(self, model: Model) -> None:
+        from loopkit._make.infer import infer_types
+
+        self.kernel = infer_types(model.kernel)
+        self.known: Mapping[str, Any] = {
+            **dict.fromkeys(self.kernel.all_inames, np.dtype(np.int32)),
+            **{d.name: d.dtype for d in (*self.kernel.args, *self.kernel.temporaries)},
+        }
+
+    def of(self, name: str) -> Any:
+        """The type of an array's elements, or of a scalar."""
+        return self.known[name]
+
+    def fits(self, statement: Statement) -> bool:
+        """Whether a statement's value has the type of the variable that it is stored in."""
+        kind = dtype_of(statement.rhs, self.of)
+        return not isinstance(kind, WeakType) and kind == self.of(statement.written)
+
+
+def same_start(a: Any, b: Any, dtype: Any) -> bool:
+    """Whether two values that reductions start from are the same once they are stored."""
+    if not (is_constant(a) and is_constant(b)):
+        return repr(a) == repr(b)
+    one, two = (np.asarray(v).astype(dtype) for v in (a, b))
+    return one.tobytes() == two.tobytes()
+
+
+# }}}

@@ -1,0 +1,94 @@
+"""What becomes of a fault: is it one, is the schedule accepted without it, who catches it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import loopkit as lk
+from faults.evidence import wrong_instances, wrong_run
+from faults.planting import FAULTS, Fault, planted
+from loopkit.codegen.proof import Proof, prove
+
+CHECKER, PROOF, LOWERING = "the checker", "the proof", "lowering"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``sound``: what is wrong without the fault; ``evidence``: what is wrong with it.
+
+    ``caught`` says by whom, and with which words; None where the fault slips through.
+    """
+
+    sound: str | None
+    evidence: str | None
+    caught: tuple[str, str] | None
+
+
+def judge(name: str) -> Verdict:
+    """Plant a fault, and see."""
+    one = FAULTS[name]
+    return _judge_transform(one) if one.step is not None else _judge_lowering(one)
+
+
+def refusal(fault: Fault, before: lk.Kernel) -> str | None:
+    """Why the checker refuses the step, in one line; None where it accepts it."""
+    assert fault.step is not None
+    try:
+        fault.step.apply(before)
+    except (lk.IllegalTransformError, lk.OutOfBoundsError, lk.UndecidedError) as error:
+        return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    return None
+
+
+def unproven(proof: Proof) -> str | None:
+    """The first finding of a proof, else what it leaves open, in one line."""
+    for one in (*proof.findings, *proof.undecided):
+        return " ".join(str(one).split())
+    return None
+
+
+def _judge_transform(fault: Fault) -> Verdict:
+    assert fault.step is not None
+    before = fault.before()
+    sound = refusal(fault, before)
+    if sound is None:
+        sound = _wrong(fault, before, fault.step.apply(before))
+    with planted(fault.name):
+        faulty = fault.step.apply(before, unchecked=True)
+        why = refusal(fault, before)
+        accepted = fault.step.apply(before) if why is None and fault.then is not None else None
+    if fault.then is not None:
+        faulty = fault.then.apply(faulty, unchecked=True)
+        if accepted is not None:
+            why = refusal(dataclasses.replace(fault, step=fault.then), accepted)
+    evidence = _wrong(fault, before, faulty)
+    return Verdict(sound, evidence, None if why is None else (CHECKER, why))
+
+
+def _wrong(fault: Fault, before: lk.Kernel, after: lk.Kernel) -> str | None:
+    """What a kernel gets wrong for the sizes of a fault."""
+    if fault.by_running:
+        plain = fault.kernel()
+        return _first(wrong_run(plain, after, sizes, fault.values) for sizes in fault.sizes)
+    return _first(wrong_instances(before, after, sizes) for sizes in fault.sizes)
+
+
+def _judge_lowering(fault: Fault) -> Verdict:
+    kernel = fault.before()
+    plain = fault.kernel()
+    sound = unproven(prove(kernel)) or _first(
+        wrong_run(plain, kernel, sizes, fault.values) for sizes in fault.sizes
+    )
+    with planted(fault.name):
+        faulty = kernel.with_(name=kernel.name)
+        proof = prove(faulty)
+    evidence = _first(wrong_run(plain, faulty, sizes, fault.values) for sizes in fault.sizes)
+    if proof.findings:
+        return Verdict(sound, evidence, (PROOF, unproven(proof) or ""))
+    return Verdict(sound, evidence, None)
+
+
+def _first(found: Iterable[str | None]) -> str | None:
+    return next((text for text in found if text is not None), None)

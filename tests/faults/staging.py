@@ -1,0 +1,583 @@
+"""Faults in the transforms that copy data: add_prefetch, precompute, buffer_array."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pymbolic.primitives as prim
+from refusals.case import do
+
+from faults import kernels
+from faults.planting import Patch, fault
+from loopkit import _sets
+from loopkit._arrays import AddressSpace
+
+# {{{ what is fetched
+
+
+def box_becomes(module: str, change: Callable[[Any], Any], number: int = 0) -> Patch:
+    """One axis of the footprint is another one than it should be."""
+
+    def make(original: Any) -> Any:
+        def find(*arguments: Any) -> Any:
+            box = list(original(*arguments))
+            box[number] = change(box[number])
+            return tuple(box)
+
+        return find
+
+    return Patch(f"transforms.{module}:find_box", make)
+
+
+def without_last(axis: Any) -> Any:
+    return dataclasses.replace(axis, extent=axis.extent - 1)
+
+
+def without_first(axis: Any) -> Any:
+    return dataclasses.replace(axis, lower=axis.lower + axis.stride, extent=axis.extent - 1)
+
+
+def cells_lack(end: str, module: str = "_fetch") -> Patch:
+    """The copy has room for all cells, but one at an end is not moved."""
+
+    def make(original: Any) -> Any:
+        def cells(kernel: Any, uses: Any, box: Any, positions: Any, place: Any, **more: Any) -> Any:
+            found = original(kernel, uses, box, positions, place, **more)
+            for name, axis in zip(positions, box, strict=True):
+                if name is not None:
+                    edge = 0 if end == "first" else axis.extent - 1
+                    other = prim.Comparison(prim.Variable(name), "!=", edge)
+                    return found & _sets.condition_set(other)
+            return found
+
+        return cells
+
+    return Patch(f"transforms.{module}:cells_in_use", make)
+
+
+THREADS = (do("split_iname", "i", 4, outer_tag="g.0", inner_tag="l.0"),)
+LOOPS = (do("split_iname", "i", 4),)
+SHARED = do("add_prefetch", "a", "i_inner")
+PRIVATE = do("add_prefetch", "a", "i_inner", default_tag=None)
+RAGGED = ({"n": 7}, {"n": 10})
+
+for end, change in (("last", without_last), ("first", without_first)):
+    fault(
+        f"add_prefetch: footprint lacks its {end} cell",
+        kernels.stencil,
+        PRIVATE,
+        box_becomes("prefetch", change),
+        chain=LOOPS,
+        sizes=RAGGED,
+    )
+    fault(
+        f"add_prefetch: footprint of threads lacks its {end} cell",
+        kernels.stencil,
+        SHARED,
+        box_becomes("prefetch", change),
+        chain=THREADS,
+        sizes=RAGGED,
+    )
+    fault(
+        f"add_prefetch: the {end} cell is not fetched",
+        kernels.stencil,
+        PRIVATE,
+        cells_lack(end),
+        chain=LOOPS,
+        sizes=({"n": 10},),
+    )
+    fault(
+        f"add_prefetch: the {end} cell is not fetched by any thread",
+        kernels.stencil,
+        SHARED,
+        cells_lack(end),
+        chain=THREADS,
+        sizes=({"n": 10},),
+    )
+
+
+def _first_use_only(original: Any) -> Any:
+    return lambda kernel, uses, *rest: original(kernel, uses[:1], *rest)
+
+
+fault(
+    "add_prefetch: no halo",
+    kernels.stencil,
+    PRIVATE,
+    Patch("transforms.prefetch:find_box", _first_use_only),
+    chain=LOOPS,
+    sizes=RAGGED,
+)
+fault(
+    "add_prefetch: footprint and cells are off by different amounts",
+    kernels.stencil,
+    PRIVATE,
+    box_becomes("prefetch", lambda axis: dataclasses.replace(axis, lower=axis.lower - 1)),
+    Patch(
+        "transforms.prefetch:element",
+        lambda f: lambda name, cells: f(name, tuple(prim.Sum((c, 2)) for c in cells)),
+    ),
+    chain=LOOPS,
+    sizes=RAGGED,
+)
+fault(
+    "add_prefetch: fetched from one cell further on",
+    kernels.stencil,
+    SHARED,
+    Patch(
+        "transforms.prefetch:element",
+        lambda f: lambda name, cells: f(name, tuple(prim.Sum((c, 1)) for c in cells)),
+    ),
+    chain=THREADS,
+    sizes=RAGGED,
+)
+fault(
+    "add_prefetch: reads beyond the array at its edge",
+    kernels.stencil,
+    do("add_prefetch", "a", "i_inner", fetch_bounding_box=True),
+    Patch("transforms.prefetch:inside_array", lambda f: lambda *_: None),
+    chain=THREADS,
+    sizes=RAGGED,
+)
+fault(
+    "add_prefetch: the guard at the edge is one too tight",
+    kernels.stencil,
+    do("add_prefetch", "a", "i_inner", fetch_bounding_box=True),
+    Patch(
+        "transforms.prefetch:inside_array",
+        lambda f: lambda shape, cells: f(tuple(prim.Sum((s, -1)) for s in shape), cells),
+    ),
+    chain=THREADS,
+    sizes=({"n": 9},),
+)
+
+TILED = (
+    do("split_iname", "i", 2, outer_tag="g.1", inner_tag="l.1"),
+    do("split_iname", "j", 2, outer_tag="g.0", inner_tag="l.0"),
+    do("split_iname", "k", 2),
+)
+TILE = do("add_prefetch", "a", ["i_inner", "k_inner"])
+ODD = {"n": 3, "m": 3, "l": 5}
+
+
+def _axes_exchanged(original: Any) -> Any:
+    """The copy is filled row by column, and read the right way round."""
+    return lambda self, box: list(reversed(original(self, box)))
+
+
+fault(
+    "add_prefetch: the tile is stored transposed",
+    kernels.product,
+    TILE,
+    Patch("transforms._nest:Nest.kept", _axes_exchanged),
+    chain=TILED,
+    sizes=ODD,
+)
+fault(
+    "add_prefetch: footprint of a tile one column short",
+    kernels.product,
+    TILE,
+    box_becomes("prefetch", without_last, 1),
+    chain=TILED,
+    sizes=ODD,
+)
+
+# }}}
+
+# {{{ what is read instead
+
+
+def _shifted_reads(original: Any) -> Any:
+    def replacement(copy: Any, accesses: Any, statement: str) -> Any:
+        right = original(copy, accesses, statement)
+
+        def wrong(indices: Any) -> Any:
+            found = right(indices)
+            if found is None:
+                return None
+            *rest, last = found.index_tuple
+            return prim.Subscript(found.aggregate, (*rest, prim.Sum((last, 1))))
+
+        return wrong
+
+    return replacement
+
+
+fault(
+    "add_prefetch: replaced reads are one cell off",
+    kernels.stencil,
+    PRIVATE,
+    Patch("transforms.prefetch:_by_copy", _shifted_reads),
+    chain=LOOPS,
+    sizes=RAGGED,
+)
+
+
+def _same_for_all(original: Any) -> Any:
+    """All replaced reads become the first one."""
+
+    def replacement(copy: Any, accesses: Any, statement: str) -> Any:
+        right = original(copy, accesses, statement)
+        return lambda indices: right(indices) and copy.at(accesses[0].indices)
+
+    return replacement
+
+
+fault(
+    "add_prefetch: all reads get the first neighbour",
+    kernels.stencil,
+    PRIVATE,
+    Patch("transforms.prefetch:_by_copy", _same_for_all),
+    chain=LOOPS,
+    sizes=RAGGED,
+)
+
+# }}}
+
+# {{{ where it is fetched
+
+
+def _no_writers(original: Any) -> Any:
+    """The place is inside the loops that the footprint needs, whoever writes what is fetched."""
+    return lambda *arguments, **more: original(*arguments, **{**more, "writers": ()})
+
+
+LET_OVERWRITE = Patch("transforms._fetch:check_not_overwritten", lambda f: lambda *_: None)
+fault(
+    "add_prefetch: fetched outside of the loop that writes it",
+    kernels.ping_pong,
+    do("add_prefetch", "a", "i", default_tag=None),
+    Patch("transforms._fetch:find_place", _no_writers),
+    LET_OVERWRITE,
+    sizes={"T": 3},
+)
+
+
+def _after_use(original: Any) -> Any:
+    def place(*arguments: Any, **more: Any) -> Any:
+        found = original(*arguments, **more)
+        return dataclasses.replace(found, first=found.last + 1)
+
+    return place
+
+
+fault(
+    "add_prefetch: fetched after it is used",
+    kernels.stencil,
+    SHARED,
+    Patch("transforms._fetch:find_place", _after_use),
+    LET_OVERWRITE,
+    chain=THREADS,
+    sizes=RAGGED,
+)
+
+
+def _one_loop_out(original: Any) -> Any:
+    """Outside of the innermost loop that it needs, for that loop's first value."""
+
+    def make(kernel: Any, statement: Any, nest: Any, place: Any, entry: int) -> Any:
+        gone = place.path[-1][0]
+        first = {gone: 0}
+        from loopkit._expression import substitute
+
+        wrong = statement.map_expressions(lambda e: substitute(e, first))
+        domain = nest.domain
+        if domain is not None and gone in domain.parameters:
+            fixed = _sets.project_out(domain.set & _sets.equality(gone, 0), [gone])
+            domain = dataclasses.replace(domain, set=fixed)
+        wrong = dataclasses.replace(wrong, inames=wrong.inames - {gone})
+        return original(
+            kernel,
+            wrong,
+            dataclasses.replace(nest, domain=domain),
+            dataclasses.replace(place, path=place.path[:-1]),
+            entry,
+        )
+
+    return make
+
+
+fault(
+    "add_prefetch: fetched once, outside of the loop that changes what is fetched",
+    kernels.product,
+    TILE,
+    Patch("transforms._fetch:with_nest", _one_loop_out),
+    chain=TILED,
+    sizes=ODD,
+)
+
+
+def _each_its_own(original: Any) -> Any:
+    """Every thread fetches the one cell that it needs, all of them to the same place."""
+
+    def found(kernel: Any, users: Any, swept: Any, needed: Any, space: Any) -> Any:
+        return original(kernel, users, swept, needed, AddressSpace.PRIVATE)
+
+    return found
+
+
+fault(
+    "add_prefetch: sweeps over no thread although the copy is shared",
+    kernels.stencil,
+    do("add_prefetch", "a", temporary_address_space="private"),
+    Patch("transforms._place:coordinates", _each_its_own),
+    Patch("transforms.prefetch:choose_space", lambda f: lambda *_: AddressSpace.LOCAL),
+    Patch(
+        "transforms._fetch:make_nest", lambda f: lambda *a, **m: f(*a, **{**m, "together": False})
+    ),
+    chain=THREADS,
+    sizes=RAGGED,
+)
+fault(
+    "add_prefetch: threads fill private memory together",
+    kernels.stencil,
+    SHARED,
+    Patch("transforms._fetch:TemporaryVariable", lambda f: _in_private(f)),
+    chain=THREADS,
+    sizes=({"n": 10},),
+)
+
+
+def _in_private(original: Any) -> Any:
+    def make(name: str, dtype: Any, shape: Any, space: Any, **more: Any) -> Any:
+        return original(name, dtype, shape, AddressSpace.PRIVATE, **more)
+
+    return make
+
+
+# }}}
+
+# {{{ precompute
+
+RULE = do("precompute", "f", "j", default_tag=None)
+
+for end, change in (("last", without_last), ("first", without_first)):
+    fault(
+        f"precompute: footprint lacks its {end} cell",
+        kernels.ruled_row,
+        RULE,
+        box_becomes("precompute", change),
+        sizes={"n": 3},
+    )
+    fault(
+        f"precompute: the {end} value is not computed",
+        kernels.ruled_row,
+        RULE,
+        cells_lack(end),
+        sizes={"n": 3},
+    )
+
+
+def _wrong_argument(original: Any) -> Any:
+    """The rule's body is computed for the next argument."""
+    return lambda expr, values: original(
+        expr, {name: prim.Sum((value, 1)) for name, value in values.items()}
+    )
+
+
+fault(
+    "precompute: computed for the next argument",
+    kernels.ruled_row,
+    RULE,
+    Patch("transforms.precompute:substitute", _wrong_argument),
+    sizes={"n": 3},
+)
+
+
+def _exchanged_arguments(original: Any) -> Any:
+    def substituted(expr: Any, values: Any) -> Any:
+        return original(expr, dict(zip(values, reversed(list(values.values())), strict=True)))
+
+    return substituted
+
+
+fault(
+    "precompute: arguments exchanged",
+    kernels.rules_of_four,
+    do("precompute", "f", ["i", "j"], default_tag=None),
+    Patch("transforms.precompute:substitute", _exchanged_arguments),
+)
+fault(
+    "precompute: sweeps over too few inames",
+    kernels.ruled_row,
+    RULE,
+    Patch("transforms._fetch:with_nest", lambda f: _one_loop_out(f)),
+    sizes={"n": 3},
+)
+
+# }}}
+
+# {{{ buffer_array
+
+BUFFER = do("buffer_array", "c", "j", default_tag=None)
+TWO = {"n": 2}
+
+fault(
+    "buffer_array: not loaded",
+    kernels.updated,
+    BUFFER,
+    Patch("transforms.buffer:_reads_follow_writes", lambda f: lambda *_: True),
+    sizes=TWO,
+)
+
+
+def _no(verb: str) -> Callable[[Any], Any]:
+    def make(original: Any) -> Any:
+        def add(self: Any, kernel: Any, what: str, *rest: Any, **more: Any) -> Any:
+            if what == verb:
+                return kernel, "nothing"
+            return original(self, kernel, what, *rest, **more)
+
+        return add
+
+    return make
+
+
+def _placed(verb: str, change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The statement that loads or stores stands elsewhere."""
+
+    def make(original: Any) -> Any:
+        def add(self: Any, kernel: Any, what: str, *rest: Any, **more: Any) -> Any:
+            right = self.place
+            if what == verb:
+                self.place = change(right)
+            try:
+                return original(self, kernel, what, *rest, **more)
+            finally:
+                self.place = right
+
+        return add
+
+    return make
+
+
+fault(
+    "buffer_array: not stored",
+    kernels.updated,
+    BUFFER,
+    Patch("transforms.buffer:_Mover.add", _no("store")),
+    sizes=TWO,
+)
+fault(
+    "buffer_array: stored before the last update",
+    kernels.updated,
+    BUFFER,
+    Patch(
+        "transforms.buffer:_Mover.add",
+        _placed("store", lambda p: dataclasses.replace(p, last=p.first - 1)),
+    ),
+    sizes=TWO,
+)
+fault(
+    "buffer_array: loaded after the last update",
+    kernels.updated,
+    BUFFER,
+    Patch(
+        "transforms.buffer:_Mover.add",
+        _placed("init", lambda p: dataclasses.replace(p, first=p.last + 1)),
+    ),
+    sizes=TWO,
+)
+fault(
+    "buffer_array: the last cell is not moved",
+    kernels.updated,
+    BUFFER,
+    cells_lack("last", "buffer"),
+    sizes=TWO,
+)
+for end, change in (("last", without_last), ("first", without_first)):
+    fault(
+        f"buffer_array: footprint lacks its {end} cell",
+        kernels.updated,
+        BUFFER,
+        box_becomes("buffer", change, 1),
+        sizes=TWO,
+    )
+
+
+def _store_only_lacks(original: Any) -> Any:
+    """Loads all, stores all but one."""
+    lacking = cells_lack("first", "buffer").make(original)
+
+    def cells(*arguments: Any, exact: bool = False, **more: Any) -> Any:
+        chosen = lacking if exact else original
+        return chosen(*arguments, exact=exact, **more)
+
+    return cells
+
+
+fault(
+    "buffer_array: one cell is not stored",
+    kernels.updated,
+    BUFFER,
+    Patch("transforms.buffer:cells_in_use", _store_only_lacks),
+    sizes=TWO,
+)
+NO_TOUCH = Patch("transforms.buffer:check_not_touched", lambda f: lambda *_: None)
+WITHIN = do("buffer_array", "c", "j", default_tag=None, within="id:add")
+fault(
+    "buffer_array: used again in the next iteration, not loaded again",
+    kernels.scaled_in_place,
+    WITHIN,
+    Patch("transforms.buffer:find_place", _no_writers),
+    NO_TOUCH,
+    sizes={"T": 2},
+)
+
+
+def _without_outer(place: Any) -> Any:
+    return dataclasses.replace(place, path=(), first=0)
+
+
+fault(
+    "buffer_array: loaded before the loop, stored inside it",
+    kernels.scaled_in_place,
+    WITHIN,
+    Patch("transforms.buffer:_Mover.add", _placed("init", _without_outer)),
+    sizes={"T": 2},
+)
+
+
+def _writes_shifted(original: Any) -> Any:
+    """What is written goes to the next cell of the buffer."""
+
+    def on_copy(statement: Any, name: str, copy: Any) -> Any:
+        found = original(statement, name, copy)
+        if statement.written != name:
+            return found
+        *rest, last = found.lhs.index_tuple
+        index = (*rest, prim.Remainder(prim.Sum((last, 1)), copy.temporary.shape[-1]))
+        return dataclasses.replace(found, lhs=prim.Subscript(found.lhs.aggregate, index))
+
+    return on_copy
+
+
+fault(
+    "buffer_array: writes go to the next cell",
+    kernels.updated,
+    BUFFER,
+    Patch("transforms.buffer:_on_copy", _writes_shifted),
+    sizes=TWO,
+)
+
+
+def _reads_stay(original: Any) -> Any:
+    """What is read comes from the array still, and is old."""
+
+    def on_copy(statement: Any, name: str, copy: Any) -> Any:
+        return dataclasses.replace(original(statement, name, copy), rhs=statement.rhs)
+
+    return on_copy
+
+
+fault(
+    "buffer_array: reads still see the array",
+    kernels.updated,
+    BUFFER,
+    Patch("transforms.buffer:_on_copy", _reads_stay),
+    sizes=TWO,
+)
+
+# }}}

@@ -83,6 +83,14 @@ def unchecked(drawn: Drawn, *calls: Call) -> tuple[Truth, lk.Kernel]:
     return Truth(plain, 3), kernel
 
 
+def test_without_the_checker_results_go_wrong(monkeypatch):
+    """What the campaign is for: of the same steps, unproven, many change the results."""
+    monkeypatch.setattr("loopkit._transform._proven", lambda kernel, change, step: None)
+    limits = Limits(kernels=6, sequences=4, steps=8, sizes=2, refusals=0, pages=0, proofs=0.0)
+    tally = Batches(limits).run(1)
+    assert tally.total("wrong") + tally.total("late") + tally.total("schedule") > 3
+
+
 def test_a_reversed_recurrence_runs_wrong():
     reverse = Call("map_domain", {"transform_map": "{ [i] -> [r]: r = -i }"})
     truth, kernel = unchecked(RECURRENCE, reverse)

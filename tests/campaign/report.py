@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.table import Table
 
+from .explanations import explanation
 from .tally import EXPLANATIONS, KINDS, Tally, quantiles
 
 
@@ -15,6 +16,10 @@ def show(tally: Tally, console: Console, seconds: float, rows: int = 40) -> None
     console.print(_summary(tally, seconds))
     console.print(_steps(tally))
     console.print(_refusals(tally, rows))
+    console.print(_needless(tally))
+    for page in needless_pages(tally):
+        console.rule()
+        console.print(page, markup=False, highlight=False)
     if tally.late:
         console.print(_late(tally))
     for finding in sorted(tally.findings, key=lambda f: KINDS.index(f.kind)):
@@ -74,6 +79,15 @@ def _refusals(tally: Tally, rows: int) -> Table:
     return table
 
 
+def _needless(tally: Tally) -> Table:
+    """Each kind of refusal that nothing made wrong, explained or to be mended."""
+    table = Table("kind", "needless", "explained by", title="Refusals that nothing made wrong")
+    for key, bucket in sorted(tally.refusals.items(), key=lambda item: -item[1].needless):
+        if bucket.needless:
+            table.add_row(key, str(bucket.needless), explanation(key) or "NOT EXPLAINED")
+    return table
+
+
 def _late(tally: Tally) -> Table:
     table = Table("refused at lowering", "times")
     for key, count in tally.late.most_common(20):
@@ -82,7 +96,9 @@ def _late(tally: Tally) -> Table:
 
 
 def needless_pages(tally: Tally) -> Iterator[str]:
-    """An example of each kind of refusal that nothing made wrong."""
+    """One example of each kind of refusal that nothing made wrong."""
+    seen = set()
     for finding in tally.findings:
-        if finding.kind == "needless":
+        if finding.kind == "needless" and finding.bucket not in seen:
+            seen.add(finding.bucket)
             yield finding.text()

@@ -8,7 +8,7 @@ why it cannot be, then what would make it possible.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 
@@ -47,6 +47,7 @@ class Witness:
 
     ``source`` and ``sink`` are the two statement instances, ``cell`` the index
     they share in ``array``, ``parameters`` the sizes for which it happens.
+    ``suggestions`` say what would be legal; they may be found only when they are read.
     """
 
     kind: str
@@ -55,7 +56,12 @@ class Witness:
     source: Instance | None = None
     sink: Instance | None = None
     parameters: Mapping[str, int] = field(default_factory=dict)
-    suggestion: str | None = None
+    suggestions: Sequence[str] = field(default=(), compare=False, repr=False)
+
+    @property
+    def suggestion(self) -> str | None:
+        """The suggestions, one a line; None where there are none."""
+        return "\n".join(self.suggestions) or None
 
 
 class LoopkitError(Exception):
@@ -149,13 +155,21 @@ class TypeInferenceError(LoopkitError):
 
 
 class WitnessError(LoopkitError):
-    """The base of errors that show one concrete case in ``witness``."""
+    """The base of errors that show one concrete case in ``witness``.
+
+    ``suggestions`` are changes that were tried and are legal.  They are looked for
+    when somebody first reads them or the message.
+    """
 
     def __init__(
         self, why: str, *, witness: Witness | None = None, asked: str = "", instead: str = ""
     ) -> None:
         super().__init__(why, asked=asked, instead=instead)
         self.witness = witness
+        self.suggestions: Sequence[str] = ()
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), *self.suggestions])
 
 
 class IllegalTransformError(WitnessError):

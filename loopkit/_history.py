@@ -24,7 +24,7 @@ class Step:
 
     def call(self) -> str:
         """The step as a method call, ``.split_iname('i', 16)``."""
-        return f".{self.transform}({', '.join(f'{n}={_literal(v)}' for n, v in self.arguments)})"
+        return f".{self.transform}({', '.join(f'{n}={as_literal(v)}' for n, v in self.arguments)})"
 
     def to_json(self) -> Mapping[str, Any]:
         """A value that :mod:`json` writes and :func:`step_from_json` reads back."""
@@ -36,7 +36,8 @@ class Step:
         }
 
 
-def _literal(value: Any) -> str:
+def as_literal(value: Any) -> str:
+    """A value as Python source."""
     return repr(_plain(value))
 
 

@@ -9,7 +9,13 @@ from dataclasses import dataclass, field, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from loopkit._errors import InvalidArgumentError, LoopkitError, UndecidedError
+from loopkit._errors import (
+    IllegalTransformError,
+    InvalidArgumentError,
+    LoopkitError,
+    OutOfBoundsError,
+    UndecidedError,
+)
 from loopkit._history import Step
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
@@ -83,6 +89,7 @@ def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
         except LoopkitError as error:
             if error.step is None:
                 error.step = step.call()[1:]
+            _suggest(error, kernel, step)
             raise
         step = replace(step, verdict=_verdict(kernel, change, unchecked))
         lineage = None if unchecked else _proven(kernel, change, step)
@@ -114,7 +121,18 @@ def _proven(kernel: Kernel, change: Change, step: Step) -> Lineage:
         open_ = isinstance(error, UndecidedError)
         verdict = "cannot be proven legal" if open_ else "would break the kernel"
         error.asked = f"{error.step} {verdict}:"
+        _suggest(error, kernel, step)
         raise
+
+
+def _suggest(error: LoopkitError, kernel: Kernel, step: Step) -> None:
+    """Have a refusal say what would be legal, to be found when somebody reads it."""
+    if not isinstance(error, (IllegalTransformError, OutOfBoundsError, UndecidedError)):
+        return
+    from loopkit._check.report import with_suggestions
+    from loopkit._check.suggest import Suggestions
+
+    with_suggestions(error, Suggestions(kernel, step))
 
 
 def _declaration(parameter: inspect.Parameter) -> str:

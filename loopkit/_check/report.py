@@ -50,11 +50,11 @@ def error_for(violations: Sequence[Violation], root: Model, new: Model) -> Witne
     return IllegalTransformError(why, witness=witness)
 
 
-def with_suggestion(error: WitnessError, suggestion: str) -> None:
-    """Add what would make the step legal, found after the error."""
-    error.instead = "\n".join(p for p in (error.instead, suggestion) if p)
+def with_suggestions(error: WitnessError, suggestions: Sequence[str]) -> None:
+    """Add what would make the step legal, which may be found only when it is read."""
+    error.suggestions = suggestions
     if error.witness is not None:
-        error.witness = replace(error.witness, suggestion=suggestion)
+        error.witness = replace(error.witness, suggestions=suggestions)
 
 
 def _numbers(cell: tuple[int | str, ...]) -> tuple[int, ...] | None:

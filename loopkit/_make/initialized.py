@@ -274,7 +274,7 @@ class Checker:
                 cell=whole if len(whole) == len(cells) else None,
                 sink=Instance(statement.id, {i: point[i] for i in inames if i in point}),
                 parameters={s: point[s] for s in sizes if s in point},
-                suggestion=instead,
+                suggestions=(instead,),
             ),
             asked=asked,
             instead=instead,

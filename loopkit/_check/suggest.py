@@ -1,0 +1,128 @@
+"""What would make a refused step legal: candidates, each tried before it is named.
+
+Nothing is looked for until somebody reads a refusal's message, so that
+refusals stay cheap, and tries (which read no messages) never start a search of
+their own.  A search never raises, and it ends with the time that it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, overload
+
+from loopkit._check.suggest_arguments import by_arguments, by_numbers
+from loopkit._check.suggest_data import by_assertions, by_axes, by_copies, by_spaces
+from loopkit._check.suggest_launches import by_launches
+from loopkit._check.suggest_order import by_maps, by_order, by_skewing, by_wavefronts
+from loopkit._check.suggest_sizes import by_sizes
+from loopkit._check.suggest_tags import by_other_loops, by_tags, by_threads
+from loopkit._check.suggest_try import OutOfTimeError, Refusal, Suggestion, Trials, refused
+from loopkit._history import Step
+from loopkit._kernel import Kernel
+
+SECONDS = 1.5
+"""For all tries of one refusal together."""
+
+TRIES = 120
+"""As many tries at most, however fast they are, so that results do not hang on time."""
+
+MOST = 3
+"""As many suggestions at most."""
+
+
+class Suggestions(Sequence[str]):
+    """The suggestions for a refused step, found when first read."""
+
+    def __init__(self, kernel: Kernel, step: Step) -> None:
+        self.kernel = kernel
+        self.step = step
+
+    @cached_property
+    def found(self) -> tuple[str, ...]:
+        """One line each."""
+        return suggestions(self.kernel, self.step)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        return self.found[index]
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return tuple, (self.found,)
+
+
+@dataclass(frozen=True)
+class Family:
+    """One kind of repair.
+
+    ``find`` yields what was tried and is legal; at most ``most`` of it are used.
+    Families are asked in the order of ``FAMILIES``; what they find is shown in the
+    order of ``rank``, the least intrusive first.  A ``last`` family is asked only
+    where nothing but weak suggestions was found.
+    """
+
+    find: Callable[[Refusal, Trials], Iterator[Suggestion]]
+    rank: int
+    most: int = 1
+    last: bool = False
+
+
+FAMILIES = (
+    Family(by_arguments, 0),
+    Family(by_tags, 1, most=2),
+    Family(by_numbers, 2),
+    Family(by_spaces, 3),
+    Family(by_axes, 4),
+    Family(by_copies, 5, last=True),
+    Family(by_assertions, 6),
+    Family(by_order, 7),
+    Family(by_maps, 8),
+    Family(by_skewing, 9),
+    Family(by_threads, 10),
+    Family(by_other_loops, 11, last=True),
+    Family(by_wavefronts, 12, last=True),
+    Family(by_launches, 14),
+    Family(by_sizes, 13),
+)
+
+
+def suggestions(kernel: Kernel, step: Step) -> tuple[str, ...]:
+    """What would make a refused step legal, at most three lines."""
+    trials = Trials(SECONDS, TRIES)
+    found: dict[str, int] = {}
+    try:
+        refusal = refused(kernel, step)
+        if isinstance(refusal, Refusal):
+            _search(refusal, trials, found)
+    except OutOfTimeError:
+        pass
+    except Exception:
+        # A message must come out, whatever is wrong with what it might add.
+        pass
+    return tuple(sorted(found, key=lambda line: found[line]))
+
+
+def _search(refusal: Refusal, trials: Trials, found: dict[str, int]) -> None:
+    is_enough = False
+    for family in FAMILIES:
+        if family.last and is_enough:
+            continue
+        mine = 0
+        for suggestion in family.find(refusal, trials):
+            line = suggestion.line()
+            if line in found or (suggestion.is_special and is_enough):
+                continue
+            found[line] = family.rank
+            is_enough = is_enough or not suggestion.is_weak
+            if len(found) == MOST:
+                return
+            mine += 1
+            if mine == family.most:
+                break

@@ -1,0 +1,184 @@
+"""Repairs that concern where values are kept: axes, address spaces, copies, assertions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+from loopkit._arrays import AddressSpace
+from loopkit._check.suggest_calls import (
+    accepts,
+    call,
+    like,
+    names,
+    quoted,
+    read_call,
+    with_arguments,
+    without,
+)
+from loopkit._check.suggest_try import Refusal, Suggestion, Trials
+from loopkit._check.violation import Violation
+from loopkit._history import Step
+from loopkit._tree import path_inames
+
+# {{{ temporaries
+
+_SPACES = {
+    "shared": "if {t} is shared by the threads of a block",
+    "private": "if each thread has {t} of its own",
+    "global": "if {t} is in global memory",
+}
+_SETTERS = {"set_temporary_address_space": "address_space", "set_temporary_scope": "scope"}
+
+
+def by_spaces(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
+    """Temporaries in another memory: before the step, or as what the step asks for."""
+    if not refusal.temporaries:
+        return
+    step, kernel = refusal.step, refusal.kernel
+    argument = _SETTERS.get(step.transform)
+    chosen = refusal.temporaries
+    if argument is not None:
+        chosen = names(dict(step.arguments)["temp_var_names"])
+    for space in _spaces(refusal, chosen):
+        if argument is not None:
+            steps: tuple[Step, ...] = (with_arguments(step, **{argument: space}),)
+        else:
+            which = ", ".join(chosen)
+            steps = (call("set_temporary_address_space", which, space), step)
+        if trials.after(kernel, steps) is not None:
+            yield Suggestion(_SPACES[space].format(t=quoted(chosen)), steps)
+
+
+def _spaces(refusal: Refusal, chosen: tuple[str, ...]) -> list[str]:
+    """Other address spaces than the one that the temporaries have."""
+    now = {refusal.kernel.temporary_by_name[t].address_space for t in chosen}
+    if refusal.step.transform in _SETTERS and refusal.change is not None:
+        now |= {refusal.change.kernel.temporary_by_name[t].address_space for t in chosen}
+    known = {
+        "shared": AddressSpace.LOCAL,
+        "private": AddressSpace.PRIVATE,
+        "global": AddressSpace.GLOBAL,
+    }
+    return [name for name, space in known.items() if space not in now]
+
+
+def by_axes(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
+    """Temporaries with an axis for each iteration of the loops that they hold values of."""
+    if refusal.step.transform == "privatize_temporaries_with_inames":
+        return
+    kernel = refusal.kernel
+    for temporary in refusal.temporaries:
+        users = (*kernel.writers.get(temporary, ()), *kernel.readers.get(temporary, ()))
+        shared = frozenset.intersection(*(u.inames for u in users)) if users else frozenset()
+        inames = [i for i in kernel.all_inames if i in shared]
+        for count in range(1, min(len(inames), 2) + 1):
+            for chosen in combinations(inames, count):
+                first = call("privatize_temporaries_with_inames", ", ".join(chosen), temporary)
+                if trials.after(kernel, [first, refusal.step]) is not None:
+                    what = f"if '{temporary}' has an axis for {quoted(chosen)}"
+                    yield Suggestion(what, (first, refusal.step))
+
+
+# }}}
+
+# {{{ copies
+
+
+def by_copies(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
+    """Copies made deeper, for fewer readers, or kept up to date."""
+    if refusal.step.transform not in ("add_prefetch", "precompute", "buffer_array"):
+        return
+    for what, step in _copies(refusal):
+        if trials.after(refusal.kernel, [step]) is not None:
+            yield Suggestion(what, (step,))
+
+
+def _copies(refusal: Refusal) -> Iterator[tuple[str, Step]]:
+    step, kernel = refusal.step, refusal.kernel
+    given = dict(step.arguments)
+    array = given.get("var_name")
+    sweep_name = "buffer_inames" if step.transform == "buffer_array" else "sweep_inames"
+    swept = names(given.get(sweep_name, ()))
+    users = _users(refusal, array)
+    outer_name = next(
+        (
+            n
+            for n in ("fetch_outer_inames", "precompute_outer_inames")
+            if accepts(step.transform, n)
+        ),
+        None,
+    )
+    if outer_name is not None:
+        for user in users:
+            around = [i for i in path_inames(kernel.paths[user]) if i not in swept]
+            for count in range(1, len(around) + 1):
+                chosen = around[:count]
+                deeper = with_arguments(step, **{outer_name: ", ".join(chosen)})
+                yield f"inside of {quoted(chosen)}", deeper
+    for user in users:
+        if len(users) > 1:
+            yield f"for '{user}' alone", with_arguments(step, within=f"id:{user}")
+    for count in range(len(swept) - 1, 0, -1):
+        for fewer in combinations(swept, count):
+            chosen_names = like(given[sweep_name], fewer)
+            what = f"with the loops over {quoted(fewer)} alone swept"
+            yield what, with_arguments(step, **{sweep_name: chosen_names})
+    if step.transform == "add_prefetch":
+        options: dict[str, Any] = {n: given[n] for n in ("default_tag", "within") if n in given}
+        buffer = call("buffer_array", array, given.get("sweep_inames", ()), **options)
+        what = f"with a buffer, which holds what is written to '{array}' too"
+        yield what, buffer
+        yield what, without(buffer, "within")
+
+
+def _users(refusal: Refusal, array: str | None) -> list[str]:
+    """The statements that read what is to be copied, or use a rule."""
+    kernel = refusal.kernel
+    if array is not None:
+        return [s.id for s in kernel.readers.get(array, ())]
+    from loopkit._match import called_names
+
+    rule = str(dict(refusal.step.arguments).get("subst_use", "")).split("(")[0]
+    return [s.id for s in kernel.statements if rule in called_names(s.rhs)]
+
+
+# }}}
+
+# {{{ assertions
+
+
+def by_assertions(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
+    """What would have to hold of index arrays, where one assertion alone is not enough.
+
+    One that is enough is named in the message already.
+    """
+    said: list[Step] = []
+    now = refusal
+    while now.is_open and len(said) < 4:
+        settling = _settling(now.violations)
+        if settling is None:
+            return
+        said.append(settling)
+        found = trials.found(refusal.kernel, [*said, refusal.step])
+        if not isinstance(found, Refusal):
+            if len(said) > 1:
+                yield Suggestion("if the data allows it", (*said, refusal.step))
+            return
+        if found.step != refusal.step:
+            return
+        now = found
+
+
+def _settling(violations: tuple[Violation, ...]) -> Step | None:
+    for violation in violations:
+        for text in violation.settling:
+            try:
+                return read_call(text)
+            except (ValueError, SyntaxError):
+                continue
+    return None
+
+
+# }}}

@@ -1,0 +1,239 @@
+"""Repairs of orders of loops: permuted, skewed, or run as wavefronts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import combinations, permutations
+
+from loopkit._check.suggest_calls import (
+    call,
+    like,
+    names,
+    quoted,
+    renamed,
+    tag_slots,
+    with_arguments,
+)
+from loopkit._check.suggest_try import Refusal, Suggestion, Trials
+from loopkit._history import Step
+from loopkit._kernel import Kernel
+from loopkit._tree import path_inames
+
+_ORDERS = {"prioritize_loops": "loop_priority", "set_loop_priority": "loop_priority"}
+_FACTORS = (1, 2, -1, 3, -2)
+
+# {{{ permutations
+
+
+def by_order(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
+    """The named loops in another order that is near to the one asked for."""
+    step = refusal.step
+    argument = _ORDERS.get(step.transform, "inames" if step.transform == "join_inames" else "")
+    if not argument:
+        return
+    asked = names(dict(step.arguments)[argument])
+    if not 2 <= len(asked) <= 4:
+        return
+    now = _nest(refusal.kernel, asked)
+    # What is outside of what stays so, where the step did not mean to change it.
+    kept = [p for p in combinations(asked, 2) if _inversions(p, now) == 0]
+    others = [p for p in permutations(asked) if not any(_inversions(k, p) for k in kept)]
+    others = [p for p in others if p != asked and (p != now or argument == "inames")]
+    for order in sorted(others, key=lambda p: _inversions(asked, p)):
+        other = with_arguments(step, **{argument: like(dict(step.arguments)[argument], order)})
+        if trials.after(refusal.kernel, [other]) is not None:
+            yield Suggestion(f"in the order {', '.join(order)}", (other,))
+
+
+def _nest(kernel: Kernel, inames: Sequence[str]) -> tuple[str, ...]:
+    """The order in which loops stand now."""
+    for path in kernel.paths.values():
+        order = tuple(i for i in path_inames(path) if i in inames)
+        if len(order) == len(inames):
+            return order
+    return ()
+
+
+def _inversions(one: Sequence[str], two: Sequence[str]) -> int:
+    place = {name: number for number, name in enumerate(two)}
+    return sum(place.get(a, 0) > place.get(b, 0) for a, b in combinations(one, 2))
+
+
+_MAP = re.compile(r"\s*\{\s*\[([^\]]*)\]\s*->\s*\[([^\]]*)\]\s*:(.*)\}\s*")
+
+
+def by_maps(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
+    """The new loops of a map in another order, other loops in it, or another skew."""
+    step = refusal.step
+    text = dict(step.arguments).get("transform_map")
+    found = _MAP.fullmatch(text) if isinstance(text, str) else None
+    if found is None or not refusal.violations:
+        return
+    old, new, body = names(found[1]), names(found[2]), found[3].strip()
+    yield from _other_skews(refusal, trials, old, new, body)
+    yield from _other_loop(refusal, trials, old, new, body)
+    if not 2 <= len(new) <= 3:
+        return
+    for order in permutations(new):
+        step = with_arguments(refusal.step, transform_map=_map(old, order, body))
+        if order != new and trials.after(refusal.kernel, [step]) is not None:
+            yield Suggestion(f"in the order {', '.join(order)}", (step,))
+
+
+def _other_skews(
+    refusal: Refusal, trials: Trials, old: Sequence[str], new: Sequence[str], body: str
+) -> Iterator[Suggestion]:
+    """Another combination of two loops in the place of one that is ``w = a*i + b*j``."""
+    fresh = [n for n in new if n not in old]
+    if len(old) != 2 or len(new) != 2 or len(fresh) != 1 or body.count("=") != 1:
+        return
+    found = re.fullmatch(rf"{re.escape(fresh[0])}\s*=(.*)", body)
+    if found is None or not set(old) <= set(re.findall(r"\w+", found[1])):
+        return
+    for one, two in ((1, 1), (2, 1), (1, 2), (3, 1), (1, 3)):
+        value = f"{_term(one, old[0])} + {_term(two, old[1])}"
+        step = with_arguments(refusal.step, transform_map=_map(old, new, f"{fresh[0]} = {value}"))
+        if trials.after(refusal.kernel, [step]) is not None:
+            yield Suggestion(f"with {fresh[0]} = {value}", (step,))
+            return
+
+
+def _other_loop(
+    refusal: Refusal, trials: Trials, old: Sequence[str], new: Sequence[str], body: str
+) -> Iterator[Suggestion]:
+    """The same done to the other one of two loops."""
+    if len(old) != 2 or len(new) != 2:
+        return
+    swap = {old[0]: old[1], old[1]: old[0]}
+
+    def exchanged(text: str) -> str:
+        return re.sub(r"[A-Za-z_]\w*", lambda name: swap.get(name[0], name[0]), text)
+
+    other = _map(old, [exchanged(n) for n in reversed(new)], exchanged(body))
+    step = with_arguments(refusal.step, transform_map=other)
+    if trials.after(refusal.kernel, [step]) is not None:
+        yield Suggestion("with the loops exchanged in the map", (step,))
+
+
+def _map(old: Sequence[str], new: Sequence[str], body: str) -> str:
+    return f"{{ [{', '.join(old)}] -> [{', '.join(new)}]: {body} }}"
+
+
+def _term(factor: int, name: str) -> str:
+    return {1: name, -1: f"-{name}"}.get(factor, f"{factor}*{name}")
+
+
+# }}}
+
+# {{{ skewing
+
+
+def by_skewing(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
+    """One loop shifted by a multiple of another one first, so that loops may be exchanged."""
+    if refusal.step.transform not in (*_ORDERS, "join_inames") or not refusal.violations:
+        return
+    yield from _skewed_now(refusal, trials)
+    yield from _skewed_first(refusal, trials)
+
+
+def _skewed_now(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
+    kernel = refusal.kernel
+    for outer, inner in _pairs(refusal, kernel):
+        name = kernel.fresh_name("w")
+        then = _after_skewing(refusal.step, (outer, inner), name)
+        if then is None:
+            continue
+        for factor in _FACTORS:
+            steps = (_skew(outer, inner, name, factor), *then)
+            if trials.after(kernel, steps) is not None:
+                yield Suggestion(f"after skewing '{inner}' by '{outer}'", steps)
+                return
+
+
+def _after_skewing(step: Step, pair: tuple[str, str], name: str) -> tuple[Step, ...] | None:
+    """What is left of the step once the second loop of a pair is ``name``, outside of the first."""
+    after = renamed(step, lambda word: name if word == pair[1] else word)
+    if after == step:
+        return None
+    asked = names(dict(after.arguments).get("loop_priority", ()))
+    return () if asked == (name, pair[0]) else (after,)
+
+
+def _skewed_first(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
+    """The same, done before loops were split: all steps from the text on, anew."""
+    kernel = refusal.kernel
+    root = kernel.lineage.root if kernel.lineage is not None else kernel
+    done = kernel.history[len(root.history) :]
+    if not done or len(done) > 6 or any(s.verdict == "unchecked" for s in done):
+        return
+    for outer, inner in _pairs(refusal, root):
+        name = root.fresh_name("w")
+
+        def new_name(word: str, old: str = inner, new: str = name) -> str:
+            return (
+                new + word.removeprefix(old)
+                if word.startswith((f"{old}_",))
+                else (new if word == old else word)
+            )
+
+        rest = tuple(renamed(s, new_name) for s in (*done, refusal.step))
+        for factor in _FACTORS[:3]:
+            steps = (_skew(outer, inner, name, factor), *rest)
+            if trials.after(root, steps) is not None:
+                what = f"from the text on, after skewing '{inner}' by '{outer}'"
+                yield Suggestion(what, steps)
+                return
+
+
+def _skew(outer: str, inner: str, name: str, factor: int) -> Step:
+    sign = " - " if factor < 0 else " + "
+    value = inner + sign + _term(abs(factor), outer)
+    return call("map_domain", _map([outer, inner], [name, outer], f"{name} = {value}"))
+
+
+def _pairs(refusal: Refusal, kernel: Kernel) -> list[tuple[str, str]]:
+    """Pairs of loops, one in the other, around the statements of violations."""
+    ids = {s.id for s in refusal.statements}
+    found: dict[tuple[str, str], None] = {}
+    for statement in kernel.statements:
+        if statement.id not in ids:
+            continue
+        for pair in combinations(path_inames(kernel.paths[statement.id]), 2):
+            if not any(i in kernel.iname_tags for i in pair):
+                found[pair] = None
+    return list(found)
+
+
+# }}}
+
+# {{{ wavefronts
+
+
+def by_wavefronts(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
+    """Threads along the diagonals of two loops that each carry values."""
+    if not refusal.is_race:
+        return
+    step, kernel = refusal.step, refusal.kernel
+    mine = {slot[1] for slot in tag_slots(step)} | {str(dict(step.arguments).get("split_iname"))}
+    for outer, inner in _pairs(refusal, kernel):
+        if not mine & {outer, inner}:
+            continue
+        name = kernel.fresh_name("w")
+        for one, two in ((1, 1), (2, 1), (1, 2), (3, 1)):
+            for kept in (inner, outer):
+                value = f"{_term(one, outer)} + {_term(two, inner)}"
+                mapped = call("map_domain", _map([outer, inner], [name, kept], f"{name} = {value}"))
+                dealt = call("split_iname", kept, _length(step), inner_tag="l.0")
+                if trials.after(kernel, [mapped, dealt]) is not None:
+                    what = f"as a wavefront over {quoted((outer, inner))}"
+                    yield Suggestion(what, (mapped, dealt))
+                    return
+
+
+def _length(step: Step) -> int:
+    length = dict(step.arguments).get("inner_length")
+    return length if isinstance(length, int) else 32
+
+
+# }}}

@@ -1,0 +1,181 @@
+"""Trying a schedule that was not asked for: is it legal, within a little time?"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit._check.check import examine
+from loopkit._check.suggest_calls import text_of_calls
+from loopkit._check.violation import Side, Violation
+from loopkit._errors import LoopkitError
+from loopkit._expression import substitute
+from loopkit._history import Step
+from loopkit._kernel import Kernel, Statement
+from loopkit._nodes import Expression
+from loopkit._transform import Change, InstanceMap, transform_named
+
+OPERATIONS = 1_500_000
+"""What isl may spend on one try, up to half a second."""
+
+
+class OutOfTimeError(Exception):
+    """All the time for tries is spent."""
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """What would be legal: ``legal {what}: {calls}``; ``steps`` stand in place of the refused one.
+
+    Advice that no transform carries out has no steps.  ``is_weak`` marks what
+    gives up all that the step was for, ``is_special`` what is worth a word only where
+    nothing better is known.
+    """
+
+    what: str
+    steps: tuple[Step, ...] = ()
+    is_weak: bool = False
+    is_special: bool = False
+
+    def line(self) -> str:
+        """The suggestion as the message shows it."""
+        return f"legal {self.what}" + (f": {text_of_calls(self.steps)}" if self.steps else "")
+
+
+class Trials:
+    """Tries steps on kernels, until a time or a number of tries is over."""
+
+    def __init__(self, seconds: float, tries: int) -> None:
+        self.deadline = time.perf_counter() + seconds
+        self.left = tries
+
+    def after(self, kernel: Kernel, steps: Sequence[Step]) -> Kernel | None:
+        """The kernel after some steps, or None where one of them is refused."""
+        found = self.found(kernel, steps)
+        return found if isinstance(found, Kernel) else None
+
+    def found(self, kernel: Kernel, steps: Sequence[Step]) -> Kernel | Refusal:
+        """The kernel after some steps, or the first refusal."""
+        if self.left <= 0 or time.perf_counter() > self.deadline:
+            raise OutOfTimeError
+        self.left -= 1
+        for step in steps:
+            refusal = refused(kernel, step)
+            if isinstance(refusal, Refusal):
+                return refusal
+            kernel = refusal
+        return kernel
+
+
+def refused(kernel: Kernel, step: Step) -> Kernel | Refusal:
+    """The kernel after a step, or why the step is refused."""
+    function = inspect.unwrap(transform_named(step.transform))
+    arguments = dict(step.arguments)
+    options = arguments.pop("value_dict", {}) if step.transform == "fix_parameters" else {}
+    try:
+        with _limited():
+            change: Change = function(kernel, **arguments, **options)
+        lineage, found = examine(kernel, change, OPERATIONS)
+    except (LoopkitError, isl.Error):
+        return Refusal(kernel, step, None, ())
+    if found:
+        return Refusal(kernel, step, change, tuple(found))
+    return change.kernel.with_(history=(*kernel.history, step), lineage=lineage)
+
+
+@contextmanager
+def _limited() -> Iterator[None]:
+    isl.DEFAULT_CONTEXT.reset_operations()
+    isl.DEFAULT_CONTEXT.set_max_operations(OPERATIONS)
+    try:
+        yield
+    finally:
+        isl.DEFAULT_CONTEXT.set_max_operations(0)
+
+
+@dataclass(frozen=True, eq=False)
+class Refusal:
+    """A step that is refused: ``violations`` is empty where it does not even apply.
+
+    Sides of violations are instances of the kernel after the step; what is
+    asked here is about the kernel before it.
+    """
+
+    kernel: Kernel
+    step: Step
+    change: Change | None
+    violations: tuple[Violation, ...]
+
+    @cached_property
+    def is_open(self) -> bool:
+        """Whether only data decide that it is refused."""
+        return bool(self.violations) and not any(v.exact for v in self.violations)
+
+    @cached_property
+    def arrays(self) -> tuple[str, ...]:
+        """The arrays that violations are about."""
+        found: dict[str, None] = {}
+        for violation in self.violations:
+            for name in (violation.array, (violation.meant or (None,))[0]):
+                if name is not None:
+                    found[name] = None
+        return tuple(found)
+
+    @cached_property
+    def temporaries(self) -> tuple[str, ...]:
+        """Those of them that are temporaries of the kernel before the step."""
+        return tuple(a for a in self.arrays if a in self.kernel.temporary_by_name)
+
+    @cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        """The statements before the step that violations are about, in order."""
+        ids = {
+            self.statement_of(side)
+            for violation in self.violations
+            for side in (violation.source, violation.other, violation.sink)
+            if side is not None
+        }
+        return tuple(s for s in self.kernel.statements if s.id in ids)
+
+    @cached_property
+    def _maps(self) -> Mapping[str, InstanceMap]:
+        return {m.new: m for m in self.change.instances} if self.change else {}
+
+    def statement_of(self, side: Side) -> str | None:
+        """The statement before the step that a side executes."""
+        if side.at is None or side.at.statement is None:
+            return side.origin
+        step = self._maps.get(side.at.statement)
+        return step.old if step is not None else side.at.statement
+
+    def value(self, side: Side, iname: str) -> Expression | None:
+        """The value of an iname of the kernel before, over the names of a violation."""
+        if side.at is None or side.at.statement is None or self.change is None:
+            return None
+        suffixed = {i: prim.Variable(i + side.at.suffix) for i in self.change.kernel.all_inames}
+        step = self._maps.get(side.at.statement)
+        values = step.values if step is not None else {}
+        return substitute(values.get(iname, prim.Variable(iname)), suffixed)
+
+    @cached_property
+    def is_race(self) -> bool:
+        """Whether instances that run side by side are what is wrong."""
+        return any(v.how in ("together", "blocks") for v in self.violations)
+
+    def inames(self, *, loops: bool = False) -> tuple[str, ...]:
+        """The inames around all statements of violations, or only those that are loops."""
+        near = self.statements or self.kernel.statements
+        shared = frozenset.intersection(*(s.inames for s in near))
+        tags = self.kernel.iname_tags
+        return tuple(
+            i
+            for i in self.kernel.all_inames
+            if i in shared and not (loops and i in tags and tags[i].is_parallel)
+        )

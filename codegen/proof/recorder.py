@@ -29,10 +29,14 @@ class Recorder:
         key = (finding.kind, finding.lines, finding.array)
         self._findings.setdefault(key, finding)
 
-    def open(self, kind: str, what: str, leaves: Iterable[Leaf] = ()) -> None:
+    def open(
+        self, kind: str, what: str, leaves: Iterable[Leaf] = (), line: int | None = None
+    ) -> None:
         """Note what could not be proven."""
         found = list(leaves)
         lines = tuple(dict.fromkeys(leaf.line for leaf in found))
+        if line is not None:
+            lines = (line,)
         statements = tuple(dict.fromkeys(leaf.statement for leaf in found if leaf.statement))
         self._undecided[Undecided(kind, what, lines, statements)] = None
 

@@ -72,7 +72,7 @@ class WidthCheck:
             self.fits(last, kind, site, f"counter '{loop.name}'", above_only=True)
         else:
             what = f"whether '{loop.name}' reaches the end of its loop as {kind}"
-            self.recorder.open("width", f"{what} (line {loop.line})")
+            self.recorder.open("width", what, line=loop.line)
 
     # }}}
 
@@ -130,7 +130,7 @@ class WidthCheck:
         self._seen.add(key)
         with self.recorder.question("width", f"whether {form.key} fits 32 bits (line {site.line})"):
             if form.is_data or form.names & self.subject.data_names:
-                self.recorder.open("width", f"{form.key} (line {site.line}): data decides")
+                self.recorder.open("width", f"{form.key}: data decides", line=site.line)
             elif form.is_affine:
                 beyond = [at_most(constant(high + 1), form)]
                 if not above_only:
@@ -153,25 +153,31 @@ class WidthCheck:
         Names are pushed up until the value is too large: sizes first, then, for
         these sizes, the largest loop variables.
         """
-        names = sorted(form.names)
-        for exponent in range(31, 11, -1):
+        names = sorted(form.names, key=lambda n: (n not in self.subject.sizes, n))
+        for exponent in (17, 20, 31):
             where = site.scope.set
             for name in names:
-                bound = min(site.scope.range_of_name(name)[1], 1 << exponent)
-                if bound > 0:
-                    floor_ = at_most(constant(bound // 2), variable(name))
-                    try:
-                        smaller = where & site.scope.space.where(floor_)
-                    except NotAffineError:
-                        continue
-                    if not smaller.is_empty():
-                        where = smaller
+                where = self.pushed(site.scope, where, name, 1 << exponent)
             point = self.recorder.point(site.scope.space, where, (*self.subject.sizes, *names))
             value = form.value({**dict.fromkeys(names, 0), **point})
             if value > high or value < -high - 1:
                 self.place(form, value, point, site, what)
                 return
-        self.recorder.open("width", f"whether {form.key} fits 32 bits (line {site.line})")
+        self.recorder.open("width", f"whether {form.key} fits 32 bits", line=site.line)
+
+    @staticmethod
+    def pushed(scope: Scope, where: isl.Set, name: str, limit: int) -> isl.Set:
+        """The part of a set where a name is as large as can be, up to a limit."""
+        bound = min(scope.range_of_name(name)[1], limit)
+        for sixteenths in (16, 15, 12, 8, 4) if bound > 0 else ():
+            least = constant(bound * sixteenths // 16)
+            try:
+                smaller = where & scope.space.where(at_most(least, variable(name)))
+            except NotAffineError:
+                return where
+            if not smaller.is_empty():
+                return smaller
+        return where
 
     # {{{ reports
 

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from campaign import kernels, steps
+from campaign import device, kernels, steps
 from campaign.batch import Batches, Limits
 from campaign.brute_force import try_to_break
 from campaign.compiled import compile_all, first_wrong
@@ -58,6 +59,13 @@ def test_drawn_kernels_mean_their_text(r):
     (binary,) = compile_all([program])
     _, wrong = first_wrong(binary, Truth(kernel, 1).cases(kernel, 3, {}), 1)
     assert wrong is None, drawn.source()
+
+
+@pytest.mark.parametrize("executor", ["host", pytest.param("cuda", marks=pytest.mark.gpu)])
+def test_schedules_picked_for_a_device(executor):
+    """What ``python -m tests.campaign.device`` runs, by the executors that people use."""
+    for picked in itertools.islice(device.pick(40), 60 if executor == "cuda" else 6):
+        assert not device.difference(picked, executor), picked.source()
 
 
 # }}}

@@ -10,29 +10,21 @@ from __future__ import annotations
 
 import re
 
+_DATA = """data decide which cells meet: legal for the data tried, or for any, where the order of
+writes changes but not the last one"""
+_COPY = "data decide what is written, so that it is open which cells the copy must hold"
+_BUDGET = "the budget of isl operations is spent"
+_LOST = "the values that race are equal, or overwritten before anybody reads them"
+_HIDDEN = """the value that would change is overwritten before it reaches an output, or data seldom
+let it matter, or it is the same by arithmetic (a sum in another order)"""
+
 _KNOWN = (
-    (
-        r"UndecidedError.*(might|may)",
-        "data decide which cells meet; legal for the data tried, or for any (then the order of "
-        "writes changes, but not the last one)",
-    ),
-    (
-        r"UndecidedError.*moves? to another array",
-        "data decide what is written, so that which cells the copy must hold is open",
-    ),
-    (
-        r"UndecidedError.*operations",
-        "the budget of isl operations is spent",
-    ),
-    (
-        r"RaceError.*both write",
-        "the values that race are overwritten before anybody reads them, or are equal",
-    ),
-    (
-        r"(RaceError.*reads|RaceError.*overwrite|IllegalTransformError.*would (read|overwrite|write))",
-        "the value that would change is overwritten before it reaches an output, depends on data "
-        "such that it seldom matters, or is the same by arithmetic (sums in another order)",
-    ),
+    (r"UndecidedError.*(might|may)", _DATA),
+    (r"UndecidedError.*moves? to another array", _COPY),
+    (r"UndecidedError.*operations", _BUDGET),
+    (r"RaceError.*both write", _LOST),
+    (r"RaceError.*(reads|overwrite)", _HIDDEN),
+    (r"IllegalTransformError.*would (read|overwrite|write)", _HIDDEN),
 )
 
 
@@ -40,5 +32,5 @@ def explanation(bucket: str) -> str:
     """A sentence about a kind of refusal; empty where none is known."""
     for pattern, text in _KNOWN:
         if re.search(pattern, bucket):
-            return text
+            return " ".join(text.split())
     return ""

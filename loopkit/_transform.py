@@ -43,13 +43,15 @@ class Change:
 
     Statements of the new kernel that are in no map and keep an old id are
     mapped identically; those in ``moves`` only carry data.  ``fixed`` are sizes
-    that became numbers.
+    that became numbers.  ``assumes`` says that the step is a promise about
+    sizes or data.
     """
 
     kernel: Kernel
     instances: tuple[InstanceMap, ...] = ()
     moves: frozenset[str] = frozenset()
     fixed: Mapping[str, int] = field(default_factory=dict)
+    assumes: bool = False
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -91,7 +93,7 @@ def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
                 error.step = step.call()[1:]
             _suggest(error, kernel, step)
             raise
-        step = replace(step, verdict=_verdict(kernel, change, unchecked))
+        step = replace(step, verdict=_verdict(change, unchecked))
         lineage = None if unchecked else _proven(kernel, change, step)
         step = replace(step, seconds=time.perf_counter() - start)
         return change.kernel.with_(history=(*kernel.history, step), lineage=lineage)
@@ -101,13 +103,11 @@ def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
     return apply
 
 
-def _verdict(kernel: Kernel, change: Change, unchecked: bool) -> str:
+def _verdict(change: Change, unchecked: bool) -> str:
     """What will be known of a step: an assumption is a promise that somebody made."""
     if unchecked:
         return "unchecked"
-    after = change.kernel
-    same = after.assumptions == kernel.assumptions and after.assertions == kernel.assertions
-    return "proven" if same else "assumed"
+    return "assumed" if change.assumes else "proven"
 
 
 def _proven(kernel: Kernel, change: Change, step: Step) -> Lineage:

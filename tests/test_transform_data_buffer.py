@@ -53,14 +53,21 @@ def test_no_load_where_all_is_overwritten():
 
 def test_init_and_store_expressions():
     knl = updates().buffer_array(
-        "c", ["j"], init_expression="0.0", store_expression="base + 2*buffer", default_tag=None, unchecked=True
+        "c",
+        ["j"],
+        init_expression="0.0",
+        store_expression="base + 2*buffer",
+        default_tag=None,
+        unchecked=True,
     )
     assert text_of(knl, "init_c") == "c_buf[c_init_dim_1] = 0.0"
     assert text_of(knl, "store_c") == (
         "c[i, c_store_dim_1] = c[i, c_store_dim_1] + 2*c_buf[c_store_dim_1]"
     )
     assert knl.statement_by_id["store_c"].kind == "user"
-    knl = updates().buffer_array("c", ["j"], store_expression=False, default_tag=None)
+    knl = updates().buffer_array(
+        "c", ["j"], store_expression=False, default_tag=None, unchecked=True
+    )
     assert list(statements_in(knl.tree)) == ["load_c", "add"]
     with pytest.raises(InvalidArgumentError, match="init_expression uses 'buffer'"):
         updates().buffer_array("c", ["j"], init_expression="buffer", default_tag=None)

@@ -86,11 +86,11 @@ def test_privatize_refusals():
 def test_address_spaces():
     knl = staged_matmul()
     assert knl.temporary_by_name["a_s"].address_space is AddressSpace.LOCAL
-    moved = knl.set_temporary_address_space("a_s, b_s", "global")
+    moved = knl.set_temporary_address_space("a_s, b_s", "global", unchecked=True)
     assert {moved.temporary_by_name[n].address_space for n in ("a_s", "b_s")} == {
         AddressSpace.GLOBAL
     }
-    back = moved.set_temporary_scope(["a_s", "b_s"], "shared")
+    back = moved.set_temporary_scope(["a_s", "b_s"], "shared", unchecked=True)
     assert back.key == knl.key
     with pytest.raises(UnknownNameError, match="no address space 'sharde'") as info:
         knl.set_temporary_address_space("a_s", "sharde")

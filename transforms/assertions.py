@@ -184,7 +184,7 @@ def _with(kernel: Kernel, new: Assertion) -> Change:
     changed = kernel.with_(assertions=in_order((*kept, new)))
     for array in new.arrays:
         _refuse_impossible(changed, array, new)
-    return Change(changed)
+    return Change(changed, assumes=True)
 
 
 def _fewest(kernel: Kernel, new: Assertion) -> tuple[Assertion, ...]:

@@ -56,7 +56,7 @@ def assume(kernel: Kernel, assumptions: str | isl.Set | isl.BasicSet) -> Change:
             f"no sizes satisfy '{assumptions}'"
             + ("" if given.is_empty() else f" together with {kernel.assumptions.text}")
         )
-    return Change(kernel.with_(assumptions=Domain((), combined)))
+    return Change(kernel.with_(assumptions=Domain((), combined)), assumes=True)
 
 
 # }}}

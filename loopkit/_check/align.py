@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from itertools import zip_longest
 
 import islpy as isl
 import numpy as np
@@ -15,9 +16,13 @@ from loopkit._check.lineage import Image
 from loopkit._check.model import Instance, equal
 from loopkit._check.order import Order
 from loopkit._check.sources import READER, WRITER, Sources
+from loopkit._check.types import ValueTypes
 from loopkit._check.violation import Undecided, Violation
 from loopkit._expression import index_tuple, is_constant, substitute, variable_names
-from loopkit._nodes import Expression
+from loopkit._kernel import Statement
+from loopkit._make.operations import operations_of
+from loopkit._nodes import Expression, TypeCast
+from loopkit._types import FLOAT64
 
 BASE = "__b"
 
@@ -38,6 +43,8 @@ class Aligner:
         self.root = flow.root
         self.new = flow.new
         self.order = Order(flow)
+        self.root_types = ValueTypes(flow.root)
+        self.new_types = ValueTypes(flow.new)
         self.claims: list[tuple[object, isl.Set]] = []
 
     # {{{ statements
@@ -75,8 +82,20 @@ class Aligner:
             for a, b in zip(old.write[1], new.write[1], strict=False):
                 if variable_names(a) & self.root.data:
                     self.same(a, b, event)
-        if old.kind != "init":
+        if not self.same_start(old, new):
             self.same(old.rhs, new.rhs, event)
+
+    def same_start(self, old: Statement, new: Statement) -> bool:
+        """Whether both start the same reduction from its neutral element, of whatever type."""
+        kernel = self.new.kernel
+        temporary = kernel.temporary_by_name.get(new.written)
+        if old.kind != "init" or temporary is None or temporary.accumulates is None:
+            return False
+        operation = operations_of(kernel.reductions)[temporary.accumulates]
+        expected = [operation.neutral(FLOAT64)]
+        if temporary.dtype is not None:
+            expected.append(operation.neutral(temporary.dtype))
+        return any(same_number(new.rhs, e) for e in expected)
 
     def different(self, event: Event, detail: str = "") -> None:
         """Report that another expression is computed."""
@@ -161,26 +180,42 @@ class Aligner:
             if self.same_integers(mine, its, event):
                 return
         if type(old) is not type(new) or is_constant(old):
-            self.different(event, "")
+            self.different(event)
             return
-        for a, b in zip(parts(old), parts(new), strict=False):
+        if isinstance(old, (prim.Sum, prim.Product)):
+            self.same_terms(old.children, new.children, type(old), event)
+            return
+        for a, b in zip_longest(parts(old), parts(new)):
             if isinstance(a, prim.ExpressionNode) or is_constant(a):
                 self.same(a, b, event)
             elif a != b:
-                self.different(event, "")
+                self.different(event)
                 return
-        if len(list(parts(old))) != len(list(parts(new))):
-            self.different(event, "")
-            return
+
+    def same_terms(
+        self, old: tuple[Expression, ...], new: tuple[Expression, ...], kind: type, event: Event
+    ) -> None:
+        """Compare sums or products, which are computed from the left.
+
+        Where one side has fewer terms, its first stands for the beginning of the other.
+        """
+        more = len(old) - len(new)
+        if more > 0:
+            old = (kind(old[: more + 1]), *old[more + 1 :])
+        elif more < 0:
+            new = (kind(new[: 1 - more]), *new[1 - more :])
+        for a, b in zip(old, new, strict=True):
+            self.same(a, b, event)
 
     def are_integers(self, old: Expression, new: Expression) -> bool:
-        return (
-            variable_names(old) <= self.root.integers and variable_names(new) <= self.new.integers
-        )
+        if holds_floats(old) or holds_floats(new):
+            return False
+        mine, its = variable_names(old), variable_names(new)
+        return mine <= self.root.integers and its <= self.new.integers
 
     def same_integers(self, mine: Expression, its: Expression, event: Event) -> bool:
         """Whether two integer expressions agree; False where they are not affine."""
-        if mine == its and not holds_floats(mine):
+        if mine == its:
             return True
         try:
             difference = _sets.pw_affine(mine).ne_set(_sets.pw_affine(its))
@@ -248,7 +283,10 @@ class Aligner:
         """The schedule reads a copy: compare with what the copying statement read."""
         found = self.flow.found
         for later, statement in self.flow.through_copies(event, its):
-            self.same_type(its[0], statement.rhs, later)
+            rounding = self.new_types.rounds(its[0], statement.rhs)
+            if rounding:
+                self.different(later, rounding)
+                continue
             before = len(found)
             self.copied(old, mine, statement.rhs, later)
             if len(found) == before:
@@ -258,15 +296,6 @@ class Aligner:
                 del found[before:]
                 if not latest.is_empty():
                     self.copied(old, mine, statement.rhs, later.narrowed(latest))
-
-    def same_type(self, copy: str, new: Expression, event: Event) -> None:
-        """A copy must hold all that it copies: its type may not be another one."""
-        its = self.access(new, self.new.data)
-        if its is None or not (self.new.kernel.is_array(its[0]) and self.new.kernel.is_array(copy)):
-            return
-        here, there = self.new.array(copy).dtype, self.new.array(its[0]).dtype
-        if here is not None and there is not None and here != there:
-            self.different(event, f"'{copy}' holds {here}, and '{its[0]}' {there}")
 
     def copied(self, old: Expression, mine: Access | None, new: Expression, event: Event) -> None:
         if mine is None:
@@ -287,6 +316,8 @@ class Aligner:
         """The text reads what a statement wrote that the schedule no longer has."""
         sources = self.flow.text.of_read(event.reader, mine)
         rest = event.where
+        held = self.root_types.array(mine[0])
+        is_cast = isinstance(new, TypeCast) and new.dtype == held
         for origin, relation in sources.writes.items():
             suffix = f"__i{event.depth}"
             names = {i + WRITER: i + suffix for i in self.root.kernel.all_inames}
@@ -306,7 +337,11 @@ class Aligner:
                 event, where=where, reader=origin, values=values, depth=event.depth + 1
             )
             rest = rest - _sets.project_onto(where, _sets.names_of(rest))
-            self.same(statement.rhs, new, inner)
+            rounding = self.root_types.rounds(mine[0], statement.rhs)
+            if rounding and not is_cast:
+                self.different(inner, rounding)
+                return
+            self.same(statement.rhs, new.operand if rounding else new, inner)
         if not rest.is_empty():
             self.different(event.narrowed(rest), "a value is read that nothing computed")
 
@@ -374,6 +409,11 @@ def same_constant(a: Expression, b: Expression) -> bool:
     if isinstance(a, np.generic) or isinstance(b, np.generic):
         return np.asarray(a).dtype == np.asarray(b).dtype and repr(a) == repr(b)
     return type(a) is type(b) and (a == b or (a != a and b != b))
+
+
+def same_number(a: Expression, b: Expression) -> bool:
+    """Whether two literals are the same number, of whatever type."""
+    return is_constant(a) and is_constant(b) and bool(a == b or (a != a and b != b))
 
 
 def holds_floats(expr: Expression) -> bool:

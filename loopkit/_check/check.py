@@ -11,6 +11,7 @@ import islpy as isl
 
 from loopkit._check.align import Aligner
 from loopkit._check.bounds import check_bounds
+from loopkit._check.declarations import broken_declaration
 from loopkit._check.flow import Flow
 from loopkit._check.instances import check_instances
 from loopkit._check.lineage import Lineage, descend, origin
@@ -21,7 +22,7 @@ from loopkit._check.report import error_for
 from loopkit._check.sources import TextOrder
 from loopkit._check.storage import check_storage
 from loopkit._check.violation import Undecided, Violation
-from loopkit._errors import UndecidedError
+from loopkit._errors import IllegalTransformError, UndecidedError
 
 if TYPE_CHECKING:
     from loopkit._kernel import Kernel
@@ -60,6 +61,9 @@ def check_change(before: Kernel, change: Change) -> Lineage:
     Raises :class:`~loopkit.IllegalTransformError` with a witness where it does
     not, :class:`~loopkit.UndecidedError` where that is open.
     """
+    broken = broken_declaration(before, change)
+    if broken:
+        raise IllegalTransformError(broken)
     lineage, found = examine(before, change)
     if found:
         raise error_for(found, text_of(lineage.root).model, Model(change.kernel))

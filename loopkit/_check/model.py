@@ -469,7 +469,11 @@ class Model:
 
     def is_exact(self, statement: Statement) -> bool:
         """Whether it is known which cells a statement writes, and when."""
-        return not (self.depends_on_data(statement) or self.cells_by_data(statement))
+        return not (
+            self.depends_on_data(statement)
+            or self.cells_by_data(statement)
+            or self.bounds_from_data(statement.id)
+        )
 
     # }}}
 

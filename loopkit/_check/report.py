@@ -30,7 +30,7 @@ def error_for(violations: Sequence[Violation], root: Model, new: Model) -> Witne
     """
     certain = [v for v in violations if v.exact] or violations
     cases = [(v, smallest_case(v, root, new)) for v in certain]
-    violation, case = min(cases, key=lambda pair: (pair[0].detail == "stale", pair[1].rank))
+    violation, case = min(cases, key=_preference)
     words = _Words(violation, case, root, new)
     why = "\n".join([words.headline(), *_table(words.rows())])
     witness = Witness(
@@ -48,6 +48,12 @@ def error_for(violations: Sequence[Violation], root: Model, new: Model) -> Witne
     if witness.kind == "bounds":
         return OutOfBoundsError(why, witness=witness)
     return IllegalTransformError(why, witness=witness)
+
+
+def _preference(pair: tuple[Violation, Case]) -> tuple[bool, tuple[int, ...]]:
+    """What is told first: an order that is broken, then what follows from it; small cases first."""
+    violation, case = pair
+    return violation.detail == "stale" or violation.kind == "expression", case.rank
 
 
 def with_suggestions(error: WitnessError, suggestions: Sequence[str]) -> None:

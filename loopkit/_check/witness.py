@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
@@ -14,6 +13,7 @@ from loopkit._check.violation import Side, Violation
 from loopkit._errors import Instance
 from loopkit._expression import evaluate, substitute, to_text, variable_names
 from loopkit._nodes import Expression
+from loopkit._points import smallest_point
 from loopkit._simplify import simplify
 
 _LETTERS = "xyz"
@@ -76,7 +76,7 @@ def smallest_case(violation: Violation, root: Model, new: Model) -> Case:
             name = f"_{tag}_{iname}"
             where = where & equal(prim.Variable(name), _value(side, iname))
             order.append(name)
-    point = _smallest(where, sorted(sizes), order)
+    point = smallest_point(where, order) or {}
     actors = {tag: _actor(tag, side, point, root, new) for tag, side in roles}
     return Case(
         {n: point[n] for n in sizes if n in point and _sets.involves(violation.where, n)},
@@ -95,30 +95,6 @@ def _in_text_order(violation: Violation) -> list[tuple[str, Side | None]]:
     sides = [("s", violation.source), ("o", violation.other), ("r", violation.sink)]
     reader_first = violation.kind == "overwritten" and violation.detail != "stale"
     return [sides[2], *sides[:2]] if reader_first else sides
-
-
-def _smallest(where: isl.Set, sizes: list[str], order: list[str]) -> dict[str, int]:
-    """The point that is smallest in the sizes, then in the other names of ``order``, in turn.
-
-    Values below zero come only where there are no others.
-    """
-    wanted = [*sizes, *(n for n in order if n not in sizes)]
-    wanted += [n for n in _sets.names_of(where) if n not in set(wanted)]
-    point: dict[str, int] = {}
-    for name in wanted:
-        position = where.find_dim_by_name(_sets.PARAM, name)
-        if position < 0:
-            continue
-        line = _sets.project_onto(where, [name])
-        cut = line & _sets.condition_set(prim.Comparison(prim.Variable(name), ">=", 0))
-        value = _sets.minimum_value(line if cut.is_empty() else cut, prim.Variable(name))
-        if value is None:
-            value = _sets.maximum_value(line, prim.Variable(name))
-        if value is None:
-            break
-        point[name] = value
-        where = where.fix_val(_sets.PARAM, position, isl.Val(value))
-    return point
 
 
 def _ordered(side: Side, root: Model, new: Model) -> list[str]:

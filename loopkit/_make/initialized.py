@@ -16,8 +16,8 @@ from loopkit._expression import to_text, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.accesses import Guarded, guarded_reads
 from loopkit._make.arguments import is_integer
-from loopkit._make.points import smallest_point
 from loopkit._nodes import Expression
+from loopkit._points import smallest_point
 from loopkit._rules import expand_rules
 from loopkit._sets import NotAffineError
 from loopkit._tree import Path, common_prefix, path_inames

@@ -13,9 +13,9 @@ from loopkit._expression import to_text, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import linear
 from loopkit._make.arguments import Access
-from loopkit._make.points import smallest_point
 from loopkit._make.scopes import Inames
 from loopkit._nodes import Expression
+from loopkit._points import smallest_point
 
 _VALUE = "_loopkit_index"
 

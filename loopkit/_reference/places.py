@@ -50,7 +50,8 @@ def find_axes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[Key, Axis]:
             low, high = _range(kernel, iname, sizes)
             first[iname] = low
             extent = max(extent, high - low + 1)
-        axes[key] = Axis(key, extent, first)
+        # Statements without a coordinate on an axis that nothing runs along still run once.
+        axes[key] = Axis(key, max(extent, 1), first)
     return axes
 
 

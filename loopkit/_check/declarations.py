@@ -1,0 +1,72 @@
+"""Whether a step leaves alone what callers and data rely on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import islpy as isl
+
+from loopkit import _sets
+from loopkit._arrays import Argument, ValueArg
+from loopkit._expression import substitute
+from loopkit._simplify import simplify
+
+if TYPE_CHECKING:
+    from loopkit._kernel import Kernel
+    from loopkit._transform import Change
+
+
+def broken_declaration(before: Kernel, change: Change) -> str:
+    """What a step does to a declaration that it may not; empty where all is well.
+
+    Arguments keep their names, order, types, shapes and offsets (sizes that
+    became numbers go), temporaries their types, and nothing is promised of
+    sizes or data but by steps that say so.
+    """
+    after = change.kernel
+    kept = [a for a in before.args if a.name not in change.fixed]
+    if [a.name for a in kept] != [a.name for a in after.args]:
+        return "the arguments would be others"
+    for old, new in zip(kept, after.args, strict=True):
+        why = _changed(old, new, change)
+        if why:
+            return why
+    for temporary in before.temporaries:
+        its = after.temporary_by_name.get(temporary.name)
+        if its is not None and temporary.dtype is not None and its.dtype != temporary.dtype:
+            return f"'{its.name}' would hold {its.dtype} instead of {temporary.dtype}"
+    if change.assumes:
+        return ""
+    known = before.assumptions.set
+    for name, value in change.fixed.items():
+        position = known.find_dim_by_name(_sets.PARAM, name)
+        if position >= 0:
+            known = known.fix_val(_sets.PARAM, position, isl.Val(value))
+    if not known.is_subset(after.assumptions.set):
+        return "sizes would be assumed that nobody promised"
+    if not change.fixed and not set(after.assertions) <= set(before.assertions):
+        return "something would be assumed of the data that nobody promised"
+    return ""
+
+
+def _changed(old: Argument, new: Argument, change: Change) -> str:
+    if type(old) is not type(new):
+        return f"'{old.name}' would be another kind of argument"
+    if old.dtype is not None and old.dtype != new.dtype:
+        return f"'{old.name}' would be {new.dtype} instead of {old.dtype}"
+    if isinstance(old, ValueArg) or isinstance(new, ValueArg):
+        return ""
+    if not _same(old.offset, new.offset, change):
+        return f"'{old.name}' would begin elsewhere"
+    if old.shape is None or new.shape is None:
+        return "" if old.shape is None else f"'{old.name}' would lose its shape"
+    if len(old.shape) != len(new.shape) or not all(
+        _same(a, b, change) for a, b in zip(old.shape, new.shape, strict=True)
+    ):
+        return f"'{old.name}' would have another shape"
+    return ""
+
+
+def _same(old: object, new: object, change: Change) -> bool:
+    fixed = substitute(old, dict(change.fixed))
+    return bool(fixed == new or simplify(fixed) == simplify(new))

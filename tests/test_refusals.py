@@ -13,7 +13,7 @@ import pytest
 from refusals import still_open
 from refusals.accepted import SCHEDULES, Accepted
 from refusals.case import Case
-from refusals.enumeration import enumerate_case
+from refusals.enumeration import assert_right, enumerate_case
 from refusals.everything import CASES, FAMILIES
 from refusals.messages import MESSAGES
 from refusals.running import check_legal, check_schedule
@@ -103,6 +103,19 @@ def test_message(name: str, golden: Callable[[str, str], None]) -> None:
     error = refusal(CASES[name])
     slug = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     golden(f"refusals/{slug}.txt", f"{type(error).__name__}\n{error}\n")
+
+
+SUGGESTED = re.compile(r": (\.\w+\(.*\))$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=n) for n, c in CASES.items()])
+def test_suggestions(case: Case) -> None:
+    """What a message says is legal is accepted, and right."""
+    before = case.before()
+    for call in SUGGESTED.findall(str(refusal(case))):
+        mended = eval(f"before{call}", {"before": before})
+        assert mended.history[-1].verdict != "unchecked", call
+        assert_right(before, mended, case)
 
 
 @pytest.mark.host

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from loopkit._kernel import Kernel
 from refusals import oracle
 from refusals.case import Case, Sizes
 from refusals.machine import Data
@@ -57,3 +58,14 @@ def _fixed(case: Case) -> dict[str, int]:
         if step.transform == "fix_parameters":
             found.update(step.options)
     return found
+
+
+def assert_right(before: Kernel, after: Kernel, case: Case) -> None:
+    """No small sizes show a wrong result of ``after``; nothing is tried where data bound loops."""
+    if any(before.is_array(name) for d in before.domains for name in d.parameters):
+        return
+    largest = 4 if len(before.sizes) < 2 else 3
+    for some in oracle.smallest_sizes(before.sizes, largest, _fixed(case)):
+        if oracle.admitted(before, some) and oracle.admitted(after, some):
+            data = cells_of(case.data(some)) if case.data is not None else {}
+            assert not oracle.is_wrong(before, after, some, data), dict(some)

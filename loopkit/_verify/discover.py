@@ -25,7 +25,8 @@ from loopkit._check.sources import READER, WRITER
 from loopkit._expression import is_constant, substitute, to_text, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
-from loopkit._verify.views import Access, Source, View, solved
+from loopkit._verify.solve import Solver
+from loopkit._verify.views import Access, Source, View
 
 _OLD, _NEW = "__o", "__n"
 _OLD_SOURCE, _NEW_SOURCE = "__p", "__q"
@@ -53,13 +54,43 @@ class State:
         return replace(self, where={**self.where, new: where})
 
 
-@dataclass(frozen=True, eq=False)
 class Reader:
-    """A statement in whose inames an expression is written, their values over the pair's inames."""
+    """A statement in whose inames an expression is written.
 
-    statement: str
-    values: Mapping[str, Expression]
-    depth: int = 0
+    It is one of a pair, or has written what another reader reads; its inames
+    are then found from that reader's as they are needed.
+    """
+
+    def __init__(
+        self,
+        statement: Statement,
+        suffix: str,
+        *,
+        behind: Reader | None = None,
+        solver: Solver | None = None,
+    ) -> None:
+        self.statement = statement
+        self.suffix = suffix
+        self.behind = behind
+        self.solver = solver
+        self.depth: int = behind.depth + 1 if behind is not None else 0
+
+    def value(self, iname: str) -> Expression | None:
+        """An iname's value, over the inames of the pair; None where it is not known."""
+        if self.solver is None or self.behind is None:
+            return prim.Variable(iname + self.suffix)
+        value = self.solver.value(iname + WRITER)
+        return None if value is None else self.behind.over(value)
+
+    def over(self, expr: Expression) -> Expression | None:
+        """``expr`` over the inames of the pair."""
+        values = {}
+        for iname in variable_names(expr) & self.statement.inames:
+            value = self.value(iname)
+            if value is None:
+                return None
+            values[iname] = value
+        return substitute(expr, values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +243,7 @@ class Search:
             if mine.operation != its.operation:
                 self.note(f"'{mine.id}' and '{its.id}' are different reductions")
                 continue
-            readers = self.top(mine, _OLD), self.top(its, _NEW)
+            readers = Reader(mine, _OLD), Reader(its, _NEW)
             pending = rest
             conditions = (
                 [p for p in mine.predicates if self.root.model.condition(p) is None],
@@ -228,10 +259,6 @@ class Search:
             for a, b in couples:
                 pending = (Same(its.id, *readers, a, b), pending)
             yield state.paired(its.id, origin, where), pending
-
-    def top(self, statement: Statement, suffix: str) -> Reader:
-        """A paired statement as the reader of its own right-hand side."""
-        return Reader(statement.id, {i: prim.Variable(i + suffix) for i in statement.inames})
 
     def passed_on(
         self, todo: Choose, rest: Pending, state: State
@@ -307,7 +334,7 @@ class Search:
 
     def starts(self, todo: Same) -> bool:
         """Whether the expressions are what a reduction starts from; the proof looks at them."""
-        return self.root.model.statement[todo.old_reader.statement].kind == "init"
+        return todo.old_reader.statement.kind == "init"
 
     def is_integer(self, view: View, expr: Expression, suffix: str) -> bool:
         """Whether an expression is made of inames and sizes alone, and affine."""
@@ -327,8 +354,10 @@ class Search:
     def same_integers(
         self, todo: Same, rest: Pending, state: State
     ) -> Iterator[tuple[State, Pending]]:
-        mine = substitute(todo.old_expr, todo.old_reader.values)
-        its = substitute(todo.new_expr, todo.new_reader.values)
+        mine, its = todo.old_reader.over(todo.old_expr), todo.new_reader.over(todo.new_expr)
+        if mine is None or its is None:
+            yield state, rest
+            return
         where = state.where[todo.new]
         try:
             agree = equal(mine, its)
@@ -372,10 +401,10 @@ class Search:
     # {{{ through arrays
 
     def new_sources(self, todo: Same, its: Access) -> tuple[Source, ...]:
-        return self.new.sources(todo.new_reader.statement, its)
+        return self.new.sources(todo.new_reader.statement.id, its)
 
     def old_sources(self, todo: Same, mine: Access) -> tuple[Source, ...]:
-        return self.root.sources(todo.old_reader.statement, mine)
+        return self.root.sources(todo.old_reader.statement.id, mine)
 
     def follow_new(
         self, todo: Same, its: Access, rest: Pending, state: State
@@ -408,11 +437,8 @@ class Search:
         """A writer as the next reader, its inames over those of the pair."""
         if reader.depth >= _DEPTH:
             return None
-        values = view.values(reader.statement, access, source)
-        if values is None:
-            return None
-        values = {i: substitute(e, reader.values) for i, e in values.items()}
-        return Reader(source.writer.id, values, reader.depth + 1)
+        solver = view.solver(reader.statement.id, access, source)
+        return Reader(source.writer, reader.suffix, behind=reader, solver=solver)
 
     def pair_sources(
         self, todo: Same, mine: Access, its: Access, rest: Pending, state: State
@@ -452,8 +478,10 @@ class Search:
     def placed(self, source: Source, reader: Reader, suffix: str) -> isl.Set:
         """A source's relation, its writer with ``suffix``, its reader's inames over the pair's."""
         result = self.renamed(source.relation, {WRITER: suffix})
-        for iname, value in reader.values.items():
-            result = result & equal(prim.Variable(iname + READER), value)
+        for iname in reader.statement.inames:
+            value = reader.value(iname)
+            if value is not None:
+                result = result & equal(prim.Variable(iname + READER), value)
         return _sets.project_out(result, [n for n in _sets.names_of(result) if n.endswith(READER)])
 
     def renamed(self, relation: isl.Set, suffixes: Mapping[str, str]) -> isl.Set:
@@ -481,16 +509,19 @@ class Search:
             if origin is None:
                 continue
             inames = sorted(self.root.model.statement[origin].inames)
-            sizes = tuple({*self.root.kernel.sizes, *self.new.kernel.sizes})
-            values = solved(
+            solver = Solver(
                 state.where[statement.id] & self.both(origin, statement.id),
-                {i + _OLD: i for i in inames},
+                [i + _OLD for i in inames],
                 {i + _NEW: i for i in statement.inames},
-                sizes,
+                tuple({*self.root.kernel.sizes, *self.new.kernel.sizes}),
             )
-            if values is None:
-                self.note(f"no instance of '{origin}' was found for each of '{statement.id}'")
-                return None
+            values = {}
+            for iname in inames:
+                value = solver.value(iname + _OLD)
+                if value is None:
+                    self.note(f"no '{iname}' of '{origin}' was found for '{statement.id}'")
+                    return None
+                values[iname] = value
             images.append(Image(statement.id, origin, tuple(values.items())))
         return tuple(images)
 

@@ -1,0 +1,157 @@
+"""The values of some names of a relation as expressions of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._expression import substitute, variable_names
+from loopkit._linear import Linear, linear
+from loopkit._nodes import Expression
+
+Equation = tuple[dict[str, int], Linear]
+"""``sum(coefficient * wanted name)`` and what it is equal to."""
+
+
+class Solver:
+    """Solves a relation for ``wanted`` names, where ``known`` ones and sizes are given.
+
+    ``known`` maps names of the relation to those in results.  A name that the
+    others leave open gets its smallest value.
+    """
+
+    def __init__(
+        self,
+        relation: isl.Set,
+        wanted: Sequence[str],
+        known: Mapping[str, str],
+        sizes: Sequence[str],
+    ) -> None:
+        self.relation = relation
+        self.wanted = frozenset(wanted)
+        self.known = {k: prim.Variable(v) for k, v in known.items()}
+        self.given = frozenset(known) | frozenset(sizes)
+        self._values: dict[str, Expression | None] = {}
+        self._ranges: dict[str, tuple[int, int] | None] = {}
+
+    def value(self, name: str) -> Expression | None:
+        """The value of one wanted name; None where none was found."""
+        if name not in self._values:
+            value = self._by_digits(name)
+            if value is None:
+                onto = _sets.project_onto(self.relation, [name, *self.given])
+                value = _by_equality(onto, name)
+                if value is None:
+                    value = _smallest(onto, name)
+            if value is not None and not variable_names(value) <= self.given:
+                value = None
+            self._values[name] = None if value is None else substitute(value, self.known)
+        return self._values[name]
+
+    @cached_property
+    def _equations(self) -> list[Equation]:
+        """Equalities of the relation in which only wanted and given names stand."""
+        onto = _sets.project_onto(self.relation, [*self.wanted, *self.given])
+        found = []
+        for constraint in onto.affine_hull().get_constraints():
+            if not constraint.is_equality():
+                continue
+            terms, constant = _sets.constraint_terms(constraint)
+            open_: dict[str, int] = {}
+            rest = Linear({}, -constant)
+            for coefficient, atom in terms:
+                if isinstance(atom, prim.Variable) and atom.name in self.wanted:
+                    open_[atom.name] = coefficient
+                elif _sets.names_in(atom) & self.wanted:
+                    break
+                else:
+                    rest = rest + linear(atom) * -coefficient
+            else:
+                if open_:
+                    found.append((open_, rest))
+        return found
+
+    def _by_digits(self, name: str) -> Expression | None:
+        """A value from ``e = 128*a + 16*b + c`` with ``0 <= b < 8`` and ``0 <= c < 16``.
+
+        The names are then the digits of ``e``.
+        """
+        for coefficients, value in sorted(self._equations, key=lambda e: len(e[0])):
+            if name not in coefficients:
+                continue
+            if all(c < 0 for c in coefficients.values()):
+                coefficients = {n: -c for n, c in coefficients.items()}
+                value = value * -1
+            if any(c < 0 for c in coefficients.values()):
+                continue
+            found = self._digit(name, coefficients, value)
+            if found is not None:
+                return found.expression
+        return None
+
+    def _digit(self, name: str, coefficients: dict[str, int], value: Linear) -> Linear | None:
+        order = sorted(coefficients, key=lambda n: -coefficients[n])
+        for position, digit in enumerate(order):
+            factor = coefficients[digit]
+            low = high = 0
+            for smaller in order[position + 1 :]:
+                known = self._range(smaller)
+                if known is None:
+                    return None
+                low += known[0] * coefficients[smaller]
+                high += known[1] * coefficients[smaller]
+            if high - low >= factor:
+                return None
+            quotient = (value - low).floor_div(factor)
+            if digit == name:
+                return quotient
+            value = value - quotient * factor
+        return None
+
+    def _range(self, name: str) -> tuple[int, int] | None:
+        if name not in self._ranges:
+            low = _sets.minimum_value(self.relation, prim.Variable(name))
+            high = _sets.maximum_value(self.relation, prim.Variable(name))
+            self._ranges[name] = None if low is None or high is None else (low, high)
+        return self._ranges[name]
+
+
+def _by_equality(relation: isl.Set, name: str) -> Expression | None:
+    """The value of ``name`` where an equality with coefficient one gives it."""
+    for constraint in relation.affine_hull().get_constraints():
+        if not constraint.is_equality():
+            continue
+        terms, constant = _sets.constraint_terms(constraint)
+        factor = 0
+        rest: list[tuple[int, Expression]] = []
+        for coefficient, atom in terms:
+            if isinstance(atom, prim.Variable) and atom.name == name:
+                factor = coefficient
+            else:
+                rest.append((coefficient, atom))
+        if abs(factor) != 1 or any(name in _sets.names_in(atom) for _, atom in rest):
+            continue
+        return _sets.linear_sum([(-factor * c, a) for c, a in rest], -factor * constant)
+    return None
+
+
+def _smallest(relation: isl.Set, name: str) -> Expression | None:
+    """The smallest value of ``name``, by cases where it has some."""
+    if not _sets.involves(relation, name):
+        return None
+    try:
+        pieces = _sets.minimum(relation, name).coalesce().get_pieces()
+        values = [(where, _sets.from_affine(aff)) for where, aff in pieces]
+        if not values or len(values) > 4:
+            return None
+        result = values[-1][1]
+        for where, value in reversed(values[:-1]):
+            known = where.remove_redundancies().compute_divs()
+            result = prim.If(_sets.conditions(known), value, result)
+    except (isl.Error, _sets.NotAffineError):
+        return None
+    return result

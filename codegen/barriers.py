@@ -56,7 +56,7 @@ def place_barriers(conflicts: Conflicts) -> Placed:
     barriers = {}
     for gap, strong in chosen.items():
         cut = only[gap] or [need for need in needs.found if need.gaps >> gap & 1]
-        barriers[gap] = BarrierNode(_reason(cut, not strong), of_warp=not strong)
+        barriers[gap] = BarrierNode(_reason(cut), of_warp=not strong)
     return _with_barriers(needs.bodies.root, barriers)
 
 
@@ -88,12 +88,14 @@ def _cost(bodies: Bodies) -> Callable[[int, bool], int]:
 
 def _divergent(bodies: Bodies, need: Need) -> IllegalTransformError:
     body = bodies.owner[bits(need.gaps)[0]]
-    names = ", ".join(f"'{name}'" for name in sorted(bodies.data_names(body)))
+    values = sorted(bodies.data_names(body))
+    names = ", ".join(f"'{name}'" for name in values)
+    decide = "decides" if len(values) == 1 else "decide"
     array = need.before.array
     return IllegalTransformError(
         f"threads exchange '{array}' inside the loop over '{body.loops[-1]}', between "
         f"'{need.before.statement}' and '{need.after.statement}', and would have to wait for "
-        f"each other there; but {names}, which threads compute, decide how often they pass",
+        f"each other there; but {names}, which threads compute, {decide} how often they pass",
         instead=f"give '{body.loops[-1]}' bounds that depend on sizes and loops only, or keep "
         f"what is exchanged through '{array}' within one thread",
     )
@@ -114,7 +116,7 @@ def _with_barriers(body: Body, barriers: dict[int, BarrierNode]) -> Placed:
     return tuple(placed)
 
 
-def _reason(needs: list[Need], of_warp: bool) -> str:
+def _reason(needs: list[Need]) -> str:
     """What only this barrier orders."""
     places: dict[tuple[str, bool, bool], list[str]] = {}
     for need in needs:
@@ -125,12 +127,13 @@ def _reason(needs: list[Need], of_warp: bool) -> str:
             found.append(where)
     arrays: dict[tuple[bool, bool, str], list[str]] = {}
     for (array, first, then), found in places.items():
+        found.sort(key=lambda where: where != "below")
         arrays.setdefault((first, then, " or ".join(found)), []).append(array)
     texts = [
         f"{', '.join(names)} {_done(first)} above, {_done(then)} {where}"
         for (first, then, where), names in arrays.items()
     ]
-    return "; ".join(texts) + (", within a warp" if of_warp else "")
+    return "; ".join(texts)
 
 
 def _done(is_write: bool) -> str:

@@ -127,8 +127,10 @@ class BodyWriter:
             if isinstance(node, Do):
                 self.statement(node.statement, depth)
             elif isinstance(node, Barrier):
-                call = "__syncwarp();" if node.of_warp else "__syncthreads();"
-                self.line(depth, call, node.reason)
+                if node.of_warp:
+                    self.line(depth, "__syncwarp();", f"{node.reason}, within a warp")
+                else:
+                    self.line(depth, "__syncthreads();", node.reason)
             elif isinstance(node, If):
                 self.line(depth, f"if ({self.index(node.condition)})" + self.opening(node.body))
                 self.block(node.body, depth)

@@ -88,8 +88,9 @@ class InstanceCheck:
         key = (id(leaf.scope), id(domain), place, statement.inames)
         if self._known.get(key):
             # A sister statement under the same guards, with the same instances.
-            if any(s.leaf.scope is leaf.scope for s in self.surplus):
-                self.surplus.append(Surplus(leaf, statement, self._extra(leaf, domain)))
+            if place == "private" and any(s.leaf.scope is leaf.scope for s in self.surplus):
+                extra = self._extra(statement, leaf, domain)
+                self.surplus.append(Surplus(leaf, statement, extra))
             return
         missing = self.expected(statement, leaf, domain, place)
         if missing is None:
@@ -97,7 +98,7 @@ class InstanceCheck:
         lost = missing - leaf.scope.set
         if not lost.is_empty():
             self.report(statement, leaf, lost, "is not executed for an instance of its domain")
-        extra = self._extra(leaf, domain)
+        extra = self._extra(statement, leaf, domain)
         if not extra.is_empty():
             if place == "private":
                 self.surplus.append(Surplus(leaf, statement, extra))
@@ -105,10 +106,15 @@ class InstanceCheck:
                 self.report(statement, leaf, extra, "is executed for what is no instance of it")
         self._known[key] = True
 
-    def _extra(self, leaf: Leaf, domain: isl.Set) -> isl.Set:
-        if leaf.scope.set.is_subset(domain):
-            return self.subject.space.nothing
-        return leaf.scope.set - domain
+    def _extra(self, statement: Statement, leaf: Leaf, domain: isl.Set) -> isl.Set:
+        """What runs beyond a domain."""
+        executed = leaf.scope.set
+        unseen = statement.inames - {let.name for let in leaf.scope.lets}
+        implied = self.subject.coordinate_conditions(unseen)
+        if implied:
+            # Parallel inames that only say how often the line runs are not printed.
+            executed = executed & self.subject.space.all_of(implied)
+        return self.subject.space.nothing if executed.is_subset(domain) else executed - domain
 
     def several(self, statement: Statement, leaves: list[Leaf]) -> None:
         """A statement that stands on several lines: they share out its instances."""
@@ -127,7 +133,7 @@ class InstanceCheck:
                 if not again.is_empty():
                     self.report(statement, leaf, again, "is executed twice for one instance")
             done = mine if done is None else done | mine
-            extra = self._extra(leaf, domain)
+            extra = self._extra(statement, leaf, domain)
             if not extra.is_empty():
                 if place == "private":
                     self.surplus.append(Surplus(leaf, statement, extra))

@@ -9,7 +9,7 @@ from loopkit.codegen.proof.forms import Form, NotAffineError, constant, variable
 from loopkit.codegen.proof.names import CATEGORIES
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
-from loopkit.codegen.proof.scopes import Range, Scope
+from loopkit.codegen.proof.scopes import FAR, Range, Scope
 from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.syntax import (
@@ -100,7 +100,7 @@ class WidthCheck:
             return
         if self._is_data(expr):
             return
-        self.fits(self.form(expr, site.scope), kind, site, "32-bit integer")
+        self.fits(self.form(expr, site.scope), kind, site, "32-bit integer", expr)
 
     def _is_data(self, expr: CExpression) -> bool:
         """Whether the values of an expression are loaded."""
@@ -117,7 +117,14 @@ class WidthCheck:
     # }}}
 
     def fits(
-        self, form: Form, kind: str, site: Site, what: str, *, above_only: bool = False
+        self,
+        form: Form,
+        kind: str,
+        site: Site,
+        what: str,
+        expr: CExpression | None = None,
+        *,
+        above_only: bool = False,
     ) -> None:
         """Whether a value stays inside its type wherever it is computed."""
         low, high = LIMITS[kind]
@@ -136,8 +143,47 @@ class WidthCheck:
                 if not above_only:
                     beyond.append(at_most(form, constant(low - 1)))
                 self.affine(form, beyond, site, what)
-            else:
+            elif not self.bounded(expr, site.scope, (low, high)):
                 self.product(form, high, site, what)
+
+    def bounded(self, expr: CExpression | None, scope: Scope, limits: Range) -> bool:
+        """Whether the exact ranges of the factors of products show that a value fits."""
+        if expr is None:
+            return False
+        low, high = self.span(expr, scope)
+        return limits[0] <= low and high <= limits[1]
+
+    def span(self, expr: CExpression, scope: Scope) -> Range:
+        """Bounds of a value: exact where it is affine, else from those of its operands."""
+        form = self.form(expr, scope)
+        low, high = scope.range_of(form)
+        if form.is_affine:
+            exact = self.exact_range(form, scope)
+            return max(low, exact[0]), min(high, exact[1])
+        if isinstance(expr, Binary) and expr.operator in ("+", "-", "*"):
+            (a, b), (c, d) = self.span(expr.left, scope), self.span(expr.right, scope)
+            if expr.operator == "*":
+                corners = (a * c, a * d, b * c, b * d)
+                found = min(corners), max(corners)
+            elif expr.operator == "+":
+                found = a + c, b + d
+            else:
+                found = a - d, b - c
+            low, high = max(low, found[0]), min(high, found[1])
+        return low, high
+
+    @staticmethod
+    def exact_range(form: Form, scope: Scope) -> Range:
+        """The least and greatest value of an affine form where a scope is reached."""
+        result = [-FAR, FAR]
+        try:
+            aff = scope.space.aff(form)
+        except NotAffineError:
+            return -FAR, FAR
+        for position, value in ((0, _extreme(scope.set, aff.neg())), (1, _extreme(scope.set, aff))):
+            if value is not None:
+                result[position] = value if position else -value
+        return result[0], result[1]
 
     def affine(self, form: Form, beyond: list[Condition], site: Site, what: str) -> None:
         """The exact answer for an affine value."""
@@ -200,3 +246,11 @@ class WidthCheck:
         return next((f.statement for f in self.subject.leaves if f.line == site.line), None)
 
     # }}}
+
+
+def _extreme(domain: isl.Set, aff: isl.Aff) -> int | None:
+    """The greatest value of an affine function; None where there is none."""
+    found = isl.PwAff.from_aff(aff).intersect_domain(domain).max_val()
+    if found.is_infty() or found.is_nan() or found.is_neginfty():
+        return None
+    return int(found.to_python())

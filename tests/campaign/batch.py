@@ -17,7 +17,7 @@ from .brute_force import FEW_WAYS, UnsupportedError, has_dead_code, try_to_break
 from .compiled import compile_all, first_wrong
 from .data import Truth
 from .kernels import Drawn
-from .shrink import Reproducer, shrunk
+from .shrink import Reproducer, proof_bucket, shrunk
 from .steps import Call, script
 from .tally import Finding, Tally
 from .walk import Crash, Refusal, Walk, blanked, fixed_by, walk
@@ -77,8 +77,13 @@ class Batches:
                 drawn, kernel = kernels.draw(r, lambda d, e, n=name: self._creation(d, e, n))  # type: ignore[misc]
             self.tally.kernels += 1
             truth = Truth(kernel, r.randrange(1 << 30))
+            pool: list[Walk] = []
             for sequence in range(self.limits.sequences):
-                job = self._sequence(r, drawn, truth, f"{name}.{sequence}")
+                # Half of the sequences go on from where an earlier one was.
+                start = r.choice(pool) if pool and r.random() < 0.5 else Walk(kernel)
+                found, job = self._sequence(r, drawn, truth, start, f"{name}.{sequence}")
+                if found.calls:
+                    pool.append(found)
                 if job is not None:
                     jobs.append(job)
         self._execute(jobs)
@@ -94,7 +99,9 @@ class Batches:
 
     # {{{ one sequence
 
-    def _sequence(self, r: random.Random, drawn: Drawn, truth: Truth, seed: str) -> _Job | None:
+    def _sequence(
+        self, r: random.Random, drawn: Drawn, truth: Truth, start: Walk, seed: str
+    ) -> tuple[Walk, _Job | None]:
         self.tally.sequences += 1
 
         def note(calls: Sequence[Call]) -> None:
@@ -102,10 +109,11 @@ class Batches:
                 self.note(drawn, calls, seed)
 
         with self._phase("steps"):
-            found = walk(r, truth.kernel, self.limits.steps, note)
+            most = self.limits.steps if not start.calls else self.limits.steps // 2
+            found = walk(r, start, most, note)
         for name, seconds in found.seconds:
             self.tally.seconds.setdefault(name, []).append(seconds)
-        for call in found.calls:
+        for call in found.calls[len(start.calls) :]:
             self.tally.steps[f"{call.transform}/accepted"] += 1
         for refusal in found.refusals:
             undecided = isinstance(refusal.error, lk.UndecidedError)
@@ -118,7 +126,7 @@ class Batches:
             self.tally.steps[f"{crash.call.transform}/crashed"] += 1
             self._crashed(drawn, truth, crash, seed)
         program = self._lower(drawn, truth, found, seed)
-        return program and _Job(drawn, truth, found, program, seed)
+        return found, program and _Job(drawn, truth, found, program, seed)
 
     def _lower(self, drawn: Drawn, truth: Truth, found: Walk, seed: str) -> Program | None:
         start = time.perf_counter()
@@ -239,7 +247,7 @@ class Batches:
             self.tally.late[f"proof undecided: {open_.kind}: {blanked(open_.what)}"] += 1
         if proof.findings:
             first = proof.findings[0]
-            bucket = f"{first.kind}: {blanked(first.what)}"
+            bucket = proof_bucket(first)
             detail = "\n".join(map(str, proof.findings)) + f"\n\n{job.program.source}"
             self._find("proof", bucket, job.drawn, job.truth, job.walk.calls, detail, job.seed)
 

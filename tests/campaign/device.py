@@ -18,7 +18,7 @@ from . import kernels
 from .data import Case, Truth
 from .kernels import Drawn
 from .steps import Call, script
-from .walk import walk
+from .walk import Walk, walk
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def pick(seed: int, steps: int = 8, sizes: int = 3) -> Iterator[Picked]:
         drawn, plain = kernels.draw(r)
         truth = Truth(plain, seed)
         for number in range(6):
-            found = walk(r, plain, steps)
+            found = walk(r, Walk(plain), steps)
             kernel = found.kernel
             if not any(tag.is_parallel for _, tag in kernel.tags):
                 continue

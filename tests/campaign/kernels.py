@@ -51,8 +51,10 @@ class Drawn:
 
     @property
     def text(self) -> str:
-        """The instructions."""
-        return "\n".join(_lines(self.body, ""))
+        """The instructions; substitution rules that nothing uses are left out."""
+        lines = list(_lines(self.body, ""))
+        used = [l for l in lines if ":=" not in l or "\n".join(lines).count(l.split("(")[0]) > 1]
+        return "\n".join(used)
 
     def make(self) -> lk.Kernel:
         """The kernel, by ``lk.make_kernel``."""
@@ -169,6 +171,7 @@ class _Drawing:
         self.ranks: dict[str, int] = {}
         self.shapes: dict[str, str] = {}
         self.temporaries = 0
+        self.rules: list[str] = []
         self.special = r.random()
         # Statements that write cells of their own: loops around them can run in parallel.
         self.apart = r.random() < 0.45
@@ -192,7 +195,8 @@ class _Drawing:
 
     def new_iname(self, name: str, scope: list[Iname]) -> Iname:
         size = self.r.choice(self.sizes)
-        outer = self.r.choice(scope) if scope else None
+        above = [i for i in scope if i.low >= 0]
+        outer = self.r.choice(above) if above else None
         kind = self.r.random()
         if outer is not None and kind < 0.16:
             o = outer.name
@@ -203,6 +207,8 @@ class _Drawing:
                     f"{o} <= {name} < {size}",
                     f"{o} < {name} < {size}",
                     f"{o} <= {name} < {o} + 3",
+                    f"0 <= {name} and {name} + {o} < {size}",
+                    f"0 <= 2*{name} <= {o}",
                     f"0 <= {name} < {size} and {name} <= 2*{o} + 1",
                 ]
             )
@@ -213,7 +219,14 @@ class _Drawing:
         if kind < 0.38:
             low, high = self.r.choice([("1", f"< {size}"), ("1", f"<= {size}"), ("2", f"< {size}")])
             return Iname(name, f"{{ [{name}]: {low} <= {name} {high} }}", low=int(low))
-        if kind < 0.45:
+        if kind < 0.40:
+            other = self.r.choice([*self.sizes, "2*n"])
+            domain = f"{{ [{name}]: 0 <= {name} < {size} and {name} < {other} }}"
+            return Iname(name, domain)
+        if kind < 0.42:
+            # Subscripts add what is below zero.
+            return Iname(name, f"{{ [{name}]: -2 <= {name} < {size} }}", low=-2)
+        if kind < 0.48:
             stride = self.r.choice([2, 2, 3])
             rest = self.r.randrange(stride)
             return Iname(
@@ -232,6 +245,8 @@ class _Drawing:
         iname = self.r.choice(fresh if self.chance(0.9) else scope)
         used.append(iname.name)
         name = iname.name
+        if iname.low < 0:
+            return f"{name} + {self.r.choice([2, 2, 3])}"
         kind = self.r.random()
         if kind < 0.5:
             return name
@@ -243,8 +258,9 @@ class _Drawing:
             return f"{iname.high} - 1 - {name}"
         if kind < 0.91:
             return f"2*{name} + {self.r.choice([0, 1])}"
-        if kind < 0.95 and len(scope) > 1:
-            return f"{name} + {self.r.choice([i for i in scope if i is not iname]).name}"
+        others = [i for i in scope if i is not iname and i.low >= 0]
+        if kind < 0.95 and others:
+            return f"{name} + {self.r.choice(others).name}"
         if kind < 0.97:
             return self.r.choice([f"{name} // 2", f"{name} % 3", f"({name} + 1) % 2"])
         return str(self.r.choice([0, 1]))
@@ -264,6 +280,8 @@ class _Drawing:
         kind = self.r.random()
         if scalars and kind < 0.3:
             return self.r.choice(scalars)
+        if self.rules and scope and self.chance(0.3):
+            return f"{self.r.choice(self.rules)}({self.index(scope, [])})"
         if kind < 0.55:
             return self.access(self.array(scope, False), scope)
         if kind < (0.58 if self.apart else 0.8):
@@ -287,6 +305,9 @@ class _Drawing:
     def index_value(self, name: str, scope: list[Iname]) -> str:
         self.ranks[name] = 1
         iname = self.r.choice(scope)
+        if iname.low < 0:
+            self.ranks["col"] = 1
+            return f"col[{iname.name} + 2]"
         if name == "perm" and iname.high:
             # As long as what it permutes.
             self.shapes.setdefault("perm", f"{iname.high}")
@@ -323,7 +344,7 @@ class _Drawing:
             term = self.term(inner, scalars)
             if self.chance(0.4):
                 term = f"{term} * {self.access(self.array(inner, False), inner)}"
-            reduced = f"{self.r.choice(['sum', 'sum', 'max'])}({names}, {term})"
+            reduced = f"{self.r.choice(['sum', 'sum', 'max', 'min', 'product'])}({names}, {term})"
             return reduced if self.chance(0.7) else f"{reduced} + {self.term(scope, scalars)}"
         return self.sum_of_terms(scope, scalars)
 
@@ -383,12 +404,13 @@ class _Drawing:
 
     def own_cell(self, scope: list[Iname]) -> str:
         """A cell that no other iteration writes, if there are no more than three loops."""
-        inames = [i.name for i in scope][-3:]
+        inames = scope[-3:]
         self.r.shuffle(inames)
         name = self.r.choice(self.written[len(inames)])
         self.ranks[name] = len(inames)
         shift = self.r.choice(["", "", " + 1"])
-        return f"{name}[{', '.join(i + shift for i in inames)}]"
+        indices = [f"{i.name} + 2" if i.low < 0 else i.name + shift for i in inames]
+        return f"{name}[{', '.join(indices)}]"
 
     def condition(self, scope: list[Iname]) -> str:
         iname = self.r.choice(scope).name
@@ -475,9 +497,14 @@ class _Drawing:
 
     def kernel(self) -> Drawn:
         nodes: list[Node] = []
+        if self.chance(0.08):
+            self.ranks |= {"a": 1, "b": 1}
+            meaning = self.r.choice(["2*a[x]", "a[x] - b[x + 1]", "a[x + 1] + x"])
+            nodes.append(Line(f"rule1(x) := {meaning}"))
+            self.rules.append("rule1")
         if self.special < 0.04:
             nodes += self.sparse()
-        while self.left > 0 and len(nodes) < 3:
+        while self.left > 0 and len(nodes) < 3 + len(self.rules):
             depth = self.r.choices([1, 2, 3, 4], [4, 6, 4, 1])[0]
             nodes += self.body([], [], depth)
         types = tuple((n, "int32" if n in INDEX_ARRAYS else self.dtype) for n in sorted(self.ranks))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import loopkit as lk
-from loopkit.codegen.proof import prove
+from loopkit.codegen.proof import Finding, prove
 
 from .brute_force import UnsupportedError, has_dead_code, try_to_break
 from .compiled import compile_all, first_wrong
@@ -105,12 +105,17 @@ def _after_all_steps(candidate: Reproducer, plain: lk.Kernel, seed: int) -> str:
     return f"{wrong.sizes}, {wrong.order}: {wrong.what}\n\n{program.source}"
 
 
+def proof_bucket(finding: Finding) -> str:
+    """What a proof's findings are counted under."""
+    return finding.kind if finding.kind == "width" else f"{finding.kind}: {blanked(finding.what)}"
+
+
 def _refuted(candidate: Reproducer, kernel: lk.Kernel) -> str:
     try:
         proof = prove(kernel)
     except Exception:
         return ""
-    same = [f for f in proof.findings if f"{f.kind}: {blanked(f.what)}" == candidate.bucket]
+    same = [f for f in proof.findings if proof_bucket(f) == candidate.bucket]
     return "\n".join(map(str, same)) + f"\n\n{kernel.cuda()}" if same else ""
 
 

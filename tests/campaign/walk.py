@@ -58,9 +58,9 @@ class Walk:
 Note = Callable[[Sequence[Call]], None]
 
 
-def walk(r: random.Random, kernel: lk.Kernel, most: int, note: Note | None = None) -> Walk:
-    """Up to ``most`` steps, refused ones included; ``note`` hears of each before it is tried."""
-    found = Walk(kernel)
+def walk(r: random.Random, start: Walk, most: int, note: Note | None = None) -> Walk:
+    """Up to ``most`` more steps, refused ones included; ``note`` hears of each beforehand."""
+    found = Walk(start.kernel, start.calls, fixed=dict(start.fixed))
     theme = steps.Theme(r)
     for _ in range(r.randint(2, most)):
         call = theme.draw(found.kernel)

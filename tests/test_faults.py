@@ -15,26 +15,33 @@ from faults.planting import FAULTS, planted
 
 import loopkit as lk
 
-for part in ("loops", "staging", "storage", "anywhere"):
+for part in ("loops", "staging", "storage", "anywhere", "lowering"):
     importlib.import_module(f"faults.{part}")
 
 # Faults that slip through, and why.  A fault that is caught must not be here.
 KNOWN_OPEN: dict[str, str] = {
-    "any: a sum starts from one": "what a reduction starts from is not compared",
-    "any: a sum starts from an element": "what a reduction starts from is not compared",
-    "any: a temporary gets a narrower type": "types of temporaries are not compared",
-    "any: an argument gets an offset": "offsets of arguments are not compared",
-    "any: an integer becomes a float": "literals are compared by value",
-    "any: asserts of the data what nobody said": "assertions are taken as they come",
+    "memory: two shared arrays laid over each other": "where shared arrays begin is not compared",
+    "values: a sum is printed as a difference": "the proof reads accesses, not operations",
+    "values: a constant is printed with another value": "the proof reads accesses, not constants",
+    "values: a sum starts from one": "the proof reads accesses, not constants",
+    "values: parentheses are lost": "the proof reads accesses, not operations",
+    "values: copies for each value of an ilp iname are not made": "lowering and proof share a pass",
 }
 
 
 def test_catalogue() -> None:
     assert KNOWN_OPEN.keys() <= FAULTS.keys()
-    assert len(FAULTS) >= 100
+    assert len(FAULTS) >= 200
 
 
-@pytest.mark.parametrize("name", FAULTS)
+def _marked(name: str) -> object:
+    """Most faults show without a compiler."""
+    one = FAULTS[name]
+    needs_host = one.step is None or one.by_running
+    return pytest.param(name, marks=[pytest.mark.host] if needs_host else [])
+
+
+@pytest.mark.parametrize("name", map(_marked, FAULTS))
 def test_fault(name: str) -> None:
     verdict = judge(name)
     assert verdict.sound is None, f"without the fault: {verdict.sound}"

@@ -248,6 +248,7 @@ fault(
         )
     ),
     sizes={"n": 5},
+    sanitize=True,
     by_running=True,
 )
 fault(

@@ -71,7 +71,10 @@ def _wrong(fault: Fault, before: lk.Kernel, after: lk.Kernel) -> str | None:
     """What a kernel gets wrong for the sizes of a fault."""
     if fault.by_running:
         plain = fault.kernel()
-        return _first(wrong_run(plain, after, sizes, fault.values) for sizes in fault.sizes)
+        return _first(
+            wrong_run(plain, after, sizes, fault.values, sanitize=fault.sanitize)
+            for sizes in fault.sizes
+        )
     return _first(wrong_instances(before, after, sizes) for sizes in fault.sizes)
 
 
@@ -83,11 +86,21 @@ def _judge_lowering(fault: Fault) -> Verdict:
     )
     with planted(fault.name):
         faulty = kernel.with_(name=kernel.name)
-        proof = prove(faulty)
-    evidence = _first(wrong_run(plain, faulty, sizes, fault.values) for sizes in fault.sizes)
-    if proof.findings:
-        return Verdict(sound, evidence, (PROOF, unproven(proof) or ""))
-    return Verdict(sound, evidence, None)
+        try:
+            proof = prove(faulty)
+        except lk.LoopkitError as error:
+            return Verdict(sound, "not lowered", (LOWERING, " ".join(str(error).split())))
+        program = faulty.program()
+    if fault.evidence is not None:
+        assert fault.evidence(kernel) is None
+        evidence = fault.evidence(faulty)
+    else:
+        evidence = _first(
+            wrong_run(plain, faulty, sizes, fault.values, sanitize=fault.sanitize)
+            for sizes in fault.sizes
+        )
+    assert program != kernel.program(), "the fault does not show in the program"
+    return Verdict(sound, evidence, (PROOF, unproven(proof) or "") if proof.findings else None)
 
 
 def _first(found: Iterable[str | None]) -> str | None:

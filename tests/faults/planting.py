@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from unittest import mock
 
@@ -46,7 +46,8 @@ class Fault:
     Without a step the fault is one of code generation.  ``sizes`` are those for which
     the result is shown to be wrong; ``values`` are given to arrays of these names.
     ``then`` is a step that only the fault makes acceptable.  ``by_running``: only the
-    host executor shows what is wrong.
+    host executor shows what is wrong.  ``sanitize``: it goes out of bounds, so that it
+    runs in a process of its own.  ``evidence`` shows what is wrong where running cannot.
     """
 
     name: str
@@ -57,7 +58,9 @@ class Fault:
     chain: tuple[Step, ...] = ()
     by_running: bool = False
     then: Step | None = None
-    values: Callable[[Sizes], Mapping[str, Any]] | None = field(default=None, compare=False)
+    sanitize: bool = False
+    values: Callable[[Sizes], Mapping[str, Any]] | None = None
+    evidence: Callable[[lk.Kernel], str | None] | None = None
 
     @property
     def part(self) -> str:
@@ -78,13 +81,25 @@ def fault(
     chain: tuple[Step, ...] = (),
     by_running: bool = False,
     then: Step | None = None,
+    sanitize: bool = False,
+    evidence: Callable[[lk.Kernel], str | None] | None = None,
     values: Callable[[Sizes], Mapping[str, Any]] | None = None,
 ) -> None:
     """Put a fault on the list."""
     assert name not in FAULTS, name
     several = sizes if isinstance(sizes, tuple) else (sizes,)
     FAULTS[name] = Fault(
-        name, patches, kernel, several or ({},), step, chain, by_running, then, values
+        name,
+        patches,
+        kernel,
+        several or ({},),
+        step,
+        chain,
+        by_running,
+        then,
+        sanitize,
+        values,
+        evidence,
     )
 
 

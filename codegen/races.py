@@ -171,20 +171,21 @@ def _race(
     )
     cell = f"{first.array}[{', '.join(map(str, found.cell))}]" if found.cell else first.array
     one, two = found.instance(0), found.instance(1)
-    where, places = f"on different threads (along {found.axis})", ["", ""]
+    names = [str(i) if i.inames else i.statement for i in (one, two)]
+    why = f", on different threads (along {found.axis}) in no order"
     if kind == "g":
-        where = "in different blocks"
-        places = [f" in block {found.index('g', side)}" for side in (0, 1)]
+        names = [f"{name} in block {found.index('g', n)}" for n, name in enumerate(names)]
+        why = "; blocks run in no order"
     what = _verbs(conflicts, first, second)
     if what[0] == what[1]:
-        text = f"{one}{places[0]} and {two}{places[1]} both {what[0]} {cell}"
+        text = f"{names[0]} and {names[1]} both {what[0]} {cell}"
     else:
-        text = f"{one}{places[0]} {what[0]}s {cell}, and {two}{places[1]} {what[1]}s it"
+        text = f"{names[0]} {what[0]}s {cell}, and {names[1]} {what[1]}s it"
     given = ", ".join(f"{n}={v}" for n, v in found.sizes.items())
     instead = _advice(conflicts, found, kind)
     witness = Witness("race", first.array, found.cell, one, two, found.sizes, instead)
     return RaceError(
-        f"{text}, {where} in no order{f', for example when {given}' if given else ''}"
+        f"{text}{why}{f', for example when {given}' if given else ''}"
         f"{_conditions(conflicts, first, second)}",
         witness=witness,
         instead=instead,
@@ -208,29 +209,24 @@ def _conditions(conflicts: Conflicts, first: Access, second: Access) -> str:
 
 
 def _advice(conflicts: Conflicts, found: _Meeting, kind: str) -> str:
-    kernel, axis = conflicts.kernel, found.axis
+    kernel = conflicts.kernel
     first, second = found.first.statement, found.second.statement
-    own = f"keep the iname that {axis} stands for sequential here"
-    if kind == "l":
-        return f"{own}, or give '{found.first.array}' an axis for it"
-    one, two = (
-        [i for i, tag in kernel.tags if str(tag) == axis and i in kernel.statement_by_id[s].inames]
-        for s in (first, second)
-    )
-    if not one and not two:
-        raise AssertionError("statements without blocks run in one")
     around = common_prefix([kernel.paths[first], kernel.paths[second]])
+    if kind == "l" or (first == second and not around):
+        inames = kernel.statement_by_id[first].inames
+        of_axis = [i for i, tag in kernel.tags if str(tag) == found.axis and i in inames]
+        listed = " and ".join(f"'{i}'" for i in of_axis)
+        if found.first.is_write and found.second.is_write:
+            return f"keep {listed} a sequential loop, or give '{found.first.array}' an axis for it"
+        return f"keep {listed} a sequential loop, or write to another array than is read"
     if around:
-        loop = around[0][0]
         return (
             "blocks wait for each other only between launches: take the loop over "
-            f"'{loop}' out of the kernel, and launch it once per iteration"
+            f"'{around[0][0]}' out of the kernel, and launch it once per iteration"
         )
-    if first == second:
-        return f"{own}, or give '{found.first.array}' an axis for it"
     return (
-        f"blocks wait for each other only between launches: split the kernel in two, one that "
-        f"ends with '{first}' and one that begins with what follows it, up to '{second}'"
+        "blocks wait for each other only between launches: split the kernel into two, the "
+        f"statements up to '{first}' in the first, those from '{second}' on in the second"
     )
 
 

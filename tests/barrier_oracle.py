@@ -169,6 +169,7 @@ def meetings(launch: Launch) -> tuple[set[Meeting], bool]:
     }
     found: set[Meeting] = set()
     hopeless = False
+    known: dict[tuple[Triple, Time, Time], frozenset[Gap]] = {}
     for (block, _), by_time in touched.items():
         order = sorted(by_time)
         for number, first in enumerate(order):
@@ -179,9 +180,11 @@ def meetings(launch: Launch) -> tuple[set[Meeting], bool]:
                 if first == second:
                     hopeless = True
                     continue
-                cutting = frozenset(
-                    gap for gap in all_gaps if _between(times[block, gap], first, second)
-                )
+                cutting = known.get((block, first, second))
+                if cutting is None:
+                    cutting = known[block, first, second] = frozenset(
+                        gap for gap in all_gaps if _between(times[block, gap], first, second)
+                    )
                 found |= {Meeting(cutting, across) for across in kinds}
     return found, hopeless
 

@@ -137,6 +137,11 @@ class Batches:
             self.tally.late[key] += 1
             if isinstance(error, _LATE):
                 self._find("late", key, drawn, truth, found.calls, str(error), seed)
+            else:
+                page = Finding(
+                    "lowering", key, drawn.source(), script(found.calls), str(error), seed
+                )
+                self.tally.examples.setdefault(key, page.text())
             return None
         except Exception as error:
             self._crashed(drawn, truth, Crash(found.calls, None, error), seed)

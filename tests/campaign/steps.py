@@ -90,7 +90,7 @@ def _tag(r: random.Random, knl: Kernel, kinds: str = "gluis") -> str | None:
 
 
 def _fresh(r: random.Random, knl: Kernel) -> str:
-    return knl.fresh_name(r.choice(["ii", "jj", "kk", "w", "_x", "new"]))
+    return knl.fresh_name(r.choice(["ii", "jj", "kk", "w", "_x", "next"]))
 
 
 def _length(r: random.Random) -> int:

@@ -16,6 +16,7 @@ EXPLANATIONS = {
     "compiler": "the C++ compiler rejects the generated source",
     "late": "every step accepted, and lowering finds a race or a read of nothing",
     "proof": "runs right, and the proof of its source finds fault",
+    "lowering": "refused only at lowering",
     "needless": "refused, and no size and order tried makes it wrong",
 }
 
@@ -60,6 +61,7 @@ class Tally:
     steps: Counter[str] = field(default_factory=Counter)  # "transform/verdict"
     lowered: int = 0
     late: Counter[str] = field(default_factory=Counter)  # refused at lowering
+    examples: dict[str, str] = field(default_factory=dict)  # of what is refused at lowering
     runs: int = 0
     interpreted: int = 0
     parallel: int = 0  # lowered schedules with blocks or threads
@@ -86,6 +88,7 @@ class Tally:
         self.found.update(other.found)
         self.phases.update(other.phases)
         self.findings += other.findings
+        self.examples = other.examples | self.examples
         for name, seconds in other.seconds.items():
             self.seconds.setdefault(name, []).extend(seconds)
         for key, theirs in other.refusals.items():
@@ -110,6 +113,7 @@ class Tally:
             **plain,
             **counters,
             "refusals": {key: asdict(bucket) for key, bucket in self.refusals.items()},
+            "examples": self.examples,
             "findings": [asdict(finding) for finding in self.findings],
             "seconds": {name: quantiles(values) for name, values in self.seconds.items()},
         }

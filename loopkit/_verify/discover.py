@@ -45,9 +45,7 @@ class State:
 
     def paired(self, new: str, old: str, where: isl.Set) -> State:
         """With one pair more."""
-        return replace(
-            self, origin={**self.origin, new: old}, where={**self.where, new: where}
-        )
+        return replace(self, origin={**self.origin, new: old}, where={**self.where, new: where})
 
     def related(self, new: str, where: isl.Set) -> State:
         """With more known about how a pair's inames relate."""
@@ -129,6 +127,7 @@ class Search:
         self.context = context
         self.steps = steps
         self.farthest = (0, "")
+        self.parts: dict[str, list[isl.Set]] = {}
         self._done = 0
 
     def lineages(self, root: Kernel) -> Iterator[Lineage]:
@@ -148,9 +147,7 @@ class Search:
             if array in arguments:
                 for writer in self.new.model.writers(array):
                     pending = (self.at_the_end(writer), pending)
-        stack: list[tuple[Iterator[tuple[State, Pending]], int]] = [
-            (iter([(State(), pending)]), 0)
-        ]
+        stack: list[tuple[Iterator[tuple[State, Pending]], int]] = [(iter([(State(), pending)]), 0)]
         while stack and self.steps > 0:
             options, depth = stack[-1]
             found = next(options, None)
@@ -238,6 +235,12 @@ class Search:
     def pair(self, todo: Choose, rest: Pending, state: State) -> Iterator[tuple[State, Pending]]:
         """Pair a statement with one of its candidates."""
         its = self.new.model.statement[todo.new]
+        if len(todo.candidates) > 1 and todo.new not in self.parts:
+            self.parts[todo.new] = [
+                self.on_its_own(where, its)
+                for origin, where in todo.candidates
+                if self.root.model.statement[origin].operation == its.operation
+            ]
         for origin, where in todo.candidates:
             mine = self.root.model.statement[origin]
             if mine.operation != its.operation:
@@ -458,9 +461,7 @@ class Search:
             candidates = []
             order = {
                 s.id: n
-                for n, s in enumerate(
-                    self.ranked(tuple(s.writer for s in olds), source.writer)
-                )
+                for n, s in enumerate(self.ranked(tuple(s.writer for s in olds), source.writer))
             }
             for old in sorted(olds, key=lambda s: order[s.writer.id]):
                 if old.writer.operation != source.writer.operation:
@@ -474,6 +475,12 @@ class Search:
                 pending,
             )
         yield state, pending
+
+    def on_its_own(self, where: isl.Set, its: Statement) -> isl.Set:
+        """The instances of a statement that a relation is about."""
+        names = {i + _NEW: i for i in its.inames}
+        onto = _sets.project_onto(where, [*names, *self.root.kernel.sizes, *self.new.kernel.sizes])
+        return _sets.rename(onto, names)
 
     def placed(self, source: Source, reader: Reader, suffix: str) -> isl.Set:
         """A source's relation, its writer with ``suffix``, its reader's inames over the pair's."""

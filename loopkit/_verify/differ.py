@@ -1,0 +1,156 @@
+"""Looking for a difference: both kernels are run at small sizes, and their outputs compared."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import islpy as isl
+import numpy as np
+
+from loopkit import _sets
+from loopkit._assertions import in_order
+from loopkit._assertions.generate import obeying_data
+from loopkit._check.model import Model
+from loopkit._errors import LoopkitError
+from loopkit._make.points import smallest_point
+from loopkit._reference.points import with_values
+from loopkit._verify.arithmetic import close
+from loopkit._verify.execute import ORDERS, TREE, Data, Entry, Machine, Order, Place, Unsupported
+from loopkit._verify.render import rendered
+from loopkit._verify.verdict import Difference
+
+Sizes = Mapping[str, int]
+MOST = 400_000
+"""As many instances are executed at most before the search for a difference ends."""
+
+_AT_ONCE = 150_000
+_TRIALS = 2
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A difference, or what was tried; ``ambiguous`` where the first kernel has no one meaning."""
+
+    difference: Difference | None = None
+    tried: tuple[Sizes, ...] = ()
+    ambiguous: str = ""
+    hindrance: str = ""
+
+
+def look_for_difference(
+    before: Model, after: Model, context: isl.Set, witnesses: Iterable[Sizes]
+) -> Outcome:
+    """Compare at small sizes and at those of ``witnesses``, smallest first."""
+    names = tuple(dict.fromkeys((*before.kernel.sizes, *after.kernel.sizes)))
+    candidates = sizes_to_try(context, names, witnesses)
+    left, tried, hindrance = MOST, [], ""
+    for sizes in candidates:
+        try:
+            most = min(left, _AT_ONCE)
+            one, two = Machine(before, sizes, most), Machine(after, sizes, most)
+            found = compare(one, two, sizes)
+        except (Unsupported, LoopkitError) as error:
+            hindrance = hindrance or str(error)
+            continue
+        if found is not None:
+            return found
+        tried.append(sizes)
+        left -= _TRIALS * (one.count + two.count)
+        if left <= 0:
+            break
+    return Outcome(None, tuple(tried), hindrance=hindrance)
+
+
+def sizes_to_try(
+    context: isl.Set, names: Sequence[str], witnesses: Iterable[Sizes]
+) -> list[dict[str, int]]:
+    """Small sizes that the assumptions allow, and those of witnesses, by their sum."""
+    if not names:
+        return [{}]
+    found: dict[tuple[int, ...], None] = {}
+    for highest in (1, 2, 3, 5):
+        grid = itertools.product((1, 2, 3, 5)[: (1, 2, 3, 5).index(highest) + 1], repeat=len(names))
+        for values in itertools.islice(grid, 64):
+            if len(found) < 24 and _allowed(context, names, values):
+                found[values] = None
+    smallest = smallest_point(_sets.project_onto(context, names), names) or {}
+    found[tuple(smallest.get(n, 1) for n in names)] = None
+    for witness in witnesses:
+        values = tuple(witness.get(n, smallest.get(n, 1)) for n in names)
+        if _allowed(context, names, values):
+            found[values] = None
+    ordered = sorted(found, key=lambda v: (sum(v), v))
+    return [dict(zip(names, values, strict=True)) for values in ordered]
+
+
+def _allowed(context: isl.Set, names: Sequence[str], values: Sequence[int]) -> bool:
+    return not with_values(context, dict(zip(names, values, strict=True))).is_empty()
+
+
+def compare(one: Machine, two: Machine, sizes: Sizes) -> Outcome | None:
+    """The first difference at one choice of sizes, in any order that nothing forbids."""
+    orders = ORDERS if two.axes else (TREE,)
+    for trial in range(_TRIALS):
+        data = Data(trial, _given(one, two, trial))
+        expected = one.run(data, TREE)
+        for order in orders:
+            got = two.run(data, order)
+            found = _first(one, two, data, expected, got)
+            if found is None:
+                continue
+            name, place, mine, its = found
+            if one.axes:
+                for other in ORDERS[1:]:
+                    again = one.run(data, other)[name].get(place) or one.initial(data, name, place)
+                    if not close(again.value, mine.value, one.dtypes[name]):
+                        shown = f"{name}[{', '.join(map(str, place))}]"
+                        return Outcome(ambiguous=f"{shown} depends on the order of its threads")
+            words = rendered(one, mine), rendered(two, its)
+            difference = Difference(dict(sizes), name, place, *words, _words(order, two))
+            return Outcome(difference)
+    return None
+
+
+def _first(
+    one: Machine,
+    two: Machine,
+    data: Data,
+    expected: Mapping[str, Mapping[Place, Entry]],
+    got: Mapping[str, Mapping[Place, Entry]],
+) -> tuple[str, Place, Entry, Entry] | None:
+    """The first cell that differs: outputs in the order of the arguments, cells row by row."""
+    for name in one.outputs:
+        mine, its = expected[name], got.get(name, {})
+        for place in sorted({*mine, *its}):
+            a = mine.get(place) or one.initial(data, name, place)
+            b = its.get(place) or two.initial(data, name, place)
+            if not close(a.value, b.value, one.dtypes[name]):
+                return name, place, a, b
+    return None
+
+
+def _given(one: Machine, two: Machine, trial: int) -> dict[str, np.ndarray[Any, Any]]:
+    """Index arrays that obey what both kernels assert of them."""
+    assertions = in_order((*{*one.kernel.assertions, *two.kernel.assertions},))
+    if not assertions:
+        return {}
+    arrays = {
+        n: (shape, one.dtypes[n])
+        for n, shape in one.shapes.items()
+        if n in one.kernel.arg_by_name and one.dtypes[n].kind in "iu"
+    }
+    return obeying_data(assertions, arrays, one.sizes, np.random.default_rng(trial))
+
+
+def _words(order: Order, machine: Machine) -> str:
+    """What is said of an order that is not that of the loops."""
+    if order == TREE:
+        return ""
+    blocks = any(axis[0] == "g" for axis in machine.axes)
+    parts = ["blocks one after the other"] if order.by_block and blocks else []
+    if order.backwards:
+        parts.append("the last first" if parts else "the last threads first")
+    return f"after, when it runs {', '.join(parts)}" if parts else ""

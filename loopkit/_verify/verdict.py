@@ -1,0 +1,57 @@
+"""The answer to whether two kernels compute the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+Answer = Literal["equal", "different", "undecided"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first cell of an output in which two kernels differ, at the smallest sizes found.
+
+    ``before`` and ``after`` say how each kernel computes the cell from what the
+    arguments hold.  ``order`` names the order of blocks and threads in which
+    the second kernel does, where it is not that of its loops.
+    """
+
+    sizes: Mapping[str, int]
+    array: str
+    cell: tuple[int, ...]
+    before: str
+    after: str
+    order: str = ""
+
+    def __str__(self) -> str:
+        cell = f"{self.array}[{', '.join(map(str, self.cell))}]" if self.cell else self.array
+        sizes = ", ".join(f"{n} = {v}" for n, v in self.sizes.items())
+        lines = [f"{cell} differs" + (f" for {sizes}" if sizes else "")]
+        lines.append(f"  before: {self.before}")
+        lines.append(f"  after:  {self.after}")
+        if self.order:
+            lines.append(f"  {self.order}")
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What :func:`loopkit.verify` found; true only where the kernels are proven equal.
+
+    ``answer`` is ``"equal"``, ``"different"`` or ``"undecided"``; ``why`` gives
+    the reason in words, ``witness`` the first difference where there is one.
+    """
+
+    answer: Answer
+    why: str
+    witness: Difference | None = None
+
+    def __bool__(self) -> bool:
+        return self.answer == "equal"
+
+    def __str__(self) -> str:
+        if self.witness is None:
+            return f"{self.answer}: {self.why}"
+        return f"{self.answer}: {self.witness}\n{self.why}".rstrip()

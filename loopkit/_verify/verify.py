@@ -1,0 +1,217 @@
+"""``verify(before, after)``: whether two kernels compute the same, proven or refuted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import islpy as isl
+
+from loopkit._check.check import Text, text_of
+from loopkit._check.lineage import origin
+from loopkit._check.model import Model
+from loopkit._check.report import error_for
+from loopkit._check.violation import Violation
+from loopkit._check.witness import smallest_case
+from loopkit._expression import to_text
+from loopkit._kernel import Kernel
+from loopkit._sets import conditions
+from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
+from loopkit._verify.arguments import prepared
+from loopkit._verify.differ import Sizes, look_for_difference
+from loopkit._verify.discover import Search
+from loopkit._verify.prove import BUDGET, Exhausted, Finding, budget, prove
+from loopkit._verify.split import cut
+from loopkit._verify.verdict import Verdict
+from loopkit._verify.views import View
+
+_ATTEMPTS = 6
+_ROUNDS = 3
+
+
+def verify(before: Kernel, after: Kernel) -> Verdict:
+    """Whether two kernels compute the same from the same arguments.
+
+    Nothing is known of how one came from the other.  Statements that may
+    correspond are searched for, and the correspondence goes through the proof
+    that every transform goes through.  Where no correspondence is proven, both
+    kernels are run at small sizes, to find a cell in which they differ.
+
+    Parameters
+    ----------
+    before, after
+        Kernels over the same arguments (names, types, shapes), written by hand
+        or scheduled.  They are compared for all sizes that both assume.
+
+    Returns a :class:`Verdict`: *equal* is proven; *different* shows the first
+    cell that differs, at the smallest sizes found, with how each kernel
+    computes it; *undecided* says why.  Floating-point operations outside of
+    reductions count as equal only in the same order.  Raises
+    :class:`~loopkit.InvalidArgumentError` where the arguments do not match.
+    """
+    one, two, context = prepared(before, after)
+    if one.options.fast_math != two.options.fast_math:
+        which = "before" if one.options.fast_math else "after"
+        return Verdict("undecided", f"only '{which}' permits approximate arithmetic (fast_math)")
+    foreign = _operations(one, two)
+    if foreign:
+        return Verdict("undecided", foreign)
+    case = _Case(one, two, context)
+    if case.proven():
+        return Verdict("equal", _for_which(case))
+    return case.refuted()
+
+
+def _operations(one: Kernel, two: Kernel) -> str:
+    """Reductions of one name that are not the same operation."""
+    mine, its = ({o.name: o for o in k.reductions} for k in (one, two))
+    used = {s.operation for s in (*one.statements, *two.statements)}
+    for name in sorted(used & (mine.keys() | its.keys()), key=str):
+        if mine.get(str(name)) != its.get(str(name)):
+            return f"the kernels mean different operations by '{name}'"
+    return ""
+
+
+def _for_which(case: _Case) -> str:
+    """For which sizes and data the kernels are equal."""
+    words = "every output cell has the same value"
+    if not case.context.plain_is_universe():
+        words += f" for all sizes with {to_text(conditions(case.context))}"
+    assertions = sorted({str(a) for k in (case.before, case.after) for a in k.assertions})
+    if assertions:
+        words += f", for data with {', '.join(assertions)}"
+    return words
+
+
+@dataclass(eq=False)
+class _Case:
+    """Two kernels over the same arguments, and what has been found about them."""
+
+    before: Kernel
+    after: Kernel
+    context: isl.Set
+    reasons: list[str] = field(default_factory=list)
+    violations: list[tuple[Violation, Model, Model]] = field(default_factory=list)
+    exhausted: bool = False
+
+    # {{{ the proof
+
+    def proven(self) -> bool:
+        """Whether a correspondence was found and proven, in either direction."""
+        plain = sorted((self.before, self.after), key=_how_plain)
+        for root, new in (plain, plain[::-1]):
+            try:
+                with budget():
+                    if self.proven_from(root, new):
+                        return True
+            except Exhausted:
+                self.exhausted = True
+        return False
+
+    def proven_from(self, root: Kernel, new: Kernel) -> bool:
+        """Whether ``new`` is proven to be a schedule of ``root``."""
+        text = text_of(root)
+        model = Model(new)
+        for _ in range(_ROUNDS):
+            search = Search(View(text.model), View(model), self.context)
+            if self.attempted(text, model, search, root):
+                return self.has_one_meaning(root) and (
+                    model.kernel.statements == Model(new).kernel.statements
+                    or self.has_one_meaning(new)
+                )
+            if search.farthest[1]:
+                self.reasons.append(search.farthest[1])
+            parts = cut(model, search.parts)
+            if parts is None:
+                return False
+            model = Model(parts)
+        return False
+
+    def attempted(self, text: Text, model: Model, search: Search, root: Kernel) -> bool:
+        """Try correspondences one after the other."""
+        for number, lineage in enumerate(search.lineages(root)):
+            finding = prove(text, model, lineage)
+            if finding.holds:
+                return True
+            self.note(finding, text.model, model)
+            if number + 1 >= _ATTEMPTS:
+                break
+        return False
+
+    def has_one_meaning(self, kernel: Kernel) -> bool:
+        """Whether no race decides what a kernel with threads computes."""
+        if not _parallel(kernel):
+            return True
+        text = text_of(kernel)
+        finding = prove(text, Model(kernel), origin(kernel))
+        self.note(finding, text.model, text.model)
+        return finding.holds
+
+    def note(self, finding: Finding, root: Model, new: Model) -> None:
+        """Remember what stood against a correspondence."""
+        if finding.open:
+            self.reasons.append(finding.open)
+        self.violations += [(v, root, new) for v in finding.violations]
+
+    # }}}
+
+    # {{{ the search for a difference
+
+    def refuted(self) -> Verdict:
+        """A difference where one is found; else why there is no answer."""
+        witnesses = self.witnesses()
+        found = look_for_difference(
+            Model(self.before), Model(self.after), self.context, [s for s, _ in witnesses]
+        )
+        if found.difference is not None:
+            return Verdict("different", "", found.difference)
+        why = []
+        if found.ambiguous:
+            why.append(f"'before' has no one meaning: {found.ambiguous}")
+        reason = self.reason()
+        if reason:
+            why.append(f"no proof was found: {reason}")
+        elif self.exhausted:
+            why.append(f"isl did not find a proof within {BUDGET:,} operations")
+        else:
+            why.append("no statements of the two kernels correspond")
+        if found.tried:
+            sizes = [", ".join(f"{n} = {v}" for n, v in s.items()) for s in found.tried[:1]]
+            last = [", ".join(f"{n} = {v}" for n, v in s.items()) for s in found.tried[-1:]]
+            shown = " to ".join(dict.fromkeys(s for s in (*sizes, *last) if s))
+            why.append(f"no difference shows{f' at {shown}' if shown else ''}")
+        elif found.hindrance:
+            why.append(f"the kernels cannot be compared on examples: {found.hindrance}")
+        return Verdict("undecided", "; ".join(why))
+
+    def witnesses(self) -> list[tuple[Sizes, tuple[Violation, Model, Model]]]:
+        """Sizes at which a correspondence fails."""
+        found = []
+        for violation, root, new in self.violations[:12]:
+            try:
+                with budget(BUDGET // 10):
+                    sizes = smallest_case(violation, root, new).sizes
+            except (Exhausted, isl.Error):
+                continue
+            found.append((sizes, (violation, root, new)))
+        return found
+
+    def reason(self) -> str:
+        """What stood against the likeliest correspondence, in words."""
+        for violation, root, new in self.violations[:1]:
+            try:
+                with budget(BUDGET // 10):
+                    return error_for([violation], root, new).why.splitlines()[0]
+            except (Exhausted, isl.Error):
+                break
+        return self.reasons[0] if self.reasons else ""
+
+    # }}}
+
+
+def _how_plain(kernel: Kernel) -> tuple[bool, int]:
+    return _parallel(kernel), len(kernel.statements)
+
+
+def _parallel(kernel: Kernel) -> bool:
+    kinds = (GroupAxis, LocalAxis, LocalAuto, InstructionParallel)
+    return any(isinstance(tag, kinds) for _, tag in kernel.tags)

@@ -31,6 +31,7 @@ from loopkit._errors import (
 from loopkit._kernel import Kernel, Options, Statement, SubstitutionRule
 from loopkit._make import ConstantArg, GlobalArg, make_kernel, register_reduction
 from loopkit._transform import replay
+from loopkit._verify import Difference, Verdict, verify
 from loopkit.transforms import *  # noqa: F403
 from loopkit.transforms import __all__ as _transforms
 
@@ -43,6 +44,7 @@ __all__ = [  # noqa: PLE0604 - the transforms list their own names
     "AssumptionError",
     "CompileError",
     "ConstantArg",
+    "Difference",
     "Disjoint",
     "GlobalArg",
     "IllegalTransformError",
@@ -68,6 +70,7 @@ __all__ = [  # noqa: PLE0604 - the transforms list their own names
     "UninitializedReadError",
     "UnknownNameError",
     "ValueArg",
+    "Verdict",
     "Within",
     "Witness",
     "auto_test_vs_ref",
@@ -75,5 +78,6 @@ __all__ = [  # noqa: PLE0604 - the transforms list their own names
     "make_kernel",
     "register_reduction",
     "replay",
+    "verify",
     *_transforms,
 ]

@@ -15,7 +15,7 @@ from loopkit._assertions import in_order
 from loopkit._assertions.generate import obeying_data
 from loopkit._check.model import Model
 from loopkit._errors import LoopkitError
-from loopkit._make.points import smallest_point
+from loopkit._points import smallest_point
 from loopkit._reference.points import with_values
 from loopkit._verify.arithmetic import close
 from loopkit._verify.execute import ORDERS, TREE, Data, Entry, Machine, Order, Place, Unsupported

@@ -22,10 +22,11 @@ import numpy as np
 
 import loopkit as lk
 from loopkit import _sets
+from loopkit._arrays import AddressSpace
 from loopkit._expression import evaluate
 from loopkit._make.infer import infer_types
 from loopkit._reference.memory import Memory
-from loopkit._reference.places import Axis, copies_of, find_axes
+from loopkit._reference.places import Axis, address_space, copies_of, find_axes
 from loopkit._reference.points import points_of
 from loopkit._reference.statements import Compiled, Store, compile_statement
 from loopkit._rules import expand_rules
@@ -157,8 +158,12 @@ class Schedule:
                 block.append((compiled.columns.index(name), axis.first[iname] if iname else 0))
             else:
                 block.append(None)
-        has_copies = any(a.key[0] == "g" for a in store.copies.get(statement.written, ()))
-        return _Part(compiled, rows, compiled.depth, tuple(block), has_copies)
+        temporary = kernel.temporary_by_name.get(statement.written)
+        # Whoever has a copy of its own fills it.
+        everywhere = (
+            temporary is not None and address_space(kernel, temporary) is not AddressSpace.GLOBAL
+        )
+        return _Part(compiled, rows, compiled.depth, tuple(block), everywhere)
 
     # {{{ running
 

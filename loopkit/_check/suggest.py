@@ -15,14 +15,21 @@ from typing import Any, overload
 from loopkit._check.suggest_arguments import by_arguments, by_numbers
 from loopkit._check.suggest_data import by_assertions, by_axes, by_copies, by_spaces
 from loopkit._check.suggest_launches import by_launches
-from loopkit._check.suggest_order import by_maps, by_order, by_skewing, by_wavefronts
+from loopkit._check.suggest_order import (
+    by_maps,
+    by_order,
+    by_own_loops,
+    by_skewing,
+    by_turning,
+    by_wavefronts,
+)
 from loopkit._check.suggest_sizes import by_sizes
 from loopkit._check.suggest_tags import by_other_loops, by_tags, by_threads
 from loopkit._check.suggest_try import OutOfTimeError, Refusal, Suggestion, Trials, refused
 from loopkit._history import Step
 from loopkit._kernel import Kernel
 
-SECONDS = 1.5
+SECONDS = 1.4
 """For all tries of one refusal together."""
 
 TRIES = 120
@@ -85,6 +92,8 @@ FAMILIES = (
     Family(by_order, 7),
     Family(by_maps, 8),
     Family(by_skewing, 9),
+    Family(by_turning, 9),
+    Family(by_own_loops, 9),
     Family(by_threads, 10),
     Family(by_other_loops, 11, last=True),
     Family(by_wavefronts, 12, last=True),

@@ -20,6 +20,7 @@ from loopkit._check.suggest_calls import (
 from loopkit._check.suggest_try import Refusal, Suggestion, Trials
 from loopkit._check.violation import Violation
 from loopkit._history import Step
+from loopkit._kernel import Kernel
 from loopkit._tree import path_inames
 
 # {{{ temporaries
@@ -68,17 +69,53 @@ def by_axes(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     """Temporaries with an axis for each iteration of the loops that they hold values of."""
     if refusal.step.transform == "privatize_temporaries_with_inames":
         return
-    kernel = refusal.kernel
-    for temporary in refusal.temporaries:
-        users = (*kernel.writers.get(temporary, ()), *kernel.readers.get(temporary, ()))
-        shared = frozenset.intersection(*(u.inames for u in users)) if users else frozenset()
-        inames = [i for i in kernel.all_inames if i in shared]
+    for temporary in _carriers(refusal):
+        inames = _inames_around(refusal.kernel, temporary)
         for count in range(1, min(len(inames), 2) + 1):
             for chosen in combinations(inames, count):
                 first = call("privatize_temporaries_with_inames", ", ".join(chosen), temporary)
-                if trials.after(kernel, [first, refusal.step]) is not None:
+                if trials.after(refusal.kernel, [first, refusal.step]) is not None:
                     what = f"if '{temporary}' has an axis for {quoted(chosen)}"
                     yield Suggestion(what, (first, refusal.step))
+        for iname in inames:
+            yield from _in_strips(refusal, trials, temporary, iname)
+
+
+def _carriers(refusal: Refusal) -> tuple[str, ...]:
+    """Temporaries that may need axes; any of a few where the step does not even apply."""
+    if refusal.violations:
+        return refusal.temporaries
+    if refusal.step.transform not in (*_PRIORITIES, "duplicate_inames", "rename_iname"):
+        return ()
+    return tuple(t.name for t in refusal.kernel.temporaries[:4])
+
+
+def _inames_around(kernel: Kernel, temporary: str) -> list[str]:
+    """The inames that all statements are inside that use a temporary."""
+    users = (*kernel.writers.get(temporary, ()), *kernel.readers.get(temporary, ()))
+    shared = frozenset.intersection(*(u.inames for u in users)) if users else frozenset()
+    return [i for i in kernel.all_inames if i in shared]
+
+
+_PRIORITIES = ("prioritize_loops", "set_loop_priority")
+_STRIP = 16
+
+
+def _in_strips(
+    refusal: Refusal, trials: Trials, temporary: str, iname: str
+) -> Iterator[Suggestion]:
+    """An axis for a strip of a loop, whose own length is no constant."""
+    step = refusal.step
+    asked = names(dict(step.arguments).get("loop_priority", ()))
+    if step.transform not in _PRIORITIES or iname not in asked:
+        return
+    split = call("split_iname", iname, _STRIP)
+    axis = call("privatize_temporaries_with_inames", f"{iname}_inner", temporary)
+    order = (f"{iname}_outer", *(f"{iname}_inner" if n == iname else n for n in asked))
+    ordered = with_arguments(step, loop_priority=", ".join(order))
+    steps = (split, axis, ordered)
+    if trials.after(refusal.kernel, steps, emitted=True) is not None:
+        yield Suggestion(f"in strips, if '{temporary}' has an axis for '{iname}_inner'", steps)
 
 
 # }}}
@@ -88,11 +125,22 @@ def by_axes(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
 
 def by_copies(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     """Copies made deeper, for fewer readers, or kept up to date."""
+    if refusal.step.transform == "assignment_to_subst":
+        yield from _for_one_user(refusal, trials)
     if refusal.step.transform not in ("add_prefetch", "precompute", "buffer_array"):
         return
     for what, step in _copies(refusal):
         if trials.after(refusal.kernel, [step]) is not None:
             yield Suggestion(what, (step,))
+
+
+def _for_one_user(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
+    """A rule in the place of a temporary for one of its readers."""
+    name = dict(refusal.step.arguments)["lhs_name"]
+    for reader in refusal.kernel.readers.get(name, ()):
+        step = with_arguments(refusal.step, within=f"id:{reader.id}")
+        if trials.after(refusal.kernel, [step]) is not None:
+            yield Suggestion(f"for '{reader.id}' alone", (step,))
 
 
 def _copies(refusal: Refusal) -> Iterator[tuple[str, Step]]:
@@ -123,7 +171,7 @@ def _copies(refusal: Refusal) -> Iterator[tuple[str, Step]]:
     for count in range(len(swept) - 1, 0, -1):
         for fewer in combinations(swept, count):
             chosen_names = like(given[sweep_name], fewer)
-            what = f"with the loops over {quoted(fewer)} alone swept"
+            what = f"with {quoted(fewer)} alone swept"
             yield what, with_arguments(step, **{sweep_name: chosen_names})
     if step.transform == "add_prefetch":
         options: dict[str, Any] = {n: given[n] for n in ("default_tag", "within") if n in given}

@@ -42,7 +42,7 @@ def by_order(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     others = [p for p in others if p != asked and (p != now or argument == "inames")]
     for order in sorted(others, key=lambda p: _inversions(asked, p)):
         other = with_arguments(step, **{argument: like(dict(step.arguments)[argument], order)})
-        if trials.after(refusal.kernel, [other]) is not None:
+        if trials.after(refusal.kernel, [other], emitted=True) is not None:
             yield Suggestion(f"in the order {', '.join(order)}", (other,))
 
 
@@ -77,7 +77,7 @@ def by_maps(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         return
     for order in permutations(new):
         step = with_arguments(refusal.step, transform_map=_map(old, order, body))
-        if order != new and trials.after(refusal.kernel, [step]) is not None:
+        if order != new and trials.after(refusal.kernel, [step], emitted=True) is not None:
             yield Suggestion(f"in the order {', '.join(order)}", (step,))
 
 
@@ -94,7 +94,7 @@ def _other_skews(
     for one, two in ((1, 1), (2, 1), (1, 2), (3, 1), (1, 3)):
         value = f"{_term(one, old[0])} + {_term(two, old[1])}"
         step = with_arguments(refusal.step, transform_map=_map(old, new, f"{fresh[0]} = {value}"))
-        if trials.after(refusal.kernel, [step]) is not None:
+        if trials.after(refusal.kernel, [step], emitted=True) is not None:
             yield Suggestion(f"with {fresh[0]} = {value}", (step,))
             return
 
@@ -112,7 +112,7 @@ def _other_loop(
 
     other = _map(old, [exchanged(n) for n in reversed(new)], exchanged(body))
     step = with_arguments(refusal.step, transform_map=other)
-    if trials.after(refusal.kernel, [step]) is not None:
+    if trials.after(refusal.kernel, [step], emitted=True) is not None:
         yield Suggestion("with the loops exchanged in the map", (step,))
 
 
@@ -140,15 +140,24 @@ def by_skewing(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
 def _skewed_now(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     kernel = refusal.kernel
     for outer, inner in _pairs(refusal, kernel):
+        if not _is_turned(refusal.step, outer, inner):
+            continue
         name = kernel.fresh_name("w")
         then = _after_skewing(refusal.step, (outer, inner), name)
         if then is None:
             continue
         for factor in _FACTORS:
             steps = (_skew(outer, inner, name, factor), *then)
-            if trials.after(kernel, steps) is not None:
+            if trials.after(kernel, steps, emitted=True) is not None:
                 yield Suggestion(f"after skewing '{inner}' by '{outer}'", steps)
                 return
+
+
+def _is_turned(step: Step, outer: str, inner: str) -> bool:
+    """Whether a step wants the second loop outside of the first."""
+    given = dict(step.arguments)
+    asked = names(given.get("loop_priority", given.get("inames", ())))
+    return outer in asked and inner in asked and asked.index(inner) < asked.index(outer)
 
 
 def _after_skewing(step: Step, pair: tuple[str, str], name: str) -> tuple[Step, ...] | None:
@@ -180,7 +189,7 @@ def _skewed_first(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         rest = tuple(renamed(s, new_name) for s in (*done, refusal.step))
         for factor in _FACTORS[:3]:
             steps = (_skew(outer, inner, name, factor), *rest)
-            if trials.after(root, steps) is not None:
+            if trials.after(root, steps, emitted=True) is not None:
                 what = f"from the text on, after skewing '{inner}' by '{outer}'"
                 yield Suggestion(what, steps)
                 return
@@ -207,6 +216,39 @@ def _pairs(refusal: Refusal, kernel: Kernel) -> list[tuple[str, str]]:
 
 # }}}
 
+# {{{ loops of their own
+
+
+def by_own_loops(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
+    """Statements that the step would put side by side, each in a loop of its own first."""
+    if refusal.step.transform not in ("untag_inames", *_ORDERS) or refusal.is_race:
+        return
+    if not 2 <= len(refusal.statements) <= 3:
+        return
+    for iname in reversed(refusal.inames()):
+        for statement in refusal.statements:
+            apart = call("duplicate_inames", iname, f"id:{statement.id}")
+            steps = (apart, refusal.step)
+            if trials.after(refusal.kernel, steps, emitted=True) is not None:
+                what = f"if '{statement.id}' has a loop over '{iname}' of its own"
+                yield Suggestion(what, steps)
+
+
+def by_turning(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
+    """Two loops exchanged together with their bounds, of which one needs the other."""
+    step, kernel = refusal.step, refusal.kernel
+    asked = names(dict(step.arguments).get("loop_priority", ()))
+    if refusal.violations or len(asked) != 2 or _nest(kernel, asked) != asked[::-1]:
+        return
+    new = (kernel.fresh_name("outer"), kernel.fresh_name("inner"))
+    body = f"{new[0]} = {asked[0]} and {new[1]} = {asked[1]}"
+    turned = call("map_domain", _map(asked[::-1], new, body))
+    if trials.after(kernel, [turned], emitted=True) is not None:
+        yield Suggestion("with bounds that are turned over, too", (turned,))
+
+
+# }}}
+
 # {{{ wavefronts
 
 
@@ -225,7 +267,7 @@ def by_wavefronts(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
                 value = f"{_term(one, outer)} + {_term(two, inner)}"
                 mapped = call("map_domain", _map([outer, inner], [name, kept], f"{name} = {value}"))
                 dealt = call("split_iname", kept, _length(step), inner_tag="l.0")
-                if trials.after(kernel, [mapped, dealt]) is not None:
+                if trials.after(kernel, [mapped, dealt], emitted=True) is not None:
                     what = f"as a wavefront over {quoted((outer, inner))}"
                     yield Suggestion(what, (mapped, dealt))
                     return

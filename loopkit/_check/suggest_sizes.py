@@ -19,7 +19,7 @@ _ROUNDS = 3
 def by_sizes(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     """The complement of the sizes for which there is a violation, if it is simple."""
     kernel = refusal.kernel
-    if not refusal.violations or not kernel.sizes or refusal.step.transform == "fix_parameters":
+    if not refusal.violations or refusal.is_open or refusal.step.transform == "fix_parameters":
         return
     known = kernel.assumptions.set
     left = known

@@ -22,7 +22,10 @@ WARP = 32
 def by_tags(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     """The same step with as few tags as possible left out."""
     slots = tag_slots(refusal.step)
-    for count in range(1, min(len(slots), 4) + 1):
+    yield from _unrolled(refusal, trials, slots)
+    if len(slots) > 6:
+        return
+    for count in range(1, len(slots) + 1):
         is_found = False
         for dropped in combinations(slots, count):
             found = _without_tags(refusal, trials, dropped, is_weak=count == len(slots))
@@ -31,6 +34,16 @@ def by_tags(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
                 yield found
         if is_found:
             return
+
+
+def _unrolled(refusal: Refusal, trials: Trials, slots: list[Slot]) -> Iterator[Suggestion]:
+    """Copies of the loop's body one after the other, not statement by statement."""
+    chosen = [s for s in slots if s[2].startswith("ilp")]
+    step = retagged(refusal.step, dict.fromkeys(chosen, "unr")) if chosen else None
+    if step is not None and trials.after(refusal.kernel, [step]) is not None:
+        yield Suggestion(
+            f"with {quoted(s[1] for s in chosen)} unrolled, one after the other", (step,)
+        )
 
 
 def _without_tags(
@@ -42,6 +55,8 @@ def _without_tags(
     what = f"with {which} sequential"
     step = retagged(refusal.step, dict.fromkeys(dropped))
     if step is None:
+        if not refusal.violations:
+            return None  # a transform that does not apply says so itself
         tags = "tags" if len(dropped) > 1 else "tag"
         return Suggestion(f"{what} (leave the {tags} out)", is_weak=True)
     if trials.after(refusal.kernel, [step]) is None:

@@ -55,23 +55,41 @@ class Trials:
     def __init__(self, seconds: float, tries: int) -> None:
         self.deadline = time.perf_counter() + seconds
         self.left = tries
+        self.longest = 0.0
 
-    def after(self, kernel: Kernel, steps: Sequence[Step]) -> Kernel | None:
-        """The kernel after some steps, or None where one of them is refused."""
+    def after(
+        self, kernel: Kernel, steps: Sequence[Step], *, emitted: bool = False
+    ) -> Kernel | None:
+        """The kernel after some steps, or None where one of them is refused.
+
+        ``emitted`` also refuses kernels for which there is no code.
+        """
         found = self.found(kernel, steps)
-        return found if isinstance(found, Kernel) else None
+        if isinstance(found, Refusal):
+            return None
+        if emitted:
+            try:
+                found.program()
+            except LoopkitError:
+                return None
+        return found
 
     def found(self, kernel: Kernel, steps: Sequence[Step]) -> Kernel | Refusal:
         """The kernel after some steps, or the first refusal."""
-        if self.left <= 0 or time.perf_counter() > self.deadline:
+        start = time.perf_counter()
+        # The next try may take as long as the longest one so far.
+        if self.left <= 0 or start + self.longest > self.deadline:
             raise OutOfTimeError
         self.left -= 1
-        for step in steps:
-            refusal = refused(kernel, step)
-            if isinstance(refusal, Refusal):
-                return refusal
-            kernel = refusal
-        return kernel
+        try:
+            for step in steps:
+                refusal = refused(kernel, step)
+                if isinstance(refusal, Refusal):
+                    return refusal
+                kernel = refusal
+            return kernel
+        finally:
+            self.longest = max(self.longest, time.perf_counter() - start)
 
 
 def refused(kernel: Kernel, step: Step) -> Kernel | Refusal:

@@ -13,7 +13,6 @@ from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
     LoopkitError,
-    OutOfBoundsError,
     UndecidedError,
 )
 from loopkit._history import Step
@@ -115,7 +114,7 @@ def _proven(kernel: Kernel, change: Change, step: Step) -> Lineage:
     from loopkit._check import check_change
 
     try:
-        return check_change(kernel, change)
+        return check_change(kernel, change, step)
     except LoopkitError as error:
         error.step = step.call()[1:]
         open_ = isinstance(error, UndecidedError)
@@ -127,12 +126,14 @@ def _proven(kernel: Kernel, change: Change, step: Step) -> Lineage:
 
 def _suggest(error: LoopkitError, kernel: Kernel, step: Step) -> None:
     """Have a refusal say what would be legal, to be found when somebody reads it."""
-    if not isinstance(error, (IllegalTransformError, OutOfBoundsError, UndecidedError)):
+    if not isinstance(error, (IllegalTransformError, UndecidedError)):
         return
     from loopkit._check.report import with_suggestions
     from loopkit._check.suggest import Suggestions
 
-    with_suggestions(error, Suggestions(kernel, step))
+    # Not `if error.suggestions`, which would look for them.
+    if not isinstance(error.suggestions, Suggestions):
+        with_suggestions(error, Suggestions(kernel, step))
 
 
 def _declaration(parameter: inspect.Parameter) -> str:

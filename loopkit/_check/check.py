@@ -18,13 +18,14 @@ from loopkit._check.lineage import Lineage, descend, origin
 from loopkit._check.memo import Dependencies, Key
 from loopkit._check.model import Model
 from loopkit._check.races import check_races
-from loopkit._check.report import error_for
+from loopkit._check.report import error_for, with_suggestions
 from loopkit._check.sources import TextOrder
 from loopkit._check.storage import check_storage
 from loopkit._check.violation import Undecided, Violation
 from loopkit._errors import IllegalTransformError, UndecidedError
 
 if TYPE_CHECKING:
+    from loopkit._history import Step
     from loopkit._kernel import Kernel
     from loopkit._transform import Change
 
@@ -55,18 +56,21 @@ BUDGET = 20_000_000
 """Operations that isl may spend on one step, about ten seconds."""
 
 
-def check_change(before: Kernel, change: Change) -> Lineage:
+def check_change(before: Kernel, change: Change, step: Step | None = None) -> Lineage:
     """Prove that a changed kernel computes what the text says; returns its lineage.
 
     Raises :class:`~loopkit.IllegalTransformError` with a witness where it does
-    not, :class:`~loopkit.UndecidedError` where that is open.
+    not, :class:`~loopkit.UndecidedError` where that is open.  ``step`` is what made
+    the change: the error then says what would be legal in its place.
     """
-    broken = broken_declaration(before, change)
-    if broken:
-        raise IllegalTransformError(broken)
     lineage, found = examine(before, change)
     if found:
-        raise error_for(found, text_of(lineage.root).model, Model(change.kernel))
+        error = error_for(found, text_of(lineage.root).model, Model(change.kernel))
+        if step is not None:
+            from loopkit._check.suggest import Suggestions
+
+            with_suggestions(error, Suggestions(before, step, change, found))
+        raise error
     return lineage
 
 
@@ -75,9 +79,13 @@ def examine(
 ) -> tuple[Lineage, list[Violation]]:
     """The lineage of a changed kernel, and what is wrong with it; no message is made.
 
-    Raises :class:`~loopkit.UndecidedError` where isl does not answer within
-    ``budget`` operations, or a question has no violation and no answer.
+    Raises :class:`~loopkit.IllegalTransformError` where a declaration changed, and
+    :class:`~loopkit.UndecidedError` where isl does not answer within ``budget``
+    operations, or a question has no violation and no answer.
     """
+    broken = broken_declaration(before, change)
+    if broken:
+        raise IllegalTransformError(broken)
     allowed = BUDGET if budget is None else budget
     known = lineage_of(before)
     lineage = descend(before, known, change.kernel, change.instances, change.moves, change.fixed)

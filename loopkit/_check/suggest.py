@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from loopkit._check.suggest_arguments import by_arguments, by_numbers
 from loopkit._check.suggest_data import by_assertions, by_axes, by_copies, by_spaces
@@ -29,6 +29,10 @@ from loopkit._check.suggest_try import OutOfTimeError, Refusal, Suggestion, Tria
 from loopkit._history import Step
 from loopkit._kernel import Kernel
 
+if TYPE_CHECKING:
+    from loopkit._check.violation import Violation
+    from loopkit._transform import Change
+
 SECONDS = 1.4
 """For all tries of one refusal together."""
 
@@ -42,14 +46,22 @@ MOST = 3
 class Suggestions(Sequence[str]):
     """The suggestions for a refused step, found when first read."""
 
-    def __init__(self, kernel: Kernel, step: Step) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        step: Step,
+        change: Change | None = None,
+        violations: Sequence[Violation] = (),
+    ) -> None:
         self.kernel = kernel
         self.step = step
+        self.change = change
+        self.violations = violations
 
     @cached_property
     def found(self) -> tuple[str, ...]:
         """One line each."""
-        return suggestions(self.kernel, self.step)
+        return suggestions(self.kernel, self.step, self.change, self.violations)
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -102,12 +114,23 @@ FAMILIES = (
 )
 
 
-def suggestions(kernel: Kernel, step: Step) -> tuple[str, ...]:
-    """What would make a refused step legal, at most three lines."""
-    trials = Trials(SECONDS, TRIES)
+def suggestions(
+    kernel: Kernel,
+    step: Step,
+    change: Change | None = None,
+    violations: Sequence[Violation] = (),
+) -> tuple[str, ...]:
+    """What would be legal in the place of a refused step, at most three lines.
+
+    ``violations`` are what is wrong with its ``change``; they are found anew where
+    they are not given.
+    """
     found: dict[str, int] = {}
     try:
-        refusal = refused(kernel, step)
+        trials = Trials(SECONDS, TRIES)
+        refusal: Kernel | Refusal = Refusal(kernel, step, change, tuple(violations))
+        if not violations:
+            refusal = refused(kernel, step)
         if isinstance(refusal, Refusal):
             _search(refusal, trials, found)
     except OutOfTimeError:

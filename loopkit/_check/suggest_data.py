@@ -78,7 +78,10 @@ def by_axes(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
                     what = f"if '{temporary}' has an axis for {quoted(chosen)}"
                     yield Suggestion(what, (first, refusal.step))
         for iname in inames:
-            yield from _in_strips(refusal, trials, temporary, iname)
+            yield from _in_strips(refusal, trials, iname, temporary)
+    if len(refusal.kernel.temporaries) > 1:
+        for iname in names(dict(refusal.step.arguments).get("loop_priority", ())):
+            yield from _in_strips(refusal, trials, iname, None)
 
 
 def _carriers(refusal: Refusal) -> tuple[str, ...]:
@@ -102,20 +105,22 @@ _STRIP = 16
 
 
 def _in_strips(
-    refusal: Refusal, trials: Trials, temporary: str, iname: str
+    refusal: Refusal, trials: Trials, iname: str, temporary: str | None
 ) -> Iterator[Suggestion]:
-    """An axis for a strip of a loop, whose own length is no constant."""
+    """An axis for a strip of a loop, whose own length is no constant: for one or all."""
     step = refusal.step
     asked = names(dict(step.arguments).get("loop_priority", ()))
     if step.transform not in _PRIORITIES or iname not in asked:
         return
     split = call("split_iname", iname, _STRIP)
-    axis = call("privatize_temporaries_with_inames", f"{iname}_inner", temporary)
+    chosen = () if temporary is None else (temporary,)
+    axis = call("privatize_temporaries_with_inames", f"{iname}_inner", *chosen)
     order = (f"{iname}_outer", *(f"{iname}_inner" if n == iname else n for n in asked))
     ordered = with_arguments(step, loop_priority=", ".join(order))
     steps = (split, axis, ordered)
     if trials.after(refusal.kernel, steps, emitted=True) is not None:
-        yield Suggestion(f"in strips, if '{temporary}' has an axis for '{iname}_inner'", steps)
+        who = f"'{temporary}' has" if temporary else "temporaries have"
+        yield Suggestion(f"in strips, if {who} an axis for '{iname}_inner'", steps)
 
 
 # }}}

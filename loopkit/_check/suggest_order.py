@@ -130,24 +130,16 @@ def _term(factor: int, name: str) -> str:
 
 
 def by_skewing(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
-    """One loop shifted by a multiple of another one first, so that loops may be exchanged."""
-    if refusal.step.transform not in (*_ORDERS, "join_inames") or not refusal.violations:
+    """One loop shifted by a multiple of another one first, so that the two may be exchanged."""
+    kernel, step = refusal.kernel, refusal.step
+    if step.transform not in (*_ORDERS, "join_inames") or not refusal.violations:
         return
-    yield from _skewed_now(refusal, trials)
-    yield from _skewed_first(refusal, trials)
-
-
-def _skewed_now(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
-    kernel = refusal.kernel
     for outer, inner in _pairs(refusal, kernel):
-        if not _is_turned(refusal.step, outer, inner):
+        if not _is_turned(step, outer, inner):
             continue
         name = kernel.fresh_name("w")
-        then = _after_skewing(refusal.step, (outer, inner), name)
-        if then is None:
-            continue
         for factor in _FACTORS:
-            steps = (_skew(outer, inner, name, factor), *then)
+            steps = (_skew(outer, inner, name, factor), *_after_skewing(step, outer, inner, name))
             if trials.after(kernel, steps, emitted=True) is not None:
                 yield Suggestion(f"after skewing '{inner}' by '{outer}'", steps)
                 return
@@ -160,39 +152,11 @@ def _is_turned(step: Step, outer: str, inner: str) -> bool:
     return outer in asked and inner in asked and asked.index(inner) < asked.index(outer)
 
 
-def _after_skewing(step: Step, pair: tuple[str, str], name: str) -> tuple[Step, ...] | None:
-    """What is left of the step once the second loop of a pair is ``name``, outside of the first."""
-    after = renamed(step, lambda word: name if word == pair[1] else word)
-    if after == step:
-        return None
+def _after_skewing(step: Step, outer: str, inner: str, name: str) -> tuple[Step, ...]:
+    """What is left of the step once ``inner`` is ``name``, which stands outside of ``outer``."""
+    after = renamed(step, lambda word: name if word == inner else word)
     asked = names(dict(after.arguments).get("loop_priority", ()))
-    return () if asked == (name, pair[0]) else (after,)
-
-
-def _skewed_first(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
-    """The same, done before loops were split: all steps from the text on, anew."""
-    kernel = refusal.kernel
-    root = kernel.lineage.root if kernel.lineage is not None else kernel
-    done = kernel.history[len(root.history) :]
-    if not done or len(done) > 6 or any(s.verdict == "unchecked" for s in done):
-        return
-    for outer, inner in _pairs(refusal, root):
-        name = root.fresh_name("w")
-
-        def new_name(word: str, old: str = inner, new: str = name) -> str:
-            return (
-                new + word.removeprefix(old)
-                if word.startswith((f"{old}_",))
-                else (new if word == old else word)
-            )
-
-        rest = tuple(renamed(s, new_name) for s in (*done, refusal.step))
-        for factor in _FACTORS[:3]:
-            steps = (_skew(outer, inner, name, factor), *rest)
-            if trials.after(root, steps, emitted=True) is not None:
-                what = f"from the text on, after skewing '{inner}' by '{outer}'"
-                yield Suggestion(what, steps)
-                return
+    return () if asked == (name, outer) else (after,)
 
 
 def _skew(outer: str, inner: str, name: str, factor: int) -> Step:

@@ -20,11 +20,12 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._check.align import holds_floats, parts, same_constant
 from loopkit._check.lineage import Image, Lineage
-from loopkit._check.model import Instance, equal
+from loopkit._check.model import Instance, Model, equal
 from loopkit._check.sources import READER, WRITER
 from loopkit._expression import is_constant, substitute, to_text, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit._verify.forms import commutes, with_swapped
 from loopkit._verify.solve import Solver
 from loopkit._verify.views import Access, Source, View
 
@@ -37,11 +38,17 @@ Pairs = Mapping[str, str]
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What has been decided: the origin of each paired statement, how inames relate, and copies."""
+    """What has been decided.
+
+    ``origin`` and ``where`` hold the origin of each paired statement and how the
+    inames relate; ``copies`` only carry values; the operands of ``swapped``
+    nodes of the new kernel change places.
+    """
 
     origin: Mapping[str, str] = field(default_factory=dict)
     where: Mapping[str, isl.Set] = field(default_factory=dict)
     copies: frozenset[str] = frozenset()
+    swapped: tuple[Expression, ...] = ()
 
     def paired(self, new: str, old: str, where: isl.Set) -> State:
         """With one pair more."""
@@ -130,12 +137,19 @@ class Search:
         self.parts: dict[str, list[isl.Set]] = {}
         self._done = 0
 
-    def lineages(self, root: Kernel) -> Iterator[Lineage]:
-        """Correspondences as lineages from ``root``, the likeliest first."""
+    def lineages(self, root: Kernel) -> Iterator[tuple[Lineage, Model]]:
+        """Correspondences as lineages from ``root``, the likeliest first.
+
+        With each comes the new kernel, operands in the order of the root's.
+        """
         for state in self.states():
             images = self.images(state)
-            if images is not None:
-                yield Lineage(root, images)
+            if images is None:
+                continue
+            model = self.new.model
+            if state.swapped:
+                model = Model(with_swapped(model.kernel, state.swapped))
+            yield Lineage(root, images), model
 
     # {{{ the search
 
@@ -325,15 +339,22 @@ class Search:
             self.note(f"{to_text(old)} is not {to_text(new)}")
             return
         one, two = list(parts(old)), list(parts(new))
+        if len(one) != len(two):
+            self.note(f"{to_text(old)} is not {to_text(new)}")
+            return
         pending = rest
-        for a, b in zip(reversed(one), reversed(two), strict=False):
+        for a, b in zip(reversed(one), reversed(two), strict=True):
             if isinstance(a, prim.ExpressionNode) or is_constant(a):
                 pending = (replace(todo, old_expr=a, new_expr=b), pending)
             elif a != b:
                 self.note(f"{to_text(old)} is not {to_text(new)}")
                 return
-        if len(one) == len(two):
-            yield state, pending
+        yield state, pending
+        if commutes(old) and commutes(new):
+            pending = rest
+            for a, b in zip(old.children, new.children[::-1], strict=True):
+                pending = (replace(todo, old_expr=a, new_expr=b), pending)
+            yield replace(state, swapped=(*state.swapped, new)), pending
 
     def starts(self, todo: Same) -> bool:
         """Whether the expressions are what a reduction starts from; the proof looks at them."""

@@ -19,6 +19,7 @@ from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._verify.arguments import prepared
 from loopkit._verify.differ import Sizes, look_for_difference
 from loopkit._verify.discover import Search
+from loopkit._verify.forms import in_pairs
 from loopkit._verify.prove import BUDGET, Exhausted, Finding, budget, prove
 from loopkit._verify.split import cut
 from loopkit._verify.verdict import Verdict
@@ -97,7 +98,7 @@ class _Case:
 
     def proven(self) -> bool:
         """Whether a correspondence was found and proven, in either direction."""
-        plain = sorted((self.before, self.after), key=_how_plain)
+        plain = sorted((in_pairs(self.before), in_pairs(self.after)), key=_how_plain)
         for root, new in (plain, plain[::-1]):
             try:
                 with budget():
@@ -128,11 +129,11 @@ class _Case:
 
     def attempted(self, text: Text, model: Model, search: Search, root: Kernel) -> bool:
         """Try correspondences one after the other."""
-        for number, lineage in enumerate(search.lineages(root)):
-            finding = prove(text, model, lineage)
+        for number, (lineage, ordered) in enumerate(search.lineages(root)):
+            finding = prove(text, ordered, lineage)
             if finding.holds:
                 return True
-            self.note(finding, text.model, model)
+            self.note(finding, text.model, ordered)
             if number + 1 >= _ATTEMPTS:
                 break
         return False

@@ -1,0 +1,85 @@
+"""One form for expressions that are computed in the same way.
+
+Operands of a sum are added from left to right, so ``a + b + c`` is
+``(a + b) + c``; and ``a + b`` is ``b + a``, rounding included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import pymbolic.primitives as prim
+
+from loopkit._expression import ExpressionMapper, is_constant
+from loopkit._kernel import Kernel, Statement
+from loopkit._nodes import Expression
+
+
+class _Paired(ExpressionMapper):
+    """Sums and products of two operands each, leaning to the left."""
+
+    def _pairs(self, kind: type, children: Iterable[Expression]) -> Expression:
+        first, *rest = children
+        for child in rest:
+            first = kind((first, child))
+        return first
+
+    def map_sum(self, expr: Any) -> Expression:
+        return self._pairs(prim.Sum, [self.rec(c) for c in expr.children])
+
+    def map_product(self, expr: Any) -> Expression:
+        children = [self.rec(c) for c in expr.children]
+        if is_minus_one(children[0]) and len(children) > 2:
+            return prim.Product((-1, self._pairs(prim.Product, children[1:])))
+        return self._pairs(prim.Product, children)
+
+
+def is_minus_one(expr: Expression) -> bool:
+    """Whether an expression is the -1 that stands for a subtraction."""
+    return type(expr) is int and expr == -1
+
+
+def in_pairs(kernel: Kernel) -> Kernel:
+    """A kernel whose sums and products have two operands each."""
+    mapper = _Paired()
+
+    def changed(statement: Statement) -> Statement:
+        if is_constant(statement.rhs):
+            return statement
+        return replace(statement, rhs=mapper(statement.rhs))
+
+    return kernel.with_(statements=tuple(changed(s) for s in kernel.statements))
+
+
+def commutes(expr: Expression) -> bool:
+    """Whether the two operands of an expression may change places."""
+    if not isinstance(expr, (prim.Sum, prim.Product)) or len(expr.children) != 2:
+        return False
+    return not any(is_minus_one(c) for c in expr.children)
+
+
+class _Swapper(ExpressionMapper):
+    """Lets the operands of some nodes, known by identity, change places."""
+
+    def __init__(self, nodes: frozenset[int]) -> None:
+        super().__init__()
+        self.nodes = nodes
+
+    def _swapped(self, expr: Any) -> Expression:
+        children = tuple(self.rec(c) for c in expr.children)
+        return type(expr)(children[::-1] if id(expr) in self.nodes else children)
+
+    map_sum = _swapped
+    map_product = _swapped
+
+
+def with_swapped(kernel: Kernel, nodes: Iterable[Expression]) -> Kernel:
+    """A kernel in which the operands of ``nodes``, parts of right-hand sides, change places."""
+    swapper = _Swapper(frozenset(id(n) for n in nodes))
+    return kernel.with_(
+        statements=tuple(
+            s if is_constant(s.rhs) else replace(s, rhs=swapper(s.rhs)) for s in kernel.statements
+        )
+    )

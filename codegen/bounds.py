@@ -27,7 +27,7 @@ class Bounds:
 def single_basic_set(domain: isl.Set) -> isl.BasicSet:
     """``domain``, or a hull of it that is one conjunction."""
     domain = domain.compute_divs().coalesce()
-    basics = domain.get_basic_sets()
+    basics = domain.compute_divs().get_basic_sets()
     if len(basics) == 1:
         return basics[0].remove_redundancies()
     return domain.simple_hull().remove_redundancies()
@@ -189,7 +189,7 @@ def guard(domain: isl.Set, context: isl.Set) -> tuple[Expression, isl.Set]:
     left = domain.gist(context).compute_divs().coalesce()
     if left.plain_is_universe():
         return True, left
-    pieces = left.get_basic_sets()
+    pieces = left.compute_divs().get_basic_sets()
     if len(pieces) == 1:
         parts = []
         enforced = _sets.universe()
@@ -212,7 +212,7 @@ Terms = dict[Expression, int]
 
 def _equalities(context: isl.Set) -> list[tuple[Terms, int]]:
     """The equalities between names that hold in ``context``."""
-    basics = context.get_basic_sets()
+    basics = context.compute_divs().get_basic_sets()
     if len(basics) != 1:
         return []
     found = []

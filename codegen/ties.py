@@ -17,7 +17,7 @@ def tied_value(domain: isl.Set, iname: str, hidden: frozenset[str]) -> Expressio
     of the domain is looked at: what leaves out values is for guards to test, where as a
     bound it would make a loop of what is a name for a position.
     """
-    basics = domain.get_basic_sets()
+    basics = domain.compute_divs().get_basic_sets()
     if len(basics) != 1:
         return None
     for constraint in basics[0].get_constraints():

@@ -105,7 +105,7 @@ def _range(kernel: Kernel, iname: str) -> Range:
 
 def _relative_range(domain: isl.Set, iname: str) -> Range | None:
     """Bounds ``lower <= iname <= lower + span`` among the constraints; the closest such."""
-    basics = domain.coalesce().get_basic_sets()
+    basics = domain.coalesce().compute_divs().get_basic_sets()
     if len(basics) != 1:
         return None
     lowers: list[Linear] = []

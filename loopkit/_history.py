@@ -14,17 +14,23 @@ class Step:
     ``verdict`` is ``"proven"`` where the checker proved that the step changes
     no result, ``"assumed"`` where the step itself is a promise about sizes or
     data, and ``"unchecked"`` where the proof was skipped.  ``seconds`` is how
-    long the step took, its proof included.
+    long the step took, its proof included; ``required`` of the arguments, the
+    first ones, need no name in a call.
     """
 
     transform: str
     arguments: tuple[tuple[str, Any], ...]
     verdict: str = "proven"
     seconds: float = field(default=0.0, compare=False)
+    required: int = field(default=0, compare=False)
 
     def call(self) -> str:
-        """The step as a method call, ``.split_iname('i', 16)``."""
-        return f".{self.transform}({', '.join(f'{n}={as_literal(v)}' for n, v in self.arguments)})"
+        """The step as a method call, ``.split_iname('i', 16, inner_tag='l.0')``."""
+        shown = [
+            as_literal(value) if number < self.required else f"{name}={as_literal(value)}"
+            for number, (name, value) in enumerate(self.arguments)
+        ]
+        return f".{self.transform}({', '.join(shown)})"
 
     def to_json(self) -> Mapping[str, Any]:
         """A value that :mod:`json` writes and :func:`step_from_json` reads back."""
@@ -33,6 +39,8 @@ class Step:
             "arguments": {name: _jsonable(value) for name, value in self.arguments},
             "verdict": self.verdict,
             "seconds": self.seconds,
+            "required": self.required,
+            "required": self.required,
         }
 
 
@@ -72,6 +80,8 @@ def step_from_json(data: Mapping[str, Any]) -> Step:
         tuple(data["arguments"].items()),
         data.get("verdict", "proven"),
         data.get("seconds", 0.0),
+        data.get("required", 0),
+        data.get("required", 0),
     )
 
 

@@ -441,7 +441,7 @@ def conditions(domain: isl.Set) -> Expression:
     """
     domain = domain.coalesce().remove_redundancies()
     pieces = []
-    for basic in domain.get_basic_sets():
+    for basic in domain.compute_divs().get_basic_sets():
         parts = [constraint_condition(c) for c in basic.get_constraints()]
         if not parts:
             return True
@@ -520,7 +520,7 @@ def factors(domain: isl.Set, inames: Iterable[str]) -> list[tuple[tuple[str, ...
     factor.  A union of several basic sets is not split.
     """
     order = tuple(inames)
-    basics = domain.coalesce().get_basic_sets()
+    basics = domain.coalesce().compute_divs().get_basic_sets()
     if len(order) <= 1 or len(basics) != 1:
         return [(order, domain)]
     basic = basics[0]

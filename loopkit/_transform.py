@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from loopkit._errors import (
@@ -67,6 +68,7 @@ def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
     """
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())[1:]
+    required = sum(1 for _ in takewhile(_is_required, parameters))
 
     @wraps(function)
     def apply(kernel: Kernel, *args: Any, unchecked: bool = False, **kwargs: Any) -> Kernel:
@@ -84,7 +86,7 @@ def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
                 f"{function.__name__}: {error}", instead=f"it takes ({names})"
             ) from None
         given = tuple(list(bound.arguments.items())[1:])
-        step = Step(function.__name__, given)
+        step = Step(function.__name__, given, required=required)
         try:
             change = function(*bound.args, **bound.kwargs)
         except LoopkitError as error:
@@ -134,6 +136,12 @@ def _suggest(error: LoopkitError, kernel: Kernel, step: Step) -> None:
     # Not `if error.suggestions`, which would look for them.
     if not isinstance(error.suggestions, Suggestions):
         with_suggestions(error, Suggestions(kernel, step))
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    """Whether an argument is always given, and may be given without its name."""
+    named = parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return named and parameter.default is inspect.Parameter.empty
 
 
 def _declaration(parameter: inspect.Parameter) -> str:

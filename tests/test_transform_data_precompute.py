@@ -70,6 +70,7 @@ def test_names_and_tags():
         default_tag=None,
         compute_insn_id="fill",
         dtype="float64",
+        unchecked=True,
     )
     assert knl.temporary_by_name["f_s"].dtype == np.float64
     assert str(knl.iname_tags["p"]) == "unr"

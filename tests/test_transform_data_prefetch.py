@@ -78,7 +78,7 @@ def test_default_is_over_threads_and_history_replays():
     knl = tiled_matmul().add_prefetch("a", ["i_inner", "k_inner"])
     assert knl == tiled_matmul().add_prefetch("a", ["i_inner", "k_inner"], default_tag="l.auto")
     assert knl.history[-1].call() == (
-        ".add_prefetch(var_name='a', sweep_inames=['i_inner', 'k_inner'])"
+        ".add_prefetch('a', sweep_inames=['i_inner', 'k_inner'])"
     )
     assert tiled_matmul().add_prefetch("a", "i_inner, k_inner").key == knl.key
 

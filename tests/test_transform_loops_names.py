@@ -63,16 +63,16 @@ def test_join_of_a_triangle(triangle: Kernel) -> None:
 
 def test_join_errors(product: Kernel) -> None:
     assert error_of(product.join_inames, ["i", "j"]) == (
-        "IllegalTransformError: join_inames(inames=['i', 'j']): cannot join iname 'j': it has m "
+        "IllegalTransformError: join_inames(['i', 'j']): cannot join iname 'j': it has m "
         "values, and only the first of the inames may have a length that is no constant\n"
         "put 'j' first, split it, or fix its length with fix_parameters"
     )
     assert error_of(product.fix_parameters(l=4).join_inames, "i, k") == (
-        "IllegalTransformError: join_inames(inames='i, k'): cannot join i, k: statement "
+        "IllegalTransformError: join_inames('i, k'): cannot join i, k: statement "
         "'insn_init' is inside 'i' but not inside 'k'\nleave it out: within='not id:insn_init'"
     )
     assert error_of(product.join_inames, "i") == (
-        "InvalidArgumentError: join_inames(inames='i'): joining takes two or more different inames"
+        "InvalidArgumentError: join_inames('i'): joining takes two or more different inames"
     )
 
 
@@ -87,7 +87,7 @@ def test_rename(triangle: Kernel) -> None:
     assert outline(new) == "j\n  c[row, j] = a[row] + a[j]"
     assert new.domains[1].parameters == {"row"}
     assert error_of(triangle.rename_iname, "i", "a") == (
-        "InvalidArgumentError: rename_iname(old_iname='i', new_iname='a'): the name 'a' is taken\n"
+        "InvalidArgumentError: rename_iname('i', 'a'): the name 'a' is taken\n"
         "'a_0' is free"
     )
 
@@ -107,12 +107,12 @@ def test_rename_to_an_existing_iname() -> None:
     assert "j" not in new.all_inames
     assert kernel.rename_inames("i, j", "x").all_inames == ("x", "k")
     assert error_of(kernel.rename_iname, "k", "i", existing_ok=True) == (
-        "IllegalTransformError: rename_iname(old_iname='k', new_iname='i', existing_ok=True): 'k' "
+        "IllegalTransformError: rename_iname('k', 'i', existing_ok=True): 'k' "
         "cannot be renamed to 'i': around statement 'c' they do not have the same values\n"
         "duplicate_inames makes a new iname of the same values"
     )
     assert error_of(kernel.rename_iname, "j", "i") == (
-        "InvalidArgumentError: rename_iname(old_iname='j', new_iname='i'): there is an iname 'i' "
+        "InvalidArgumentError: rename_iname('j', 'i'): there is an iname 'i' "
         "already\nexisting_ok=True uses it, if it has the same values"
     )
 
@@ -139,7 +139,7 @@ def test_duplicate(product: Kernel) -> None:
 
 def test_duplicate_of_a_parent(triangle: Kernel) -> None:
     assert error_of(triangle.duplicate_inames, "i", "id:s") == (
-        "IllegalTransformError: duplicate_inames(inames='i', within='id:s'): the bounds of 'j' "
+        "IllegalTransformError: duplicate_inames('i', 'id:s'): the bounds of 'j' "
         "around statement 's' depend on 'i': a duplicate of 'i' needs one of 'j' beside it\n"
         "duplicate both: duplicate_inames(['i', 'j'], ...)"
     )

@@ -104,7 +104,7 @@ TAG_ERRORS = [
 
 @pytest.mark.parametrize(("tags", "message"), TAG_ERRORS)
 def test_tag_errors(product: Kernel, tags: str, message: str) -> None:
-    expected = f"IllegalTransformError: tag_inames(iname_to_tag='{tags}'): {message}"
+    expected = f"IllegalTransformError: tag_inames('{tags}'): {message}"
     assert error_of(product.tag_inames, tags) == expected
 
 
@@ -126,7 +126,7 @@ def test_different_extents_on_one_axis() -> None:
         assumptions="n, m >= 1",
     )
     assert error_of(kernel.tag_inames, "i:g.0, j:g.0") == (
-        "IllegalTransformError: tag_inames(iname_to_tag='i:g.0, j:g.0'): inames 'j' and 'i' cannot "
+        "IllegalTransformError: tag_inames('i:g.0, j:g.0'): inames 'j' and 'i' cannot "
         "both be tagged g.0: 'j' has m values and 'i' has n\n"
         "split or pad the longer one, or say by assume(...) that they are equal"
     )
@@ -183,14 +183,14 @@ def test_private_axes_suffice_for_tiles(product: Kernel) -> None:
 
 def test_prioritize_errors(product: Kernel, scalar: Kernel, triangle: Kernel) -> None:
     assert error_of(scalar.prioritize_loops, "j, i") == (
-        "IllegalTransformError: prioritize_loops(loop_priority='j, i'): temporary 't' would have "
+        "IllegalTransformError: prioritize_loops('j, i'): temporary 't' would have "
         "to hold one value for each 'i': statement 'load' writes it and statement 'inner' uses "
         "it, and they would no longer be in one loop over 'i'\n"
         'first give it an axis: privatize_temporaries_with_inames("i", "t")'
     )
     scalar.fix_parameters(n=4).privatize_temporaries_with_inames("i", "t").prioritize_loops("j, i")
     assert error_of(triangle.prioritize_loops, "j, i") == (
-        "IllegalTransformError: prioritize_loops(loop_priority='j, i'): loop 'j' cannot stand "
+        "IllegalTransformError: prioritize_loops('j, i'): loop 'j' cannot stand "
         "outside of loop 'i': its bounds depend on 'i'\nkeep 'i' before 'j'"
     )
     assert "'i' is named" not in error_of(product.prioritize_loops, "i")
@@ -348,13 +348,13 @@ def with_domain(kernel: Kernel, bounds: str) -> Kernel:
 def test_axes_need_bounds(product: Kernel) -> None:
     endless = with_domain(product, "0 <= i")
     assert error_of(endless.tag_inames, "i:g.0") == (
-        "IllegalTransformError: tag_inames(iname_to_tag='i:g.0'): iname 'i' cannot be tagged g.0: "
+        "IllegalTransformError: tag_inames('i:g.0'): iname 'i' cannot be tagged g.0: "
         "it has no bounds\n"
         "give its domain a lower and an upper bound that depend on sizes alone"
     )
     loaded = with_domain(product, "0 <= i < a")
     assert error_of(loaded.tag_inames, "i:l.0") == (
-        "IllegalTransformError: tag_inames(iname_to_tag='i:l.0'): iname 'i' cannot be tagged l.0: "
+        "IllegalTransformError: tag_inames('i:l.0'): iname 'i' cannot be tagged l.0: "
         "its length depends on data ('a'), and the number of threads is fixed when a kernel "
         "starts\nbound it by a size as well, or split it: "
         "split_iname('i', 32, inner_tag='l.0')"

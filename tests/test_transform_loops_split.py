@@ -102,8 +102,8 @@ def test_split_within(scalar: Kernel) -> None:
             ("ii", 4),
             {},
             (
-                "UnknownNameError: split_iname(split_iname='ii', "
-                "inner_length=4): there is no iname "
+                "UnknownNameError: split_iname('ii', "
+                "4): there is no iname "
                 "'ii'\ndid you mean 'i'?"
             ),
         ),
@@ -111,7 +111,7 @@ def test_split_within(scalar: Kernel) -> None:
             ("i", 0),
             {},
             (
-                "InvalidArgumentError: split_iname(split_iname='i', inner_length=0): inner_length "
+                "InvalidArgumentError: split_iname('i', 0): inner_length "
                 "must be at least 1, not 0"
             ),
         ),
@@ -119,8 +119,8 @@ def test_split_within(scalar: Kernel) -> None:
             ("i", "n"),
             {},
             (
-                "InvalidArgumentError: split_iname(split_iname='i', "
-                "inner_length='n'): inner_length "
+                "InvalidArgumentError: split_iname('i', "
+                "'n'): inner_length "
                 "must be an integer, not 'n'\nsizes are not constants: fix_parameters makes them so"
             ),
         ),
@@ -128,8 +128,8 @@ def test_split_within(scalar: Kernel) -> None:
             ("i", 4),
             {"outer_iname": "a"},
             (
-                "InvalidArgumentError: split_iname(split_iname='i', "
-                "inner_length=4, outer_iname='a'): "
+                "InvalidArgumentError: split_iname('i', "
+                "4, outer_iname='a'): "
                 "the name 'a' is taken\n'a_0' is free"
             ),
         ),
@@ -137,8 +137,8 @@ def test_split_within(scalar: Kernel) -> None:
             ("i", 4),
             {"slabs": 1},
             (
-                "InvalidArgumentError: split_iname(split_iname='i', "
-                "inner_length=4, slabs=1): slabs "
+                "InvalidArgumentError: split_iname('i', "
+                "4, slabs=1): slabs "
                 "are two counts, of iterations at the start and at the end, not 1\n"
                 "slabs=(0, 1) separates the last iteration"
             ),
@@ -147,7 +147,7 @@ def test_split_within(scalar: Kernel) -> None:
             ("i", 4),
             {"inner_tag": "l.7"},
             (
-                "UnknownNameError: split_iname(split_iname='i', inner_length=4, inner_tag='l.7'): "
+                "UnknownNameError: split_iname('i', 4, inner_tag='l.7'): "
                 "there is no tag 'l.7'\ndid you mean 'l.2' or 'l.1' or 'l.0'?"
             ),
         ),
@@ -162,14 +162,14 @@ def test_split_errors(
 def test_split_of_a_tagged_iname(product: Kernel) -> None:
     tagged = product.tag_inames("i:l.0")
     assert error_of(tagged.split_iname, "i", 4) == (
-        "IllegalTransformError: split_iname(split_iname='i', inner_length=4): cannot split iname "
+        "IllegalTransformError: split_iname('i', 4): cannot split iname "
         "'i': it is tagged l.0\nuntag it first: untag_inames('i')"
     )
 
 
 def test_split_within_needs_private_temporaries(scalar: Kernel) -> None:
     assert error_of(scalar.split_iname, "i", 4, within="id:last") == (
-        "IllegalTransformError: split_iname(split_iname='i', inner_length=4, within='id:last'): "
+        "IllegalTransformError: split_iname('i', 4, within='id:last'): "
         "temporary 't' would have to hold one value for each 'i': statement 'load' writes it and "
         "statement 'last' uses it, and they would no longer be in one loop over 'i'\n"
         'first give it an axis: privatize_temporaries_with_inames("i", "t")'
@@ -268,7 +268,7 @@ def test_peel(triangle: Kernel) -> None:
         check_change(tr.peel_iname, triangle, "i", first=1, last=1, sizes={"n": n})
         check_change(tr.peel_iname, triangle, "j", first=1, last=1, sizes={"n": n})
     assert error_of(triangle.peel_iname, "i") == (
-        "IllegalTransformError: peel_iname(iname='i'): no iteration of 'i' is to be peeled\n"
+        "IllegalTransformError: peel_iname('i'): no iteration of 'i' is to be peeled\n"
         "give first= or last="
     )
 
@@ -276,7 +276,7 @@ def test_peel(triangle: Kernel) -> None:
 def test_peeling_all(product: Kernel) -> None:
     short = product.fix_parameters(n=3)
     assert error_of(short.peel_iname, "i", 2, 2) == (
-        "IllegalTransformError: peel_iname(iname='i', first=2, last=2): nothing of loop 'i' is "
+        "IllegalTransformError: peel_iname('i', first=2, last=2): nothing of loop 'i' is "
         "left between its first 2 and last 2 iterations\npeel fewer iterations"
     )
 
@@ -303,7 +303,7 @@ def test_chunk(product: Kernel, length: int, chunks: int) -> None:
 
 def test_chunk_of_a_parametric_loop(product: Kernel) -> None:
     assert error_of(product.chunk_iname, "i", 3) == (
-        "IllegalTransformError: chunk_iname(split_iname='i', num_chunks=3): loop 'i' cannot be cut "
+        "IllegalTransformError: chunk_iname('i', 3): loop 'i' cannot be cut "
         "into a number of chunks: its length is not a constant, and the start of a chunk would be "
         "a product of two unknowns\nsplit_iname('i', length) takes any loop; "
         "fix_parameters(n=...) makes it constant"

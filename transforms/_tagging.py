@@ -68,6 +68,8 @@ def _check_tags(kernel: Kernel, inames: Iterable[str]) -> None:
             _check_clashes(kernel, iname, tag)
         elif isinstance(tag, (Unroll, InstructionParallel)):
             _check_constant_length(kernel, iname, tag)
+        if isinstance(tag, InstructionParallel):
+            _check_loaded_bounds(kernel, iname)
 
 
 def _refuse_reduction(kernel: Kernel, iname: str, tag: Tag, reductions: Mapping[str, str]) -> None:
@@ -140,6 +142,19 @@ def _same_length(kernel: Kernel, first: object, second: object) -> bool:
         return True
     differs = _sets.condition_set(prim.Comparison(first, "!=", second))
     return bool((differs & kernel.assumptions.set).is_empty())
+
+
+def _check_loaded_bounds(kernel: Kernel, iname: str) -> None:
+    """Copies side by side cannot each have a bound of their own for one loop."""
+    for domain in kernel.domains:
+        for name in sorted(domain.parameters & kernel.temporary_by_name.keys()):
+            if any(iname in w.inames for w in kernel.writers.get(name, ())):
+                raise IllegalTransformError(
+                    f"iname '{iname}' cannot be tagged ilp: each of its copies would have a "
+                    f"'{name}' of its own, and '{name}' bounds the loop over "
+                    f"'{domain.inames[0]}', which all copies share",
+                    instead=f"tag '{iname}' unr: its copies then follow each other",
+                )
 
 
 def _check_constant_length(kernel: Kernel, iname: str, tag: Tag) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.flow import Access, Event, Flow
+from loopkit._check.flow import END, Access, Event, Flow
 from loopkit._check.lineage import Image
 from loopkit._check.model import Instance, equal
 from loopkit._check.order import Order
@@ -55,6 +55,8 @@ class Aligner:
         bounds, everywhere = self.new.everywhere(at)
         where = self.new.domain(at) & bounds & self.flow.lineage.sizes
         values = {i: self.new.named(e, BASE) for i, e in image.values}
+        for name in self.root.bounds_from_data(image.origin):
+            values[name] = prim.Variable(name + BASE)
         return Event(where, at, image.origin, values, everywhere, at)
 
     def statement(self, image: Image) -> None:
@@ -358,15 +360,15 @@ class Aligner:
             return
         for origin, access in access_of.items():
             left, sources = self.flow.text.at_end(origin)
-            suffix = "__e"
-            inames = self.root.kernel.all_inames
-            where = _sets.rename(left, {i + READER: i + suffix for i in inames})
+            names = (*self.root.kernel.all_inames, *self.root.data)
+            where = _sets.rename(left, {i + READER: i + END for i in names})
             where = where & self.new.kernel.assumptions.set & self.flow.lineage.sizes
             if where.is_empty():
                 continue
             statement = self.root.statement[origin]
-            values = {i: prim.Variable(i + suffix) for i in statement.inames}
-            event = Event(where, Instance(None, suffix), origin, values, {}, None, sources)
+            bounds = self.root.bounds_from_data(origin)
+            values = {i: prim.Variable(i + END) for i in (*statement.inames, *bounds)}
+            event = Event(where, Instance(None, END), origin, values, {}, None, sources)
             indices = tuple(substitute(i, values) for i in access[1])
             self.read(event, access, (array, indices))
         self.strays(array)

@@ -29,6 +29,7 @@ from loopkit._nodes import Expression
 _OTHER = "__x"
 _SOURCE = "__w"
 _SURE = "__s"
+END = "__e"
 
 Access = tuple[str, tuple[Expression, ...]]
 
@@ -207,6 +208,7 @@ class Flow:
             for image in writing:
                 at = Instance(image.statement, _SOURCE)
                 pairs = related & self.new.domain(at) & self.tie(image, _SOURCE, WRITER)
+                pairs = self.with_facts(pairs, event, at)
                 found.append(Found(image, at, pairs, self.equal_loops(pairs, at, event.time)))
                 self.check_source(event, found[-1], cell)
             for image in others:
@@ -217,8 +219,9 @@ class Flow:
             if not writing and not others:
                 self.missing(event.narrowed(self.event_names(related, event)), cell)
         untouched = event.bound & sources.untouched
-        if not untouched.is_empty():
-            if cell.array != old[0] or cell.array not in self.new.kernel.arg_by_name:
+        # In a temporary nothing was there before: data must see to it that nobody looks.
+        if not (untouched.is_empty() or old[0] in self.root.kernel.temporary_by_name):
+            if cell.array != old[0]:
                 self.missing(event.narrowed(self.event_names(untouched, event)), cell)
             self.check_untouched(event, untouched, sources, cell)
         if found:
@@ -298,13 +301,26 @@ class Flow:
         depth = len(self.new.shared_loops(mine, time.statement))
         return found.equal == depth and self.new.time(mine)[0] < self.new.time(time.statement)[0]
 
+    def with_facts(self, both: isl.Set, event: Event, at: Instance) -> isl.Set:
+        """Pairs of an event and another instance, without those that no data can bring about."""
+        if not (self.new.has_loaded_bounds or self.root.has_loaded_bounds):
+            return both
+        if event.base is not None:
+            mine = self.new.loads(event.base)
+        elif event.reader in self.root.statement:
+            mine = self.root.loads(Instance(event.reader, END))
+        else:
+            mine = []
+        known = self.new.known([*mine, *self.new.loads(at)])
+        return both if known is None else both & known
+
     def check_untouched(
         self, event: Event, untouched: isl.Set, sources: Sources, cell: Cell
     ) -> None:
         """Check that a read of what was there before the kernel comes before all writes."""
         for writer in self.new.writers(cell.array):
             at = Instance(writer.id, _OTHER)
-            both = untouched & self.new.domain(at)
+            both = self.with_facts(untouched & self.new.domain(at), event, at)
             both = both & self.new.same_cell(self.new.write_cell(at), cell)
             if sources.writes and not both.is_empty():
                 # Where data decide whether a write happens, its reader may see both.
@@ -327,12 +343,12 @@ class Flow:
         """
         for writer in self.new.writers(cell.array):
             at = Instance(writer.id, _OTHER)
-            both = event.where & self.new.domain(at)
+            both = self.with_facts(event.where & self.new.domain(at), event, at)
             both = both & self.new.same_cell(self.new.write_cell(at), cell)
             if both.is_empty():
                 continue
             family: isl.Set | None = None
-            renewed = self.renewed_levels(event.time, at, found, cell.array)
+            renewed = self.renewed_levels(event.time, at, sources, found, cell.array)
             pieces = self.new.unordered(event.time, at, cell.array)
             earlier = self.new.earlier_by_loop(at, event.time)
             pieces += [("after", piece) for key, piece in earlier if key not in renewed]
@@ -355,7 +371,7 @@ class Flow:
                     self.report(self.overwritten(bad, event, sources, at, cell, how))
 
     def renewed_levels(
-        self, time: Instance, at: Instance, found: list[Found], array: str
+        self, time: Instance, at: Instance, sources: Sources, found: list[Found], array: str
     ) -> frozenset[int]:
         """The ways of ``at`` to come before a reader after which a source sets the cell anew.
 
@@ -366,8 +382,8 @@ class Flow:
         sure = [
             f
             for f in found
-            if not is_update(self.root.statement[f.image.origin])
-            and self.root.is_exact(self.root.statement[f.image.origin])
+            if (certain := sources.sure.get(f.image.origin)) is not None
+            and sources.writes[f.image.origin].is_subset(certain)
         ]
         if not sure or time.statement is None or at.statement is None:
             return frozenset()
@@ -451,8 +467,8 @@ class Flow:
     ) -> isl.Set:
         """Those cases in which no source sets the cell after the foreign write ``at``."""
         for origin, relation in sources.writes.items():
-            statement = self.root.statement[origin]
-            if is_update(statement) or not self.root.is_exact(statement):
+            relation = sources.sure.get(origin, relation - relation)
+            if relation.is_empty():
                 continue
             for image in self.images_writing(origin, cell.array)[0]:
                 sure = Instance(image.statement, _SURE)

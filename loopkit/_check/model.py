@@ -395,24 +395,27 @@ class Model:
                 pieces.append(("together", whole if facts is None else whole & facts))
         return pieces
 
+    def loads(self, at: Instance) -> list[tuple[Expression, Expression]]:
+        """The loaded bounds around an instance, each with what it was loaded from."""
+        assert at.statement is not None
+        statement = self.statement[at.statement]
+        found = []
+        for name in self.bounds_from_data(at.statement):
+            value = followed(self.kernel, statement, prim.Variable(name))
+            if value != prim.Variable(name) or not self.writers(name):
+                found.append((prim.Variable(name + at.suffix), self.named(value, at.suffix)))
+        return found
+
     def facts(self, *instances: Instance) -> isl.Set | None:
-        """What is asserted of the data that bound the loops around some instances."""
-        names: list[Expression] = []
-        values: list[Expression] = []
-        for at in instances:
-            assert at.statement is not None
-            statement = self.statement[at.statement]
-            for name in self.bounds_from_data(at.statement):
-                variable = prim.Variable(name)
-                value = followed(self.kernel, statement, variable)
-                if value != variable:
-                    names.append(prim.Variable(name + at.suffix))
-                    values.append(self.named(value, at.suffix))
-        if not names:
+        """What is known of the data that bound the loops around some instances."""
+        return self.known([load for at in instances for load in self.loads(at)])
+
+    def known(self, loads: list[tuple[Expression, Expression]]) -> isl.Set | None:
+        """What is asserted of loaded values; None where there are none."""
+        if not loads:
             return None
-        return equal_cells(
-            self.kernel.assertions, tuple(names), tuple(values), data_of(self.kernel)
-        )[0]
+        names, values = tuple(n for n, _ in loads), tuple(v for _, v in loads)
+        return equal_cells(self.kernel.assertions, names, values, data_of(self.kernel))[0]
 
     def not_before(
         self, a: Instance, b: Instance, array: str, *, itself: bool = True
@@ -434,6 +437,11 @@ class Model:
     # }}}
 
     # {{{ data
+
+    @cached_property
+    def has_loaded_bounds(self) -> bool:
+        """Whether data bound any loop."""
+        return any(self.bounds_from_data(s.id) for s in self.kernel.statements)
 
     def bounds_from_data(self, statement: str) -> tuple[str, ...]:
         """Temporaries that the bounds of a statement's loops depend on."""

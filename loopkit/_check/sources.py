@@ -8,13 +8,15 @@ writes under conditions on data.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import islpy as isl
+import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._check.model import Cell, Instance, Model
+from loopkit._expression import variable_names
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 
@@ -31,11 +33,13 @@ class Sources:
 
     ``writes[id]`` relates inames of writer ``id`` (suffix ``__W``) to those of
     the reader (suffix ``__R``).  ``untouched`` holds the reader's instances
-    that may see what the array held before the kernel.
+    that may see what the array held before the kernel.  ``sure`` holds that
+    part of ``writes`` in which the cell is set whatever the data are.
     """
 
     writes: Mapping[str, isl.Set]
     untouched: isl.Set
+    sure: Mapping[str, isl.Set] = field(default_factory=dict)
 
     @cached_property
     def readers_of(self) -> Mapping[str, isl.Set]:
@@ -70,7 +74,7 @@ class TextOrder:
             at = Instance(statement, READER)
             indices = self.model.indices(at, access[1])
             cell = self.model.cell(access[0], indices, at)
-            self._reads[key] = self._sources(at, cell, self.model.domain(at), updates=not is_own)
+            self._reads[key] = self._sources(at, own, cell, updates=not is_own)
         return self._reads[key]
 
     def at_end(self, statement: str) -> tuple[isl.Set, Sources]:
@@ -83,8 +87,10 @@ class TextOrder:
             written = self.model.write_cell(own)
             domain = self.model.domain(own)
             left = (domain - self._killed(own, written, domain)).coalesce()
-            found = self._sources(Instance(None, READER), written, left, updates=True)
-            self._ends[statement] = (left, Sources(found.writes, left - left))
+            writer = self.model.statement[statement]
+            end = Instance(None, READER)
+            found = self._sources(end, writer, written, updates=True, domain=left)
+            self._ends[statement] = (left, replace(found, untouched=left - left))
         return self._ends[statement]
 
     def _killed(self, own: Instance, cell: Cell, domain: isl.Set) -> isl.Set:
@@ -105,8 +111,18 @@ class TextOrder:
         model = self.model
         return [w for w in model.writers(array) if not is_update(w) and model.is_exact(w)]
 
-    def _sources(self, at: Instance, cell: Cell, domain: isl.Set, *, updates: bool) -> Sources:
+    def _sources(
+        self,
+        at: Instance,
+        reader: Statement,
+        cell: Cell,
+        *,
+        updates: bool,
+        domain: isl.Set | None = None,
+    ) -> Sources:
+        """The sources of a read at time ``at`` by ``reader``, whose inames carry ``__R``."""
         model = self.model
+        domain = model.domain(at) if domain is None else domain
         writes: dict[str, isl.Set] = {}
         reached: dict[str, isl.Set] = {}
         for writer in model.writers(cell.array):
@@ -114,17 +130,23 @@ class TextOrder:
                 continue
             source = Instance(writer.id, WRITER)
             both = domain & model.domain(source) & model.same_cell(model.write_cell(source), cell)
+            both = both & self._same_loads(writer, reader, WRITER)
             before = _meet_any(both, model.earlier(source, at))
             if not before.is_empty():
                 reached[writer.id] = before
-        sure = [w for w in self._sure_writers(cell.array) if w.id in reached]
+        sure = {
+            writer.id: inames
+            for writer in model.writers(cell.array)
+            if writer.id in reached and (inames := self._surely(writer, reader)) is not None
+        }
         for writer_id, before in reached.items():
             own = Instance(writer_id, WRITER)
             written = model.write_cell(own)
             dead = before - before
-            for other in sure:
-                killer = Instance(other.id, _KILLER)
-                between = before & model.domain(killer)
+            for other, inames in sure.items():
+                killer = Instance(other, _KILLER)
+                between = before & model.domain(killer) & _equal(inames, _KILLER)
+                between = between & self._same_loads(model.statement[other], reader, _KILLER)
                 between = between & self.model.same_cell(written, model.write_cell(killer))
                 between = _meet_any(between, model.earlier(own, killer))
                 between = _meet_any(between, model.earlier(killer, at))
@@ -133,9 +155,70 @@ class TextOrder:
             if not alive.is_empty():
                 writes[writer_id] = alive
         untouched = domain
-        for writer in sure:
-            untouched = untouched - _without(reached[writer.id], WRITER)
-        return Sources(writes, untouched.coalesce())
+        for other, inames in sure.items():
+            untouched = untouched - _without(reached[other] & _equal(inames, WRITER), WRITER)
+        certain = {
+            other: writes[other] & _equal(inames, WRITER) if inames else writes[other]
+            for other, inames in sure.items()
+            if other in writes
+        }
+        return Sources(writes, untouched.coalesce(), certain)
+
+    def _surely(self, writer: Statement, reader: Statement) -> frozenset[str] | None:
+        """The inames that writer and reader must share for the write to be sure; None if never.
+
+        A write under a condition on data is sure where the reader runs under
+        the same condition, on data that nobody changes; likewise one in a loop
+        whose bounds were loaded, if the reader is inside the same bounds.
+        Names of loaded bounds are among the inames that must agree.
+        """
+        model = self.model
+        if is_update(writer) or model.cells_by_data(writer):
+            return None
+        inames: set[str] = set()
+        for name in model.bounds_from_data(writer.id):
+            found = self._load(name, writer, reader)
+            if found is None:
+                return None
+            inames |= {*found, name}
+        for predicate in writer.predicates:
+            if model.condition(predicate) is not None:
+                continue
+            names = variable_names(predicate)
+            if predicate not in reader.predicates or names & model.written:
+                return None
+            inames |= names & model.kernel.home_domain.keys()
+        return frozenset(inames)
+
+    def _load(self, name: str, writer: Statement, reader: Statement) -> frozenset[str] | None:
+        """The inames that decide a loaded bound that two statements share; None if unknown."""
+        model = self.model
+        loads = model.writers(name)
+        if name not in model.bounds_from_data(reader.id) or len(loads) > 1:
+            return None
+        inames = frozenset().union(*(load.inames for load in loads))
+        if not all(model.is_exact(load) for load in loads):
+            return None
+        return inames if inames <= writer.inames & reader.inames else None
+
+    def _same_loads(self, writer: Statement, reader: Statement, suffix: str) -> isl.Set:
+        """Loaded bounds are the same wherever the inames that decide them are."""
+        result = _sets.universe()
+        for name in self.model.bounds_from_data(writer.id):
+            inames = self._load(name, writer, reader)
+            if inames is not None:
+                same = _equal(frozenset([name]), suffix)
+                other = _equal(inames, suffix).complement() if inames else same
+                result = result & (same | other)
+        return result
+
+
+def _equal(inames: frozenset[str], suffix: str) -> isl.Set:
+    """Where inames with ``suffix`` have the reader's values."""
+    result = _sets.universe()
+    for iname in sorted(inames):
+        result = result & _sets.equality(iname + suffix, prim.Variable(iname + READER))
+    return result
 
 
 def _meet_any(base: isl.Set, pieces: Sequence[isl.Set]) -> isl.Set:

@@ -12,7 +12,7 @@ from loopkit._expression import accesses
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit.codegen.proof.conditions import Compare
-from loopkit.codegen.proof.forms import Atom, Form, Monomial, constant, variable
+from loopkit.codegen.proof.forms import Form, constant, variable
 from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
@@ -167,26 +167,11 @@ class CellCheck:
         """Whether a form vanishes wherever a scope is reached."""
         key = (id(scope), form.key)
         if key not in self._same:
-            parts = self.coefficients(form).values()
+            parts = self.subject.coefficients(form).values()
             self._same[key] = all(p.is_affine for p in parts) and all(
                 (scope.set & scope.space.where(Compare("!=", p))).is_empty() for p in parts
             )
         return self._same[key]
-
-    def coefficients(self, form: Form) -> dict[Monomial, Form]:
-        """A form as a polynomial in sizes whose coefficients are affine."""
-        groups: dict[Monomial, dict[Monomial, int]] = {}
-        for monomial, value in form.terms.items():
-            inner = [a for a in monomial if not self._is_size(a)]
-            outer = [a for a in monomial if self._is_size(a)]
-            if not inner and len(outer) == 1:
-                inner, outer = outer, []
-            groups.setdefault(tuple(outer), {})[tuple(inner)] = value
-        return {outer: Form(terms) for outer, terms in groups.items()}
-
-    def _is_size(self, atom: Atom) -> bool:
-        names = Form({(atom,): 1}).names
-        return bool(names) and names <= self.subject.shared_names
 
     def wrong(
         self,
@@ -222,7 +207,7 @@ class CellCheck:
         differences = [touch.offset.minus(c) for c in candidates]
         for difference in differences:
             # Some coefficient of a product of sizes does not vanish; large sizes tell the rest.
-            for part in self.coefficients(difference).values():
+            for part in self.subject.coefficients(difference).values():
                 there = where & space.where(Compare("!=", part)) if part.is_affine else None
                 if there is not None and not there.is_empty():
                     where = there

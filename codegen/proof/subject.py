@@ -15,7 +15,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._program import Program
 from loopkit._tags import GroupAxis, LocalAxis
 from loopkit.codegen.proof.conditions import Condition, conjuncts, joined
-from loopkit.codegen.proof.forms import Form, NotAffineError, constant, variable
+from loopkit.codegen.proof.forms import Atom, Form, Monomial, NotAffineError, constant, variable
 from loopkit.codegen.proof.names import HARDWARE, INTEGERS, Names, declared
 from loopkit.codegen.proof.report import Place
 from loopkit.codegen.proof.scopes import Range, Scope
@@ -40,7 +40,10 @@ class Subject:
         self.program = program
         self.function = function
         self.names: Names = declared(function)
-        self.text = TextTranslator(self.names)
+        # Arrays without axes: in global memory, C writes them `x[0]`.
+        held = [a for a in (*kernel.args, *kernel.temporaries) if not isinstance(a, ValueArg)]
+        self.scalars = frozenset(a.name for a in held if a.shape == ())
+        self.text = TextTranslator(self.names, self.scalars)
         self.meaning = KernelTranslator(kernel, self.names)
         self.sizes = tuple(
             p.name
@@ -64,8 +67,7 @@ class Subject:
         for name, place in self.names.places.items():
             if name in HARDWARE or self.names.types[name] not in INTEGERS:
                 continue
-            scalar = not self.names.dimensions.get(name)
-            if place == "value" or (place == "private" and scalar):
+            if place == "value" or name in self.scalars:
                 names[name] = None
         return list(names)
 
@@ -111,8 +113,8 @@ class Subject:
 
     @cached_property
     def data_names(self) -> frozenset[str]:
-        """Private integers: names whose value only data decides."""
-        return frozenset(n for n in self.space.names if self.names.places.get(n) == "private")
+        """Integer variables in memory: names whose value only data decides."""
+        return frozenset(n for n in self.space.names if n in self.scalars)
 
     def pair_space(self, common: tuple[str, ...], copies: int = 2) -> Space:
         """Names of several instances: sizes and ``common`` once, all others once each."""
@@ -265,6 +267,25 @@ class Subject:
             return self.kernel.array(array)
         except Exception:
             return None
+
+    # }}}
+
+    # {{{ polynomials in sizes
+
+    def coefficients(self, form: Form) -> dict[Monomial, Form]:
+        """A form as a polynomial in sizes whose coefficients are affine."""
+        groups: dict[Monomial, dict[Monomial, int]] = {}
+        for monomial, value in form.terms.items():
+            inner = [a for a in monomial if not self._is_size(a)]
+            outer = [a for a in monomial if self._is_size(a)]
+            if not inner and len(outer) == 1:
+                inner, outer = outer, []
+            groups.setdefault(tuple(outer), {})[tuple(inner)] = value
+        return {outer: Form(terms) for outer, terms in groups.items()}
+
+    def _is_size(self, atom: Atom) -> bool:
+        names = Form({(atom,): 1}).names
+        return bool(names) and names <= self.shared_names
 
     # }}}
 

@@ -99,10 +99,11 @@ def truncated(numerator: Form, by: int, is_nonnegative: NonNegative) -> Form:
 
 
 class TextTranslator:
-    """Expressions of the text as forms."""
+    """Expressions of the text as forms; variables in memory stand for the values they have."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: Names, scalars: frozenset[str]) -> None:
         self.names = names
+        self.scalars = scalars
 
     def offset(self, expr: Element, is_nonnegative: NonNegative) -> Form:
         """The element's place in its array, in elements."""
@@ -120,9 +121,9 @@ class TextTranslator:
         if isinstance(expr, Number):
             return number(expr.value)
         if isinstance(expr, Name):
-            if self.names.places.get(expr.name) in ("shared", "global"):
-                return element_of(expr.name, ZERO)
             return variable(expr.name)
+        if isinstance(expr, Element) and expr.array in self.scalars:
+            return variable(expr.array)
         if isinstance(expr, Element):
             return element_of(expr.array, self.offset(expr, is_nonnegative))
         if isinstance(expr, Cast):
@@ -235,8 +236,6 @@ class KernelTranslator:
         if isinstance(expr, (bool, int, float, complex, np.generic)):
             return number(expr)
         if isinstance(expr, prim.Variable):
-            if self.names.places.get(expr.name) in ("shared", "global"):
-                return element_of(expr.name, ZERO)
             return variable(expr.name)
         if isinstance(expr, prim.Subscript):
             name = expr.aggregate.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import islpy as isl
 
 from loopkit.codegen.proof.conditions import Condition
-from loopkit.codegen.proof.forms import Form, NotAffineError, constant, variable
+from loopkit.codegen.proof.forms import ZERO, Form, NotAffineError, constant, variable
 from loopkit.codegen.proof.names import CATEGORIES
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
@@ -144,7 +144,7 @@ class WidthCheck:
                     beyond.append(at_most(form, constant(low - 1)))
                 self.affine(form, beyond, site, what)
             elif not self.bounded(expr, site.scope, (low, high)):
-                self.product(form, high, site, what)
+                self.product(form, (low, high), site, what)
 
     def bounded(self, expr: CExpression | None, scope: Scope, limits: Range) -> bool:
         """Whether the exact ranges of the factors of products show that a value fits."""
@@ -193,37 +193,30 @@ class WidthCheck:
                 self.report(form, overflow, site, what)
                 return
 
-    def product(self, form: Form, high: int, site: Site, what: str) -> None:
+    def product(self, form: Form, limits: Range, site: Site, what: str) -> None:
         """Products of names: a concrete overflow, or nothing decided.
 
-        Names are pushed up until the value is too large: sizes first, then, for
-        these sizes, the largest loop variables.
+        The value is driven up, then down: the factors of products of sizes as
+        far as they go, then the sizes, then the rest; and in another order.
         """
-        names = sorted(form.names, key=lambda n: (n not in self.subject.sizes, n))
-        for exponent in (17, 20, 31):
-            where = site.scope.set
-            for name in names:
-                where = self.pushed(site.scope, where, name, 1 << exponent)
-            point = self.recorder.point(site.scope.space, where, (*self.subject.sizes, *names))
-            value = form.value({**dict.fromkeys(names, 0), **point})
-            if value > high or value < -high - 1:
-                self.place(form, value, point, site, what)
-                return
+        parts = self.subject.coefficients(form)
+        rest = parts.pop((), ZERO)
+        sizes = [variable(n) for n in sorted(form.names & self.subject.shared_names)]
+        scope = site.scope
+        for sign in (1, -1):
+            factors = [p.scaled(sign) for p in parts.values() if p.is_affine]
+            last = rest.scaled(sign)
+            for pushes in ([*factors, *sizes, last], [*sizes, *factors, last], [*sizes, last]):
+                where = scope.set
+                for push in pushes:
+                    where = _driven_up(scope, where, push)
+                names = (*self.subject.sizes, *sorted(form.names))
+                point = self.recorder.point(scope.space, where, names)
+                value = form.value({**dict.fromkeys(form.names, 0), **point})
+                if not limits[0] <= value <= limits[1]:
+                    self.place(form, value, point, site, what)
+                    return
         self.recorder.open("width", f"whether {form.key} fits 32 bits", line=site.line)
-
-    @staticmethod
-    def pushed(scope: Scope, where: isl.Set, name: str, limit: int) -> isl.Set:
-        """The part of a set where a name is as large as can be, up to a limit."""
-        bound = min(scope.range_of_name(name)[1], limit)
-        for sixteenths in (16, 15, 12, 8, 4) if bound > 0 else ():
-            least = constant(bound * sixteenths // 16)
-            try:
-                smaller = where & scope.space.where(at_most(least, variable(name)))
-            except NotAffineError:
-                return where
-            if not smaller.is_empty():
-                return smaller
-        return where
 
     # {{{ reports
 
@@ -254,3 +247,16 @@ def _extreme(domain: isl.Set, aff: isl.Aff) -> int | None:
     if found.is_infty() or found.is_nan() or found.is_neginfty():
         return None
     return int(found.to_python())
+
+
+def _driven_up(scope: Scope, where: isl.Set, form: Form) -> isl.Set:
+    """The part of a set where an affine form is greatest."""
+    if form.constant is not None:
+        return where
+    try:
+        greatest = _extreme(where, scope.space.aff(form))
+        if greatest is None:
+            return where
+        return where & scope.space.where(at_most(constant(greatest), form))
+    except NotAffineError:
+        return where

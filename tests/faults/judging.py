@@ -59,12 +59,18 @@ def _judge_transform(fault: Fault) -> Verdict:
         faulty = fault.step.apply(before, unchecked=True)
         why = refusal(fault, before)
         accepted = fault.step.apply(before) if why is None and fault.then is not None else None
+    caught = None if why is None else (CHECKER, why)
+    if caught is None and fault.then is None:
+        with planted(fault.name):
+            proof = prove(faulty.with_(name=faulty.name))
+        caught = (PROOF, unproven(proof) or "") if proof.findings else None
     if fault.then is not None:
         faulty = fault.then.apply(faulty, unchecked=True)
         if accepted is not None:
             why = refusal(dataclasses.replace(fault, step=fault.then), accepted)
+            caught = None if why is None else (CHECKER, why)
     evidence = _wrong(fault, before, faulty)
-    return Verdict(sound, evidence, None if why is None else (CHECKER, why))
+    return Verdict(sound, evidence, caught)
 
 
 def _wrong(fault: Fault, before: lk.Kernel, after: lk.Kernel) -> str | None:

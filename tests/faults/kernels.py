@@ -529,3 +529,141 @@ def distributed() -> lk.Kernel:
     return _make(
         "{ [i]: 0 <= i < n }", "b[i] = a[i]*(a[i] + 1) {id=s}", "a, b", assumptions="n >= 1"
     )
+
+
+def added_sixteen() -> lk.Kernel:
+    """The same for sixteen elements."""
+    return _make("{ [i]: 0 <= i < 16 }", "b[i] = b[i] + a[i] {id=s}", "a, b")
+
+
+def doubled() -> lk.Kernel:
+    """A temporary that is changed in place."""
+    return _make(
+        "{ [i]: 0 <= i < n }",
+        """
+        for i
+            <> t = a[i] + 1 {id=first}
+            t = 2*t {id=double}
+            b[i] = t {id=last}
+        end
+        """,
+        "a, b",
+        assumptions="n >= 1",
+    )
+
+
+def overlaid() -> lk.Kernel:
+    """The second of two loops overwrites half of what the first one wrote."""
+    return _make(
+        ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= 2*j < n }"],
+        """
+        b[i] = a[i] {id=all}
+        b[2*j] = 2*a[j] {id=half}
+        """,
+        "a, b",
+        assumptions="n >= 1",
+    )
+
+
+def kept() -> lk.Kernel:
+    """What one loop reads, the next one overwrites."""
+    return _make(
+        ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j < n }"],
+        """
+        c[i] = b[i] {id=keep}
+        b[j] = a[j] {id=overwrite}
+        """,
+        "a, b, c",
+        assumptions="n >= 1",
+    )
+
+
+def flagged() -> lk.Kernel:
+    """A condition on what another loop computes."""
+    return _make(
+        ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j < n }"],
+        """
+        for i
+            f[i] = 2*a[i] {id=flag}
+        end
+        for j
+            if f[j] < 20
+                b[j] = b[j] + 1 {id=count}
+            end
+        end
+        """,
+        "a, b, f",
+        assumptions="n >= 1",
+    )
+
+
+def indexed() -> lk.Kernel:
+    """An index that another loop computes."""
+    return lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j < n }"],
+        """
+        p[i] = n - 1 - i {id=number}
+        b[j] = a[p[j]] {id=gather}
+        """,
+        dtypes={"a, b": "float32", "p": "int32"},
+        kernel_data=[lk.GlobalArg("a", shape="n"), ...],
+        assumptions="n >= 1",
+    )
+
+
+def neighbours() -> lk.Kernel:
+    """Each iteration reads what the next one overwrites."""
+    return _make(
+        "{ [i]: 0 <= i < 7 }",
+        """
+        for i
+            b[i] = a[i] {id=s}
+            c[i] = b[i + 1] {id=t}
+        end
+        """,
+        "a, b, c",
+    )
+
+
+def one_apart() -> lk.Kernel:
+    """What one thread writes, its neighbour reads: the loops begin at different numbers."""
+    return _make(
+        ["{ [i]: 0 <= i < 8 }", "{ [j]: 1 <= j <= 8 }"],
+        """
+        <> t[i] = a[i] {id=fill}
+        if j < 8
+            b[j] = t[j] {id=drain}
+        end
+        """,
+        "a, b",
+    )
+
+
+def three_terms() -> lk.Kernel:
+    """A sum whose order matters."""
+    return _make(
+        "{ [i]: 0 <= i < n }",
+        "d[i] = a[i] + b[i] + c[i] {id=s}",
+        "a, b, c, d",
+        assumptions="n >= 1",
+    )
+
+
+def chosen() -> lk.Kernel:
+    """A choice within an expression."""
+    return _make(
+        "{ [i]: 0 <= i < n }",
+        "b[i] = if(i > 0, a[i], 2*a[i] + 5) {id=s}",
+        "a, b",
+        assumptions="n >= 1",
+    )
+
+
+def maybe_never() -> lk.Kernel:
+    """A loop that has no iterations where another one is empty."""
+    return _make(
+        "{ [i, j]: 0 <= i < n and i <= j < m }",
+        "b[i] = b[i] + 1 {id=s}",
+        "b",
+        assumptions="n >= 1 and m >= 0",
+    )

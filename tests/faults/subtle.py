@@ -1,0 +1,429 @@
+"""Faults that leave most of a schedule right."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pymbolic.primitives as prim
+from refusals.case import do
+
+from faults import kernels
+from faults.anywhere import RENAME, changed, claimed, statement, var
+from faults.planting import Patch, fault
+from faults.staging import THREADS
+from loopkit import _sets
+from loopkit._arrays import AddressSpace
+from loopkit._expression import substitute
+from loopkit._kernel import Domain, Kernel
+from loopkit._tags import InstructionParallel, LocalAxis
+from loopkit._transform import Change
+from loopkit._tree import Loop, build, flatten
+
+# {{{ statements that nobody asked for, and some that are lost
+
+
+def _with_statement(kernel: Kernel, new: Any) -> Kernel:
+    return kernel.with_(statements=(*kernel.statements, new), tree=(*kernel.tree, new.id))
+
+
+def _zero(kernel: Kernel, kind: str) -> Any:
+    """A statement that clears the first cell of what is only read."""
+    return dataclasses.replace(
+        kernel.statements[0],
+        id="extra",
+        lhs=prim.Subscript(var("a"), (0,)),
+        rhs=np.float32(0),
+        inames=frozenset(),
+        kind=kind,
+    )
+
+
+fault(
+    "any: a statement more that clears an input",
+    kernels.added,
+    RENAME,
+    changed(lambda kernel: _with_statement(kernel, _zero(kernel, "user"))),
+    sizes={"n": 3},
+)
+fault(
+    "any: a statement that carries data clears an input",
+    kernels.added,
+    RENAME,
+    claimed(
+        lambda change: dataclasses.replace(
+            change,
+            kernel=_with_statement(change.kernel, _zero(change.kernel, "move")),
+            moves=frozenset(["extra"]),
+        )
+    ),
+    sizes={"n": 3},
+)
+
+
+def _moved_input(change: Change) -> Change:
+    """A statement that carries data moves one input into another, at the end."""
+    kernel = change.kernel
+    extra = dataclasses.replace(
+        _zero(kernel, "move"),
+        lhs=prim.Subscript(var("a"), (0,)),
+        rhs=prim.Subscript(var("b"), (0,)),
+    )
+    return dataclasses.replace(
+        change, kernel=_with_statement(kernel, extra), moves=frozenset(["extra"])
+    )
+
+
+fault(
+    "any: a copy overwrites an input when all is done",
+    kernels.added,
+    RENAME,
+    claimed(_moved_input),
+    sizes={"n": 3},
+)
+
+
+def _without(id_: str) -> Callable[[Kernel], Kernel]:
+    def change(kernel: Kernel) -> Kernel:
+        return kernel.with_(
+            statements=tuple(s for s in kernel.statements if s.id != id_),
+            tree=build([e for e in flatten(kernel.tree) if e[0] != id_]),
+        )
+
+    return change
+
+
+fault(
+    "any: a statement is lost",
+    kernels.handed_on,
+    RENAME,
+    changed(_without("t")),
+    sizes={"n": 3},
+)
+fault(
+    "any: the start of a sum is lost",
+    kernels.row_sums,
+    RENAME,
+    changed(_without("s_init")),
+    sizes={"n": 3},
+)
+fault(
+    "any: the last statement of three is lost",
+    kernels.doubled,
+    RENAME,
+    changed(_without("double")),
+    sizes={"n": 3},
+)
+
+
+def _hoisted_start(kernel: Kernel) -> Kernel:
+    """A sum starts once, in front of the loop over its rows."""
+    entries = [(id_, () if id_ == "s_init" else path) for id_, path in flatten(kernel.tree)]
+    return kernel.with_(
+        tree=build(entries),
+        statements=tuple(
+            dataclasses.replace(s, inames=frozenset()) if s.id == "s_init" else s
+            for s in kernel.statements
+        ),
+    )
+
+
+fault(
+    "any: a sum starts only once",
+    kernels.row_sums,
+    RENAME,
+    claimed(
+        lambda change: dataclasses.replace(
+            change,
+            kernel=_hoisted_start(change.kernel),
+            instances=tuple(
+                dataclasses.replace(m, values={"i": 0}) if m.new == "s_init" else m
+                for m in change.instances
+            ),
+        )
+    ),
+    sizes={"n": 3},
+)
+
+
+def _again(id_: str) -> Callable[[Kernel], Kernel]:
+    """A statement runs twice in a row."""
+
+    def change(kernel: Kernel) -> Kernel:
+        one = _sets.condition_set(
+            prim.LogicalAnd(
+                (prim.Comparison(var("again"), ">=", 0), prim.Comparison(var("again"), "<=", 1))
+            )
+        )
+        entries = [
+            (i, (*path, ("again", 10**6)) if i == id_ else path) for i, path in flatten(kernel.tree)
+        ]
+        return kernel.with_(
+            domains=(*kernel.domains, Domain(("again",), one)),
+            tree=build(entries),
+            statements=tuple(
+                dataclasses.replace(s, inames=s.inames | {"again"}) if s.id == id_ else s
+                for s in kernel.statements
+            ),
+        )
+
+    return change
+
+
+fault(
+    "any: a temporary is doubled twice",
+    kernels.doubled,
+    RENAME,
+    changed(_again("double")),
+    sizes={"n": 3},
+)
+
+# }}}
+
+# {{{ orders
+
+
+def _loops_reversed(original: Any) -> Any:
+    """Loops at the top come in reverse order."""
+
+    def renamed(kernel: Kernel, old: str, new: str) -> Change:
+        right = original(kernel, old, new)
+        tree = tuple(reversed(right.kernel.tree))
+        order = {id_: n for n, (id_, _) in enumerate(flatten(tree))}
+        ordered = tuple(sorted(right.kernel.statements, key=lambda s: order[s.id]))
+        return dataclasses.replace(right, kernel=right.kernel.with_(tree=tree, statements=ordered))
+
+    return renamed
+
+
+REVERSED = Patch("transforms.rename:_renamed", _loops_reversed)
+fault(
+    "order: of two loops that write the same cells, where they do",
+    kernels.overlaid,
+    RENAME,
+    REVERSED,
+    sizes={"n": 5},
+)
+fault(
+    "order: what is overwritten later is read too late",
+    kernels.kept,
+    RENAME,
+    REVERSED,
+    sizes={"n": 3},
+)
+fault(
+    "order: a condition reads what is computed after it",
+    kernels.flagged,
+    RENAME,
+    REVERSED,
+    sizes={"n": 4},
+)
+fault(
+    "order: an index is read before it is computed",
+    kernels.indexed,
+    RENAME,
+    REVERSED,
+    sizes={"n": 4},
+    by_running=True,
+)
+
+
+def _ilp(original: Any) -> Any:
+    return lambda kernel, tags: original(kernel, {iname: InstructionParallel() for iname in tags})
+
+
+fault(
+    "tag_inames: copies side by side instead of one after the other",
+    kernels.neighbours,
+    do("tag_inames", "i:unr"),
+    Patch("transforms.tag:_retagged", _ilp),
+)
+
+
+def _both_on_one_axis(original: Any) -> Any:
+    """Both halves of a loop get the same thread axis."""
+
+    def with_tags(kernel: Kernel, tags: Any) -> Kernel:
+        found = original(kernel, tags)
+        axis = LocalAxis(0)
+        names = {n for n in found.all_inames if n.startswith("i_")}
+        tree = tuple(n for node in found.tree for n in _without_loops(node, names))
+        return found.with_(tree=tree, tags=tuple((n, axis) for n in sorted(names)))
+
+    return with_tags
+
+
+def _without_loops(node: Any, names: set[str]) -> list[Any]:
+    if not isinstance(node, Loop):
+        return [node]
+    body = [n for inner in node.body for n in _without_loops(inner, names)]
+    return body if node.iname in names else [Loop(node.iname, tuple(body))]
+
+
+fault(
+    "split_iname: both halves on one thread axis",
+    kernels.added_sixteen,
+    do("split_iname", "i", 4, inner_tag="l.0"),
+    Patch("transforms.split:with_tags", _both_on_one_axis),
+    by_running=True,
+)
+
+# }}}
+
+# {{{ memory
+
+fault(
+    "set_temporary_address_space: private, although threads read from their neighbours",
+    kernels.one_apart,
+    do("set_temporary_address_space", "t", "shared"),
+    Patch("transforms.storage:parse_address_space", lambda f: lambda _: AddressSpace.PRIVATE),
+    chain=(do("tag_inames", "i:l.0, j:l.0"),),
+)
+fault(
+    "pad_temporary: rows get shorter",
+    kernels.squares,
+    do("pad_temporary", "t", 1),
+    Patch(
+        "transforms.storage:_with_arrays",
+        lambda f: (
+            lambda kernel, arrays: f(
+                kernel, {n: dataclasses.replace(a, padding=(0, -1)) for n, a in arrays.items()}
+            )
+        ),
+    ),
+    by_running=True,
+)
+fault(
+    "prioritize_loops: the accumulator's axis is one short",
+    kernels.row_sums,
+    do("prioritize_loops", "k, i"),
+    Patch(
+        "transforms._expand:extent",
+        lambda f: lambda kernel, iname: (f(kernel, iname)[0], prim.Sum((f(kernel, iname)[1], -1))),
+    ),
+    sizes={"n": 3},
+)
+
+# }}}
+
+# {{{ expressions
+
+fault(
+    "any: a sum of three is taken in another order",
+    kernels.three_terms,
+    RENAME,
+    statement(
+        "s",
+        lambda s: dataclasses.replace(
+            s, rhs=prim.Sum((s.rhs.children[0], prim.Sum(s.rhs.children[1:])))
+        ),
+    ),
+    sizes={"n": 1},
+    by_running=True,
+    values=lambda sizes: {"a": [1e8], "b": [-1e8], "c": [1.0]},
+)
+fault(
+    "any: a choice takes its other branch",
+    kernels.chosen,
+    RENAME,
+    statement(
+        "s",
+        lambda s: dataclasses.replace(s, rhs=prim.If(s.rhs.condition, s.rhs.else_, s.rhs.then)),
+    ),
+    sizes={"n": 3},
+    by_running=True,
+)
+fault(
+    "any: a choice is made at another place",
+    kernels.chosen,
+    RENAME,
+    statement(
+        "s",
+        lambda s: dataclasses.replace(
+            s,
+            rhs=prim.If(
+                substitute(s.rhs.condition, {"row": prim.Sum((var("row"), 1))}),
+                s.rhs.then,
+                s.rhs.else_,
+            ),
+        ),
+    ),
+    sizes={"n": 3},
+    by_running=True,
+)
+
+# }}}
+
+# {{{ staging
+
+fault(
+    "add_prefetch: of a copy, one cell off",
+    kernels.stencil,
+    do("add_prefetch", "a_s", [], default_tag=None),
+    Patch(
+        "transforms.prefetch:element",
+        lambda f: lambda name, cells: f(name, tuple(prim.Sum((c, 1)) for c in cells)),
+    ),
+    chain=(*THREADS, do("add_prefetch", "a", "i_inner")),
+    sizes={"n": 10},
+)
+
+
+def _fewer_rounds(original: Any) -> Any:
+    """Threads that fill a copy stop one round too early."""
+
+    def lay(extents: Any, block: Any, names: Any, base: str) -> Any:
+        found = original(extents, block, names, base)
+        inames = tuple(
+            (name, extent - 1 if name.endswith(("round", "_outer")) else extent, tag)
+            for name, extent, tag in found.inames
+        )
+        return dataclasses.replace(found, inames=inames)
+
+    return lay
+
+
+fault(
+    "add_prefetch: threads stop one round too early",
+    kernels.stencil,
+    do("add_prefetch", "a", "i_inner"),
+    Patch("transforms._nest:lay_over_threads", _fewer_rounds),
+    chain=THREADS,
+    sizes={"n": 10},
+)
+
+
+# }}}
+
+# {{{ inames
+
+
+def _emptiness_lost(original: Any) -> Any:
+    """A statement also runs where the iname that goes has no values."""
+
+    def without(kernel: Kernel, inames: Any) -> Kernel:
+        found = original(kernel, inames)
+        bounds = prim.LogicalAnd(
+            (
+                prim.Comparison(var("i"), ">=", 0),
+                prim.Comparison(var("i"), "<=", prim.Sum((var("n"), -1))),
+            )
+        )
+        return found.with_(
+            domains=tuple(Domain(d.inames, _sets.condition_set(bounds)) for d in found.domains)
+        )
+
+    return without
+
+
+fault(
+    "remove_unused_inames: runs where the iname had no values",
+    kernels.maybe_never,
+    do("remove_unused_inames", "j"),
+    Patch("transforms.unused:without_inames", _emptiness_lost),
+    sizes={"n": 3, "m": 1},
+)
+
+# }}}

@@ -276,6 +276,14 @@ class Conflicts(Accesses):
         one, two = (self._warp(suffix) for suffix in (FIRST, SECOND))
         return tuple(_sets.condition_set(prim.Comparison(one, op, two)) for op in "<>")
 
+    @cached_property
+    def same_warp(self) -> isl.Set:
+        """Where the two threads of a block are of one warp."""
+        if not self.other_warp:
+            return _sets.universe()
+        one, two = (self._warp(suffix) for suffix in (FIRST, SECOND))
+        return _sets.condition_set(prim.Comparison(one, "==", two))
+
     def _warp(self, suffix: str) -> Expression:
         """The number of a thread's warp: threads are numbered x first, and dealt out in turn."""
         terms: list[Expression] = []

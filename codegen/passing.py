@@ -55,14 +55,19 @@ class Passing:
             if self._always(body, first, second, order, kind):
                 gaps |= mask
             else:
-                sometimes.append((self._condition(body, first, second, order, kind), mask))
+                sometimes.append((kind, mask))
         if is_served(gaps, Reach.BLOCK):
             return
-        for reach, pairs in self._pairs(first, second, order):
-            parts = [] if is_served(gaps, reach) else [(pairs, gaps)]
-            for condition, mask in sometimes:
-                if len(parts) > _LIMIT:
+        found = [pairs for _, _, pairs in self.conflicts.pairs(first, second, order)]
+        for reach in (Reach.BLOCK, Reach.WARP):
+            if is_served(gaps, reach):
+                continue
+            pairs = self._pairs(reach, found)
+            parts = [] if pairs.is_empty() else [(pairs, gaps)]
+            for kind, mask in sometimes:
+                if not parts or len(parts) > _LIMIT:
                     break
+                condition = self._condition(body, first, second, order, kind)
                 split = []
                 for part, known in parts:
                     if not is_served(known | mask, reach):
@@ -76,21 +81,18 @@ class Passing:
             for known in dict.fromkeys(known for _, known in parts):
                 yield reach, known
 
-    def _pairs(self, first: Access, second: Access, order: Order) -> list[tuple[Reach, isl.Set]]:
-        """All pairs on different threads, those of one warp apart from the others."""
-        near = far = isl.Set.empty(isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 0))
-        assumptions = self.conflicts.kernel.assumptions.set
-        for _, _, both in self.conflicts.pairs(first, second, order):
-            pairs = both & assumptions
-            for warp in self.conflicts.other_warp:
-                far = far | (pairs & warp)
-            for thread in self.conflicts.other_thread:
-                found = pairs & thread
-                for warp in self.conflicts.other_warp:
-                    found = found - warp
-                near = near | found
-        found = [(Reach.BLOCK, far.coalesce()), (Reach.WARP, near.coalesce())]
-        return [(reach, pairs) for reach, pairs in found if not pairs.is_empty()]
+    def _pairs(self, reach: Reach, found: Sequence[isl.Set]) -> isl.Set:
+        """The pairs on threads of two warps, or of one."""
+        conflicts = self.conflicts
+        differ = conflicts.other_warp if reach is Reach.BLOCK else conflicts.other_thread
+        result = isl.Set.empty(isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 0))
+        for pairs in found:
+            inside = pairs & conflicts.kernel.assumptions.set
+            if reach is Reach.WARP:
+                inside = inside & conflicts.same_warp
+            for condition in differ:
+                result = result | (inside & condition)
+        return result.coalesce()
 
     # {{{ kinds of gaps
 

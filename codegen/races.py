@@ -16,6 +16,7 @@ from loopkit import _sets
 from loopkit._errors import Instance, RaceError, Witness
 from loopkit._expression import evaluate, variable_names
 from loopkit._nodes import Expression
+from loopkit._points import smallest_point
 from loopkit._tree import common_prefix
 from loopkit.codegen.accesses import Access
 from loopkit.codegen.conflicts import (
@@ -27,7 +28,6 @@ from loopkit.codegen.conflicts import (
     Reach,
     thread_word,
 )
-from loopkit.transforms._witness import smallest_point
 
 
 def check_races(conflicts: Conflicts) -> None:
@@ -141,8 +141,8 @@ def _meetings(
             race = pairs & condition & kernel.assumptions.set
             if race.is_empty():
                 continue
-            known = [n for n in dict.fromkeys(listed) if race.find_dim_by_name(_sets.PARAM, n) >= 0]
-            values = smallest_point(race, kernel.sizes, known)
+            values = smallest_point(race, (*sorted(kernel.sizes), *listed))
+            assert values is not None
             found = _Meeting(
                 conflicts, first, second, values, (names[0], names[1]), (), f"{kind}.{axis}"
             )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 
 import pytest
-from refusals import still_open
+from refusals import bounds, still_open
 from refusals.accepted import SCHEDULES, Accepted
 from refusals.case import Case
 from refusals.enumeration import assert_right, enumerate_case
@@ -128,3 +128,22 @@ def test_accepted(case: Case) -> None:
 @pytest.mark.parametrize("one", [pytest.param(a, id=a.name) for a in SCHEDULES])
 def test_suspicious_but_right(one: Accepted) -> None:
     check_schedule(one.name, one.kernel(), one.legal, one.sizes)
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in bounds.CASES])
+def test_enumeration_of_bounds(case: bounds.Outside) -> None:
+    assert bounds.smallest(case, largest=9) == (dict(case.sizes), case.instance, case.cell)
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in bounds.CASES])
+@pytest.mark.xfail(reason=still_open.BOUNDS, strict=True)
+def test_out_of_bounds(case: bounds.Outside) -> None:
+    with pytest.raises(lk.OutOfBoundsError) as caught:
+        case.kernel().cuda()
+    witness = caught.value.witness
+    assert witness is not None
+    assert (witness.array, witness.cell) == ("a", case.cell)
+    assert case.instance in ends(witness)
+    assert dict(witness.parameters) == dict(case.sizes)
+    if case.legal:
+        case.kernel(case.legal).cuda()

@@ -64,7 +64,7 @@ def assert_right(before: Kernel, after: Kernel, case: Case) -> None:
     """No small sizes show a wrong result of ``after``; nothing is tried where data bound loops."""
     if any(before.is_array(name) for d in before.domains for name in d.parameters):
         return
-    largest = 4 if len(before.sizes) < 2 else 3
+    largest = 5 if len(before.sizes) < 2 else 3
     for some in oracle.smallest_sizes(before.sizes, largest, _fixed(case)):
         if oracle.admitted(before, some) and oracle.admitted(after, some):
             data = cells_of(case.data(some)) if case.data is not None else {}

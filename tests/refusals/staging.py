@@ -116,6 +116,16 @@ CASES = (
         ({"n": 1}, {"n": 9}),
     ),
     Case(
+        "a recurrence in a buffer that begins with zero",
+        k.recurrence,
+        do("buffer_array", "a", "i_inner", default_tag=None, init_expression="0"),
+        IllegalTransformError,
+        message("'s' (i=1)", "something else"),
+        (*TILED, do("buffer_array", "a", "i_inner", default_tag=None)),
+        N,
+        chain=TILED,
+    ),
+    Case(
         "a buffer that is not stored",
         k.row_products,
         do("buffer_array", "c", "j", default_tag=None, store_expression=False),

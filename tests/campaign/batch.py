@@ -37,6 +37,7 @@ class Limits:
     pages: int = 3  # of a bucket that are shrunk and written down, in one process
     shrink_seconds: float = 20.0
     proofs: float = 0.2  # the share of schedules whose source is read back and proven
+    verifications: float = 0.1  # the share of accepted and of wrong schedules that are compared
 
 
 @dataclass(frozen=True)
@@ -186,6 +187,8 @@ class Batches:
             return
         if broken is not None or not cases:
             bucket.broken += 1
+            if broken and not fixed_by(calls) and self.random.random() < self.limits.verifications:
+                self._verify(drawn, truth, kernel, calls, seed, "equal")
             return
         bucket.needless += 1
         self._find("needless", key, drawn, truth, calls, str(error), seed)
@@ -230,9 +233,45 @@ class Batches:
                 continue
             with self._phase("interpreting"):
                 self._interpret(job)
+            if self.random.random() < self.limits.verifications and not job.walk.fixed:
+                self._verify(
+                    job.drawn, job.truth, job.walk.kernel, job.walk.calls, job.seed, "different"
+                )
             if self.random.random() < self.limits.proofs:
                 with self._phase("proving"):
                     self._prove(job)
+
+    def _verify(
+        self,
+        drawn: Drawn,
+        truth: Truth,
+        kernel: lk.Kernel,
+        calls: Sequence[Call],
+        seed: str,
+        impossible: str,
+    ) -> None:
+        """Compare a schedule with its text; the answer cannot be ``impossible``."""
+        start = time.perf_counter()
+        if self.note is not None:
+            self.note(drawn, calls, f"{seed} verify")
+        try:
+            verdict = lk.verify(truth.kernel, kernel)
+        except lk.LoopkitError:
+            return
+        except Exception as error:
+            crash = Crash(tuple(calls), None, error)
+            bucket = f"verify {crash.where}"
+            self._find("crash", bucket, drawn, None, calls, repr(error), seed)
+            return
+        finally:
+            seconds = time.perf_counter() - start
+            self.tally.seconds.setdefault("verify", []).append(seconds)
+            self.tally.phases["verifying"] += seconds  # type: ignore[assignment]
+        self.tally.verdicts[
+            f"{'wrong' if impossible == 'equal' else 'right'}: {verdict.answer}"
+        ] += 1
+        if verdict.answer == impossible:
+            self._find("verify", impossible, drawn, None, calls, str(verdict), seed)
 
     def _prove(self, job: _Job) -> None:
         """What ran right must not be refuted by the proof of its source."""
@@ -299,8 +338,9 @@ class Batches:
         pages = self.limits.pages
         serious = kind in ("wrong", "schedule")
         enough = self._pages.get(seen, 0) >= (4 * pages if serious else pages)
-        if truth is not None and not enough:
+        if not enough:
             self._pages[seen] = self._pages.get(seen, 0) + 1
+        if truth is not None and not enough:
             with self._phase("shrinking"):
                 small = shrunk(
                     Reproducer(drawn, tuple(calls), kind, bucket, detail),

@@ -46,6 +46,8 @@ def _summary(tally: Tally, seconds: float) -> Table:
     proofs = [tally.steps[f"proof/{v}"] for v in ("accepted", "refused", "undecided")]
     proven = f"{proofs[0]:,} proven, {proofs[1]:,} refuted, {proofs[2]:,} open"
     table.add_row("sources read back", proven)
+    for answer, count in sorted(tally.verdicts.items()):
+        table.add_row(f"verify of a schedule that is {answer}", f"{count:,}")
     tried = sum(b.tried - b.impossible for b in tally.refusals.values())
     needless = sum(b.needless for b in tally.refusals.values())
     share = needless / tried if tried else 0.0

@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 #: The most serious first.
-KINDS = ("wrong", "schedule", "hang", "crash", "compiler", "late", "proof", "needless")
+KINDS = ("wrong", "schedule", "verify", "hang", "crash", "compiler", "late", "proof", "needless")
 EXPLANATIONS = {
     "wrong": "accepted, and the results differ from the text's",
     "schedule": "accepted, and some order of blocks and threads makes it wrong",
+    "verify": "lk.verify says what runs disprove",
     "hang": "a step or the lowering did not end",
     "crash": "an exception that is no error of loopkit's own",
     "compiler": "the C++ compiler rejects the generated source",
@@ -60,6 +61,7 @@ class Tally:
     sequences: int = 0
     steps: Counter[str] = field(default_factory=Counter)  # "transform/verdict"
     lowered: int = 0
+    verdicts: Counter[str] = field(default_factory=Counter)  # of lk.verify: "right: equal", ...
     late: Counter[str] = field(default_factory=Counter)  # refused at lowering
     examples: dict[str, str] = field(default_factory=dict)  # of what is refused at lowering
     runs: int = 0
@@ -85,6 +87,7 @@ class Tally:
         self.parallel += other.parallel
         self.steps.update(other.steps)
         self.late.update(other.late)
+        self.verdicts.update(other.verdicts)
         self.found.update(other.found)
         self.phases.update(other.phases)
         self.findings += other.findings
@@ -107,7 +110,8 @@ class Tally:
             for name in ("kernels", "sequences", "lowered", "runs", "interpreted", "parallel")
         }
         counters = {
-            name: dict(getattr(self, name)) for name in ("steps", "late", "found", "phases")
+            name: dict(getattr(self, name))
+            for name in ("steps", "verdicts", "late", "found", "phases")
         }
         return {
             **plain,

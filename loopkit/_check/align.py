@@ -25,6 +25,10 @@ from loopkit._nodes import Expression, TypeCast
 from loopkit._types import FLOAT64
 
 BASE = "__b"
+DEPTH = 8
+"""As deep are statements of the text looked for inside of one of the schedule."""
+HOPS = 300
+"""As many copies are followed at most in one check."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Aligner:
         self.order = Order(flow)
         self.root_types = ValueTypes(flow.root)
         self.new_types = ValueTypes(flow.new)
+        self.hops = 0
         self.claims: list[tuple[object, isl.Set]] = []
 
     # {{{ statements
@@ -283,6 +288,12 @@ class Aligner:
 
     def hop(self, old: Expression, mine: Access | None, its: Access, event: Event) -> None:
         """The schedule reads a copy: compare with what the copying statement read."""
+        self.hops += 1
+        if self.hops > HOPS:
+            raise Undecided(
+                f"more than {HOPS} copies of copies stand behind what '{its[0]}' holds",
+                "unchecked=True skips the proof, and shows in the history",
+            )
         found = self.flow.found
         for later, statement in self.flow.through_copies(event, its):
             rounding = self.new_types.rounds(its[0], statement.rhs)
@@ -316,6 +327,9 @@ class Aligner:
 
     def inline(self, mine: Access, new: Expression, event: Event) -> None:
         """The text reads what a statement wrote that the schedule no longer has."""
+        if event.depth > DEPTH:
+            self.different(event, f"what '{mine[0]}' holds is not computed in place")
+            return
         sources = self.flow.text.of_read(event.reader, mine)
         rest = event.where
         held = self.root_types.array(mine[0])

@@ -96,11 +96,11 @@ def examine(
     except Undecided as open_:
         raise UndecidedError(open_.why, instead=open_.instead) from None
     except isl.Error as error:
-        if "operations exceeded" not in str(error):
-            raise
+        why = f"isl gave up: {error}"
+        if "operations exceeded" in str(error):
+            why = f"isl did not decide whether this is legal within {allowed:,} operations"
         raise UndecidedError(
-            f"isl did not decide whether this is legal within {allowed:,} operations",
-            instead="unchecked=True skips the proof, and shows in the history",
+            why, instead="unchecked=True skips the proof, and shows in the history"
         ) from None
     finally:
         isl.DEFAULT_CONTEXT.set_max_operations(0)

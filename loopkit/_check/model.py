@@ -58,6 +58,7 @@ class Model:
         self.kernel = decide_address_spaces(expand_rules(kernel))
         self.statement = self.kernel.statement_by_id
         self.integers = frozenset(kernel.all_inames) | frozenset(kernel.sizes)
+        self._names: dict[str, dict[str, Expression]] = {}
         self._domains: dict[tuple[object, ...], isl.Set] = {}
         self._orders: dict[tuple[object, ...], Any] = {}
 
@@ -120,7 +121,11 @@ class Model:
         return _sets.rename(where, {i: i + suffix for i in self.kernel.all_inames})
 
     def _suffixed(self, suffix: str) -> dict[str, Expression]:
-        return {i: prim.Variable(i + suffix) for i in self.kernel.all_inames}
+        found = self._names.get(suffix)
+        if found is None:
+            found = {i: prim.Variable(i + suffix) for i in self.kernel.all_inames}
+            self._names[suffix] = found
+        return found
 
     # }}}
 
@@ -179,16 +184,17 @@ class Model:
                 name = prim.Variable(iname + at.suffix)
                 low = self.lower(iname)
                 return name if low == 0 else prim.Sum((name, -low))
-        if axis[0] == "ilp" or axis in self.rooms(statement.written):
-            return None
-        return 0
+        if axis[0] == "ilp":
+            # No copy of what exists once per value of an iname belongs to all of them.
+            return self.lower(str(axis[1])) - 1
+        return None if axis in self.rooms(statement.written) else 0
 
     def everywhere(self, at: Instance) -> tuple[isl.Set, dict[Axis, Expression]]:
         """Names for the indices of axes that an instance runs on all of, and their range."""
         bounds = _sets.universe()
         values: dict[Axis, Expression] = {}
         for axis in self.axes:
-            if axis[0] == "ilp" or self.coordinate(at, axis) is not None:
+            if self.coordinate(at, axis) is not None:
                 continue
             name = f"_{axis[0]}{axis[1]}{at.suffix}"
             values[axis] = prim.Variable(name)
@@ -216,7 +222,14 @@ class Model:
             return ()
         if temporary.address_space is AddressSpace.LOCAL:
             return tuple(a for a in self.axes if a[0] == "g")
-        return self.axes
+        return tuple(a for a in self.axes if a[0] != "ilp" or self._is_copied(name, str(a[1])))
+
+    def _is_copied(self, name: str, iname: str) -> bool:
+        """Whether a private temporary exists once per value of an iname tagged ``ilp``."""
+        inside = [w for w in self.writers(name) if iname in w.inames]
+        return bool(inside) and not any(
+            iname in variable_names(index) for w in inside for index in w.write[1]
+        )
 
     def cell(
         self,

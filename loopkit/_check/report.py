@@ -180,6 +180,9 @@ class _Words:
         rooms = self.new.rooms(self.violation.array or "")
         if not rooms:
             return ""
+        copies = [str(axis[1]) for axis in rooms if axis[0] == "ilp"]
+        if copies and not any(axis[0] == "l" for axis in rooms):
+            return f"value of '{copies[0]}' (tagged ilp)"
         return "thread" if any(axis[0] == "l" for axis in rooms) else "block"
 
     def _say_missing(self) -> str:
@@ -271,6 +274,8 @@ class _Words:
         return _in_order(sink, first, self.new)
 
     def _on_different(self, a: Actor, b: Actor, why: str) -> str:
+        if not (a.where() or b.where()):
+            return ""
         end = ("; " + why) if self.how == "blocks" and why else (", " + why if why else "")
         return f"{a} runs {a.where() or 'once'}, {b} {b.where() or 'on every thread'}{end}"
 

@@ -150,6 +150,8 @@ def _words(order: Order, machine: Machine) -> str:
     if order == TREE:
         return ""
     blocks = any(axis[0] == "g" for axis in machine.axes)
+    if order.at_once:
+        return "after, when its threads read before one of them writes"
     parts = ["blocks one after the other"] if order.by_block and blocks else []
     if order.backwards:
         parts.append("the last first" if parts else "the last threads first")

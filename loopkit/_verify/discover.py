@@ -11,7 +11,7 @@ guesses: each is proven afterwards or thrown away.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import islpy as isl
@@ -112,13 +112,17 @@ class Choose:
 
 @dataclass(frozen=True, eq=False)
 class Same:
-    """Still to do: lay two expressions of the pair of ``new`` side by side."""
+    """Still to do: lay two expressions of the pair of ``new`` side by side.
+
+    ``is_bound``: a scalar that decides how often the pair runs.
+    """
 
     new: str
     old_reader: Reader
     new_reader: Reader
     old_expr: Expression
     new_expr: Expression
+    is_bound: bool = False
 
 
 Obligation = Choose | Same
@@ -143,13 +147,11 @@ class Search:
         With each comes the new kernel, operands in the order of the root's.
         """
         for state in self.states():
-            images = self.images(state)
-            if images is None:
-                continue
             model = self.new.model
             if state.swapped:
                 model = Model(with_swapped(model.kernel, state.swapped))
-            yield Lineage(root, images), model
+            for images in self.images(state):
+                yield Lineage(root, images), model
 
     # {{{ the search
 
@@ -275,6 +277,10 @@ class Search:
             couples.append((mine.rhs, its.rhs))
             for a, b in couples:
                 pending = (Same(its.id, *readers, a, b), pending)
+            for name in self.root.model.bounds_from_data(origin):
+                if name in self.new.model.bounds_from_data(its.id):
+                    scalar = prim.Variable(name)
+                    pending = (Same(its.id, *readers, scalar, scalar, True), pending)
             yield state.paired(its.id, origin, where), pending
 
     def passed_on(
@@ -330,24 +336,24 @@ class Search:
             if same_constant(old, new) or self.starts(todo):
                 yield state, rest
             else:
-                self.note(f"{to_text(old)} is not {to_text(new)}")
+                self.unlike(todo)
             return
         if self.is_integer(self.root, old, "") and self.is_integer(self.new, new, ""):
             yield from self.same_integers(todo, rest, state)
             return
         if type(old) is not type(new) or is_constant(old):
-            self.note(f"{to_text(old)} is not {to_text(new)}")
+            self.unlike(todo)
             return
         one, two = list(parts(old)), list(parts(new))
         if len(one) != len(two):
-            self.note(f"{to_text(old)} is not {to_text(new)}")
+            self.unlike(todo)
             return
         pending = rest
         for a, b in zip(reversed(one), reversed(two), strict=True):
             if isinstance(a, prim.ExpressionNode) or is_constant(a):
                 pending = (replace(todo, old_expr=a, new_expr=b), pending)
             elif a != b:
-                self.note(f"{to_text(old)} is not {to_text(new)}")
+                self.unlike(todo)
                 return
         yield state, pending
         if commutes(old) and commutes(new):
@@ -390,7 +396,7 @@ class Search:
             return
         narrowed = where & agree
         if narrowed.is_empty():
-            self.note(f"{to_text(todo.old_expr)} is not {to_text(todo.new_expr)}")
+            self.unlike(todo)
             return
         yield (state if where.is_subset(agree) else state.related(todo.new, narrowed)), rest
 
@@ -408,9 +414,9 @@ class Search:
             yield state, pending
             return
         written = mine[0] in root.model.written and its[0] in new.model.written
-        carried = any(new.is_move(s.writer) for s in self.new_sources(todo, its)) or any(
-            root.is_move(s.writer) for s in self.old_sources(todo, mine)
-        )
+        sources = [(new, s.writer) for s in self.new_sources(todo, its)]
+        sources += [(root, s.writer) for s in self.old_sources(todo, mine)]
+        carried = not todo.is_bound and any(view.is_move(w) for view, w in sources)
         if written and not carried:
             yield from self.pair_sources(todo, mine, its, rest, state)
         if new.is_temporary(its[0]):
@@ -500,7 +506,7 @@ class Search:
     def on_its_own(self, where: isl.Set, its: Statement) -> isl.Set:
         """The instances of a statement that a relation is about."""
         names = {i + _NEW: i for i in its.inames}
-        onto = _sets.project_onto(where, [*names, *self.root.kernel.sizes, *self.new.kernel.sizes])
+        onto = _sets.project_onto(where, [*names, *self.sizes])
         return _sets.rename(onto, names)
 
     def placed(self, source: Source, reader: Reader, suffix: str) -> isl.Set:
@@ -522,38 +528,171 @@ class Search:
 
     def composed(self, relation: isl.Set, old: str, new: str) -> isl.Set:
         """A relation onto the names with the two suffixes, which become the pair's."""
-        sizes = {*self.root.kernel.sizes, *self.new.kernel.sizes}
-        keep = [n for n in _sets.names_of(relation) if n in sizes or n.endswith((old, new))]
+        keep = [n for n in _sets.names_of(relation) if n in self.sizes or n.endswith((old, new))]
         onto = _sets.project_onto(relation, keep)
         return self.renamed(onto, {old: _OLD, new: _NEW})
 
     # }}}
 
-    def images(self, state: State) -> tuple[Image, ...] | None:
-        """The pairs with the inames of each origin as expressions."""
-        images = []
-        for statement in self.new.kernel.statements:
-            origin = state.origin.get(statement.id)
-            if origin is None:
-                continue
-            inames = sorted(self.root.model.statement[origin].inames)
-            solver = Solver(
-                state.where[statement.id] & self.both(origin, statement.id),
-                [i + _OLD for i in inames],
-                {i + _NEW: i for i in statement.inames},
-                tuple({*self.root.kernel.sizes, *self.new.kernel.sizes}),
-            )
-            values = {}
-            for iname in inames:
-                value = solver.value(iname + _OLD)
-                if value is None:
-                    self.note(f"no '{iname}' of '{origin}' was found for '{statement.id}'")
-                    return None
-                values[iname] = value
-            images.append(Image(statement.id, origin, tuple(values.items())))
-        return tuple(images)
+    # {{{ instances
+
+    def images(self, state: State) -> Iterator[tuple[Image, ...]]:
+        """The pairs with the inames of each origin as expressions, in some ways."""
+        for guess in (_by_name, _by_time):
+            images = []
+            guessed = False
+            for statement in self.new.kernel.statements:
+                origin = state.origin.get(statement.id)
+                if origin is None:
+                    continue
+                where = state.where[statement.id] & self.both(origin, statement.id)
+                image, free = self.image(statement, origin, where)
+                if free:
+                    guessed = True
+                    where = guess(self, statement, origin, where, free)
+                    image, _ = self.image(statement, origin, where)
+                if image is None:
+                    return
+                images.append(image)
+            yield tuple(images)
+            if not guessed:
+                return
+
+    def image(
+        self, statement: Statement, origin: str, where: isl.Set
+    ) -> tuple[Image | None, list[str]]:
+        """The inames of an origin as expressions of a statement's; and those that are open."""
+        inames = sorted(self.root.model.statement[origin].inames)
+        solver = Solver(
+            where,
+            [i + _OLD for i in inames],
+            {i + _NEW: i for i in statement.inames},
+            self.sizes,
+        )
+        values, free = {}, []
+        for iname in inames:
+            value = solver.value(iname + _OLD)
+            if value is None:
+                self.note(f"no '{iname}' of '{origin}' was found for '{statement.id}'")
+                return None, []
+            if solver.is_open(iname + _OLD):
+                free.append(iname)
+            values[iname] = value
+        return Image(statement.id, origin, tuple(values.items())), free
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.root.kernel.sizes, *self.new.kernel.sizes)))
+
+    def alone(
+        self, model: Model, statement: str, suffix: str, names: Sequence[str]
+    ) -> isl.PwAff | None:
+        """Names as the digits of one number, whatever the others are."""
+        domain = model.domain(Instance(statement, suffix))
+        return _counted(_sets.project_onto(domain, [*names, *self.sizes]), names)
+
+    def open_inames(self, statement: Statement, origin: str, where: isl.Set) -> list[str]:
+        """The inames of a new statement that those of its origin leave open, outermost first."""
+        mine = self.root.model.statement[origin].inames
+        wanted = [i + _NEW for i in statement.inames]
+        solver = Solver(where, wanted, {i + _OLD: i + _OLD for i in mine}, self.sizes)
+        found = [i for i in statement.inames if solver.is_open(i + _NEW)]
+        return in_time(self.new.model, statement.id, found)
+
+    # }}}
+
+    def unlike(self, todo: Same) -> None:
+        """Remember two expressions that do not match."""
+        old, new = to_text(todo.old_expr), to_text(todo.new_expr)
+        mine, its = todo.old_reader.statement.id, todo.new_reader.statement.id
+        if mine == its:
+            self.note(f"in '{mine}', {new} stands where {old} was")
+        else:
+            self.note(f"{new} stands in '{its}' where {old} stands in '{mine}'")
 
     def note(self, why: str) -> None:
         """Remember what stopped the attempt that came farthest."""
         if self._done >= self.farthest[0]:
             self.farthest = (self._done, why)
+
+
+# {{{ guesses where nothing that is read or written tells
+
+
+def in_time(model: Model, statement: str, inames: Sequence[str]) -> list[str]:
+    """Inames, those of loops first, outermost first."""
+    loops = [i for i, _ in model.time(statement)[1]]
+    return sorted(inames, key=lambda i: (i not in loops, loops.index(i) if i in loops else 0, i))
+
+
+def _by_name(
+    search: Search, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
+) -> isl.Set:
+    """Inames of one name have one value, and ``t_outer`` and ``t_inner`` are parts of ``t``."""
+    news = search.open_inames(statement, origin, where)
+    for iname in free:
+        digits = [i + _NEW for i in news if i.startswith(f"{iname}_")]
+        if digits and iname not in statement.inames:
+            mine = search.alone(search.root.model, origin, _OLD, [iname + _OLD])
+            its = search.alone(search.new.model, statement.id, _NEW, digits)
+            if mine is None or its is None:
+                continue
+            same = where & mine.eq_set(its)
+            where = where if same.is_empty() else same
+        if iname in statement.inames:
+            same = where & _sets.equality(iname + _OLD, prim.Variable(iname + _NEW))
+            where = where if same.is_empty() else same
+    return where
+
+
+def _by_time(
+    search: Search, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
+) -> isl.Set:
+    """The first instances on each side belong together, then the second ones, and so on."""
+    olds = in_time(search.root.model, origin, free)
+    news = search.open_inames(statement, origin, where)
+    if not olds or not news:
+        return where
+    old_domain = search.root.model.domain(Instance(origin, _OLD))
+    new_domain = search.new.model.domain(Instance(statement.id, _NEW))
+    if len(olds) == len(news):
+        for one, two in zip(olds, news, strict=True):
+            mine = _steps(old_domain, one + _OLD, [i + _OLD for i in olds])
+            its = _steps(new_domain, two + _NEW, [i + _NEW for i in news])
+            where = where & mine.eq_set(its)
+        return where
+    if len(olds) == 1:
+        mine = _steps(old_domain, olds[0] + _OLD, [olds[0] + _OLD])
+        its = _counted(new_domain, [i + _NEW for i in news])
+    else:
+        mine = _counted(old_domain, [i + _OLD for i in olds])
+        its = _steps(new_domain, news[0] + _NEW, [news[0] + _NEW])
+    return where if mine is None or its is None else where & mine.eq_set(its)
+
+
+def _steps(domain: isl.Set, name: str, group: Sequence[str]) -> isl.PwAff:
+    """How many steps a name is from its smallest value, given all names but the later ones of ``group``."""
+    later = group[group.index(name) + 1 :]
+    onto = _sets.project_out(domain, later)
+    away = _sets.pw_affine(prim.Variable(name)).sub(_sets.minimum(onto, name))
+    stride = _sets.as_dimension(onto, name).get_stride(0)
+    return away if stride.is_one() else away.scale_down_val(stride).floor()
+
+
+def _counted(domain: isl.Set, group: Sequence[str]) -> isl.PwAff | None:
+    """Names as the digits of one number, the last one running fastest."""
+    total: isl.PwAff | None = None
+    weight = 1
+    for name in reversed(group):
+        digit = _steps(domain, name, group).scale_val(isl.Val(weight))
+        total = digit if total is None else total.add(digit)
+        low = _sets.minimum_value(domain, prim.Variable(name))
+        high = _sets.maximum_value(domain, prim.Variable(name))
+        if name != group[0]:
+            if low is None or high is None:
+                return None
+            weight *= high - low + 1
+    return total
+
+
+# }}}

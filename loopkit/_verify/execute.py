@@ -58,14 +58,25 @@ class Entry:
 
 @dataclass(frozen=True)
 class Order:
-    """An order of execution: block after block or statement after statement, and which way."""
+    """An order of execution: block after block or statement after statement, and which way.
+
+    With ``at_once``, the threads that run a statement at the same time all read
+    before one of them writes.
+    """
 
     by_block: bool = False
     backwards: bool = False
+    at_once: bool = False
 
 
 TREE = Order()
-ORDERS = (TREE, Order(backwards=True), Order(by_block=True), Order(by_block=True, backwards=True))
+ORDERS = (
+    TREE,
+    Order(backwards=True),
+    Order(by_block=True),
+    Order(by_block=True, backwards=True),
+    Order(at_once=True),
+)
 
 
 class Data:
@@ -164,21 +175,28 @@ class Machine:
             used.append(entry)
             return entry.value
 
-        for _, number, row in events:
-            step = self.steps[number]
-            used: list[Entry | bool] = []
-            try:
-                result = step.function(load, used, *row)
-            except (ArithmeticError, ValueError, TypeError) as error:
-                raise Unsupported(str(error)) from None
-            if result is not None:
-                place, value = result
-                name = step.statement.written
-                point = dict(zip(step.columns, row, strict=False))
-                value = arithmetic.converted(value, self.dtypes[name])
-                entry = Entry(value, name, place, step.statement.id, point, tuple(used))
-                memory.setdefault(name, {})[place] = entry
+        for _, group in itertools.groupby(events, lambda e: e[0][:-1] if order.at_once else e):
+            written = [self._execute(number, row, load) for _, number, row in group]
+            for entry in written:
+                if entry is not None:
+                    memory.setdefault(entry.array, {})[entry.place] = entry
         return {name: memory.get(name, {}) for name in self.outputs}
+
+    def _execute(self, number: int, row: tuple[int, ...], load: Callable[..., Any]) -> Entry | None:
+        """What one instance writes; None where a condition keeps it from running."""
+        step = self.steps[number]
+        used: list[Entry | bool] = []
+        try:
+            result = step.function(load, used, *row)
+        except (ArithmeticError, ValueError, TypeError) as error:
+            raise Unsupported(str(error)) from None
+        if result is None:
+            return None
+        place, value = result
+        name = step.statement.written
+        point = dict(zip(step.columns, row, strict=False))
+        value = arithmetic.converted(value, self.dtypes[name])
+        return Entry(value, name, place, step.statement.id, point, tuple(used))
 
 
 def _numbering(kernel: Kernel) -> dict[str, list[int | str]]:
@@ -221,12 +239,13 @@ class _Step:
             for part in machine.numbers[statement.id]
         ]
         self.is_value = [isinstance(part, str) for part in machine.numbers[statement.id]]
-        self.blocks: list[int | None] = []
-        self.threads: list[int | None] = []
+        self.blocks: list[tuple[int | None, int]] = []
+        self.threads: list[tuple[int | None, int]] = []
         for axis in machine.axes.values():
             iname = axis.iname_of(statement)
             column = number[iname] if iname is not None else number.get(extra.get(axis.key, ""))
-            (self.blocks if axis.key[0] == "g" else self.threads).append(column)
+            first = axis.first[iname] if iname is not None else 0
+            (self.blocks if axis.key[0] == "g" else self.threads).append((column, first))
         self.function = _compiled(machine, statement, self.names, extra)
 
     def all_rows(self) -> list[tuple[int, ...]]:
@@ -239,8 +258,8 @@ class _Step:
     def time(self, row: tuple[int, ...], order: Order) -> tuple[tuple[int, ...], ...]:
         """When the instance runs: tuples in lexicographic order."""
         sign = -1 if order.backwards else 1
-        blocks = tuple(sign * row[c] if c is not None else 0 for c in self.blocks)
-        threads = tuple(sign * row[c] if c is not None else 0 for c in self.threads)
+        blocks = tuple(0 if c is None else sign * (row[c] - f) for c, f in self.blocks)
+        threads = tuple(0 if c is None else sign * (row[c] - f) for c, f in self.threads)
         tree = tuple(
             row[part] if value else part
             for part, value in zip(self.loops, self.is_value, strict=True)

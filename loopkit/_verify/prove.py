@@ -14,7 +14,7 @@ from loopkit._check.align import Aligner
 from loopkit._check.check import Text, questions
 from loopkit._check.flow import Access, Event, Flow
 from loopkit._check.lineage import Lineage
-from loopkit._check.model import Model
+from loopkit._check.model import Cell, Instance, Model
 from loopkit._check.violation import Undecided, Violation
 from loopkit._expression import is_constant, variable_names
 from loopkit._kernel import Kernel, Statement
@@ -173,6 +173,39 @@ def by_data(root: Model, new: Model, lineage: Lineage) -> str:
         if not root.is_exact(old) and old.written != its.written:
             return f"data decide what '{old.id}' writes to '{old.written}'"
     return ""
+
+
+def race_by_data(model: Model) -> str:
+    """Two accesses that nothing orders and that may meet, as data decide; empty if there are none.
+
+    The checker asks whether such accesses keep the order of the text; a kernel
+    with threads that is its own text gives them none.
+    """
+    for array, writers in model.kernel.writers.items():
+        for writer in writers:
+            for other in model.kernel.statements:
+                for cell in _accesses(model, other, array, "__x"):
+                    if not cell.by_data and model.is_exact(writer) and model.is_exact(other):
+                        continue
+                    one, two = Instance(writer.id, "__b"), Instance(other.id, "__x")
+                    pieces = model.unordered(one, two, array)
+                    if not pieces:
+                        continue
+                    both = model.domain(one) & model.domain(two)
+                    both = both & model.same_cell(model.write_cell(one), cell)
+                    if any(not (both & piece).is_empty() for _, piece in pieces):
+                        return (
+                            f"'{writer.id}' and '{other.id}' may touch one cell of '{array}', "
+                            "as data decide, and nothing orders the two"
+                        )
+    return ""
+
+
+def _accesses(model: Model, statement: Statement, array: str, suffix: str) -> Iterator[Cell]:
+    at = Instance(statement.id, suffix)
+    for name, indices in (statement.write, *statement.reads):
+        if name == array:
+            yield model.cell(name, [model.named(i, suffix) for i in indices], at)
 
 
 class Types:

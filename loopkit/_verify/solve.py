@@ -52,6 +52,13 @@ class Solver:
             self._values[name] = None if value is None else substitute(value, self.known)
         return self._values[name]
 
+    def is_open(self, name: str) -> bool:
+        """Whether the given names leave several values to ``name``."""
+        onto = _sets.project_onto(self.relation, [name, *self.given])
+        other = _sets.rename(onto, {name: name + "_other"})
+        differ = prim.Comparison(prim.Variable(name), "<", prim.Variable(name + "_other"))
+        return not (onto & other & _sets.condition_set(differ)).is_empty()
+
     @cached_property
     def _equations(self) -> list[Equation]:
         """Equalities of the relation in which only wanted and given names stand."""

@@ -6,6 +6,7 @@ found as something else than it is, fails its test.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -305,6 +306,11 @@ FAULTS = (
 )
 
 
+@functools.cache
+def proven(kernel: Kernel) -> bool:
+    return prove(kernel).ok
+
+
 def harmless(fault: Fault) -> bool:
     return not fault.kinds
 
@@ -313,7 +319,7 @@ def harmless(fault: Fault) -> bool:
     "fault", [f for f in FAULTS if not harmless(f)], ids=lambda fault: fault.name
 )
 def test_fault(fault: Fault) -> None:
-    assert prove(fault.kernel()).ok
+    assert proven(fault.kernel())
     proof = prove_source(fault.kernel(), fault.planted())
     assert proof.findings, f"{fault.name} slipped through: {proof}"
     assert proof.findings[0].kind in fault.kinds, str(proof)

@@ -20,16 +20,25 @@ for part in ("loops", "staging", "storage", "anywhere", "subtle", "lowering"):
 
 # Faults that slip through, and why.  A fault that is caught must not be here.
 KNOWN_OPEN: dict[str, str] = {
-    "any: a statement more that clears an input": "arrays that the text only reads are not followed",
+    # the checker
+    "any: a statement more that clears an input": "what the text only reads is not followed",
     "any: a statement that carries data clears an input": "the same",
     "any: a copy overwrites an input when all is done": "the same",
     "split_iname: both halves on one thread axis": "two inames of a statement on one axis",
+    "any: a size gets a default": "defaults are not compared",
+    "any: fast mathematics are turned on": "options are not compared",
+    # the proof
+    "memory: private where threads exchange values": "private cells are not followed",
     "memory: two shared arrays laid over each other": "where shared arrays begin is not compared",
+    "values: temporaries are declared too narrow": "types are not compared",
     "values: a sum is printed as a difference": "the proof reads accesses, not operations",
     "values: a constant is printed with another value": "the proof reads accesses, not constants",
     "values: a sum starts from one": "the proof reads accesses, not constants",
     "values: parentheses are lost": "the proof reads accesses, not operations",
     "values: copies for each value of an ilp iname are not made": "lowering and proof share a pass",
+    "calls: pointers in another order than the text has them": "the signature is not compared",
+    "calls: assumptions are not checked": "the assumptions are taken as checked",
+    "calls: too little memory for a global temporary": "what is allocated is not compared",
 }
 
 
@@ -45,7 +54,7 @@ def _marked(name: str) -> object:
     return pytest.param(name, marks=[pytest.mark.host] if needs_host else [])
 
 
-@pytest.mark.parametrize("name", map(_marked, FAULTS))
+@pytest.mark.parametrize("name", [_marked(name) for name in FAULTS])
 def test_fault(name: str) -> None:
     verdict = judge(name)
     assert verdict.sound is None, f"without the fault: {verdict.sound}"

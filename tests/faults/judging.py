@@ -75,6 +75,8 @@ def _judge_transform(fault: Fault) -> Verdict:
 
 def _wrong(fault: Fault, before: lk.Kernel, after: lk.Kernel) -> str | None:
     """What a kernel gets wrong for the sizes of a fault."""
+    if fault.evidence is not None:
+        return fault.evidence(after)
     if fault.by_running:
         plain = fault.kernel()
         return _first(
@@ -87,16 +89,17 @@ def _wrong(fault: Fault, before: lk.Kernel, after: lk.Kernel) -> str | None:
 def _judge_lowering(fault: Fault) -> Verdict:
     kernel = fault.before()
     plain = fault.kernel()
-    sound = unproven(prove(kernel)) or _first(
+    sound = unproven(prove(kernel, fault.strided)) or _first(
         wrong_run(plain, kernel, sizes, fault.values) for sizes in fault.sizes
     )
     with planted(fault.name):
         faulty = kernel.with_(name=kernel.name)
         try:
-            proof = prove(faulty)
+            faulty.program()
+            proof = prove(faulty, fault.strided)
         except lk.LoopkitError as error:
             return Verdict(sound, "not lowered", (LOWERING, " ".join(str(error).split())))
-        program = faulty.program()
+        program = faulty.program(fault.strided)
     if fault.evidence is not None:
         assert fault.evidence(kernel) is None
         evidence = fault.evidence(faulty)
@@ -105,7 +108,7 @@ def _judge_lowering(fault: Fault) -> Verdict:
             wrong_run(plain, faulty, sizes, fault.values, sanitize=fault.sanitize)
             for sizes in fault.sizes
         )
-    assert program != kernel.program(), "the fault does not show in the program"
+    assert program != kernel.program(fault.strided), "the fault does not show in the program"
     return Verdict(sound, evidence, (PROOF, unproven(proof) or "") if proof.findings else None)
 
 

@@ -667,3 +667,89 @@ def maybe_never() -> lk.Kernel:
         "b",
         assumptions="n >= 1 and m >= 0",
     )
+
+
+def scaled() -> lk.Kernel:
+    """A scalar argument."""
+    return lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "b[i] = scale*a[i] {id=s}",
+        dtypes={"a, b": "float32"},
+        kernel_data=[lk.ValueArg("scale", "int32"), ...],
+        assumptions="n >= 1",
+    )
+
+
+def sparse() -> lk.Kernel:
+    """Sums over rows whose bounds are loaded."""
+    return lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "[lo, hi] -> { [j]: lo <= j < hi }"],
+        """
+        for i
+            <> lo = start[i] {id=begin}
+            <> hi = start[i + 1] {id=end}
+            for j
+                y[i] = y[i] + x[j] {id=s}
+            end
+        end
+        """,
+        dtypes={"x, y": "float32", "start": "int32"},
+        kernel_data=[lk.GlobalArg("x", shape=(8,)), ...],
+        assumptions="n >= 1",
+    ).assume_within("start", 0, 8)
+
+
+def staged_anywhere() -> lk.Kernel:
+    """A temporary array that goes where the threads that use it need it."""
+    return _make(
+        ["{ [i]: 0 <= i < 64 }", "{ [j]: 0 <= j < 64 }"],
+        """
+        <> t[i] = a[i] {id=fill}
+        b[j] = t[63 - j] {id=drain}
+        """,
+        "a, b",
+    )
+
+
+def fours() -> lk.Kernel:
+    """As many elements as fours."""
+    return _make(
+        "{ [i]: 0 <= i < n }",
+        "b[i] = b[i] + a[i] {id=s}",
+        "a, b",
+        assumptions="n >= 1 and n mod 4 = 0",
+    )
+
+
+def through_global() -> lk.Kernel:
+    """A temporary in global memory."""
+    return _make(
+        ["{ [i]: 0 <= i < 64 }", "{ [j]: 0 <= j < 64 }"],
+        """
+        <> t[i] = a[i] {id=fill}
+        b[j] = t[63 - j] {id=drain}
+        """,
+        "a, b",
+    ).set_temporary_address_space("t", "global")
+
+
+def between() -> lk.Kernel:
+    """A loop that may be empty, between what writes a temporary and what reads it."""
+    return _make(
+        [
+            "{ [i]: 0 <= i < 64 }",
+            "{ [q]: 0 <= q < m }",
+            "{ [j]: 0 <= j < 64 }",
+        ],
+        """
+        <> s[i] = a[i] {id=fill}
+        for q
+            for j
+                c[j] = c[j] + s[63 - j] {id=each}
+            end
+        end
+        b[j] = s[63 - j] {id=drain}
+        """,
+        "a, b, c",
+        assumptions="m >= 0",
+    )

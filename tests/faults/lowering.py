@@ -7,11 +7,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pymbolic.primitives as prim
 from refusals.case import do
 
+import loopkit as lk
 from faults import kernels
 from faults.planting import Patch, fault
+from loopkit._arrays import AddressSpace
 from loopkit._expression import evaluate
 from loopkit.codegen.barriers import BarrierNode, GuardedLoop
 from loopkit.codegen.ir import Barrier, For, If
@@ -515,18 +518,19 @@ fault(
 def _pitch(original: Any) -> Any:
     """Rows lie one element further apart."""
 
-    def linear(self: Any, terms: Any, offset: Any = 0) -> str:
-        wrong = [(prim.Sum((s, 1)) if len(terms) > 1 and s != 1 else s, i) for s, i in terms]
-        return str(original(self, wrong, offset))
+    def access(self: Any, name: str, indices: Any) -> str:
+        if len(indices) == 2:
+            indices = (indices[0], prim.Sum((indices[1], indices[0])))
+        return str(original(self, name, indices))
 
-    return linear
+    return access
 
 
 fault(
     "memory: rows lie one element further apart",
     kernels.moved,
     None,
-    Patch("codegen.source:IndexPrinter.linear", _pitch),
+    Patch("codegen.source:BodyWriter.access", _pitch),
     sizes={"n": 3},
     sanitize=True,
 )
@@ -710,7 +714,10 @@ fault(
     "arithmetic: 32 bits where 64 are needed",
     kernels.wide,
     None,
-    Patch("codegen.widths:Ranges.is_narrow", lambda f: lambda self, expr: True),
+    Patch(
+        "codegen.source:BodyWriter.access",
+        lambda f: lambda self, *a: f(self, *a).replace("(long long)", ""),
+    ),
     sizes={"n": 2, "m": 3},
     evidence=_wraps,
 )
@@ -806,6 +813,223 @@ fault(
     None,
     Patch("codegen.prepare:_expand_private", lambda f: lambda kernel, iname: kernel),
     chain=(do("tag_inames", "j:ilp"),),
+)
+
+# }}}
+
+# {{{ calls
+
+
+def _narrowed(original: Any) -> Any:
+    """Temporaries get a narrower type."""
+
+    def infer(kernel: Any) -> Any:
+        found = original(kernel)
+        return found.with_(
+            temporaries=tuple(
+                dataclasses.replace(t, dtype=np.dtype("int8")) for t in found.temporaries
+            )
+        )
+
+    return infer
+
+
+fault(
+    "values: temporaries are declared too narrow",
+    kernels.through_scalar,
+    None,
+    Patch("codegen.prepare:infer_types", _narrowed),
+)
+fault(
+    "values: a rule's arguments are exchanged",
+    kernels.rules,
+    None,
+    Patch(
+        "codegen.prepare:expand_rules",
+        lambda f: (
+            lambda kernel: f(
+                kernel.with_(
+                    substitutions=tuple(
+                        dataclasses.replace(r, arguments=tuple(reversed(r.arguments)))
+                        for r in kernel.substitutions
+                    )
+                )
+            )
+        ),
+    ),
+    sizes={"n": 4},
+)
+fault(
+    "memory: private where threads exchange values",
+    kernels.staged_anywhere,
+    None,
+    Patch(
+        "codegen.prepare:decide_address_spaces",
+        lambda f: (
+            lambda kernel: kernel.with_(
+                temporaries=tuple(
+                    dataclasses.replace(t, address_space=AddressSpace.PRIVATE)
+                    for t in kernel.temporaries
+                )
+            )
+        ),
+    ),
+    chain=(do("tag_inames", "i:l.0, j:l.0"),),
+)
+fault(
+    "memory: shared where each thread has its own value",
+    kernels.through_scalar,
+    None,
+    Patch(
+        "codegen.prepare:decide_address_spaces",
+        lambda f: (
+            lambda kernel: kernel.with_(
+                temporaries=tuple(
+                    dataclasses.replace(t, address_space=AddressSpace.LOCAL)
+                    for t in kernel.temporaries
+                )
+            )
+        ),
+    ),
+    chain=(do("tag_inames", "i:l.1, j:l.0"),),
+)
+
+
+def _swapped_parameters(original: Any) -> Any:
+    """The text names two pointers in another order than a launch passes them."""
+
+    def signature(kernel: Any, params: Any, threads: int) -> Any:
+        names = [p.name for p in params]
+        a, b = names.index("a"), names.index("b")
+        params = list(params)
+        params[a], params[b] = params[b], params[a]
+        return original(kernel, params, threads)
+
+    return signature
+
+
+fault(
+    "calls: pointers in another order than the text has them",
+    kernels.handed_on,
+    None,
+    Patch("codegen.lower:signature", _swapped_parameters),
+    sizes={"n": 4},
+)
+fault(
+    "calls: assumptions are not checked",
+    kernels.fours,
+    None,
+    Patch("codegen.lower:checks", lambda f: lambda assumptions: ()),
+    chain=(do("split_iname", "i", 4),),
+    sizes={"n": 8},
+    evidence=lambda kernel: _runs_for(kernel, 6),
+)
+
+
+def _runs_for(kernel: Any, n: int) -> str | None:
+    """A call with a size that the assumptions exclude."""
+    a, b = np.ones(n, "f4"), np.ones(n, "f4")
+    try:
+        kernel.executor("host", sanitize=True)(a=a, b=b)
+    except lk.AssumptionError:
+        return None
+    except lk.LoopkitError as error:
+        return f"{type(error).__name__}: {error}"
+    return f"it runs for n = {n}"
+
+
+def _short_scratch(original: Any) -> Any:
+    """Less memory is allocated for a global temporary than it needs."""
+
+    def parameter(kernel: Any, array: Any, role: str) -> Any:
+        found = original(kernel, array, role)
+        if role != "scratch":
+            return found
+        return dataclasses.replace(found, shape=(found.shape[0] - 4, *found.shape[1:]))
+
+    return parameter
+
+
+fault(
+    "calls: too little memory for a global temporary",
+    kernels.through_global,
+    None,
+    Patch("codegen.source:_array_parameter", _short_scratch),
+    sanitize=True,
+)
+
+
+def _crossed_strides(original: Any) -> Any:
+    """Strides of an array that does not lie contiguously belong to the wrong axes."""
+
+    def with_strides(kernel: Any, strided: Any) -> Any:
+        found, params = original(kernel, strided)
+        axes = [p.axis for p in params]
+        return found, [
+            dataclasses.replace(p, axis=axis)
+            for p, axis in zip(params, reversed(axes), strict=True)
+        ]
+
+    return with_strides
+
+
+fault(
+    "calls: strides of axes exchanged",
+    kernels.moved,
+    None,
+    Patch("codegen.lower:_with_strides", _crossed_strides),
+    sizes={"n": 6},
+    strided="a",
+    values=lambda sizes: {"a": np.asfortranarray(np.arange(24.0, dtype="f4").reshape(6, 4))},
+)
+
+# }}}
+
+# {{{ more barriers
+
+
+def _sometimes(nodes: Nodes) -> Nodes:
+    """Threads wait in every second iteration only."""
+    even = prim.Comparison(prim.Remainder(prim.Variable("t"), 2), "==", 0)
+    return tuple(
+        If(even, (n,))
+        if isinstance(n, Barrier)
+        else dataclasses.replace(n, body=_sometimes(n.body))
+        if isinstance(n, For)
+        else n
+        for n in nodes
+    )
+
+
+fault(
+    "barriers: in every second iteration",
+    kernels.rolling,
+    None,
+    code(_sometimes),
+    chain=ROLLING,
+    sizes={"T": 3},
+)
+fault(
+    "barriers: one moves into a loop that may be empty",
+    kernels.between,
+    None,
+    placed(into(0, "q", at_end=False)),
+    chain=(
+        do("tag_inames", "i:l.0, j:l.0"),
+        do("set_temporary_address_space", "s", "shared"),
+    ),
+    sizes={"m": 0},
+)
+fault(
+    "barriers: one moves into a loop, behind what reads",
+    kernels.between,
+    None,
+    placed(into(0, "q", at_end=True)),
+    chain=(
+        do("tag_inames", "i:l.0, j:l.0"),
+        do("set_temporary_address_space", "s", "shared"),
+    ),
+    sizes={"m": 2},
 )
 
 # }}}

@@ -48,6 +48,7 @@ class Fault:
     ``then`` is a step that only the fault makes acceptable.  ``by_running``: only the
     host executor shows what is wrong.  ``sanitize``: it goes out of bounds, so that it
     runs in a process of its own.  ``evidence`` shows what is wrong where running cannot.
+    ``strided``: arrays that do not lie contiguously.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Fault:
     by_running: bool = False
     then: Step | None = None
     sanitize: bool = False
+    strided: frozenset[str] = frozenset()
     values: Callable[[Sizes], Mapping[str, Any]] | None = None
     evidence: Callable[[lk.Kernel], str | None] | None = None
 
@@ -82,6 +84,7 @@ def fault(
     by_running: bool = False,
     then: Step | None = None,
     sanitize: bool = False,
+    strided: str = "",
     evidence: Callable[[lk.Kernel], str | None] | None = None,
     values: Callable[[Sizes], Mapping[str, Any]] | None = None,
 ) -> None:
@@ -98,6 +101,7 @@ def fault(
         by_running,
         then,
         sanitize,
+        frozenset(strided),
         values,
         evidence,
     )

@@ -10,6 +10,7 @@ import numpy as np
 import pymbolic.primitives as prim
 from refusals.case import do
 
+import loopkit as lk
 from faults import kernels
 from faults.anywhere import RENAME, changed, claimed, statement, var
 from faults.planting import Patch, fault
@@ -424,6 +425,128 @@ fault(
     do("remove_unused_inames", "j"),
     Patch("transforms.unused:without_inames", _emptiness_lost),
     sizes={"n": 3, "m": 1},
+)
+
+# }}}
+
+# {{{ what a call sees
+
+
+def _swapped_arguments(kernel: Kernel) -> Kernel:
+    a, b = (i for i, x in enumerate(kernel.args) if x.name in ("a", "b"))
+    args = list(kernel.args)
+    args[a], args[b] = args[b], args[a]
+    return kernel.with_(args=tuple(args))
+
+
+def _by_position(kernel: Kernel) -> str | None:
+    """A call without names."""
+    values = {"a": np.ones(3, "f4"), "b": np.zeros(3, "f4"), "n": 3}
+    names = [x.name for x in kernels.added().args]
+    kernel.executor("reference")(*(values[n] for n in names))
+    return None if values["b"].all() else "b, in its place, is not written"
+
+
+fault(
+    "any: arguments change places",
+    kernels.added,
+    RENAME,
+    changed(_swapped_arguments),
+    evidence=_by_position,
+)
+
+
+def _with_default(kernel: Kernel) -> Kernel:
+    return kernel.with_(
+        args=tuple(
+            dataclasses.replace(x, default=2) if x.name == "scale" else x for x in kernel.args
+        )
+    )
+
+
+def _without_scale(kernel: Kernel) -> str | None:
+    """A call that forgets an argument."""
+    b = np.zeros(3, "f4")
+    try:
+        kernel.executor("reference")(a=np.ones(3, "f4"), b=b)
+    except lk.LoopkitError:
+        return None
+    return f"b is {b} for no scale at all"
+
+
+fault(
+    "any: a size gets a default",
+    kernels.scaled,
+    RENAME,
+    changed(_with_default),
+    evidence=_without_scale,
+)
+fault(
+    "any: fast mathematics are turned on",
+    kernels.waves,
+    RENAME,
+    changed(
+        lambda kernel: kernel.with_(options=dataclasses.replace(kernel.options, fast_math=True))
+    ),
+    evidence=lambda kernel: " ".join(kernel.program().options) or None,
+)
+
+# }}}
+
+# {{{ bounds that data decide
+
+
+def _one_longer(kernel: Kernel) -> Kernel:
+    """Rows of a sparse matrix are one entry longer."""
+    return kernel.with_(
+        domains=tuple(
+            dataclasses.replace(
+                d,
+                set=_sets.condition_set(
+                    prim.LogicalAnd(
+                        (
+                            prim.Comparison(var("lo"), "<=", var("j")),
+                            prim.Comparison(var("j"), "<=", var("hi")),
+                        )
+                    )
+                ),
+            )
+            if "j" in d.inames
+            else d
+            for d in kernel.domains
+        )
+    )
+
+
+SPARSE = {"n": 3}
+
+
+def _rows(sizes: Any) -> Any:
+    return {"start": [0, 2, 5, 6], "x": np.arange(8.0)}
+
+
+fault(
+    "bounds: rows that data describe are one entry longer",
+    kernels.sparse,
+    RENAME,
+    changed(_one_longer),
+    sizes=SPARSE,
+    by_running=True,
+    values=_rows,
+)
+fault(
+    "bounds: the end of a row is read where its start is",
+    kernels.sparse,
+    RENAME,
+    statement(
+        "end",
+        lambda s: dataclasses.replace(
+            s, rhs=substitute(s.rhs, {"row": prim.Sum((var("row"), -1))})
+        ),
+    ),
+    sizes=SPARSE,
+    by_running=True,
+    values=_rows,
 )
 
 # }}}

@@ -29,6 +29,8 @@ from .workers import campaign
 @click.option("--patience", default=120.0, show_default=True, help="Seconds until a step hangs.")
 @click.option("--refusals", default=25, show_default=True, help="Alike refusals that are forced.")
 @click.option("--examples", default=3, show_default=True, help="Pages for alike findings.")
+@click.option("--proofs", default=0.2, show_default=True, help="Share of sources proven.")
+@click.option("--verifications", default=0.1, show_default=True, help="Share that is verified.")
 @click.option("--seconds", default=float("inf"), help="Stop after this time in any case.")
 def main(
     sequences: int,
@@ -39,13 +41,15 @@ def main(
     patience: float,
     refusals: int,
     examples: int,
+    proofs: float,
+    verifications: float,
     seconds: float,
 ) -> None:
     """Run random sequences of transforms on random kernels, and report what breaks."""
     console = Console()
     if not console.is_terminal:
         console = Console(width=160)
-    limits = Limits(refusals=refusals, pages=examples)
+    limits = Limits(refusals=refusals, pages=examples, proofs=proofs, verifications=verifications)
     tally = Tally()
     start = time.monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())

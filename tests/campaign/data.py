@@ -31,7 +31,7 @@ _LARGEST = 26  # what a witness may ask for: the interpreter takes its time
 
 def depth(kernel: lk.Kernel) -> int:
     """The most inames that a statement is inside of."""
-    return max(len(s.inames) for s in kernel.statements)
+    return max((len(s.inames) for s in kernel.statements), default=0)
 
 
 def candidates(

@@ -56,9 +56,12 @@ def shrunk(found: Reproducer, seed: int, seconds: float) -> Reproducer:
 def shows(candidate: Reproducer, seed: int) -> str:
     """What a reproducer shows, if it is what it should show; else an empty text."""
     try:
-        kernel = candidate.drawn.make()
-    except Exception:
+        return _shows(candidate, candidate.drawn.make(), seed)
+    except Exception:  # whatever it is, it is something else
         return ""
+
+
+def _shows(candidate: Reproducer, kernel: lk.Kernel, seed: int) -> str:
     if candidate.kind in ("wrong", "schedule", "late", "compiler", "proof"):
         return _after_all_steps(candidate, kernel, seed)
     return _at_last_step(candidate, kernel, seed)

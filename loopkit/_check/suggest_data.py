@@ -118,7 +118,7 @@ def _in_strips(
     order = (f"{iname}_outer", *(f"{iname}_inner" if n == iname else n for n in asked))
     ordered = with_arguments(step, loop_priority=", ".join(order))
     steps = (split, axis, ordered)
-    if trials.after(refusal.kernel, steps, emitted=True) is not None:
+    if trials.after(refusal.kernel, steps) is not None:
         who = f"'{temporary}' has" if temporary else "temporaries have"
         yield Suggestion(f"in strips, if {who} an axis for '{iname}_inner'", steps)
 

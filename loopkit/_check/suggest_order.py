@@ -42,7 +42,7 @@ def by_order(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     others = [p for p in others if p != asked and (p != now or argument == "inames")]
     for order in sorted(others, key=lambda p: _inversions(asked, p)):
         other = with_arguments(step, **{argument: like(dict(step.arguments)[argument], order)})
-        if trials.after(refusal.kernel, [other], emitted=True) is not None:
+        if trials.after(refusal.kernel, [other]) is not None:
             yield Suggestion(f"in the order {', '.join(order)}", (other,))
 
 
@@ -77,7 +77,7 @@ def by_maps(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         return
     for order in permutations(new):
         step = with_arguments(refusal.step, transform_map=_map(old, order, body))
-        if order != new and trials.after(refusal.kernel, [step], emitted=True) is not None:
+        if order != new and trials.after(refusal.kernel, [step]) is not None:
             yield Suggestion(f"in the order {', '.join(order)}", (step,))
 
 
@@ -94,7 +94,7 @@ def _other_skews(
     for one, two in ((1, 1), (2, 1), (1, 2), (3, 1), (1, 3)):
         value = f"{_term(one, old[0])} + {_term(two, old[1])}"
         step = with_arguments(refusal.step, transform_map=_map(old, new, f"{fresh[0]} = {value}"))
-        if trials.after(refusal.kernel, [step], emitted=True) is not None:
+        if trials.after(refusal.kernel, [step]) is not None:
             yield Suggestion(f"with {fresh[0]} = {value}", (step,))
             return
 
@@ -112,7 +112,7 @@ def _other_loop(
 
     other = _map(old, [exchanged(n) for n in reversed(new)], exchanged(body))
     step = with_arguments(refusal.step, transform_map=other)
-    if trials.after(refusal.kernel, [step], emitted=True) is not None:
+    if trials.after(refusal.kernel, [step]) is not None:
         yield Suggestion("with the loops exchanged in the map", (step,))
 
 
@@ -140,7 +140,7 @@ def by_skewing(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         name = kernel.fresh_name("w")
         for factor in _FACTORS:
             steps = (_skew(outer, inner, name, factor), *_after_skewing(step, outer, inner, name))
-            if trials.after(kernel, steps, emitted=True) is not None:
+            if trials.after(kernel, steps) is not None:
                 yield Suggestion(f"after skewing '{inner}' by '{outer}'", steps)
                 return
 
@@ -193,7 +193,7 @@ def by_own_loops(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         for statement in refusal.statements:
             apart = call("duplicate_inames", iname, f"id:{statement.id}")
             steps = (apart, refusal.step)
-            if trials.after(refusal.kernel, steps, emitted=True) is not None:
+            if trials.after(refusal.kernel, steps) is not None:
                 what = f"if '{statement.id}' has a loop over '{iname}' of its own"
                 yield Suggestion(what, steps)
 
@@ -207,7 +207,7 @@ def by_turning(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     new = (kernel.fresh_name("outer"), kernel.fresh_name("inner"))
     body = f"{new[0]} = {asked[0]} and {new[1]} = {asked[1]}"
     turned = call("map_domain", _map(asked[::-1], new, body))
-    if trials.after(kernel, [turned], emitted=True) is not None:
+    if trials.after(kernel, [turned]) is not None:
         yield Suggestion("with bounds that are turned over, too", (turned,))
 
 
@@ -231,7 +231,7 @@ def by_wavefronts(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
                 value = f"{_term(one, outer)} + {_term(two, inner)}"
                 mapped = call("map_domain", _map([outer, inner], [name, kept], f"{name} = {value}"))
                 dealt = call("split_iname", kept, _length(step), inner_tag="l.0")
-                if trials.after(kernel, [mapped, dealt], emitted=True) is not None:
+                if trials.after(kernel, [mapped, dealt]) is not None:
                     what = f"as a wavefront over {quoted((outer, inner))}"
                     yield Suggestion(what, (mapped, dealt))
                     return

@@ -9,7 +9,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._check.suggest_calls import call
-from loopkit._check.suggest_try import Refusal, Suggestion, Trials
+from loopkit._check.suggest_try import Refusal, Suggestion, Trials, is_emitted
 from loopkit._expression import to_text
 from loopkit._nodes import Expression
 
@@ -31,14 +31,22 @@ def by_sizes(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
             left = left - _sets.project_onto(violation.where, kernel.sizes)
         left = left.coalesce()
         said = _simple(left, known)
-        if said is None:
+        if said is None or not _runs(refusal, left):
             return
-        found = trials.found(kernel, [call("assume", said), refusal.step])
+        steps = (call("assume", said), refusal.step)
+        found = trials.found(kernel, steps)
         if not isinstance(found, Refusal):
-            steps = (call("assume", said), refusal.step)
-            yield Suggestion(f"for {said}", steps, is_special=_is_bounded(left, known))
+            if is_emitted(kernel, found):
+                yield Suggestion(f"for {said}", steps, is_special=_is_bounded(left, known))
             return
         now = found
+
+
+def _runs(refusal: Refusal, sizes: isl.Set) -> bool:
+    """Whether any of the statements that violations are about runs for some of these sizes."""
+    kernel = refusal.kernel
+    near = refusal.statements or kernel.statements
+    return any(not (kernel.statement_domain(s) & sizes).is_empty() for s in near)
 
 
 def _is_bounded(left: isl.Set, known: isl.Set) -> bool:

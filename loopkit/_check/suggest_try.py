@@ -25,6 +25,9 @@ from loopkit._transform import Change, InstanceMap, transform_named
 OPERATIONS = 1_500_000
 """What isl may spend on one try, up to half a second."""
 
+LARGE = 40
+"""Statements of a kernel that takes too long to be written out for a try."""
+
 
 class OutOfTimeError(Exception):
     """All the time for tries is spent."""
@@ -57,22 +60,13 @@ class Trials:
         self.left = tries
         self.longest = 0.0
 
-    def after(
-        self, kernel: Kernel, steps: Sequence[Step], *, emitted: bool = False
-    ) -> Kernel | None:
+    def after(self, kernel: Kernel, steps: Sequence[Step]) -> Kernel | None:
         """The kernel after some steps, or None where one of them is refused.
 
-        ``emitted`` also refuses kernels for which there is no code.
+        It is refused too where there would be no code for it any more.
         """
         found = self.found(kernel, steps)
-        if isinstance(found, Refusal):
-            return None
-        if emitted:
-            try:
-                found.program()
-            except LoopkitError:
-                return None
-        return found
+        return found if isinstance(found, Kernel) and is_emitted(kernel, found) else None
 
     def found(self, kernel: Kernel, steps: Sequence[Step]) -> Kernel | Refusal:
         """The kernel after some steps, or the first refusal."""
@@ -92,6 +86,21 @@ class Trials:
             self.longest = max(self.longest, time.perf_counter() - start)
 
 
+def is_emitted(before: Kernel, after: Kernel) -> bool:
+    """Whether there is code for a kernel, or was none before; large ones pass."""
+    if len(after.statements) > LARGE:
+        return True
+    try:
+        after.program()
+    except LoopkitError:
+        try:
+            before.program()
+        except LoopkitError:
+            return True
+        return False
+    return True
+
+
 def refused(kernel: Kernel, step: Step) -> Kernel | Refusal:
     """The kernel after a step, or why the step is refused."""
     function = inspect.unwrap(transform_named(step.transform))
@@ -101,7 +110,8 @@ def refused(kernel: Kernel, step: Step) -> Kernel | Refusal:
         with _limited():
             change: Change = function(kernel, **arguments, **options)
         lineage, found = examine(kernel, change, OPERATIONS)
-    except (LoopkitError, isl.Error):
+    except Exception:
+        # Out of operations, no such use of the transform, or a fault: nothing to suggest.
         return Refusal(kernel, step, None, ())
     if found:
         return Refusal(kernel, step, change, tuple(found))

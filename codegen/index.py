@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._nodes import Expression
+from loopkit.codegen.sized import Sized, Sizing
 from loopkit.codegen.values import ValuePrinter
-from loopkit.codegen.widths import Ranges, fits
+from loopkit.codegen.widths import Range, Ranges
 
 _OR, _AND, _COMPARE, _SUM, _PRODUCT, _UNARY = range(6)
 
@@ -23,146 +26,163 @@ class IndexPrinter:
     def __init__(self, ranges: Ranges, values: ValuePrinter) -> None:
         self.ranges = ranges
         self.values = values
+        self.sized = Sizing(ranges, values.dtype_of)
         self.helpers: set[str] = set()
 
-    def __call__(self, expr: Expression, *, wide: bool = False) -> str:
+    def __call__(self, expr: Expression) -> str:
         """C text of an integer expression or a condition."""
-        return self._print(expr, _OR, wide)
+        return self._condition(expr, _OR)
 
-    def linear(self, terms: list[tuple[Expression, Expression]], offset: Expression = 0) -> str:
-        """``stride*index + ... + offset``, in 64 bits where 32 might not do."""
-        products = [_times(s, i) for s, i in terms]
-        kept = [p for p in products if p != 0]
+    def subscript(self, index: Expression, extent: Expression) -> str:
+        """C text of an index that lies inside of an axis."""
+        return self._print(self.sized(index, self._inside(extent)), _OR)
+
+    def linear(
+        self,
+        axes: Sequence[tuple[Expression, Expression, Expression]],
+        offset: Expression = 0,
+    ) -> str:
+        """``stride*index + ... + offset`` for axes of strides, indices and extents.
+
+        No index leaves its axis: an access is in bounds, or not executed.
+        """
+        terms = [self._term(*axis) for axis in axes]
+        kept = [t for t in terms if t.expr != 0]
         if offset != 0 or not kept:
-            kept.append(offset)
-        total = kept[0] if len(kept) == 1 else prim.Sum(tuple(kept))
-        return self._print(total, _OR, not self.ranges.is_narrow(total))
+            kept.append(self.sized(offset))
+        return self._print(kept[0] if len(kept) == 1 else self.sized.sum(kept), _OR)
 
-    def _print(self, expr: Expression, level: int, wide: bool) -> str:
+    def _term(self, stride: Expression, index: Expression, extent: Expression) -> Sized:
+        if stride == 0 or index == 0:
+            return self.sized(0)
+        if isinstance(stride, (int, np.integer)) and isinstance(index, (int, np.integer)):
+            return self.sized(int(stride) * int(index))
+        last = self.sized(index, self._inside(extent))
+        if stride == 1:
+            return last
+        factors = stride.children if isinstance(stride, prim.Product) else (stride,)
+        return self.sized.product([*map(self.sized, factors), last])
+
+    def _inside(self, extent: Expression) -> Range:
+        return 0, max(0, self.ranges.of(extent)[1] - 1)
+
+    # {{{ conditions
+
+    def _condition(self, expr: Expression, level: int) -> str:
         if isinstance(expr, (bool, np.bool_)):
             return "true" if expr else "false"
-        if isinstance(expr, (int, np.integer)):
-            value = int(expr)
-            suffix = "LL" if not fits((value, value)) else ""
-            return f"{value}{suffix}" if value >= 0 or level < _UNARY else f"({value}{suffix})"
-        if isinstance(expr, prim.Variable):
-            if not self._is_integer_name(expr.name):
-                return self.values.integer(expr)
-            return str(expr.name)
-        if isinstance(expr, prim.Sum):
-            return _paren(self._sum(expr, wide), level > _SUM)
-        if isinstance(expr, prim.Product):
-            return _paren(self._product(expr, wide), level > _PRODUCT)
-        if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
-            return self._division(expr, level, wide)
-        if isinstance(expr, (prim.Min, prim.Max)):
-            return self._extreme(expr, wide)
         if isinstance(expr, (prim.Comparison, prim.LogicalNot)) and self.values.is_data(expr):
             return self.values.condition(expr)
         if isinstance(expr, prim.Comparison):
-            left = self._print(expr.left, _SUM, self._widened(expr.left, wide))
-            right = self._print(expr.right, _SUM, self._widened(expr.right, wide))
+            left, right = (self._operand(self.sized(e), _SUM) for e in (expr.left, expr.right))
             return _paren(f"{left} {expr.operator} {right}", level > _COMPARE)
         if isinstance(expr, prim.LogicalAnd):
-            text = " && ".join(self._print(c, _AND + 1, wide) for c in expr.children)
+            text = " && ".join(self._condition(c, _AND + 1) for c in expr.children)
             return _paren(text, level > _AND)
         if isinstance(expr, prim.LogicalOr):
-            text = " || ".join(self._print(c, _AND + 1, wide) for c in expr.children)
+            text = " || ".join(self._condition(c, _AND + 1) for c in expr.children)
             return _paren(text, level > _OR)
         if isinstance(expr, prim.LogicalNot):
-            return "!" + self._print(expr.child, _UNARY, wide)
+            return "!" + self._condition(expr.child, _UNARY)
+        return self._print(self.sized(expr), level)
+
+    # }}}
+
+    # {{{ integers
+
+    def _print(self, node: Sized, level: int, *, widen: bool = False) -> str:
+        """A text of the node's own type, or of 64 bits where it is to be widened."""
+        expr = node.expr
+        widen = widen and not node.is_long
+        if isinstance(expr, (int, np.integer)):
+            suffix = "LL" if node.is_long or widen else ""
+            return f"{expr}{suffix}" if expr >= 0 or level < _UNARY else f"({expr}{suffix})"
+        if isinstance(expr, prim.Product):
+            return _paren(self._product(node, widen), level > _PRODUCT)
+        if widen:
+            return f"(long long){self._print(node, _UNARY + 1)}"
+        if isinstance(expr, prim.Variable) and self.sized.is_integer_name(expr.name):
+            return str(expr.name)
+        if isinstance(expr, prim.Sum):
+            return _paren(self._sum(node), level > _SUM)
+        if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
+            return self._division(node, level)
+        if isinstance(expr, (prim.Min, prim.Max)):
+            return self._extreme(node)
         if isinstance(expr, prim.If):
-            parts = (expr.condition, expr.then, expr.else_)
-            condition, then, otherwise = (self._print(p, _OR, wide) for p in parts)
-            return f"({condition} ? {then} : {otherwise})"
+            then, otherwise = self._alike(node, _OR)
+            return f"({self._condition(expr.condition, _OR)} ? {then} : {otherwise})"
+        if isinstance(
+            expr,
+            (bool, np.bool_, prim.Comparison, prim.LogicalAnd, prim.LogicalOr, prim.LogicalNot),
+        ):
+            return self._condition(expr, level)
         return self.values.integer(expr)
 
-    def _is_integer_name(self, name: str) -> bool:
-        kernel = self.ranges.kernel
-        return name in kernel.home_domain or name in kernel.sizes or "." in name
+    def _operand(self, node: Sized, level: int) -> str:
+        """A text of 64 bits where the value needs more than ``int``."""
+        return self._print(node, level, widen=not self.ranges.is_narrow(node.range))
 
-    def _widened(self, expr: Expression, wide: bool) -> bool:
-        return wide or not self.ranges.is_narrow(expr)
+    def _alike(self, node: Sized, level: int) -> list[str]:
+        """The parts of a node, in its type."""
+        return [self._print(p, level, widen=node.is_long) for p in node.parts]
 
-    def _sum(self, expr: prim.Sum, wide: bool) -> str:
-        text = ""
-        for position, child in enumerate(expr.children):
-            negated = _negated(child)
-            if position == 0:
-                text = self._print(child, _SUM, wide)
-                if wide and isinstance(child, prim.Variable) and not self.ranges.is_narrow(expr):
-                    text = f"(long long){text}"
-            elif negated is None:
-                text += " + " + self._print(child, _SUM, wide)
+    def _sum(self, node: Sized) -> str:
+        first, *others = node.parts
+        text = self._print(first, _SUM, widen=node.is_widened)
+        for part in others:
+            negated = self._negated(part)
+            if negated is None:
+                text += " + " + self._print(part, _SUM)
             else:
-                text += " - " + self._print(negated, _PRODUCT, wide)
+                text += " - " + self._print(negated, _PRODUCT)
         return text
 
-    def _product(self, expr: prim.Product, wide: bool) -> str:
-        children = list(expr.children)
-        if children and children[0] == -1 and len(children) > 1:
-            rest = children[1] if len(children) == 2 else prim.Product(tuple(children[1:]))
-            return "-" + self._print(rest, _UNARY, wide)
-        widen = wide and not self.ranges.is_narrow(expr)
-        texts = []
-        for position, child in enumerate(children):
-            text = self._print(child, _PRODUCT if position == 0 else _UNARY, wide)
-            if position == 0 and widen and not text.startswith("(long long)"):
-                text = f"{text}LL" if text.isdigit() else f"(long long){self._cast_operand(child)}"
-            texts.append(text)
+    def _product(self, node: Sized, widen: bool) -> str:
+        first, *others = node.parts
+        widen = widen or node.is_widened
+        if first.expr == -1 and others:
+            rest = others[0] if len(others) == 1 else self.sized.product(others)
+            return "-" + self._print(rest, _UNARY, widen=widen)
+        texts = [self._print(first, _UNARY if widen else _PRODUCT, widen=widen)]
+        texts += [self._print(p, _UNARY) for p in others]
         return " * ".join(texts)
 
-    def _cast_operand(self, expr: Expression) -> str:
-        return self._print(expr, _UNARY + 1, False)
+    def _negated(self, node: Sized) -> Sized | None:
+        """The node without a minus in front."""
+        if isinstance(node.expr, (int, np.integer)):
+            return self.sized(-int(node.expr)) if node.expr < 0 else None
+        if not isinstance(node.expr, prim.Product) or not node.parts:
+            return None
+        first, *others = node.parts
+        if not isinstance(first.expr, (int, np.integer)) or first.expr >= 0:
+            return None
+        if first.expr == -1 and others:
+            return others[0] if len(others) == 1 else self.sized.product(others)
+        return self.sized.product([self.sized(-int(first.expr)), *others])
 
-    def _division(self, expr: prim.FloorDiv | prim.Remainder, level: int, wide: bool) -> str:
+    def _division(self, node: Sized, level: int) -> str:
+        expr = node.expr
         is_floor = isinstance(expr, prim.FloorDiv)
-        plain = (
-            self.ranges.is_nonnegative(expr.numerator) and self.ranges.of(expr.denominator)[0] > 0
-        )
-        if plain:
-            numerator = self._print(expr.numerator, _PRODUCT, wide)
-            denominator = self._print(expr.denominator, _UNARY, wide)
-            return _paren(f"{numerator} {'/' if is_floor else '%'} {denominator}", level > _PRODUCT)
+        numerator, denominator = node.parts
+        low = numerator.range[0]
+        if denominator.range[0] > 0 and (low >= 0 or self.ranges.is_nonnegative(expr.numerator)):
+            above = self._print(numerator, _PRODUCT, widen=node.is_widened)
+            below = self._print(denominator, _UNARY)
+            return _paren(f"{above} {'/' if is_floor else '%'} {below}", level > _PRODUCT)
         helper = "lk_floordiv" if is_floor else "lk_mod"
         self.helpers.add(helper)
-        numerator = self._print(expr.numerator, _OR, wide)
-        return f"{helper}({numerator}, {self._print(expr.denominator, _OR, wide)})"
+        above = self._print(numerator, _OR, widen=node.is_widened)
+        return f"{helper}({above}, {self._print(denominator, _OR)})"
 
-    def _extreme(self, expr: prim.Min | prim.Max, wide: bool) -> str:
-        name = "min" if isinstance(expr, prim.Min) else "max"
-        texts = [self._print(c, _OR, wide) for c in expr.children]
-        if wide:
-            texts = [f"(long long)({t})" for t in texts]
-        result = texts[-1]
-        for text in reversed(texts[:-1]):
+    def _extreme(self, node: Sized) -> str:
+        name = "min" if isinstance(node.expr, prim.Min) else "max"
+        *texts, result = self._alike(node, _OR)
+        for text in reversed(texts):
             result = f"{name}({text}, {result})"
         return result
 
-
-def _negated(expr: Expression) -> Expression | None:
-    if isinstance(expr, (int, np.integer)) and expr < 0:
-        return -int(expr)
-    if isinstance(expr, prim.Product) and expr.children:
-        first = expr.children[0]
-        if isinstance(first, (int, np.integer)) and first < 0:
-            rest = expr.children[1:]
-            if first == -1 and rest:
-                return rest[0] if len(rest) == 1 else prim.Product(rest)
-            return prim.Product((-int(first), *rest))
-    return None
-
-
-def _times(stride: Expression, index: Expression) -> Expression:
-    if stride == 0 or index == 0:
-        return 0
-    if stride == 1:
-        return index
-    if isinstance(stride, (int, np.integer)) and isinstance(index, (int, np.integer)):
-        return int(stride) * int(index)
-    if isinstance(stride, prim.Product):
-        return prim.Product((*stride.children, index))
-    return prim.Product((stride, index))
+    # }}}
 
 
 def _paren(text: str, needed: bool) -> str:

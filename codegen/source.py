@@ -57,16 +57,26 @@ class BodyWriter:
             if not indices:
                 return name
             if declared.order is None:
-                strides = strides_of(declared.temporary)
-                return f"{name}[{self.index.linear(list(zip(strides, indices, strict=True)))}]"
-            return name + "".join(f"[{self.index(indices[axis])}]" for axis in declared.order)
+                return f"{name}[{self.linear(declared.temporary, indices)}]"
+            shape = declared.temporary.shape
+            return name + "".join(
+                f"[{self.index.subscript(indices[axis], shape[axis])}]" for axis in declared.order
+            )
         array = self.kernel.array(name)
         if not indices:
             return f"{name}[0]"
-        strides = strides_of(array)
         offset = array.offset if isinstance(array, ArrayArg) else 0
-        pairs = list(zip(strides, indices, strict=True))
-        return f"{name}[{self.index.linear(pairs, offset)}]"
+        return f"{name}[{self.linear(array, indices, offset)}]"
+
+    def linear(
+        self,
+        array: ArrayArg | TemporaryVariable,
+        indices: tuple[Expression, ...],
+        offset: Expression = 0,
+    ) -> str:
+        """How far an element is from the first one."""
+        axes = list(zip(strides_of(array), indices, array.shape or (), strict=True))
+        return self.index.linear(axes, offset)
 
     def declarations(self) -> None:
         """Shared and private temporaries."""
@@ -145,7 +155,7 @@ class BodyWriter:
         inside = depth if alone else depth + 1
         if not alone:
             self.line(depth, "{")
-        self.line(inside, f"{kind} const {node.iname} = {self.bound(node.value)};")
+        self.line(inside, f"{kind} const {node.iname} = {self.index(node.value)};")
         self.code(node.body, inside)
         if not alone:
             self.line(depth, "}")
@@ -165,14 +175,10 @@ class BodyWriter:
         step = f"++{name}" if node.step == 1 else f"{name} += {node.step}"
         if node.unroll:
             self.line(depth, "#pragma unroll")
-        lower, upper = (self.bound(e) for e in (node.lower, node.upper))
+        lower, upper = (self.index(e) for e in (node.lower, node.upper))
         head = f"for ({kind} {name} = {lower}; {name} < {upper};"
         self.line(depth, f"{head} {step})" + self.opening(node.body))
         self.block(node.body, depth)
-
-    def bound(self, expr: Expression) -> str:
-        """A loop bound, in 64 bits where 32 might not do."""
-        return self.index(expr, wide=not self.ranges.is_narrow(expr))
 
     def statement(self, statement: Statement, depth: int) -> None:
         """One instruction."""

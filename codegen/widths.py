@@ -21,7 +21,7 @@ Range = tuple[int, int]
 _LIMITS = (-(2**31), 2**31 - 1)
 HEADROOM = 1024
 """How far 32-bit sizes stay below the largest integer, so that rounding them up cannot overflow."""
-_EVERYTHING = (-(2**63), 2**63 - 1)
+EVERYTHING = (-(2**63), 2**63 - 1)
 
 
 def largest_size(dtype: np.dtype[Any]) -> int:
@@ -31,10 +31,7 @@ def largest_size(dtype: np.dtype[Any]) -> int:
 
 
 class Ranges:
-    """Bounds of inames, sizes and expressions of them, under a kernel's assumptions.
-
-    ``narrow`` numbers fit 32 bits, whatever sizes a caller passes.
-    """
+    """Bounds of inames, sizes and expressions of them, under a kernel's assumptions."""
 
     def __init__(self, kernel: Kernel, hardware: Hardware) -> None:
         self.kernel = kernel
@@ -71,7 +68,7 @@ class Ranges:
             elif name in self.kernel.sizes:
                 domain = _sets.universe()
             else:
-                return _EVERYTHING
+                return EVERYTHING
             found = self._extremes(domain & self._context, prim.Variable(name))
             self._known[name] = found
         return found
@@ -82,8 +79,8 @@ class Ranges:
         low = _sets.minimum_value(domain, expr)
         high = _sets.maximum_value(domain, expr)
         return (
-            _EVERYTHING[0] if low is None else low,
-            _EVERYTHING[1] if high is None else high,
+            EVERYTHING[0] if low is None else low,
+            EVERYTHING[1] if high is None else high,
         )
 
     def dtype_of(self, name: str) -> np.dtype[Any]:
@@ -94,11 +91,7 @@ class Ranges:
         return INT32 if fits(self.of_name(name)) else INT64
 
     def of(self, expr: Expression) -> Range:
-        """The smallest and largest value of an integer expression, by intervals.
-
-        Affine expressions of several inames are bounded by isl instead, which
-        knows that ``16*i_outer + i_inner`` stays below ``n``.
-        """
+        """The smallest and largest value of an integer expression, by intervals."""
         if isinstance(expr, (int, np.integer)):
             return int(expr), int(expr)
         if isinstance(expr, prim.Variable):
@@ -107,22 +100,12 @@ class Ranges:
             ranges = [self.of(c) for c in expr.children]
             return sum(r[0] for r in ranges), sum(r[1] for r in ranges)
         if isinstance(expr, prim.Product):
-            low, high = 1, 1
+            product = 1, 1
             for child in expr.children:
-                a, b = self.of(child)
-                corners = (low * a, low * b, high * a, high * b)
-                low, high = min(corners), max(corners)
-            return low, high
-        if isinstance(expr, prim.FloorDiv):
-            low, high = self.of(expr.numerator)
-            divisors = self.of(expr.denominator)
-            if divisors[0] > 0:
-                quotients = [x // d for x in (low, high) for d in divisors]
-                return min(quotients), max(quotients)
-            return min(low, -high), max(high, -low)
-        if isinstance(expr, prim.Remainder):
-            low, high = self.of(expr.denominator)
-            return (0, high - 1) if low > 0 else (min(low + 1, 0), max(high - 1, 0))
+                product = product_range(product, self.of(child))
+            return product
+        if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
+            return quotient_range(expr, self.of(expr.numerator), self.of(expr.denominator))
         if isinstance(expr, prim.Min):
             parts = [self.of(c) for c in expr.children]
             return min(p[0] for p in parts), min(p[1] for p in parts)
@@ -132,7 +115,7 @@ class Ranges:
         if isinstance(expr, prim.If):
             then, other = self.of(expr.then), self.of(expr.else_)
             return min(then[0], other[0]), max(then[1], other[1])
-        return _EVERYTHING
+        return EVERYTHING
 
     def is_nonnegative(self, expr: Expression) -> bool:
         """Whether an integer expression is provably never negative."""
@@ -145,19 +128,34 @@ class Ranges:
         names = frozenset(n for n in _sets.names_of(below) if n in self.kernel.home_domain)
         return bool((self.kernel.domain_of(names) & self._context & below).is_empty())
 
-    def is_narrow(self, expr: Expression) -> bool:
-        """Whether every part of an integer expression fits 32 bits."""
-        children: tuple[Expression, ...] = ()
-        if isinstance(expr, (prim.Sum, prim.Product, prim.Min, prim.Max)):
-            children = expr.children
-        elif isinstance(expr, (prim.FloorDiv, prim.Remainder)):
-            children = (expr.numerator, expr.denominator)
-        return fits(self.of(expr)) and all(self.is_narrow(c) for c in children)
+    def is_narrow(self, values: Range) -> bool:
+        """Whether 32-bit integers hold all values of a range."""
+        return fits(values)
 
 
 def fits(values: Range) -> bool:
     """Whether all values of a range are 32-bit integers."""
     return _LIMITS[0] <= values[0] and values[1] <= _LIMITS[1]
+
+
+def product_range(first: Range, second: Range) -> Range:
+    """The smallest and largest product of values of two ranges."""
+    corners = tuple(x * y for x in first for y in second)
+    return min(corners), max(corners)
+
+
+def quotient_range(
+    expr: prim.FloorDiv | prim.Remainder, numerator: Range, denominator: Range
+) -> Range:
+    """The smallest and largest value of a floor division, or of its remainder."""
+    low, high = numerator
+    if isinstance(expr, prim.FloorDiv):
+        if denominator[0] > 0:
+            quotients = [x // d for x in numerator for d in denominator]
+            return min(quotients), max(quotients)
+        return min(low, -high), max(high, -low)
+    low, high = denominator
+    return (0, high - 1) if low > 0 else (min(low + 1, 0), max(high - 1, 0))
 
 
 def _sizes_of_extents(kernel: Kernel) -> frozenset[str]:

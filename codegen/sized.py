@@ -1,0 +1,158 @@
+"""Integer expressions whose parts know how large they get, and in which type C computes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit._arrays import DType
+from loopkit._nodes import Expression
+from loopkit.codegen.widths import EVERYTHING, Range, Ranges, product_range, quotient_range
+
+
+@dataclass(frozen=True, eq=False)
+class Sized:
+    """An integer expression, annotated.
+
+    Attributes
+    ----------
+    range
+        The smallest and largest value.
+    is_long
+        Whether its C text has a type of 64 bits, because an operand has one or
+        because ``int`` could overflow.
+    is_widened
+        Whether the first operand must be cast for that.
+    """
+
+    expr: Expression
+    parts: tuple[Sized, ...]
+    range: Range
+    is_long: bool
+    is_widened: bool = False
+
+
+class Sizing:
+    """Annotates the integer expressions of one kernel.
+
+    Parameters
+    ----------
+    dtype_of_data
+        The type of a name that is neither iname nor size, or of its elements.
+    """
+
+    def __init__(self, ranges: Ranges, dtype_of_data: Callable[[str], DType]) -> None:
+        self.ranges = ranges
+        self.dtype_of_data = dtype_of_data
+
+    def __call__(self, expr: Expression, within: Range = EVERYTHING) -> Sized:
+        """``expr``, whose value is known to lie ``within`` a range."""
+        if isinstance(expr, (int, np.integer)):
+            value = int(expr)
+            return Sized(value, (), (value, value), not self.ranges.is_narrow((value, value)))
+        if isinstance(expr, prim.Variable) and self.is_integer_name(expr.name):
+            is_long = self.ranges.dtype_of(expr.name).itemsize == 8
+            return Sized(expr, (), self.ranges.of_name(expr.name), is_long)
+        if isinstance(expr, prim.Sum):
+            return self.sum([self(c) for c in expr.children], within, expr)
+        if isinstance(expr, prim.Product):
+            last = len(expr.children) - 1
+            parts = [self(c, within if last == 0 else EVERYTHING) for c in expr.children]
+            return self.product(parts, within, expr)
+        if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
+            parts = [self(expr.numerator), self(expr.denominator)]
+            value_range = quotient_range(expr, parts[0].range, parts[1].range)
+            return self._of_equals(expr, parts, value_range, within)
+        if isinstance(expr, (prim.Min, prim.Max)):
+            pick = min if isinstance(expr, prim.Min) else max
+            parts = [self(c, EVERYTHING) for c in expr.children]
+            ends = (pick(p.range[0] for p in parts), pick(p.range[1] for p in parts))
+            return self._of_equals(expr, parts, ends, within)
+        if isinstance(expr, prim.If):
+            parts = [self(expr.then, within), self(expr.else_, within)]
+            ends = (min(p.range[0] for p in parts), max(p.range[1] for p in parts))
+            return self._of_equals(expr, parts, ends, within)
+        return self._data(expr, within)
+
+    def is_integer_name(self, name: str) -> bool:
+        """Whether a name is an iname, a size or a word like ``threadIdx.x``."""
+        kernel = self.ranges.kernel
+        return name in kernel.home_domain or name in kernel.sizes or "." in name
+
+    def sum(
+        self, parts: Iterable[Sized], within: Range = EVERYTHING, expr: Expression | None = None
+    ) -> Sized:
+        """The sum of annotated terms, added from the left as C does it, without parentheses.
+
+        It is widened where what has been added so far need not fit, also if the
+        terms do, and the whole does.
+        """
+        parts = tuple(parts)
+        terms: list[Sized] = []
+        total, is_long, is_widened = (0, 0), False, False
+        for part in parts:
+            before, running = total, total
+            total = _plus(before, part.range)
+            if part is parts[-1]:
+                total = meet(total, within)
+            inner = part.parts if isinstance(part.expr, prim.Sum) else (part,)
+            for term in inner:
+                running = total if term is inner[-1] else _plus(running, term.range)
+                is_long = is_long or term.is_long
+                is_widened = is_widened or not (is_long or self.ranges.is_narrow(running))
+            terms += inner
+        if expr is None:
+            expr = prim.Sum(tuple(t.expr for t in terms))
+        return Sized(expr, tuple(terms), total, is_long or is_widened, is_widened)
+
+    def product(
+        self, parts: Iterable[Sized], within: Range = EVERYTHING, expr: Expression | None = None
+    ) -> Sized:
+        """The product of annotated factors, multiplied from the left."""
+        parts = tuple(parts)
+        total, is_long, is_widened = (1, 1), False, False
+        for position, part in enumerate(parts):
+            total = product_range(total, part.range)
+            if position == len(parts) - 1:
+                total = meet(total, within)
+            is_long = is_long or part.is_long
+            # A minus may be printed in front of all of it, or taken away.
+            either = (min(total[0], -total[1]), max(total[1], -total[0]))
+            is_widened = is_widened or not (is_long or self.ranges.is_narrow(either))
+        if expr is None:
+            expr = prim.Product(tuple(p.expr for p in parts))
+        return Sized(expr, parts, total, is_long or is_widened, is_widened)
+
+    def _of_equals(
+        self, expr: Expression, parts: list[Sized], values: Range, within: Range
+    ) -> Sized:
+        """What operands of one type are combined to, all of them long or none."""
+        is_long = any(p.is_long for p in parts)
+        narrow = all(self.ranges.is_narrow(r) for r in (values, *(p.range for p in parts)))
+        is_widened = not (is_long or narrow)
+        return Sized(expr, tuple(parts), meet(values, within), is_long or is_widened, is_widened)
+
+    def _data(self, expr: Expression, within: Range) -> Sized:
+        """An element of an array, or what else is computed from data."""
+        inner = expr.aggregate if isinstance(expr, prim.Subscript) else expr
+        if not isinstance(inner, prim.Variable):
+            return Sized(expr, (), within, False)
+        dtype = self.dtype_of_data(inner.name)
+        if dtype.kind not in "iu":
+            return Sized(expr, (), within, False)
+        limits = np.iinfo(dtype)
+        values = meet((int(limits.min), int(limits.max)), within)
+        return Sized(expr, (), values, dtype.itemsize == 8)
+
+
+def _plus(first: Range, second: Range) -> Range:
+    return first[0] + second[0], first[1] + second[1]
+
+
+def meet(values: Range, within: Range) -> Range:
+    """The part of a range that lies in another; some value where there is none."""
+    low = max(values[0], within[0])
+    return low, max(low, min(values[1], within[1]))

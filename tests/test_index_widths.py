@@ -1,0 +1,169 @@
+"""Index arithmetic where 32 bits end: sums, products and extents are each proven to fit, or wide.
+
+The texts are computed here as C does it, 32-bit integers wrapping around, at the largest sizes.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+import loopkit as lk
+from loopkit.codegen.proof import prove
+
+LARGEST = 2**31 - 1025
+
+
+class Int:
+    """An ``int`` or ``long long`` of C; an ``int`` that overflows shows."""
+
+    def __init__(self, value: int, is_long: bool = False) -> None:
+        self.value = value
+        self.is_long = is_long or not -(2**31) <= value < 2**31
+
+    def combine(self, other: Int, value: int) -> Int:
+        is_long = self.is_long or other.is_long
+        if not is_long and not -(2**31) <= value < 2**31:
+            raise OverflowError(f"{value} is no int")
+        return Int(value, is_long)
+
+
+def c_value(text: str, names: dict[str, int]) -> int:
+    """The value of ``+``, ``-``, ``*``, ``/`` and casts over nonnegative numbers, as C has it."""
+    text = text.replace("(long long)", "~").replace("/", "//")
+    text = re.sub(r"(\d+)LL", r"~\1", text)
+
+    def visit(node: ast.expr) -> Int:
+        if isinstance(node, ast.Constant):
+            assert isinstance(node.value, int)
+            return Int(node.value)
+        if isinstance(node, ast.Name):
+            return Int(names[node.id])
+        if isinstance(node, ast.UnaryOp):
+            operand = visit(node.operand)
+            if isinstance(node.op, ast.Invert):
+                return Int(operand.value, True)
+            return operand.combine(operand, -operand.value)
+        assert isinstance(node, ast.BinOp)
+        left, right = visit(node.left), visit(node.right)
+        a, b = left.value, right.value
+        values = {ast.Add: a + b, ast.Sub: a - b, ast.Mult: a * b, ast.FloorDiv: a // b if b else 0}
+        return left.combine(right, values[type(node.op)])
+
+    return visit(ast.parse(text.strip(), mode="eval").body).value
+
+
+def index(source: str, array: str) -> str:
+    """The first subscript of an array in a source."""
+    body = source[source.index("{") :]
+    start = body.index(f"{array}[") + len(array) + 1
+    depth, end = 1, start
+    while depth:
+        depth += {"[": 1, "]": -1}.get(body[end], 0)
+        end += 1
+    return body[start : end - 1]
+
+
+def kernel(domain: str, text: str, assumptions: str = "", dtype: str = "int8") -> lk.Kernel:
+    return lk.make_kernel(domain, text, dtypes={"x, y": dtype}, assumptions=assumptions)
+
+
+ROWS = "{ [i, k]: 0 <= i < m and 0 <= k < 2 }"
+BOX = "{ [i, j]: 0 <= i < n and 0 <= j < m }"
+
+
+@pytest.mark.parametrize(
+    ("domain", "text", "names", "expected"),
+    [
+        # Each term fits; their sum does not.
+        (ROWS, "x[k, i] = y[k, i]", {"m": LARGEST, "k": 1, "i": LARGEST - 1}, 2 * LARGEST - 1),
+        (BOX, "x[i + j] = y[i + j]", {"n": 1, "i": LARGEST, "j": LARGEST}, 2 * LARGEST),
+        # An extent that does not fit, as a stride.
+        (
+            "{ [i, j]: 0 <= i, j < n }",
+            "x[j, i + j] = y[j, i + j]",
+            {"n": 2**30 + 1, "i": 0, "j": 1},
+            2 * (2**30 + 1) - 1 + 1,
+        ),
+        (
+            "{ [i, j]: 0 <= i < n and 0 <= j < 3 }",
+            "x[2*i + j, j] = y[2*i + j, j]",
+            {"n": LARGEST, "i": LARGEST - 1, "j": 2},
+            3 * (2 * (LARGEST - 1) + 2) + 2,
+        ),
+        # Partial sums do not fit, the whole does.
+        (BOX, "x[i + j - min(i, j)] = y[i + j]", {"n": 1, "i": LARGEST, "j": LARGEST}, None),
+    ],
+)
+def test_nothing_overflows(
+    domain: str, text: str, names: dict[str, int], expected: int | None
+) -> None:
+    knl = kernel(domain, text)
+    found = index(knl.cuda(), "y")
+    if expected is None:
+        expected = names["i"] + names["j"]
+    assert c_value(found, names) == expected
+    assert prove(knl).ok
+
+
+def test_products_of_extents_that_do_not_fit() -> None:
+    """``(long long)(2*n - 1) * k`` computes its first factor in 32 bits."""
+    source = kernel("{ [h, k]: 0 <= h, k < n }", "x[h, k] = y[k, h + k]").cuda()
+    assert "y[(2LL * n - 1) * k + h + k]" in source
+    assert "x[(long long)n * h + k]" in source
+
+
+@pytest.mark.parametrize(
+    ("domain", "text", "assumptions", "expected"),
+    [
+        # The last row is the one that still fits: 3*715827541 + 2.
+        (
+            "{ [i, j]: 0 <= i < n and 0 <= j < 3 }",
+            "x[i, j] = y[i, j]",
+            "n <= 715827541",
+            "y[3 * i + j]",
+        ),
+        (ROWS, "x[k, i] = y[k, i]", "m <= 1073741824", "y[m * k + i]"),
+        # Terms add up to more, but an index stays in its axis.
+        ("{ [i]: 0 <= i < n }", "x[i] = y[n - 1 - i]", "", "y[n - 1 - i]"),
+        (BOX, "x[i, j] = y[i, j]", "n, m <= 46340", "y[m * i + j]"),
+    ],
+)
+def test_32_bits_where_they_suffice(
+    domain: str, text: str, assumptions: str, expected: str
+) -> None:
+    knl = kernel(domain, text, assumptions)
+    source = knl.cuda()
+    assert expected in source
+    assert "long long" not in source
+    assert prove(knl).ok
+
+
+def test_tiles_stay_narrow() -> None:
+    """Rounding up to whole tiles does not overflow: sizes stay below the largest integers."""
+    knl = kernel("{ [i]: 0 <= i < n }", "x[i] = y[i]")
+    for length in (16, 256, 1024):
+        assert "long long" not in knl.split_iname("i", length).cuda()
+    long_tiles = knl.split_iname("i", 8192).cuda()
+    assert "i_outer < ((long long)n + 8191) / 8192" in long_tiles
+    assert "y[8192 * i_outer + i_inner]" in long_tiles
+
+
+def test_elements_of_index_arrays() -> None:
+    """What data says lies inside of its axis; rows of it may not fit."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < m }",
+        "x[i, j] = y[col[i] + 1, j]",
+        [lk.GlobalArg("y", shape="n + 1, m"), ...],
+        dtypes={"x, y": "int8", "col": "int32"},
+    )
+    assert "y[(long long)m * (col[i] + 1) + j]" in knl.cuda()
+
+
+def test_negative_strides() -> None:
+    knl = kernel("{ [i, j]: 0 <= i < n and 0 <= j < 2 }", "x[n - 1 - i, 1 - j] = y[i, j]", "n >= 1")
+    text = index(knl.cuda(), "x")
+    for i in (0, 2**30, LARGEST - 1):
+        assert c_value(text, {"n": LARGEST, "i": i, "j": 0}) == 2 * (LARGEST - 1 - i) + 1

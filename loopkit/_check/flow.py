@@ -100,6 +100,8 @@ class Flow:
         self.new = new
         self.lineage = lineage
         self.found: list[Violation] = []
+        self._ties: dict[tuple[str, str, str], isl.Set] = {}
+        self._instances: dict[tuple[str, str, str], isl.Set] = {}
 
     def report(self, violation: Violation) -> None:
         """Note something wrong; the check goes on, so that the smallest case can be told."""
@@ -134,13 +136,27 @@ class Flow:
 
     def tie(self, image: Image, suffix: str, root_suffix: str) -> isl.Set:
         """The equalities between an image's inames and those of its origin."""
-        result = _sets.universe()
-        for iname, value in image.values:
-            named = self.new.named(value, suffix)
-            result = result & equal(prim.Variable(iname + root_suffix), named)
-        for name in self.root.bounds_from_data(image.origin):
-            result = result & equal(prim.Variable(name + root_suffix), prim.Variable(name + suffix))
-        return result
+        key = (image.statement, suffix, root_suffix)
+        found = self._ties.get(key)
+        if found is None:
+            found = _sets.universe()
+            for iname, value in image.values:
+                named = self.new.named(value, suffix)
+                found = found & equal(prim.Variable(iname + root_suffix), named)
+            for name in self.root.bounds_from_data(image.origin):
+                here, there = name + suffix, name + root_suffix
+                found = found & equal(prim.Variable(there), prim.Variable(here))
+            self._ties[key] = found
+        return found
+
+    def instances(self, image: Image, suffix: str, root_suffix: str) -> isl.Set:
+        """The instances of an image, with those of the text that they execute."""
+        key = (image.statement, suffix, root_suffix)
+        found = self._instances.get(key)
+        if found is None:
+            domain = self.new.domain(Instance(image.statement, suffix))
+            found = self._instances[key] = domain & self.tie(image, suffix, root_suffix)
+        return found
 
     def cell(self, event: Event, access: Access) -> Cell:
         """The cell that an event touches."""
@@ -207,13 +223,12 @@ class Flow:
             writing, others = self.images_writing(origin, cell.array)
             for image in writing:
                 at = Instance(image.statement, _SOURCE)
-                pairs = related & self.new.domain(at) & self.tie(image, _SOURCE, WRITER)
+                pairs = related & self.instances(image, _SOURCE, WRITER)
                 pairs = self.with_facts(pairs, event, at)
                 found.append(Found(image, at, pairs, self.equal_loops(pairs, at, event.time)))
                 self.check_source(event, found[-1], cell)
             for image in others:
-                at = Instance(image.statement, _SOURCE)
-                part = related & self.new.domain(at) & self.tie(image, _SOURCE, WRITER)
+                part = related & self.instances(image, _SOURCE, WRITER)
                 if not part.is_empty():
                     self.missing(event.narrowed(self.event_names(part, event)), cell)
             if not writing and not others:
@@ -415,7 +430,7 @@ class Flow:
                 continue
             for image in self.images_writing(origin, cell.array)[0]:
                 sure = Instance(image.statement, _SURE)
-                both = bad & self.new.domain(sure) & self.tie(image, _SURE, WRITER)
+                both = bad & self.instances(image, _SURE, WRITER)
                 both = both & event.bound & relation
                 for kind, piece in self.new.not_before(at, sure, cell.array, itself=False):
                     race = both & piece
@@ -472,7 +487,7 @@ class Flow:
                 continue
             for image in self.images_writing(origin, cell.array)[0]:
                 sure = Instance(image.statement, _SURE)
-                after = bad & self.new.domain(sure) & self.tie(image, _SURE, WRITER)
+                after = bad & self.instances(image, _SURE, WRITER)
                 after = after & event.bound & relation
                 late = [after & p for p in self.new.earlier(at, sure)]
                 for _, piece in self.new.unordered(at, sure, cell.array):

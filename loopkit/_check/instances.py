@@ -51,8 +51,7 @@ def check_instances(flow: Flow, origin: str) -> None:
 
 def executed(flow: Flow, image: Image) -> isl.Set:
     """The instances of the text (suffix ``__W``) that an image executes."""
-    at = Instance(image.statement, _ONE)
-    both = flow.new.domain(at) & flow.tie(image, _ONE, WRITER)
+    both = flow.instances(image, _ONE, WRITER)
     hidden = [n for n in _sets.names_of(both) if n.endswith(_ONE)]
     return _sets.project_out(both, hidden)
 
@@ -67,8 +66,7 @@ def check_once(flow: Flow, images: tuple[Image, ...]) -> None:
             if stays and not is_update(statement):
                 continue
             one, two = Instance(first.statement, _ONE), Instance(second.statement, _TWO)
-            both = new.domain(one) & flow.tie(first, _ONE, WRITER)
-            both = both & new.domain(two) & flow.tie(second, _TWO, WRITER)
+            both = flow.instances(first, _ONE, WRITER) & flow.instances(second, _TWO, WRITER)
             both = both & flow.lineage.sizes
             if stays and statement.written == new.statement[second.statement].written:
                 both = both & new.same_cell(new.write_cell(one), new.write_cell(two))

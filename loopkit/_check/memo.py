@@ -93,7 +93,11 @@ class Dependencies:
     def array(self, name: str) -> Key:
         """An array's declaration."""
         kernel = self.new.kernel
-        return (name, repr(kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)))
+        data = kernel.temporary_by_name.get(name) or kernel.arg_by_name[name]
+        found: Key | None = data.__dict__.get("_checked_key")
+        if found is None:
+            found = data.__dict__["_checked_key"] = (name, repr(data))
+        return found
 
     def order(self, statements: Iterable[str]) -> Key:
         """How some statements are nested and follow each other, others left out."""

@@ -18,7 +18,7 @@ from loopkit import _sets
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable
 from loopkit._assertions import followed
 from loopkit._assertions.cells import data_of, equal_cells
-from loopkit._expression import substitute, variable_names
+from loopkit._expression import is_constant, substitute, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
@@ -58,6 +58,9 @@ class Model:
         self.kernel = decide_address_spaces(expand_rules(kernel))
         self.statement = self.kernel.statement_by_id
         self.integers = frozenset(kernel.all_inames) | frozenset(kernel.sizes)
+        self._expressions: dict[tuple[int, str], tuple[Expression, Expression]] = {}
+        self._writes: dict[Instance, Cell] = {}
+        self._loaded: dict[str, tuple[str, ...]] = {}
         self._names: dict[str, dict[str, Expression]] = {}
         self._domains: dict[tuple[object, ...], isl.Set] = {}
         self._orders: dict[tuple[object, ...], Any] = {}
@@ -112,9 +115,14 @@ class Model:
 
     def named(self, expr: Expression, suffix: str) -> Expression:
         """``expr`` with every iname suffixed."""
-        if not suffix:
+        if not suffix or is_constant(expr):
             return expr
-        return substitute(expr, self._suffixed(suffix))
+        # Expressions live as long as the kernel: their identity names them.
+        key = (id(expr), suffix)
+        found = self._expressions.get(key)
+        if found is None:
+            found = self._expressions[key] = (expr, substitute(expr, self._suffixed(suffix)))
+        return found[1]
 
     def suffixed(self, where: isl.Set, suffix: str) -> isl.Set:
         """A set over inames with every iname suffixed."""
@@ -458,8 +466,11 @@ class Model:
 
     def bounds_from_data(self, statement: str) -> tuple[str, ...]:
         """Temporaries that the bounds of a statement's loops depend on."""
-        names = _sets.involved_names(self._plain_domain(self.statement[statement]))
-        return tuple(sorted(names & self.data))
+        found = self._loaded.get(statement)
+        if found is None:
+            names = _sets.involved_names(self._plain_domain(self.statement[statement]))
+            found = self._loaded[statement] = tuple(sorted(names & self.data))
+        return found
 
     @cached_property
     def written(self) -> frozenset[str]:
@@ -477,9 +488,12 @@ class Model:
 
     def write_cell(self, at: Instance) -> Cell:
         """The cell that an instance writes."""
-        assert at.statement is not None
-        name, indices = self.statement[at.statement].write
-        return self.cell(name, self.indices(at, indices), at)
+        found = self._writes.get(at)
+        if found is None:
+            assert at.statement is not None
+            name, indices = self.statement[at.statement].write
+            found = self._writes[at] = self.cell(name, self.indices(at, indices), at)
+        return found
 
     def cells_by_data(self, statement: Statement) -> bool:
         """Whether data decide which cell a statement writes."""

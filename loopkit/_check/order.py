@@ -56,7 +56,7 @@ class Order:
         for writer in self.root.writers(name):
             for image in self.images(writer.id, name, its[0]):
                 at = Instance(image.statement, _TWO)
-                pairs = event.bound & self.new.domain(at) & self.flow.tie(image, _TWO, WRITER)
+                pairs = event.bound & self.flow.instances(image, _TWO, WRITER)
                 origin = Instance(writer.id, WRITER)
                 self.in_one_room(event, image, at, origin, reader, pairs, cell)
                 pairs = pairs & self.new.same_cell(self.new.write_cell(at), cell)
@@ -160,8 +160,8 @@ class Order:
             for second in images:
                 one, two = Instance(first.statement, _ONE), Instance(second.statement, _TWO)
                 cell = self.new.write_cell(one)
-                pairs = self.new.domain(one) & self.flow.tie(first, _ONE, READER)
-                pairs = pairs & self.new.domain(two) & self.flow.tie(second, _TWO, WRITER)
+                pairs = self.flow.instances(first, _ONE, READER)
+                pairs = pairs & self.flow.instances(second, _TWO, WRITER)
                 pairs = (
                     pairs
                     & self.new.same_cell(cell, self.new.write_cell(two))

@@ -7,12 +7,13 @@ code with the checker; that the illegal step is wrong is shown by running it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 from refusals import bounds, still_open
 from refusals.accepted import SCHEDULES, Accepted
-from refusals.case import Case
+from refusals.case import Case, Step, schedule
 from refusals.enumeration import assert_right, enumerate_case
 from refusals.everything import CASES, FAMILIES
 from refusals.messages import MESSAGES
@@ -26,18 +27,19 @@ from loopkit._transform import _transforms
 HARMLESS = {"untag_inames"}
 
 
-def cases(unsolved: dict[str, str]) -> list[object]:
-    """All cases; those that are open must fail."""
-    assert unsolved.keys() <= CASES.keys()
+def marked(names: Iterable[str], unsolved: dict[str, str]) -> list[Any]:
+    """Names as parameters; those that are open must fail."""
+    names = list(names)
+    assert unsolved.keys() <= set(names)
     return [
         pytest.param(
-            case,
+            name,
             id=name,
             marks=[pytest.mark.xfail(reason=unsolved[name], strict=True)]
             if name in unsolved
             else [],
         )
-        for name, case in CASES.items()
+        for name in names
     ]
 
 
@@ -78,8 +80,9 @@ def test_enumeration(case: Case) -> None:
     assert (first.source, first.sink) == (expected.source, expected.sink)
 
 
-@pytest.mark.parametrize("case", cases(still_open.REFUSALS))
-def test_refused(case: Case) -> None:
+@pytest.mark.parametrize("name", marked(CASES, still_open.REFUSALS))
+def test_refused(name: str) -> None:
+    case = CASES[name]
     expected = case.expected
     error = refusal(case)
     assert isinstance(error, case.error), f"{type(error).__name__}: {error}"
@@ -119,9 +122,9 @@ def test_suggestions(case: Case) -> None:
 
 
 @pytest.mark.host
-@pytest.mark.parametrize("case", cases(still_open.ACCEPTANCES))
-def test_accepted(case: Case) -> None:
-    check_legal(case)
+@pytest.mark.parametrize("name", marked(CASES, still_open.ACCEPTANCES))
+def test_accepted(name: str) -> None:
+    check_legal(CASES[name])
 
 
 @pytest.mark.host
@@ -147,3 +150,44 @@ def test_out_of_bounds(case: bounds.Outside) -> None:
     assert dict(witness.parameters) == dict(case.sizes)
     if case.legal:
         case.kernel(case.legal).cuda()
+
+
+def keeps_arguments(steps: tuple[Step, ...]) -> bool:
+    """Whether the arguments of a kernel stay what they are, so that ``verify`` takes it."""
+    return not any(step.transform == "fix_parameters" for step in steps)
+
+
+VERIFIED = {
+    **{c.name: (c.legal_plain, c.legal) for c in CASES.values()},
+    **{a.name: (a.kernel, a.legal) for a in SCHEDULES},
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    marked([n for n, (_, steps) in VERIFIED.items() if keeps_arguments(steps)], still_open.EQUAL),
+)
+def test_verify_proves(name: str) -> None:
+    """``verify`` proves the legal schedules without having seen the transforms."""
+    make, steps = VERIFIED[name]
+    verdict = lk.verify(make(), schedule(make(), steps))
+    assert verdict.answer == "equal", str(verdict)
+
+
+@pytest.mark.parametrize(
+    "name",
+    marked(
+        [
+            n
+            for n, c in CASES.items()
+            if c.is_wrong and c.arguments_stay and keeps_arguments((*c.chain, c.illegal))
+        ],
+        still_open.DIFFERENT,
+    ),
+)
+def test_verify_refutes(name: str) -> None:
+    """``verify`` shows where the illegal ones differ."""
+    case = CASES[name]
+    wrong = case.illegal.apply(case.before(), unchecked=True)
+    verdict = lk.verify(case.kernel(), wrong)
+    assert verdict.answer == "different", str(verdict)

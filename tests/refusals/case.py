@@ -90,7 +90,8 @@ class Case:
     ``data`` gives arrays of integers for sizes: those that decide what is touched;
     ``worst`` gives such arrays for which the illegal step is wrong.  ``largest`` is how far
     sizes are tried.  With ``is_wrong`` False the refusal is about what the transform itself
-    cannot do: it does not apply, also where nothing is checked.
+    cannot do: it does not apply, also where nothing is checked.  With ``arguments_stay``
+    False the wrong kernel does not write what the right one does.
     """
 
     name: str
@@ -106,6 +107,7 @@ class Case:
     worst: Callable[[Sizes], Mapping[str, Any]] | None = None
     largest: int = 6
     is_wrong: bool = True
+    arguments_stay: bool = True
 
     def before(self) -> lk.Kernel:
         """The kernel that the illegal step meets."""

@@ -133,6 +133,7 @@ CASES = (
         message("'c'"),
         (do("buffer_array", "c", "j", default_tag=None),),
         ({"n": 1}, {"n": 9}),
+        arguments_stay=False,
     ),
     Case(
         "a buffer that is stored as something else",

@@ -18,6 +18,8 @@ _EXTRA = {
     "store_expression": "with what the buffer holds",
     "precompute_outer_inames": "inside of the loops that it needs",
     "fetch_outer_inames": "inside of the loops that it needs",
+    "temporary_address_space": "in memory that its readers share",
+    "temporary_scope": "in memory that its readers share",
 }
 
 

@@ -141,6 +141,8 @@ def tag_slots(step: Step) -> list[Slot]:
             found += [(name, str(iname), str(tag)) for iname, tag in value.items()]
         elif name in ("outer_tag", "inner_tag", "tag", "default_tag") and value is not None:
             found.append((name, _tagged(step, name), str(value)))
+    if accepts(step.transform, "default_tag") and "default_tag" not in dict(step.arguments):
+        found.append(("default_tag", _tagged(step, "default_tag"), "l.auto"))
     return [slot for slot in found if _is_side_by_side(slot[2])]
 
 
@@ -186,7 +188,7 @@ def retagged(step: Step, changes: Mapping[Slot, str | None]) -> Step | None:
     given = dict(step.arguments)
     for argument in dict.fromkeys(slot[0] for slot in changes):
         mine = {s[1]: t for s, t in changes.items() if s[0] == argument}
-        value = given[argument]
+        value = given.get(argument)
         if argument == "iname_to_tag":
             pairs = [(i, mine.get(i, t)) for i, t in _tag_pairs(value)]
             kept = {i: t for i, t in pairs if t is not None}
@@ -195,7 +197,7 @@ def retagged(step: Step, changes: Mapping[Slot, str | None]) -> Step | None:
             text = ", ".join(f"{i}:{t}" for i, t in kept.items())
             given[argument] = text if isinstance(value, str) else kept
         elif argument in ("tags", "storage_axis_to_tag"):
-            pairs = [(i, mine.get(str(i), t)) for i, t in value.items()]
+            pairs = [(i, mine.get(str(i), t)) for i, t in given[argument].items()]
             given[argument] = {i: t for i, t in pairs if t is not None}
             if not given[argument]:
                 del given[argument]

@@ -6,7 +6,7 @@ wrote.  The parts are made and the step is tried on each, as a kernel of its own
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,35 +20,61 @@ from loopkit._make.initialized import check_initialized
 from loopkit._places import decide_address_spaces
 from loopkit._tree import Loop, Tree, build, flatten, statements_in
 
+MOST = 8
+"""Outermost loops of a kernel that is looked at."""
+
 
 def by_launches(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     """A launch for each part of the kernel, or for each iteration of an outer loop."""
-    if not any(v.how == "blocks" for v in refusal.violations):
+    if not any(v.how == "blocks" for v in refusal.violations) or refusal.kernel.substitutions:
         return
     kernel, each = _alone(refusal.kernel), ""
-    if kernel.substitutions:
-        return
     for _ in range(2):
-        for number in range(1, len(kernel.tree)):
-            parts = _cut(kernel, number)
-            if parts is not None and _are_legal(parts, refusal.step, trials):
-                yield Suggestion(_two(parts, each))
-                return
+        parts = _parts(kernel, refusal.step, trials)
+        if parts is not None and (each or len(parts) > 1):
+            yield Suggestion(_words(parts, each))
+            return
         one = _one_iteration(kernel, refusal.step)
         if one is None:
             return
         kernel, iname = one
         each = f"{each} and '{iname}'" if each else f"'{iname}'"
-        if _are_legal([kernel], refusal.step, trials):
-            yield Suggestion(f"with a launch for each {each}, which is then a size of the kernel")
-            return
 
 
-def _two(parts: list[Kernel], each: str) -> str:
-    last = parts[0].statements[-1].id
-    first = parts[1].statements[0].id
+_NUMBERS = {2: "two", 3: "three", 4: "four"}
+
+
+def _words(parts: Sequence[Kernel], each: str) -> str:
+    if len(parts) == 1:
+        return f"with a launch for each {each}, which is then a size of the kernel"
+    number = _NUMBERS.get(len(parts), str(len(parts)))
     per = f" for each {each}, which is then a size" if each else ""
-    return f"as two kernels, launched in turn{per}: one up to '{last}', one from '{first}' on"
+    ends = [f"up to '{part.statements[-1].id}'" for part in parts[:-1]]
+    rest = f"from '{parts[-1].statements[0].id}' on"
+    return f"as {number} kernels, launched in turn{per}: {', '.join(ends)}, and {rest}"
+
+
+def _parts(kernel: Kernel, step: Step, trials: Trials) -> list[Kernel] | None:
+    """The fewest parts, in order, on each of which the step is legal; None if there are none."""
+    parts: list[Kernel] = []
+    start, count = 0, len(kernel.tree)
+    if count > MOST:
+        return None
+    while start < count:
+        legal = None
+        for end in range(start + 1, count + 1):
+            part = _with_tree(kernel, kernel.tree[start:end])
+            if not _is_legal(part, step, trials):
+                break
+            legal, after = part, end
+        if legal is None:
+            return None
+        parts.append(legal)
+        start = after
+    for temporary in kernel.temporaries:
+        if sum(_uses(part, temporary.name) for part in parts) > 1:
+            return None
+    return parts
 
 
 def _alone(kernel: Kernel) -> Kernel:
@@ -60,16 +86,6 @@ def _with_tree(kernel: Kernel, tree: Tree) -> Kernel:
     chosen = set(statements_in(tree))
     statements = tuple(s for s in kernel.statements if s.id in chosen)
     return replace(kernel, tree=tree, statements=statements)
-
-
-def _cut(kernel: Kernel, number: int) -> list[Kernel] | None:
-    """The kernel in two, before one of its outermost nodes; None where temporaries cross."""
-    parts = [_with_tree(kernel, kernel.tree[:number]), _with_tree(kernel, kernel.tree[number:])]
-    for temporary in kernel.temporaries:
-        used = [_uses(part, temporary.name) for part in parts]
-        if all(used):
-            return None
-    return parts
 
 
 def _uses(kernel: Kernel, name: str) -> bool:
@@ -111,17 +127,10 @@ def _inames_of(kernel: Kernel, step: Step) -> set[str]:
     return words & set(kernel.all_inames)
 
 
-def _are_legal(parts: list[Kernel], step: Step, trials: Trials) -> bool:
-    """Whether the step, as far as it concerns each part, is legal there."""
-    is_asked = False
-    for part in parts:
-        mine = _for_part(part, step)
-        if mine is None:
-            continue
-        is_asked = True
-        if trials.after(part, [mine]) is None:
-            return False
-    return is_asked
+def _is_legal(part: Kernel, step: Step, trials: Trials) -> bool:
+    """Whether the step is legal on a part, as far as it concerns the part."""
+    mine = _for_part(part, step)
+    return mine is None or trials.after(part, [mine]) is not None
 
 
 def _for_part(part: Kernel, step: Step) -> Step | None:

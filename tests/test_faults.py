@@ -7,16 +7,14 @@ of the printed program catches it, and without it the same schedule is accepted 
 
 from __future__ import annotations
 
-import importlib
-
 import pytest
+from faults.catalogue import load
 from faults.judging import judge
 from faults.planting import FAULTS, planted
 
 import loopkit as lk
 
-for part in ("loops", "staging", "storage", "anywhere", "subtle", "lowering"):
-    importlib.import_module(f"faults.{part}")
+load()
 
 # Faults that slip through, and why.  A fault that is caught must not be here.
 KNOWN_OPEN: dict[str, str] = {

@@ -5,23 +5,24 @@ from __future__ import annotations
 import loopkit as lk
 
 
-def _make(domains: str | list[str], text: str, floats: str, **more: object) -> lk.Kernel:
+def make(domains: str | list[str], text: str, floats: str, **more: object) -> lk.Kernel:
+    """A kernel all of whose arrays are float32."""
     return lk.make_kernel(domains, text, dtypes={floats: "float32"}, **more)
 
 
 def added() -> lk.Kernel:
     """Each instance counts: one that runs twice, or never, shows."""
-    return _make("{ [i]: 0 <= i < n }", "b[i] = b[i] + a[i] {id=s}", "a, b", assumptions="n >= 1")
+    return make("{ [i]: 0 <= i < n }", "b[i] = b[i] + a[i] {id=s}", "a, b", assumptions="n >= 1")
 
 
 def added_ten() -> lk.Kernel:
     """The same for ten elements."""
-    return _make("{ [i]: 0 <= i < 10 }", "b[i] = b[i] + a[i] {id=s}", "a, b")
+    return make("{ [i]: 0 <= i < 10 }", "b[i] = b[i] + a[i] {id=s}", "a, b")
 
 
 def moved() -> lk.Kernel:
     """Rows and columns, all different."""
-    return _make(
+    return make(
         "{ [i, j]: 0 <= i < n and 0 <= j < 4 }",
         "b[i, j] = b[i, j] + a[i, j] {id=s}",
         "a, b",
@@ -31,14 +32,14 @@ def moved() -> lk.Kernel:
 
 def turned() -> lk.Kernel:
     """A transposition."""
-    return _make(
+    return make(
         "{ [i, j]: 0 <= i, j < n }", "b[j, i] = a[i, j] {id=s}", "a, b", assumptions="n >= 1"
     )
 
 
 def antidiagonal() -> lk.Kernel:
     """A dependence of distance (1, -1): the two loops must not be exchanged."""
-    return _make(
+    return make(
         "{ [i, j]: 1 <= i < n and 0 <= j < n - 1 }",
         "a[i, j] = a[i - 1, j + 1] + 1 {id=s}",
         "a",
@@ -48,14 +49,14 @@ def antidiagonal() -> lk.Kernel:
 
 def recurrence() -> lk.Kernel:
     """Rows are independent of each other, and each is a recurrence."""
-    return _make(
+    return make(
         "{ [i, j]: 0 <= i < 8 and 1 <= j < 8 }", "a[i, j] = a[i, j - 1] + a[i, j] {id=s}", "a"
     )
 
 
 def apart() -> lk.Kernel:
     """Two loops, one shorter than the other."""
-    return _make(
+    return make(
         ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j < m }", "{ [k]: 0 <= k < n }"],
         """
         b[i] = 2*a[i] {id=s}
@@ -69,7 +70,7 @@ def apart() -> lk.Kernel:
 
 def handed_on() -> lk.Kernel:
     """One statement uses what the one before it wrote, in the same loop."""
-    return _make(
+    return make(
         "{ [i]: 0 <= i < n }",
         """
         for i
@@ -84,7 +85,7 @@ def handed_on() -> lk.Kernel:
 
 def ping_pong() -> lk.Kernel:
     """A step in time: all of one array, then all of the other."""
-    return _make(
+    return make(
         ["{ [t]: 0 <= t < T }", "{ [i]: 0 <= i < 8 }", "{ [j]: 0 <= j < 8 }"],
         """
         for t
@@ -103,7 +104,7 @@ def ping_pong() -> lk.Kernel:
 
 def row_sums() -> lk.Kernel:
     """A sum for each row."""
-    return _make(
+    return make(
         "{ [i, k]: 0 <= i < n and 0 <= k < 4 }",
         "c[i] = sum(k, a[i, k]) {id=s}",
         "a, c",
@@ -113,7 +114,7 @@ def row_sums() -> lk.Kernel:
 
 def stencil() -> lk.Kernel:
     """Three neighbours."""
-    return _make(
+    return make(
         "{ [i]: 1 <= i < n - 1 }",
         "b[i] = a[i - 1] + 2*a[i] + 3*a[i + 1] {id=s}",
         "a, b",
@@ -123,7 +124,7 @@ def stencil() -> lk.Kernel:
 
 def product() -> lk.Kernel:
     """The product of two matrices."""
-    return _make(
+    return make(
         "{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < l }",
         "c[i, j] = sum(k, a[i, k]*b[k, j]) {id=s}",
         "a, b, c",
@@ -133,7 +134,7 @@ def product() -> lk.Kernel:
 
 def scaled_in_place() -> lk.Kernel:
     """An array is added to, then doubled by another statement, in each step of a loop."""
-    return _make(
+    return make(
         ["{ [t]: 0 <= t < T }", "{ [j]: 0 <= j < 6 }", "{ [k]: 0 <= k < 6 }"],
         """
         for t
@@ -152,7 +153,7 @@ def scaled_in_place() -> lk.Kernel:
 
 def updated() -> lk.Kernel:
     """An array that two loops update, one after the other."""
-    return _make(
+    return make(
         ["{ [i]: 0 <= i < n }", "{ [k]: 0 <= k < 3 }", "{ [j]: 0 <= j < 6 }"],
         """
         for i
@@ -170,7 +171,7 @@ def updated() -> lk.Kernel:
 
 def through_scalar() -> lk.Kernel:
     """A value that goes through a temporary."""
-    return _make(
+    return make(
         "{ [i, j]: 0 <= i < 4 and 0 <= j < 4 }",
         """
         for i
@@ -187,7 +188,7 @@ def through_scalar() -> lk.Kernel:
 
 def rules() -> lk.Kernel:
     """Substitution rules with two arguments."""
-    return _make(
+    return make(
         "{ [i, j]: 0 <= i < n and 0 <= j < n }",
         """
         f(x, y) := a[x, y] + 2*x
@@ -200,7 +201,7 @@ def rules() -> lk.Kernel:
 
 def ruled_row() -> lk.Kernel:
     """A rule with a halo."""
-    return _make(
+    return make(
         "{ [i, j]: 0 <= i < n and 0 <= j < 4 }",
         """
         f(x) := 2*a[x] + 1
@@ -213,7 +214,7 @@ def ruled_row() -> lk.Kernel:
 
 def repeated() -> lk.Kernel:
     """A statement that runs several times for the same cell."""
-    return _make(
+    return make(
         ["{ [i, r]: 0 <= i < n and 0 <= r < 3 }", "{ [spare]: 0 <= spare < 7 }"],
         """
         for i, r
@@ -227,7 +228,7 @@ def repeated() -> lk.Kernel:
 
 def staged() -> lk.Kernel:
     """A temporary array that one loop fills and the next reads the other way round."""
-    return _make(
+    return make(
         ["{ [g]: 0 <= g < n }", "{ [i]: 0 <= i < 8 }", "{ [j]: 0 <= j < 8 }"],
         """
         for g
@@ -246,7 +247,7 @@ def staged() -> lk.Kernel:
 
 def squares() -> lk.Kernel:
     """A temporary with two axes."""
-    return _make(
+    return make(
         "{ [i, j, k, l]: 0 <= i, j, k, l < 4 }",
         """
         <> t[i, j] = a[i, j] {id=fill}
@@ -258,7 +259,7 @@ def squares() -> lk.Kernel:
 
 def rules_of_four() -> lk.Kernel:
     """A rule with two arguments, of constant extents."""
-    return _make(
+    return make(
         "{ [i, j]: 0 <= i, j < 4 }",
         """
         f(x, y) := a[x, y] + 2*x
@@ -270,7 +271,7 @@ def rules_of_four() -> lk.Kernel:
 
 def through_array() -> lk.Kernel:
     """A temporary array that one statement computes and another reads."""
-    return _make(
+    return make(
         "{ [i, j]: 0 <= i < n + 1 and 0 <= j < n }",
         """
         <> t[i] = 2*a[i] {id=fill}
@@ -283,12 +284,12 @@ def through_array() -> lk.Kernel:
 
 def scaled_by_size() -> lk.Kernel:
     """A size among the values."""
-    return _make("{ [i]: 0 <= i < n }", "b[i] = n*a[i] {id=s}", "a, b", assumptions="n >= 1")
+    return make("{ [i]: 0 <= i < n }", "b[i] = n*a[i] {id=s}", "a, b", assumptions="n >= 1")
 
 
 def conditional() -> lk.Kernel:
     """A condition on an iname."""
-    return _make(
+    return make(
         "{ [i]: 0 <= i < n }",
         """
         if 2*i < n
@@ -302,7 +303,7 @@ def conditional() -> lk.Kernel:
 
 def conditional_on_data() -> lk.Kernel:
     """A condition on data."""
-    return _make(
+    return make(
         "{ [i]: 0 <= i < n }",
         """
         if a[i] < 8
@@ -316,7 +317,7 @@ def conditional_on_data() -> lk.Kernel:
 
 def waves() -> lk.Kernel:
     """A function, and a difference."""
-    return _make(
+    return make(
         "{ [i]: 0 <= i < n }",
         """
         for i
@@ -341,7 +342,7 @@ def tripled() -> lk.Kernel:
 
 def rounded() -> lk.Kernel:
     """A cast to integers and back."""
-    return _make(
+    return make(
         "{ [i]: 0 <= i < n }",
         "b[i] = cast(int32, a[i]) {id=s}",
         "a, b",
@@ -385,160 +386,14 @@ def scattered_beside() -> lk.Kernel:
     )
 
 
-def rolling() -> lk.Kernel:
-    """A temporary array that is filled and read the other way round, over and over."""
-    return _make(
-        ["{ [t]: 0 <= t < T }", "{ [i]: 0 <= i < 64 }", "{ [j]: 0 <= j < 64 }"],
-        """
-        for t
-            for i
-                <> s[i] = a[t, i] {id=fill}
-            end
-            for j
-                b[t, j] = s[63 - j] {id=drain}
-            end
-        end
-        """,
-        "a, b",
-        assumptions="T >= 1",
-    )
-
-
-def crosswise() -> lk.Kernel:
-    """Two temporary arrays of different length in turn."""
-    return _make(
-        ["{ [i]: 0 <= i < 64 }", "{ [j]: 0 <= j < 64 }", "{ [k]: 0 <= k < 64 }"],
-        """
-        <> s[i] = a[i] {id=one}
-        <> r[j] = 2*s[63 - j] {id=two}
-        b[k] = r[63 - k] + s[k] {id=three}
-        """,
-        "a, b",
-    )
-
-
-def shared_triangle() -> lk.Kernel:
-    """In each step fewer threads have something to do, and they exchange what they have."""
-    return _make(
-        ["{ [k]: 0 <= k < 8 }", "{ [i]: k <= i < 64 }", "{ [j]: k <= j < 64 }"],
-        """
-        for k
-            for i
-                <> s[i] = a[k, i] {id=fill}
-            end
-            for j
-                b[k, j] = s[63 + k - j] {id=drain}
-            end
-        end
-        """,
-        "a, b",
-    )
-
-
-def overwritten() -> lk.Kernel:
-    """In each step fewer threads write what others wrote in the step before."""
-    return _make(
-        ["{ [k]: 0 <= k < 8 }", "{ [i]: k <= i < 64 }", "{ [j]: 0 <= j < 64 }"],
-        """
-        for k
-            for i
-                <> s[63 + k - i] = a[k, i] {id=fill}
-            end
-        end
-        b[j] = s[j] {id=drain}
-        """,
-        "a, b",
-    )
-
-
-def one_for_all() -> lk.Kernel:
-    """A statement that no thread index belongs to."""
-    return _make(
-        ["{ [i]: 0 <= i < n }", "{ [k]: 0 <= k < 4 }"],
-        """
-        b[i] = b[i] + a[i] {id=s}
-        c[k] = c[k] + 1 {id=t}
-        """,
-        "a, b, c",
-        assumptions="n >= 1",
-    )
-
-
-def every_third() -> lk.Kernel:
-    """A strided loop."""
-    return _make(
-        "{ [i]: 0 <= i < n and i mod 3 = 1 }",
-        "b[i] = b[i] + a[i] {id=s}",
-        "a, b",
-        assumptions="n >= 2",
-    )
-
-
-def below_zero() -> lk.Kernel:
-    """A quotient of something negative."""
-    return _make("{ [i]: 0 <= i < 12 }", "b[i] = a[(i - 5)//2 + 3] {id=s}", "a, b")
-
-
-def corner() -> lk.Kernel:
-    """A loop between the larger of two bounds and the smaller of two others."""
-    return _make(
-        "{ [i, j]: 0 <= i < n and 0 <= j < m and i - 3 <= j <= i + 3 }",
-        "b[i, j] = b[i, j] + a[i, j] {id=s}",
-        "a, b",
-        assumptions="n, m >= 1",
-    )
-
-
-def large_tiles() -> lk.Kernel:
-    """Two temporary arrays that need more than 48 KiB together."""
-    return _make(
-        ["{ [i, j]: 0 <= i < 64 and 0 <= j < 128 }", "{ [k, l]: 0 <= k < 64 and 0 <= l < 128 }"],
-        """
-        <> s[i, j] = a[i, j] {id=one}
-        <> r[i, j] = 2*a[i, j] {id=two}
-        b[k, l] = s[63 - k, l] + r[63 - k, 127 - l] {id=three}
-        """,
-        "a, b",
-    )
-
-
-def wide() -> lk.Kernel:
-    """An array whose cells 32 bits cannot count."""
-    return _make("{ [i, j]: 0 <= i < n and 0 <= j < m }", "b[i, j] = 2*a[i, j] {id=s}", "a, b")
-
-
-def oblong() -> lk.Kernel:
-    """Rows and columns of different number, through a temporary."""
-    return _make(
-        ["{ [i, j]: 0 <= i < 8 and 0 <= j < 16 }", "{ [k, l]: 0 <= k < 8 and 0 <= l < 16 }"],
-        """
-        <> s[i, j] = a[i, j] {id=one}
-        b[k, l] = s[7 - k, 15 - l] {id=two}
-        """,
-        "a, b",
-    )
-
-
-def late() -> lk.Kernel:
-    """Values that do not begin at zero."""
-    return _make("{ [i]: 3 <= i < 11 }", "b[i] = b[i] + a[i] {id=s}", "a, b")
-
-
-def distributed() -> lk.Kernel:
-    """A product of a sum."""
-    return _make(
-        "{ [i]: 0 <= i < n }", "b[i] = a[i]*(a[i] + 1) {id=s}", "a, b", assumptions="n >= 1"
-    )
-
-
 def added_sixteen() -> lk.Kernel:
     """The same for sixteen elements."""
-    return _make("{ [i]: 0 <= i < 16 }", "b[i] = b[i] + a[i] {id=s}", "a, b")
+    return make("{ [i]: 0 <= i < 16 }", "b[i] = b[i] + a[i] {id=s}", "a, b")
 
 
 def doubled() -> lk.Kernel:
     """A temporary that is changed in place."""
-    return _make(
+    return make(
         "{ [i]: 0 <= i < n }",
         """
         for i
@@ -554,7 +409,7 @@ def doubled() -> lk.Kernel:
 
 def overlaid() -> lk.Kernel:
     """The second of two loops overwrites half of what the first one wrote."""
-    return _make(
+    return make(
         ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= 2*j < n }"],
         """
         b[i] = a[i] {id=all}
@@ -567,7 +422,7 @@ def overlaid() -> lk.Kernel:
 
 def kept() -> lk.Kernel:
     """What one loop reads, the next one overwrites."""
-    return _make(
+    return make(
         ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j < n }"],
         """
         c[i] = b[i] {id=keep}
@@ -580,7 +435,7 @@ def kept() -> lk.Kernel:
 
 def flagged() -> lk.Kernel:
     """A condition on what another loop computes."""
-    return _make(
+    return make(
         ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j < n }"],
         """
         for i
@@ -613,7 +468,7 @@ def indexed() -> lk.Kernel:
 
 def neighbours() -> lk.Kernel:
     """Each iteration reads what the next one overwrites."""
-    return _make(
+    return make(
         "{ [i]: 0 <= i < 7 }",
         """
         for i
@@ -627,7 +482,7 @@ def neighbours() -> lk.Kernel:
 
 def one_apart() -> lk.Kernel:
     """What one thread writes, its neighbour reads: the loops begin at different numbers."""
-    return _make(
+    return make(
         ["{ [i]: 0 <= i < 8 }", "{ [j]: 1 <= j <= 8 }"],
         """
         <> t[i] = a[i] {id=fill}
@@ -641,7 +496,7 @@ def one_apart() -> lk.Kernel:
 
 def three_terms() -> lk.Kernel:
     """A sum whose order matters."""
-    return _make(
+    return make(
         "{ [i]: 0 <= i < n }",
         "d[i] = a[i] + b[i] + c[i] {id=s}",
         "a, b, c, d",
@@ -651,7 +506,7 @@ def three_terms() -> lk.Kernel:
 
 def chosen() -> lk.Kernel:
     """A choice within an expression."""
-    return _make(
+    return make(
         "{ [i]: 0 <= i < n }",
         "b[i] = if(i > 0, a[i], 2*a[i] + 5) {id=s}",
         "a, b",
@@ -661,7 +516,7 @@ def chosen() -> lk.Kernel:
 
 def maybe_never() -> lk.Kernel:
     """A loop that has no iterations where another one is empty."""
-    return _make(
+    return make(
         "{ [i, j]: 0 <= i < n and i <= j < m }",
         "b[i] = b[i] + 1 {id=s}",
         "b",
@@ -697,59 +552,3 @@ def sparse() -> lk.Kernel:
         kernel_data=[lk.GlobalArg("x", shape=(8,)), ...],
         assumptions="n >= 1",
     ).assume_within("start", 0, 8)
-
-
-def staged_anywhere() -> lk.Kernel:
-    """A temporary array that goes where the threads that use it need it."""
-    return _make(
-        ["{ [i]: 0 <= i < 64 }", "{ [j]: 0 <= j < 64 }"],
-        """
-        <> t[i] = a[i] {id=fill}
-        b[j] = t[63 - j] {id=drain}
-        """,
-        "a, b",
-    )
-
-
-def fours() -> lk.Kernel:
-    """As many elements as fours."""
-    return _make(
-        "{ [i]: 0 <= i < n }",
-        "b[i] = b[i] + a[i] {id=s}",
-        "a, b",
-        assumptions="n >= 1 and n mod 4 = 0",
-    )
-
-
-def through_global() -> lk.Kernel:
-    """A temporary in global memory."""
-    return _make(
-        ["{ [i]: 0 <= i < 64 }", "{ [j]: 0 <= j < 64 }"],
-        """
-        <> t[i] = a[i] {id=fill}
-        b[j] = t[63 - j] {id=drain}
-        """,
-        "a, b",
-    ).set_temporary_address_space("t", "global")
-
-
-def between() -> lk.Kernel:
-    """A loop that may be empty, between what writes a temporary and what reads it."""
-    return _make(
-        [
-            "{ [i]: 0 <= i < 64 }",
-            "{ [q]: 0 <= q < m }",
-            "{ [j]: 0 <= j < 64 }",
-        ],
-        """
-        <> s[i] = a[i] {id=fill}
-        for q
-            for j
-                c[j] = c[j] + s[63 - j] {id=each}
-            end
-        end
-        b[j] = s[63 - j] {id=drain}
-        """,
-        "a, b, c",
-        assumptions="m >= 0",
-    )

@@ -1,0 +1,254 @@
+"""Faults in precompute and buffer_array."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import pymbolic.primitives as prim
+from refusals.case import do
+
+from faults import kernels
+from faults.planting import Patch, fault
+from faults.staging import (
+    box_becomes,
+    cells_lack,
+    no_writers,
+    one_loop_out,
+    without_first,
+    without_last,
+)
+
+# {{{ precompute
+
+RULE = do("precompute", "f", "j", default_tag=None)
+
+for end, change in (("last", without_last), ("first", without_first)):
+    fault(
+        f"precompute: footprint lacks its {end} cell",
+        kernels.ruled_row,
+        RULE,
+        box_becomes("precompute", change),
+        sizes={"n": 3},
+    )
+    fault(
+        f"precompute: the {end} value is not computed",
+        kernels.ruled_row,
+        RULE,
+        cells_lack(end),
+        sizes={"n": 3},
+    )
+
+
+def _wrong_argument(original: Any) -> Any:
+    """The rule's body is computed for the next argument."""
+    return lambda expr, values: original(
+        expr, {name: prim.Sum((value, 1)) for name, value in values.items()}
+    )
+
+
+fault(
+    "precompute: computed for the next argument",
+    kernels.ruled_row,
+    RULE,
+    Patch("transforms.precompute:substitute", _wrong_argument),
+    sizes={"n": 3},
+)
+
+
+def _exchanged_arguments(original: Any) -> Any:
+    def substituted(expr: Any, values: Any) -> Any:
+        return original(expr, dict(zip(values, reversed(list(values.values())), strict=True)))
+
+    return substituted
+
+
+fault(
+    "precompute: arguments exchanged",
+    kernels.rules_of_four,
+    do("precompute", "f", ["i", "j"], default_tag=None),
+    Patch("transforms.precompute:substitute", _exchanged_arguments),
+)
+fault(
+    "precompute: sweeps over too few inames",
+    kernels.ruled_row,
+    RULE,
+    Patch("transforms._fetch:with_nest", lambda f: one_loop_out(f)),
+    sizes={"n": 3},
+)
+
+# }}}
+
+# {{{ buffer_array
+
+BUFFER = do("buffer_array", "c", "j", default_tag=None)
+TWO = {"n": 2}
+
+fault(
+    "buffer_array: not loaded",
+    kernels.updated,
+    BUFFER,
+    Patch("transforms.buffer:_reads_follow_writes", lambda f: lambda *_: True),
+    sizes=TWO,
+)
+
+
+def _no(verb: str) -> Callable[[Any], Any]:
+    def make(original: Any) -> Any:
+        def add(self: Any, kernel: Any, what: str, *rest: Any, **more: Any) -> Any:
+            if what == verb:
+                return kernel, "nothing"
+            return original(self, kernel, what, *rest, **more)
+
+        return add
+
+    return make
+
+
+def _placed(verb: str, change: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """The statement that loads or stores stands elsewhere."""
+
+    def make(original: Any) -> Any:
+        def add(self: Any, kernel: Any, what: str, *rest: Any, **more: Any) -> Any:
+            right = self.place
+            if what == verb:
+                self.place = change(right)
+            try:
+                return original(self, kernel, what, *rest, **more)
+            finally:
+                self.place = right
+
+        return add
+
+    return make
+
+
+fault(
+    "buffer_array: not stored",
+    kernels.updated,
+    BUFFER,
+    Patch("transforms.buffer:_Mover.add", _no("store")),
+    sizes=TWO,
+)
+fault(
+    "buffer_array: stored before the last update",
+    kernels.updated,
+    BUFFER,
+    Patch(
+        "transforms.buffer:_Mover.add",
+        _placed("store", lambda p: dataclasses.replace(p, last=p.first - 1)),
+    ),
+    sizes=TWO,
+)
+fault(
+    "buffer_array: loaded after the last update",
+    kernels.updated,
+    BUFFER,
+    Patch(
+        "transforms.buffer:_Mover.add",
+        _placed("init", lambda p: dataclasses.replace(p, first=p.last + 1)),
+    ),
+    sizes=TWO,
+)
+fault(
+    "buffer_array: the last cell is not moved",
+    kernels.updated,
+    BUFFER,
+    cells_lack("last", "buffer"),
+    sizes=TWO,
+)
+for end, change in (("last", without_last), ("first", without_first)):
+    fault(
+        f"buffer_array: footprint lacks its {end} cell",
+        kernels.updated,
+        BUFFER,
+        box_becomes("buffer", change, 1),
+        sizes=TWO,
+    )
+
+
+def _store_only_lacks(original: Any) -> Any:
+    """Loads all, stores all but one."""
+    lacking = cells_lack("first", "buffer").make(original)
+
+    def cells(*arguments: Any, exact: bool = False, **more: Any) -> Any:
+        chosen = lacking if exact else original
+        return chosen(*arguments, exact=exact, **more)
+
+    return cells
+
+
+fault(
+    "buffer_array: one cell is not stored",
+    kernels.updated,
+    BUFFER,
+    Patch("transforms.buffer:cells_in_use", _store_only_lacks),
+    sizes=TWO,
+)
+NO_TOUCH = Patch("transforms.buffer:check_not_touched", lambda f: lambda *_: None)
+WITHIN = do("buffer_array", "c", "j", default_tag=None, within="id:add")
+fault(
+    "buffer_array: used again in the next iteration, not loaded again",
+    kernels.scaled_in_place,
+    WITHIN,
+    Patch("transforms.buffer:find_place", no_writers),
+    NO_TOUCH,
+    sizes={"T": 2},
+)
+
+
+def _without_outer(place: Any) -> Any:
+    return dataclasses.replace(place, path=(), first=0)
+
+
+fault(
+    "buffer_array: loaded before the loop, stored inside it",
+    kernels.scaled_in_place,
+    WITHIN,
+    Patch("transforms.buffer:_Mover.add", _placed("init", _without_outer)),
+    sizes={"T": 2},
+)
+
+
+def _writes_shifted(original: Any) -> Any:
+    """What is written goes to the next cell of the buffer."""
+
+    def on_copy(statement: Any, name: str, copy: Any) -> Any:
+        found = original(statement, name, copy)
+        if statement.written != name:
+            return found
+        *rest, last = found.lhs.index_tuple
+        index = (*rest, prim.Remainder(prim.Sum((last, 1)), copy.temporary.shape[-1]))
+        return dataclasses.replace(found, lhs=prim.Subscript(found.lhs.aggregate, index))
+
+    return on_copy
+
+
+fault(
+    "buffer_array: writes go to the next cell",
+    kernels.updated,
+    BUFFER,
+    Patch("transforms.buffer:_on_copy", _writes_shifted),
+    sizes=TWO,
+)
+
+
+def _reads_stay(original: Any) -> Any:
+    """What is read comes from the array still, and is old."""
+
+    def on_copy(statement: Any, name: str, copy: Any) -> Any:
+        return dataclasses.replace(original(statement, name, copy), rhs=statement.rhs)
+
+    return on_copy
+
+
+fault(
+    "buffer_array: reads still see the array",
+    kernels.updated,
+    BUFFER,
+    Patch("transforms.buffer:_on_copy", _reads_stay),
+    sizes=TWO,
+)
+
+# }}}

@@ -1,0 +1,27 @@
+"""All faults there are."""
+
+from __future__ import annotations
+
+import importlib
+
+PARTS = (
+    "splitting",
+    "loops",
+    "staging",
+    "buffering",
+    "storage",
+    "anywhere",
+    "claims",
+    "subtle",
+    "details",
+    "barriers",
+    "guards",
+    "memory",
+    "printing",
+)
+
+
+def load() -> None:
+    """Put all faults on the list."""
+    for part in PARTS:
+        importlib.import_module(f"faults.{part}")

@@ -7,8 +7,14 @@ from contextlib import contextmanager
 
 import islpy as isl
 
-OPERATIONS = 400_000
-"""isl's own count of elementary steps for one question; about a second."""
+OPERATIONS = 200_000
+"""isl's own count of elementary steps for one question: seconds where it runs away.
+
+Ordinary questions need a few hundred, the hardest of the gallery some ten thousand.
+"""
+
+ENOUGH = 20_000
+"""What is still granted where several questions ran past their budget."""
 
 
 class BudgetError(Exception):

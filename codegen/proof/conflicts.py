@@ -19,6 +19,7 @@ from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
 
 WARP = 32
+_MANY = 4
 Use = tuple[Leaf, Touch]
 
 
@@ -46,25 +47,41 @@ class ConflictCheck:
         for array, uses in by_array.items():
             if not any(touch.is_write for _, touch in uses):
                 continue
-            for i, first in enumerate(uses):
-                for second in uses[i:]:
-                    if not (first[1].is_write or second[1].is_write):
-                        continue
-                    if first[1].is_atomic and second[1].is_atomic:
-                        continue
-                    self.pair(array, first, second)
+            alike: dict[tuple[object, ...], list[Use]] = {}
+            for use in uses:
+                key = (self._key(use), use[1].is_write, use[1].is_atomic)
+                alike.setdefault(key, []).append(use)
+            groups = list(alike.values())
+            for i, first in enumerate(groups):
+                for second in groups[i:]:
+                    self.groups(array, first, second)
 
-    def pair(self, array: str, first: Use, second: Use) -> None:
-        """Check two accesses of one array."""
-        subject, leaves = self.subject, (first[0], second[0])
-        if subject.thread_words:
-            what = f"whether threads meet in a cell of '{array}'"
-            with self.recorder.question("barrier", what, *leaves):
-                self.threads(array, first, second)
+    def groups(self, array: str, first: list[Use], second: list[Use]) -> None:
+        """Check accesses of one array; those of one list agree in cells and guards."""
+        subject, one, two = self.subject, first[0], second[0]
+        if not (one[1].is_write or two[1].is_write) or (one[1].is_atomic and two[1].is_atomic):
+            return
+        leaves = (one[0], two[0])
         if subject.block_words and subject.place_of(array) == "global":
             what = f"whether blocks meet in a cell of '{array}'"
             with self.recorder.question("cross-block", what, *leaves):
-                self.blocks(array, first, second)
+                self.blocks(array, one, two)
+        if not subject.thread_words:
+            return
+        what = f"whether threads meet in a cell of '{array}'"
+        if len(first) * len(second) > _MANY:
+            # Order matters only where cells are shared at all.
+            with self.recorder.question("barrier", what, *leaves):
+                if not self.base(self.near, one, two, same_block=True):
+                    return
+        pairs = (
+            [(a, b) for i, a in enumerate(first) for b in first[i:]]
+            if first is second
+            else [(a, b) for a in first for b in second]
+        )
+        for a, b in pairs:
+            with self.recorder.question("barrier", what, a[0], b[0]):
+                self.threads(array, a, b)
 
     # {{{ threads of a block
 
@@ -124,7 +141,9 @@ class ConflictCheck:
     def _key(use: Use) -> tuple[object, ...]:
         touch = use[1]
         cell = touch.origin if touch.cell is None else tuple(c.key for c in touch.cell)
-        return (touch.array, id(touch.scope), cell, touch.offset.key)
+        # What data decides may have changed from one statement to the next.
+        own = use[0].statement if is_open(touch.cell) else None
+        return (touch.array, id(touch.scope), cell, touch.offset.key, own)
 
     def side(self, space: Space, use: Use, copy: int) -> isl.Set:
         """The executions of an access, in names with ``copy`` primes (memoised)."""

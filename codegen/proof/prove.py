@@ -13,7 +13,7 @@ from loopkit._program import Program, ValueParam
 from loopkit._rules import expand_rules
 from loopkit.codegen.prepare import realize_instruction_parallel
 from loopkit.codegen.proof.bounds import BoundsCheck
-from loopkit.codegen.proof.budget import OPERATIONS
+from loopkit.codegen.proof.budget import OPERATIONS, BudgetError, limited
 from loopkit.codegen.proof.cells import CellCheck
 from loopkit.codegen.proof.conflicts import ConflictCheck
 from loopkit.codegen.proof.data import DataFacts
@@ -27,6 +27,9 @@ from loopkit.codegen.proof.report import Finding, Place, Proof
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.surplus import SurplusCheck
 from loopkit.codegen.proof.widths import WidthCheck
+
+
+_READING = 2_000_000
 
 
 def prove(
@@ -75,10 +78,16 @@ def prove_program(kernel: Kernel, program: Program, *, operations: int = OPERATI
 def _check(kernel: Kernel, program: Program, recorder: Recorder) -> None:
     try:
         function = read_function(program.source, _origin(kernel, program))
+        with limited(_READING):
+            subject = Subject(kernel, program, function)
     except ReadError as error:
         recorder.found(Finding("text", error.what, Place(error.line)))
         return
-    subject = Subject(kernel, program, function)
+    except BudgetError:
+        recorder.open(
+            "text", f"isl needs more than {10 * recorder.operations} operations to read it"
+        )
+        return
     instances = InstanceCheck(subject, recorder)
     instances.run()
     SurplusCheck(subject, recorder, instances).run()

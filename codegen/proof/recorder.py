@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import islpy as isl
 
 from loopkit import _sets
-from loopkit.codegen.proof.budget import OPERATIONS, BudgetError, limited
+from loopkit.codegen.proof.budget import ENOUGH, OPERATIONS, BudgetError, limited
 from loopkit.codegen.proof.forms import NotAffineError
 from loopkit.codegen.proof.report import KINDS, Finding, Undecided
 from loopkit.codegen.proof.spaces import Space
@@ -48,6 +48,9 @@ class Recorder:
                 yield
         except BudgetError:
             self.open(kind, f"{what}: isl needs more than {self.operations} operations", leaves)
+            if self.operations > ENOUGH:
+                # One hard question may take its time; many of them may not.
+                self.operations //= 2
         except NotAffineError as error:
             self.open(kind, f"{what}: {error} is not affine", leaves)
 

@@ -31,6 +31,7 @@ from loopkit.codegen.proof.forms import (
     opaque,
     variable,
 )
+from loopkit.codegen.proof.lexer import ReadError
 from loopkit.codegen.proof.names import INTEGERS, Names
 from loopkit.codegen.proof.syntax import (
     Binary,
@@ -200,6 +201,10 @@ _BINARY = frozenset(("+", "-", "*", "/", "%", ">>", "<<", "&", "|", "^"))
 
 def flat(indices: tuple[Form, ...], dimensions: tuple[int | None, ...]) -> Form:
     """The offset of C's ``a[i][j]`` in an array of those dimensions."""
+    if len(indices) != len(dimensions):
+        raise ReadError(
+            0, f"an array of {len(dimensions)} dimensions has {len(indices)} subscripts"
+        )
     offset = indices[0]
     for index, extent in zip(indices[1:], dimensions[1:], strict=True):
         assert extent is not None

@@ -101,6 +101,18 @@ def test_refused(name: str) -> None:
         assert (witness.array, witness.cell) in shared, str(error)
 
 
+def test_unchecked_shows() -> None:
+    """A step that nobody proved is named in the history and in the source."""
+    case = CASES["exchange against (1, -1)"]
+    knl = case.illegal.apply(case.before(), unchecked=True)
+    assert knl.history[-1].verdict == "unchecked"
+    first = knl.cuda().splitlines()[0]
+    assert "not proven" in first and "prioritize_loops('j, i')" in first
+    proven = case.legal[0].apply(case.before())
+    assert proven.history[-1].verdict == "proven"
+    assert "not proven" not in proven.cuda()
+
+
 @pytest.mark.parametrize("name", MESSAGES)
 def test_message(name: str, golden: Callable[[str, str], None]) -> None:
     error = refusal(CASES[name])

@@ -28,6 +28,8 @@ MOST = 400_000
 
 _AT_ONCE = 150_000
 _TRIALS = 2
+_GLANCES = 4
+_AT_A_GLANCE = 1_000
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,20 @@ def look_for_difference(
     return Outcome(None, tuple(tried), hindrance=hindrance)
 
 
+def glance(before: Model, after: Model, context: isl.Set) -> Difference | None:
+    """A difference that shows at the smallest sizes of all, found before anything is proven."""
+    names = tuple(dict.fromkeys((*before.kernel.sizes, *after.kernel.sizes)))
+    for sizes in sizes_to_try(context, names, ())[:_GLANCES]:
+        try:
+            machines = [Machine(model, sizes, _AT_A_GLANCE) for model in (before, after)]
+            found = compare(machines[0], machines[1], sizes, trials=1)
+        except (Unsupported, LoopkitError):
+            return None
+        if found is not None:
+            return found.difference
+    return None
+
+
 def sizes_to_try(
     context: isl.Set, names: Sequence[str], witnesses: Iterable[Sizes]
 ) -> list[dict[str, int]]:
@@ -90,10 +106,10 @@ def _allowed(context: isl.Set, names: Sequence[str], values: Sequence[int]) -> b
     return not with_values(context, dict(zip(names, values, strict=True))).is_empty()
 
 
-def compare(one: Machine, two: Machine, sizes: Sizes) -> Outcome | None:
+def compare(one: Machine, two: Machine, sizes: Sizes, trials: int = _TRIALS) -> Outcome | None:
     """The first difference at one choice of sizes, in any order that nothing forbids."""
     orders = ORDERS if two.axes else (TREE,)
-    for trial in range(_TRIALS):
+    for trial in range(trials):
         data = Data(trial, _given(one, two, trial))
         expected = one.run(data, TREE)
         for order in orders:

@@ -49,6 +49,7 @@ class State:
     where: Mapping[str, isl.Set] = field(default_factory=dict)
     copies: frozenset[str] = frozenset()
     swapped: tuple[Expression, ...] = ()
+    later: tuple[Meet, ...] = ()
 
     def paired(self, new: str, old: str, where: isl.Set) -> State:
         """With one pair more."""
@@ -125,7 +126,20 @@ class Same:
     is_bound: bool = False
 
 
-Obligation = Choose | Same
+@dataclass(frozen=True, eq=False)
+class Meet:
+    """Still to do: pair the statements that wrote what the two sides read.
+
+    That waits until the two sides' own expressions have been compared, which
+    tells how their inames relate.
+    """
+
+    todo: Same
+    mine: Access
+    its: Access
+
+
+Obligation = Choose | Same | Meet
 Pending = tuple[Obligation, "Pending"] | None  # type: ignore[misc]
 
 
@@ -138,7 +152,7 @@ class Search:
         self.context = context
         self.steps = steps
         self.farthest = (0, "")
-        self.parts: dict[str, list[isl.Set]] = {}
+        self._parts: dict[str, dict[str, isl.Set]] = {}
         self._done = 0
 
     def lineages(self, root: Kernel) -> Iterator[tuple[Lineage, Model]]:
@@ -172,6 +186,8 @@ class Search:
                 continue
             self.steps -= 1
             state, pending = found
+            if pending is None and state.later:
+                state, pending = replace(state, later=state.later[1:]), (state.later[0], None)
             if pending is None:
                 yield state
                 continue
@@ -221,6 +237,8 @@ class Search:
         """The ways to do one thing."""
         if isinstance(todo, Choose):
             yield from self.choose(todo, rest, state)
+        elif isinstance(todo, Meet):
+            yield from self.pair_sources(todo.todo, todo.mine, todo.its, rest, state)
         else:
             yield from self.same(todo, rest, state)
 
@@ -251,12 +269,6 @@ class Search:
     def pair(self, todo: Choose, rest: Pending, state: State) -> Iterator[tuple[State, Pending]]:
         """Pair a statement with one of its candidates."""
         its = self.new.model.statement[todo.new]
-        if len(todo.candidates) > 1 and todo.new not in self.parts:
-            self.parts[todo.new] = [
-                self.on_its_own(where, its)
-                for origin, where in todo.candidates
-                if self.root.model.statement[origin].operation == its.operation
-            ]
         for origin, where in todo.candidates:
             mine = self.root.model.statement[origin]
             if mine.operation != its.operation:
@@ -274,13 +286,13 @@ class Search:
             for a, b in zip(mine.write[1], its.write[1], strict=False):
                 if variable_names(a) & self.root.model.data and mine.written == its.written:
                     couples.append((a, b))
-            couples.append((mine.rhs, its.rhs))
-            for a, b in couples:
+            for a, b in [(mine.rhs, its.rhs), *couples]:
                 pending = (Same(its.id, *readers, a, b), pending)
             for name in self.root.model.bounds_from_data(origin):
                 if name in self.new.model.bounds_from_data(its.id):
                     scalar = prim.Variable(name)
                     pending = (Same(its.id, *readers, scalar, scalar, True), pending)
+            self._parts.setdefault(its.id, {}).setdefault(origin, where)
             yield state.paired(its.id, origin, where), pending
 
     def passed_on(
@@ -398,7 +410,24 @@ class Search:
         if narrowed.is_empty():
             self.unlike(todo)
             return
-        yield (state if where.is_subset(agree) else state.related(todo.new, narrowed)), rest
+        if where.is_subset(agree):
+            yield state, rest
+            return
+        statement = self.new.model.statement[todo.new]
+        if self.on_its_own(where, statement).is_subset(self.on_its_own(narrowed, statement)):
+            yield state.related(todo.new, narrowed), rest
+            return
+        self._parts[todo.new][state.origin[todo.new]] = narrowed
+        self.unlike(todo)
+
+    @property
+    def parts(self) -> dict[str, list[isl.Set]]:
+        """For each statement the sets of instances that have counterparts of their own."""
+        return {
+            name: [self.on_its_own(w, self.new.model.statement[name]) for w in found.values()]
+            for name, found in self._parts.items()
+            if len(found) > 1
+        }
 
     def same_access(
         self, todo: Same, mine: Access, its: Access, rest: Pending, state: State
@@ -417,14 +446,15 @@ class Search:
         sources = [(new, s.writer) for s in self.new_sources(todo, its)]
         sources += [(root, s.writer) for s in self.old_sources(todo, mine)]
         carried = not todo.is_bound and any(view.is_move(w) for view, w in sources)
+        paired = replace(state, later=(*state.later, Meet(todo, mine, its)))
         if written and not carried:
-            yield from self.pair_sources(todo, mine, its, rest, state)
+            yield paired, rest
         if new.is_temporary(its[0]):
             yield from self.follow_new(todo, its, rest, state)
         if root.is_temporary(mine[0]):
             yield from self.follow_old(todo, mine, rest, state)
         if written and carried:
-            yield from self.pair_sources(todo, mine, its, rest, state)
+            yield paired, rest
 
     # }}}
 
@@ -538,7 +568,7 @@ class Search:
 
     def images(self, state: State) -> Iterator[tuple[Image, ...]]:
         """The pairs with the inames of each origin as expressions, in some ways."""
-        for guess in (_by_name, _by_time):
+        for guess in (_by_name, _by_digits, _by_time):
             images = []
             guessed = False
             for statement in self.new.kernel.statements:
@@ -628,21 +658,47 @@ def in_time(model: Model, statement: str, inames: Sequence[str]) -> list[str]:
 def _by_name(
     search: Search, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
 ) -> isl.Set:
-    """Inames of one name have one value, and ``t_outer`` and ``t_inner`` are parts of ``t``."""
-    news = search.open_inames(statement, origin, where)
-    for iname in free:
-        digits = [i + _NEW for i in news if i.startswith(f"{iname}_")]
-        if digits and iname not in statement.inames:
-            mine = search.alone(search.root.model, origin, _OLD, [iname + _OLD])
-            its = search.alone(search.new.model, statement.id, _NEW, digits)
-            if mine is None or its is None:
-                continue
+    """Inames of one name have one value, and ``t`` is ``8*t_outer + t_inner``."""
+    domain = search.new.model.domain(Instance(statement.id, _NEW))
+    for iname, digits in _named_alike(search, statement, origin, where, free):
+        terms: list[Expression] = []
+        weight = 1
+        for digit in reversed(digits):
+            terms.append(prim.Product((weight, prim.Variable(digit))))
+            highest = _sets.maximum_value(domain, prim.Variable(digit))
+            if highest is None and digit != digits[0]:
+                break
+            weight *= (highest or 0) + 1
+        same = where & _sets.affine_equality(prim.Variable(iname + _OLD), prim.Sum(tuple(terms)))
+        where = where if same.is_empty() else same
+    return where
+
+
+def _by_digits(
+    search: Search, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
+) -> isl.Set:
+    """As many steps as ``t`` is from its first value, as many ``t_outer, t_inner`` is."""
+    for iname, digits in _named_alike(search, statement, origin, where, free):
+        mine = search.alone(search.root.model, origin, _OLD, [iname + _OLD])
+        its = search.alone(search.new.model, statement.id, _NEW, digits)
+        if mine is not None and its is not None:
             same = where & mine.eq_set(its)
             where = where if same.is_empty() else same
-        if iname in statement.inames:
-            same = where & _sets.equality(iname + _OLD, prim.Variable(iname + _NEW))
-            where = where if same.is_empty() else same
     return where
+
+
+def _named_alike(
+    search: Search, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
+) -> Iterator[tuple[str, list[str]]]:
+    """Inames of the origin, with those of the statement that are named after them."""
+    news = search.open_inames(statement, origin, where)
+    for iname in free:
+        if iname in statement.inames:
+            yield iname, [iname + _NEW]
+            continue
+        digits = [i + _NEW for i in news if i.startswith(f"{iname}_")]
+        if digits:
+            yield iname, digits
 
 
 def _by_time(

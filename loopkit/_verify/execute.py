@@ -117,7 +117,8 @@ class Machine:
             for a in (*self.kernel.args, *self.kernel.temporaries)
             if not isinstance(a, ValueArg)
         }
-        extents = [e for s in self.shapes.values() for e in s if e > 0]
+        arguments = self.kernel.arg_by_name.keys() & self.shapes.keys()
+        extents = [e for name in arguments for e in self.shapes[name] if e > 0]
         self.limit = min(extents, default=1)
         self.numbers = _numbering(self.kernel)
         self.steps: list[_Step] = []
@@ -245,7 +246,11 @@ class _Step:
             iname = axis.iname_of(statement)
             column = number[iname] if iname is not None else number.get(extra.get(axis.key, ""))
             first = axis.first[iname] if iname is not None else 0
-            (self.blocks if axis.key[0] == "g" else self.threads).append((column, first))
+            if axis.key[0] == "ilp":
+                self.loops.append(number.get(iname or "", 0))
+                self.is_value.append(iname is not None)
+            else:
+                (self.blocks if axis.key[0] == "g" else self.threads).append((column, first))
         self.function = _compiled(machine, statement, self.names, extra)
 
     def all_rows(self) -> list[tuple[int, ...]]:

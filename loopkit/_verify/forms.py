@@ -1,6 +1,6 @@
-"""One form for expressions that are computed in the same way.
+"""One form for kernels that compute in the same way.
 
-Operands of a sum are added from left to right, so ``a + b + c`` is
+Statements that no output depends on go.  Operands of a sum are added from left to right, so ``a + b + c`` is
 ``(a + b) + c``; and ``a + b`` is ``b + a``, rounding included.
 """
 
@@ -15,6 +15,34 @@ import pymbolic.primitives as prim
 from loopkit._expression import ExpressionMapper, is_constant
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit._tree import build, flatten
+
+
+def needed(kernel: Kernel) -> Kernel:
+    """A kernel without the statements that no output depends on."""
+    names = live(kernel)
+    if all(s.written in names for s in kernel.statements):
+        return kernel
+    kept = tuple(s for s in kernel.statements if s.written in names)
+    ids = {s.id for s in kept}
+    entries = [e for e in flatten(kernel.tree) if e[0] in ids]
+    return kernel.with_(tree=build(entries), statements=kept)
+
+
+def live(kernel: Kernel) -> frozenset[str]:
+    """The arrays that some output may depend on."""
+    arguments = kernel.arg_by_name
+    found = {name for name in kernel.writers if name in arguments}
+    waiting = list(found)
+    while waiting:
+        for statement in kernel.writers.get(waiting.pop(), ()):
+            names = {name for name, _ in statement.reads}
+            for iname in statement.inames:
+                names |= kernel.domains[kernel.home_domain[iname]].parameters
+            new = names - found
+            found |= new
+            waiting += new
+    return frozenset(found)
 
 
 class _Paired(ExpressionMapper):

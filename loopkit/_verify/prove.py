@@ -17,7 +17,7 @@ from loopkit._check.lineage import Lineage
 from loopkit._check.model import Cell, Instance, Model
 from loopkit._check.violation import Undecided, Violation
 from loopkit._expression import is_constant, variable_names
-from loopkit._kernel import Kernel, Statement
+from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._types import WeakType, dtype_of
 
@@ -130,9 +130,8 @@ def unfit(root: Model, new: Model, lineage: Lineage, types: tuple[Types, Types])
 
 def unfit_rest(model: Model, kept: frozenset[str]) -> str:
     """Why statements without a counterpart do more than carry values; empty if they do not."""
-    needed = live(model.kernel)
     for statement in model.kernel.statements:
-        if statement.id in kept or statement.written not in needed:
+        if statement.id in kept:
             continue
         if statement.operation is not None:
             return f"the reduction '{statement.id}' has no counterpart"
@@ -141,22 +140,6 @@ def unfit_rest(model: Model, kept: frozenset[str]) -> str:
         if model.bounds_from_data(statement.id):
             return f"data decide how often '{statement.id}' runs, which has no counterpart"
     return ""
-
-
-def live(kernel: Kernel) -> frozenset[str]:
-    """The arrays that some output may depend on."""
-    arguments = kernel.arg_by_name
-    found = {name for name in kernel.writers if name in arguments}
-    waiting = list(found)
-    while waiting:
-        for statement in kernel.writers.get(waiting.pop(), ()):
-            names = {name for name, _ in statement.reads}
-            for iname in statement.inames:
-                names |= kernel.domains[kernel.home_domain[iname]].parameters
-            new = names - found
-            found |= new
-            waiting += new
-    return frozenset(found)
 
 
 def by_data(root: Model, new: Model, lineage: Lineage) -> str:

@@ -122,7 +122,7 @@ class _Walker(ExpressionMapper):
         if variable_names(expr) <= self.values.keys() and not isinstance(expr, prim.Call):
             try:
                 return int(evaluate(expr, self.values))
-            except Exception:  # noqa: BLE001 - only the printer of integers refuses
+            except Exception:
                 return super().rec(expr)
         return super().rec(expr)
 

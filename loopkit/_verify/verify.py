@@ -17,9 +17,9 @@ from loopkit._kernel import Kernel
 from loopkit._sets import conditions
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._verify.arguments import prepared
-from loopkit._verify.differ import Sizes, look_for_difference
+from loopkit._verify.differ import Sizes, glance, look_for_difference
 from loopkit._verify.discover import Search
-from loopkit._verify.forms import in_pairs
+from loopkit._verify.forms import in_pairs, needed
 from loopkit._verify.prove import BUDGET, Exhausted, Finding, budget, prove, race_by_data
 from loopkit._verify.split import cut
 from loopkit._verify.verdict import Verdict
@@ -56,6 +56,9 @@ def verify(before: Kernel, after: Kernel) -> Verdict:
     foreign = _operations(one, two)
     if foreign:
         return Verdict("undecided", foreign)
+    difference = glance(Model(one), Model(two), context)
+    if difference is not None:
+        return Verdict("different", "", difference)
     case = _Case(one, two, context)
     if case.proven():
         return Verdict("equal", _for_which(case))
@@ -98,7 +101,7 @@ class _Case:
 
     def proven(self) -> bool:
         """Whether a correspondence was found and proven, in either direction."""
-        plain = sorted((in_pairs(self.before), in_pairs(self.after)), key=_how_plain)
+        plain = sorted((_simple(self.before), _simple(self.after)), key=_how_plain)
         for root, new in (plain, plain[::-1]):
             try:
                 with budget():
@@ -209,6 +212,11 @@ class _Case:
         return self.reasons[0] if self.reasons else ""
 
     # }}}
+
+
+def _simple(kernel: Kernel) -> Kernel:
+    """A kernel as the proof sees it."""
+    return in_pairs(needed(kernel))
 
 
 def _how_plain(kernel: Kernel) -> tuple[bool, int]:

@@ -28,7 +28,6 @@ from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.surplus import SurplusCheck
 from loopkit.codegen.proof.widths import WidthCheck
 
-
 _READING = 2_000_000
 
 

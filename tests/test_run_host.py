@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from _run_programs import MATMUL, SUMDIFF, axpy
 
+import loopkit as lk
 from loopkit._errors import InvalidArgumentError
 from loopkit._program import Program
 from loopkit._run.executor import HostExecutor
@@ -104,3 +105,17 @@ def test_arrays_of_jax_on_the_host() -> None:
     assert isinstance(result, jax.Array)
     np.testing.assert_array_equal(np.asarray(result), 3)
     np.testing.assert_array_equal(np.asarray(y), 1)
+
+
+@pytest.mark.parametrize("executor", ["host", "reference"])
+def test_extents_that_are_negative_for_small_sizes(executor: str) -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 2 <= i < n and i mod 2 = 1 }", "u[i - 2] = e[2*i - 3]", dtypes={"u, e": "int32"}
+    )
+    run = knl.executor(executor)
+    for n, extent in [(-3, 0), (0, 0), (1, 0), (2, 0), (4, 4), (6, 8)]:
+        e = np.arange(extent, dtype=np.int32)
+        u = run(n=n, e=e)
+        assert u.shape == (extent // 2,)
+        for i in range(3, n, 2):
+            assert u[i - 2] == e[2 * i - 3]

@@ -353,6 +353,8 @@ class ArgumentPlan:
                 continue
             if info.readonly and not info.kind.immutable:
                 raise InvalidArgumentError(f"{name} is read-only, but {self.name} writes it")
+            if 0 in info.shape:
+                continue
             for axis, (extent, stride) in enumerate(zip(info.shape, info.strides, strict=True)):
                 if stride == 0 and extent > 1:
                     raise InvalidArgumentError(

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pymbolic.primitives as p
+
 from loopkit._errors import InvalidArgumentError
 from loopkit._program import ArrayParam, Expression
 from loopkit._run import expressions
-from loopkit._run.arrays import ArrayInfo
+from loopkit._run.arrays import ArrayInfo, contiguous_strides
 
 if TYPE_CHECKING:
     from loopkit._run.plan import ArgumentPlan, Layout
@@ -27,15 +29,20 @@ def describe_values(
 
 
 class SizeSolver:
-    """Infers the sizes of one program from the shapes and strides of its arrays."""
+    """Infers the sizes of one program from the shapes and strides of its arrays.
+
+    An extent like ``n - 2`` that is negative means no element: the loops that would
+    reach for one are empty then.  A size itself that is an extent is not negative.
+    """
 
     def __init__(self, plan: ArgumentPlan) -> None:
         self._plan = plan
         self._shape_functions = {
-            p.name: expressions.compile_tuple(p.shape) for p in plan.array_params
+            param.name: expressions.compile_tuple(map(_extent, param.shape))
+            for param in plan.array_params
         }
         self._stride_functions = {
-            p.name: expressions.compile_tuple(p.strides) for p in plan.array_params
+            param.name: expressions.compile_tuple(param.strides) for param in plan.array_params
         }
         #: (array, axis, extent, whether it is a plain name), plain names first.
         self._extents = sorted(
@@ -67,7 +74,7 @@ class SizeSolver:
         equations: list[_Equation] = [
             (extent, arrays[name].shape[axis], f"from {name}'s axis {axis}", (name, axis))
             for name, axis, extent in self._extents
-            if name in arrays
+            if name in arrays and not (_may_be_negative(extent) and not arrays[name].shape[axis])
         ]
         self._infer_from(equations, values, origins)
         unknown = self._plan.scalars.keys() - values.keys()
@@ -77,6 +84,16 @@ class SizeSolver:
                 (s, arrays[n].strides[axis], f"from the stride of {n}'s axis {axis}", None)
                 for n, axis, s in self._strides
                 if n in arrays
+            ]
+            self._infer_from(equations, values, origins)
+        unknown = self._plan.scalars.keys() - values.keys()
+        if unknown:
+            # No elements may mean a negative extent; an extent of 0 is supposed where nothing
+            # else is known.
+            equations = [
+                (extent, 0, f"from {name}'s axis {axis}", None)
+                for name, axis, extent in self._extents
+                if name in arrays and not arrays[name].shape[axis]
             ]
             self._infer_from(equations, values, origins)
 
@@ -159,7 +176,11 @@ class SizeSolver:
             for axis, extent in enumerate(shape):
                 if extent < 0:
                     raise self._negative(param, axis, extent, values, origins)
-            result[param.name] = Layout(shape, self._stride_functions[param.name](values))
+            if 0 in shape:  # strides that are products of negative extents mean nothing
+                strides = contiguous_strides(shape)
+            else:
+                strides = self._stride_functions[param.name](values)
+            result[param.name] = Layout(shape, strides)
         return result
 
     def _negative(
@@ -175,7 +196,16 @@ class SizeSolver:
 
 
 def _is_name(expr: Expression) -> bool:
-    return len(expressions.variables(expr)) == 1 and not getattr(expr, "children", None)
+    return isinstance(expr, p.Variable)
+
+
+def _may_be_negative(extent: Expression) -> bool:
+    return bool(expressions.variables(extent)) and not _is_name(extent)
+
+
+def _extent(expr: Expression) -> Expression:
+    """How many elements an axis has whose extent is ``expr``."""
+    return p.Max((expr, 0)) if _may_be_negative(expr) else expr
 
 
 def _expected(
@@ -185,8 +215,11 @@ def _expected(
     names = sorted(expressions.variables(expr))
     if not names:
         return f"{value} elements"
-    if str(expr) == names[0]:
+    if _is_name(expr):
         origin = origins.get(names[0], "")
         return f"{expr} = {value} elements" + (f" ({origin})" if origin else "")
     known = ", ".join(f"{n} = {values[n]} {origins.get(n, '')}".rstrip() for n in names)
+    meant = expressions.evaluate(expr, values)
+    if meant < 0:
+        return f"no elements, as {expressions.show(expr)} = {meant} ({known})"
     return f"{expressions.show(expr)} = {value} elements ({known})"

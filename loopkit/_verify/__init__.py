@@ -7,6 +7,6 @@ to the checker; ``differ`` runs both kernels at small sizes (``execute``,
 """
 
 from loopkit._verify.verdict import Difference, Verdict
-from loopkit._verify.verify import verify
+from loopkit._verify.answer import verify
 
 __all__ = ["Difference", "Verdict", "verify"]

@@ -727,7 +727,7 @@ def _by_time(
 
 
 def _steps(domain: isl.Set, name: str, group: Sequence[str]) -> isl.PwAff:
-    """How many steps a name is from its smallest value, given all names but the later ones of ``group``."""
+    """How many steps a name is from its first value, given all but the later ones of ``group``."""
     later = group[group.index(name) + 1 :]
     onto = _sets.project_out(domain, later)
     away = _sets.pw_affine(prim.Variable(name)).sub(_sets.minimum(onto, name))

@@ -201,7 +201,7 @@ class Machine:
 
 
 def _numbering(kernel: Kernel) -> dict[str, list[int | str]]:
-    """Positions among neighbours and inames of loops, from the root of the tree to each statement."""
+    """Positions among neighbours and inames of loops, from the tree's root to each statement."""
     found: dict[str, list[int | str]] = {}
 
     def visit(nodes: Tree, prefix: list[int | str]) -> None:

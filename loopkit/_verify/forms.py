@@ -1,7 +1,7 @@
 """One form for kernels that compute in the same way.
 
-Statements that no output depends on go.  Operands of a sum are added from left to right, so ``a + b + c`` is
-``(a + b) + c``; and ``a + b`` is ``b + a``, rounding included.
+Statements that no output depends on go.  Operands of a sum are added from left
+to right, so ``a + b + c`` is ``(a + b) + c``; and ``a + b`` is ``b + a``, rounding included.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from loopkit._check.align import Aligner
 from loopkit._check.bounds import check_bounds
 from loopkit._check.declarations import broken_declaration
 from loopkit._check.flow import Flow
-from loopkit._check.instances import check_instances
+from loopkit._check.instances import check_axes, check_instances
 from loopkit._check.lineage import Lineage, descend, origin
 from loopkit._check.memo import Dependencies, Key
 from loopkit._check.model import Model
@@ -153,13 +153,13 @@ def questions(aligner: Aligner) -> Iterator[tuple[Key, Callable[[], None]]]:
     for statement in kernel.statements:
         name = statement.id
         yield depends.of_bounds(name), partial(check_bounds, flow, name)
+        yield depends.of_axes(name), partial(check_axes, flow, name)
     for array in kernel.writers:
         yield depends.of_races(array), partial(check_races, flow, array)
     for image in flow.lineage.images:
         yield depends.of_statement(image.statement), partial(aligner.statement, image)
-    temporaries = flow.root.kernel.temporary_by_name
-    for array in flow.root.kernel.writers:
-        if array not in temporaries:
+    for array in dict.fromkeys((*flow.root.kernel.writers, *kernel.writers)):
+        if array in kernel.arg_by_name:
             yield depends.of_end(array), partial(aligner.ends, array)
-        elif aligner.order.is_inexact(array):
+        elif array in flow.root.written and aligner.order.is_inexact(array):
             yield depends.of_end(array), partial(aligner.order.writes, array)

@@ -35,6 +35,8 @@ def broken_declaration(before: Kernel, change: Change) -> str:
         its = after.temporary_by_name.get(temporary.name)
         if its is not None and temporary.dtype is not None and its.dtype != temporary.dtype:
             return f"'{its.name}' would hold {its.dtype} instead of {temporary.dtype}"
+    if after.options != before.options:
+        return "the options would be others"
     if change.assumes:
         return ""
     known = before.assumptions.set
@@ -55,7 +57,7 @@ def _changed(old: Argument, new: Argument, change: Change) -> str:
     if old.dtype is not None and old.dtype != new.dtype:
         return f"'{old.name}' would be {new.dtype} instead of {old.dtype}"
     if isinstance(old, ValueArg) or isinstance(new, ValueArg):
-        return ""
+        return "" if old.default == new.default else f"'{old.name}' would have another default"
     if not _same(old.offset, new.offset, change):
         return f"'{old.name}' would begin elsewhere"
     if old.shape is None or new.shape is None:

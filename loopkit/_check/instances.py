@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import islpy as isl
 import pymbolic.primitives as prim
 
@@ -47,6 +49,20 @@ def check_instances(flow: Flow, origin: str) -> None:
     if not wanted.is_empty():
         flow.report(Violation("dropped", wanted, side))
     check_once(flow, images)
+
+
+def check_axes(flow: Flow, statement: str) -> None:
+    """Report a statement two of whose inames would be one hardware index."""
+    new = flow.new
+    at = Instance(statement, _ONE)
+    for inames in new.inames_on.values():
+        mine = [i for i in inames if i in new.statement[statement].inames]
+        for first, second in pairwise(mine):
+            one, two = (prim.Sum((prim.Variable(i + _ONE), -new.lower(i))) for i in (first, second))
+            differ = _sets.condition_set(prim.Comparison(one, "!=", two))
+            lost = new.domain(at) & differ
+            if not lost.is_empty():
+                flow.report(Violation("dropped", lost, flow.side_of(at)))
 
 
 def executed(flow: Flow, image: Image) -> isl.Set:

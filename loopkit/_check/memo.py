@@ -185,6 +185,10 @@ class Dependencies:
             tuple(self.array(a) for a in sorted(arrays)),
         )
 
+    def of_axes(self, statement: str) -> Key:
+        """The key of whether a statement has one coordinate on each axis."""
+        return ("axes", self.everywhere, self.statement(statement))
+
     def of_bounds(self, statement: str) -> Key:
         """The key of whether a statement stays in its arrays."""
         names = {

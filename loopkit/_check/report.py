@@ -311,13 +311,16 @@ def _shown(array: str, cell: tuple[int | str, ...]) -> str:
 def statement_text(statement: Statement) -> str:
     """A statement in one line."""
     sign = "=" if statement.operation is None else f"= {statement.operation} of itself and"
-    return f"{to_text(statement.lhs)} {sign} {to_text(statement.rhs)}"
+    text = f"{to_text(statement.lhs)} {sign} {to_text(statement.rhs)}"
+    if statement.predicates:
+        text += f"   if {' and '.join(to_text(p) for p in statement.predicates)}"
+    return text
 
 
 def _in_order(first: Actor, second: Actor, new: Model) -> str:
     """Why one instance runs before another: the loop that decides, or the place in the nest."""
     mine, its = dict(first.loops), dict(second.loops)
-    shared = [n for n, _ in first.loops if n in its]
+    shared = _shared(first, second, new)
     for number, name in enumerate(shared):
         if mine[name] != its[name]:
             at = ", ".join(f"{n}={mine[n]}" for n in shared[: number + 1])
@@ -326,3 +329,10 @@ def _in_order(first: Actor, second: Actor, new: Model) -> str:
     if first.instance.statement != second.instance.statement:
         return f"{first} runs before {second}, which stands below it"
     return f"{first} runs before {second}"
+
+
+def _shared(first: Actor, second: Actor, new: Model) -> tuple[str, ...]:
+    """The loops that two actors are both in."""
+    if first.place is None or second.place is None:
+        return ()
+    return new.shared_loops(first.place, second.place)

@@ -29,6 +29,7 @@ class Actor:
     block: tuple[tuple[str, int], ...]
     thread: tuple[tuple[str, int], ...]
     runs: bool
+    place: str | None = None
 
     def __str__(self) -> str:
         values = ", ".join(f"{n}={v}" for n, v in self.instance.inames.items())
@@ -138,7 +139,9 @@ def _actor(tag: str, side: Side, point: Mapping[str, int], root: Model, new: Mod
                 continue
         letter = _LETTERS[axis[1]] if isinstance(axis[1], int) else str(axis[1])
         (block if axis[0] == "g" else thread).append((letter, _sets.value_at(coordinate, point)))
-    return Actor(Instance(name, values), is_move, loops, tuple(block), tuple(thread), True)
+    return Actor(
+        Instance(name, values), is_move, loops, tuple(block), tuple(thread), True, at.statement
+    )
 
 
 def _cell_value(index: Expression, point: Mapping[str, int]) -> int | str:

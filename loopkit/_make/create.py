@@ -21,6 +21,7 @@ from loopkit._make.arguments import (
     make_arguments,
     read_kernel_data,
 )
+from loopkit._make.bounds import check_in_bounds
 from loopkit._make.data import as_expression
 from loopkit._make.domains import Domains, make_assumptions, make_domains
 from loopkit._make.drafts import Draft, Drafting, Nop, check_scopes, check_supported
@@ -213,12 +214,14 @@ class _Maker:
         )
         apply_dtypes(dtypes, args, temporaries, inames.order.keys())
         check_sizes(self.domains.parameters, args)
-        self._shape(expanded, inames, uses, args, temporaries)
+        inferred = self._shape(expanded, inames, uses, args, temporaries)
         # Shapes that were declared may have named sizes that are fixed.
         args = [a for a in args if a.name not in self.fixed]
         kernel = replace(kernel, args=tuple(args), temporaries=tuple(temporaries.values()))
         kernel = infer_known_types(kernel)
-        return replace(kernel, args=check_initialized(kernel))
+        kernel = replace(kernel, args=check_initialized(kernel))
+        check_in_bounds(kernel, frozenset(uses.accesses) - inferred)
+        return kernel
 
     # {{{ rules and drafts
 
@@ -362,7 +365,9 @@ class _Maker:
         uses: Uses,
         args: list[Argument],
         temporaries: dict[str, TemporaryVariable],
-    ) -> None:
+    ) -> frozenset[str]:
+        """Fill in shapes; returns the names of arrays whose shape follows from their accesses."""
+        inferred: set[str] = set()
         shapes: Shapes | None = None
         integers = [a.name for a in args if is_integer(a)]
         for position, argument in enumerate(args):
@@ -371,6 +376,7 @@ class _Maker:
                     shapes = shapes or Shapes(expanded, inames, temporaries, integers)
                     shape = shapes.shape_of(argument.name, uses.accesses[argument.name])
                     argument = replace(argument, shape=shape)
+                    inferred.add(argument.name)
                 if self.fixed and argument.shape is not None:
                     argument = replace(argument, shape=tuple(self._fix(s) for s in argument.shape))
                 args[position] = argument
@@ -380,6 +386,7 @@ class _Maker:
                 shapes = shapes or Shapes(expanded, inames, temporaries, integers)
                 shape = shapes.shape_of(name, uses.accesses[name])
                 temporaries[name] = replace(temporary, shape=shape)
+                inferred.add(name)
             elif axes is not None and len(temporary.shape) != axes:
                 raise InvalidArgumentError(
                     f"'{name}' is declared with {len(temporary.shape)} axes, "
@@ -388,6 +395,7 @@ class _Maker:
             elif self.fixed:
                 shape = tuple(self._fix(s) for s in temporary.shape)
                 temporaries[name] = replace(temporary, shape=shape)
+        return frozenset(inferred)
 
 
 def _names_of(item: RawAssignment) -> frozenset[str]:

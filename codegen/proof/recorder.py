@@ -8,12 +8,12 @@ from contextlib import contextmanager
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._points import smallest_point
 from loopkit.codegen.proof.budget import ENOUGH, OPERATIONS, BudgetError, limited
 from loopkit.codegen.proof.forms import NotAffineError
 from loopkit.codegen.proof.report import KINDS, Finding, Undecided
 from loopkit.codegen.proof.spaces import Space
 from loopkit.codegen.proof.tree import Leaf
-from loopkit.transforms._witness import smallest_point
 
 
 class Recorder:
@@ -65,7 +65,7 @@ class Recorder:
         domain = _sets.project_onto(domain, order)
         try:
             with limited(self.operations):
-                found = smallest_point(domain, (), order)
+                found = smallest_point(domain, order) or {}
         except (BudgetError, isl.Error):
             # There is no smallest, or it is hard to find.
             with limited(self.operations):

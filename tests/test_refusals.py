@@ -151,7 +151,6 @@ def test_enumeration_of_bounds(case: bounds.Outside) -> None:
 
 
 @pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in bounds.CASES])
-@pytest.mark.xfail(reason=still_open.BOUNDS, strict=True)
 def test_out_of_bounds(case: bounds.Outside) -> None:
     with pytest.raises(lk.OutOfBoundsError) as caught:
         case.kernel().cuda()

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import loopkit as lk
 from loopkit._expression import evaluate
+from loopkit._syntax import parse_expression
 from refusals import oracle
 from refusals.kernels.making import array, make
 from refusals.machine import Machine
 
-SPARE = 12  # How much longer arrays are made, below and above, to see where a text goes.
+SPARE = 40  # How much longer arrays are made, below and above, to see where a text goes.
 
 
 @dataclass(frozen=True)
@@ -37,37 +38,43 @@ class Outside:
 
 
 def smallest(case: Outside, largest: int = 6) -> tuple[dict[str, int], str, tuple[int, ...]]:
-    """The smallest sizes, the first instance and the cell that is outside."""
-    roomy = make(
-        case.domain, case.text, case.assumptions, case.floats, array("a", _roomy(case.shape))
-    )
-    shape: tuple[Any, ...] = array("a", case.shape).shape or ()
+    """The smallest sizes, the first instance and the cell that is outside.
+
+    Looked for in a kernel with an array that is longer at both ends.
+    """
+    roomy = _roomy(case)
+    shape = [parse_expression(part.strip()) for part in case.shape.split(",")]
     for sizes in oracle.smallest_sizes(roomy.sizes, largest):
         if not oracle.admitted(roomy, sizes):
             continue
-        limits = [int(evaluate(_parsed(s), sizes)) for s in shape]
+        limits = [int(evaluate(extent, sizes)) for extent in shape]
         machine = Machine(roomy, sizes)
         machine.run(machine.in_order())
         for [event] in machine.in_order():
             for touch in event.touches:
-                inside = all(0 <= c < e for c, e in zip(touch.cell, limits, strict=False))
+                cell = tuple(c - SPARE for c in touch.cell)
+                inside = all(0 <= c < e for c, e in zip(cell, limits, strict=False))
                 if touch.array == "a" and not inside:
-                    return sizes, event.text(roomy), touch.cell
+                    return sizes, event.text(roomy), cell
     raise AssertionError("never outside")
 
 
-def _roomy(shape: str) -> str:
-    return ", ".join(f"{part} + {SPARE}" for part in shape.split(","))
+def _roomy(case: Outside) -> lk.Kernel:
+    """The kernel with ``a`` so long that nothing leaves it; its cells begin at ``SPARE``."""
+    axes = case.shape.count(",") + 1
+    names = [name for name in ("n", "m") if re.search(rf"\b{name}\b", case.domain)]
+    extent = " + ".join([*(f"4*{name}" for name in names), str(3 * SPARE)])
 
+    def shifted(found: re.Match[str]) -> str:
+        return "a[" + ", ".join(f"{i} + {SPARE}" for i in found[1].split(",")) + "]"
 
-def _parsed(extent: Any) -> Any:
-    from loopkit._syntax.expressions import parse_expression
-
-    return parse_expression(extent) if isinstance(extent, str) else extent
+    text = re.sub(r"\ba\[([^\]]*)\]", shifted, case.text)
+    room = array("a", ", ".join([extent] * axes))
+    return make(case.domain, text, case.assumptions, case.floats, room)
 
 
 LINE = "{ [i]: 0 <= i < n }"
-PLANE = "{ [i, j]: 0 <= i < n and 0 <= j < m }"
+PLANE = "{ [i, j]: 0 <= i < m and 0 <= j < n }"
 SOME = "n >= 1"
 
 CASES: tuple[Outside, ...] = (
@@ -109,12 +116,12 @@ CASES: tuple[Outside, ...] = (
         "rows and columns exchanged",
         PLANE,
         "b[i, j] = a[j, i] {id=s}",
-        "n, m",
-        "n, m >= 1",
-        (0, 1),
-        "s[i=1, j=0]",
+        "m, n",
+        "m, n >= 1",
+        (1, 0),
+        "s[i=0, j=1]",
         {"m": 1, "n": 2},
-        legal="n = m and n >= 1",
+        legal="m = n and n >= 1",
     ),
     Outside(
         "under a condition that does not suffice",

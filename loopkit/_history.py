@@ -44,6 +44,15 @@ class Step:
         }
 
 
+class History(tuple[Step, ...]):
+    """Steps in order; ``print`` shows one line each: what was done, and what is known of it."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return show_history(self) if self else "no step so far"
+
+
 def as_literal(value: Any) -> str:
     """A value as Python source."""
     return repr(_plain(value))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from loopkit._inspect import LaunchConfig
     from loopkit._program import Program
     from loopkit._run.resources import Resources
+    from loopkit.codegen.proof import Proof
 
 
 @dataclass(frozen=True)
@@ -431,6 +432,16 @@ class Kernel:
         from loopkit._inspect import launch_config
 
         return launch_config(self, sizes)
+
+    def prove(self) -> Proof:
+        """Prove that the generated source executes this kernel: see ``loopkit.codegen.proof``.
+
+        The printed text is read back and compared with the kernel: instances,
+        barriers, bounds, and widths of index arithmetic.
+        """
+        from loopkit.codegen.proof import prove
+
+        return prove(self)
 
     def script(self) -> str:
         """Python source that applies this kernel's history to another kernel ``knl``."""

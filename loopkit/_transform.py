@@ -16,7 +16,7 @@ from loopkit._errors import (
     LoopkitError,
     UndecidedError,
 )
-from loopkit._history import Step
+from loopkit._history import History, Step
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 
@@ -97,7 +97,7 @@ def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
         step = replace(step, verdict=_verdict(change, unchecked))
         lineage = None if unchecked else _proven(kernel, change, step)
         step = replace(step, seconds=time.perf_counter() - start)
-        return change.kernel.with_(history=(*kernel.history, step), lineage=lineage)
+        return change.kernel.with_(history=History((*kernel.history, step)), lineage=lineage)
 
     setattr(Kernel, function.__name__, apply)
     _transforms[function.__name__] = apply

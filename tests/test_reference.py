@@ -240,7 +240,8 @@ def test_domains_of_all_kinds(domain: str, points: object) -> None:
     from loopkit._syntax import parse_domain
 
     n = 7
-    kernel = make_kernel(domain, "c[i, j] = c[i, j] + 1", [GlobalArg("c", "int32", "n, 2*n"), ...])
+    data = [GlobalArg("c", "int32", "n, 2*n"), ...]
+    kernel = make_kernel(domain, "c[i, j] = c[i, j] + 1", data, assumptions="n >= 7")
     found = run_reference(kernel, {"c": np.zeros((n, 2 * n), "i4"), "n": n})["c"]
     wanted: list[tuple[int, ...]] = []
     fixed = parse_domain(domain).fix_val(isl.dim_type.param, 0, isl.Val(n))

@@ -1,0 +1,41 @@
+"""The pages in `docs/`: their code runs, and prints what stands below it."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda p: p.stem)
+def test_page(page: Path, request: pytest.FixtureRequest) -> None:
+    """Each block of text is what the block of Python before it prints."""
+    source = page.read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    printed = ""
+    pieces: list[str] = []
+    position = 0
+    for match in BLOCK.finditer(source):
+        language, body = match.groups()
+        pieces.append(source[position : match.start()])
+        position = match.end()
+        if language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(body, names)
+            printed = "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
+        else:
+            body = printed
+        pieces.append(f"```{language}\n{body}```")
+    pieces.append(source[position:])
+    expected = "".join(pieces)
+    if request.config.getoption("--regenerate-goldens"):
+        page.write_text(expected, encoding="utf-8", newline="\n")
+    else:
+        assert source == expected, "`make goldens` brings the page up to date"

@@ -6,7 +6,7 @@ to the checker; ``differ`` runs both kernels at small sizes (``execute``,
 ``arithmetic``) and shows how a cell that differs came about (``render``).
 """
 
-from loopkit._verify.verdict import Difference, Verdict
 from loopkit._verify.answer import verify
+from loopkit._verify.verdict import Difference, Verdict
 
 __all__ = ["Difference", "Verdict", "verify"]

@@ -140,7 +140,7 @@ class Meet:
 
 
 Obligation = Choose | Same | Meet
-Pending = tuple[Obligation, "Pending"] | None  # type: ignore[misc]
+Pending = tuple[Obligation, "Pending"] | None
 
 
 class Search:
@@ -160,12 +160,15 @@ class Search:
 
         With each comes the new kernel, operands in the order of the root's.
         """
+        seen: set[tuple[Image, ...]] = set()
         for state in self.states():
             model = self.new.model
             if state.swapped:
                 model = Model(with_swapped(model.kernel, state.swapped))
             for images in self.images(state):
-                yield Lineage(root, images), model
+                if images not in seen or state.swapped:
+                    seen.add(images)
+                    yield Lineage(root, images), model
 
     # {{{ the search
 
@@ -470,9 +473,12 @@ class Search:
         self, todo: Same, its: Access, rest: Pending, state: State
     ) -> Iterator[tuple[State, Pending]]:
         """Go on with what the new kernel stored in the temporary that it reads."""
-        for source in self.new_sources(todo, its):
+        sources = self.new_sources(todo, its)
+        if any(s.writer.operation is not None for s in sources):
+            return
+        for source in sources:
             writer = source.writer
-            if writer.operation is not None or writer.id in state.origin:
+            if writer.id in state.origin:
                 continue
             reader = self.source_reader(self.new, todo.new_reader, its, source)
             if reader is not None:
@@ -483,9 +489,10 @@ class Search:
         self, todo: Same, mine: Access, rest: Pending, state: State
     ) -> Iterator[tuple[State, Pending]]:
         """Go on with what the old kernel stored in the temporary that it reads."""
-        for source in self.old_sources(todo, mine):
-            if source.writer.operation is not None:
-                continue
+        sources = self.old_sources(todo, mine)
+        if any(s.writer.operation is not None for s in sources):
+            return
+        for source in sources:
             reader = self.source_reader(self.root, todo.old_reader, mine, source)
             if reader is not None:
                 further = replace(todo, old_reader=reader, old_expr=source.writer.rhs)
@@ -660,7 +667,7 @@ def _by_name(
 ) -> isl.Set:
     """Inames of one name have one value, and ``t`` is ``8*t_outer + t_inner``."""
     domain = search.new.model.domain(Instance(statement.id, _NEW))
-    for iname, digits in _named_alike(search, statement, origin, where, free):
+    for iname, digits in _named_alike(search, statement, free):
         terms: list[Expression] = []
         weight = 1
         for digit in reversed(digits):
@@ -678,7 +685,7 @@ def _by_digits(
     search: Search, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
 ) -> isl.Set:
     """As many steps as ``t`` is from its first value, as many ``t_outer, t_inner`` is."""
-    for iname, digits in _named_alike(search, statement, origin, where, free):
+    for iname, digits in _named_alike(search, statement, free):
         mine = search.alone(search.root.model, origin, _OLD, [iname + _OLD])
         its = search.alone(search.new.model, statement.id, _NEW, digits)
         if mine is not None and its is not None:
@@ -688,10 +695,10 @@ def _by_digits(
 
 
 def _named_alike(
-    search: Search, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
+    search: Search, statement: Statement, free: Sequence[str]
 ) -> Iterator[tuple[str, list[str]]]:
     """Inames of the origin, with those of the statement that are named after them."""
-    news = search.open_inames(statement, origin, where)
+    news = in_time(search.new.model, statement.id, sorted(statement.inames))
     for iname in free:
         if iname in statement.inames:
             yield iname, [iname + _NEW]

@@ -111,7 +111,11 @@ class Machine:
         self.copies = {
             t.name: copies_of(self.kernel, t, self.axes) for t in self.kernel.temporaries
         }
-        self.dtypes = {d.name: d.dtype for d in (*self.kernel.args, *self.kernel.temporaries)}
+        self.dtypes: dict[str, np.dtype[Any]] = {
+            d.name: d.dtype
+            for d in (*self.kernel.args, *self.kernel.temporaries)
+            if d.dtype is not None
+        }
         self.shapes = {
             a.name: tuple(max(0, int(evaluate(e, self.sizes))) for e in a.shape or ())
             for a in (*self.kernel.args, *self.kernel.temporaries)

@@ -46,10 +46,14 @@ def budget(operations: int = BUDGET) -> Iterator[None]:
 
 @dataclass(frozen=True, eq=False)
 class Finding:
-    """What the checker says of a correspondence: nothing wrong, violations, or why it is open."""
+    """What the checker says of a correspondence: nothing wrong, violations, or why it is open.
+
+    ``cheap``: the correspondence did not even come to the checker.
+    """
 
     violations: tuple[Violation, ...] = ()
     open: str = ""
+    cheap: bool = False
 
     @property
     def holds(self) -> bool:
@@ -62,7 +66,7 @@ def prove(text: Text, new: Model, lineage: Lineage) -> Finding:
     types = Types(text.model), Types(new)
     objection = unfit(text.model, new, lineage, types)
     if objection:
-        return Finding(open=objection)
+        return Finding(open=objection, cheap=True)
     flow = Flow(text.model, text.order, new, lineage)
     open_ = ""
     for _, question in questions(_Careful(flow, types)):

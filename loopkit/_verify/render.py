@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._arrays import ValueArg
@@ -96,7 +95,7 @@ class _Renderer:
     def is_neutral(self, entry: Entry, operation: str) -> bool:
         """Whether a reduction starts from what changes nothing."""
         neutral = operations_of(self.machine.kernel.reductions)[operation].neutral
-        dtype = self.machine.dtypes[entry.array] or np.dtype(np.float64)
+        dtype = self.machine.dtypes[entry.array]
         return entry.statement is not None and bool(entry.value == neutral(dtype))
 
 

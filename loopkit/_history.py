@@ -40,7 +40,6 @@ class Step:
             "verdict": self.verdict,
             "seconds": self.seconds,
             "required": self.required,
-            "required": self.required,
         }
 
 
@@ -89,7 +88,6 @@ def step_from_json(data: Mapping[str, Any]) -> Step:
         tuple(data["arguments"].items()),
         data.get("verdict", "proven"),
         data.get("seconds", 0.0),
-        data.get("required", 0),
         data.get("required", 0),
     )
 

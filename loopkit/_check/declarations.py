@@ -56,8 +56,10 @@ def _changed(old: Argument, new: Argument, change: Change) -> str:
         return f"'{old.name}' would be another kind of argument"
     if old.dtype is not None and old.dtype != new.dtype:
         return f"'{old.name}' would be {new.dtype} instead of {old.dtype}"
-    if isinstance(old, ValueArg) or isinstance(new, ValueArg):
-        return "" if old.default == new.default else f"'{old.name}' would have another default"
+    if isinstance(old, ValueArg):
+        same = isinstance(new, ValueArg) and old.default == new.default
+        return "" if same else f"'{old.name}' would have another default"
+    assert not isinstance(new, ValueArg)
     if not _same(old.offset, new.offset, change):
         return f"'{old.name}' would begin elsewhere"
     if old.shape is None or new.shape is None:

@@ -77,14 +77,23 @@ class IndexPrinter:
             left, right = (self._operand(self.sized(e), _SUM) for e in (expr.left, expr.right))
             return _paren(f"{left} {expr.operator} {right}", level > _COMPARE)
         if isinstance(expr, prim.LogicalAnd):
-            text = " && ".join(self._condition(c, _AND + 1) for c in expr.children)
-            return _paren(text, level > _AND)
+            return _paren(" && ".join(self._conjuncts(expr.children)), level > _AND)
         if isinstance(expr, prim.LogicalOr):
             text = " || ".join(self._condition(c, _AND + 1) for c in expr.children)
             return _paren(text, level > _OR)
         if isinstance(expr, prim.LogicalNot):
             return "!" + self._condition(expr.child, _UNARY)
         return self._print(self.sized(expr), level)
+
+    def _conjuncts(self, conditions: Sequence[Expression]) -> list[str]:
+        """Conditions each of which is only looked at where those before it hold."""
+        texts = []
+        outside = self.ranges.context
+        for position, condition in enumerate(conditions):
+            texts.append(self._condition(condition, _AND + 1))
+            self.ranges.enter((*outside, *conditions[: position + 1]))
+        self.ranges.enter(outside)
+        return texts
 
     # }}}
 
@@ -165,8 +174,7 @@ class IndexPrinter:
         expr = node.expr
         is_floor = isinstance(expr, prim.FloorDiv)
         numerator, denominator = node.parts
-        low = numerator.range[0]
-        if denominator.range[0] > 0 and (low >= 0 or self.ranges.is_nonnegative(expr.numerator)):
+        if denominator.range[0] > 0 and self.ranges.is_nonnegative(expr.numerator):
             above = self._print(numerator, _PRODUCT, widen=node.is_widened)
             below = self._print(denominator, _UNARY)
             return _paren(f"{above} {'/' if is_floor else '%'} {below}", level > _PRODUCT)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import islpy as isl
 
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
+
+Context = tuple[isl.Set, ...]
+"""What loops and guards around a node enforce: the intersection of sets."""
 
 
 @dataclass(frozen=True)
@@ -18,6 +23,7 @@ class For:
     step: int
     unroll: bool
     body: tuple[Code, ...]
+    context: Context = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -27,6 +33,7 @@ class Let:
     iname: str
     value: Expression
     body: tuple[Code, ...]
+    context: Context = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -35,6 +42,7 @@ class If:
 
     condition: Expression
     body: tuple[Code, ...]
+    context: Context = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -42,6 +50,7 @@ class Do:
     """One statement."""
 
     statement: Statement
+    context: Context = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True)

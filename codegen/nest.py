@@ -151,7 +151,7 @@ class _Walker:
             if condition is True:
                 result.extend(members)
             else:
-                result.append(If(condition, tuple(members)))
+                result.append(If(condition, tuple(members), (context,)))
         return tuple(result)
 
     def node(
@@ -168,7 +168,7 @@ class _Walker:
             condition = guard_with_quotients(reach, context, index_divisions(statement))
             _, rest = split_predicates(self.kernel, statement)
             whole = conjunction(condition, *self.chosen_thread(statement), *rest)
-            return whole, (Do(statement),)
+            return whole, (Do(statement, (context, reach)),)
         where = loosened(self.reach(statements, visible))
         reach = self.reach(statements, visible | {node.iname})
         if reach.is_empty():
@@ -179,15 +179,17 @@ class _Walker:
         if alone.value is not None:
             # One value: what the domain asks beyond it is tested inside.
             body = self.sequence(node.body, context & alone.enforced, known | {node.iname})
-            return (True, (Let(node.iname, alone.value, body),)) if body else (False, ())
+            if not body:
+                return False, ()
+            return True, (Let(node.iname, alone.value, body, (context,)),)
         condition, inner, bounds = self.entry(node, reach, where, context, alone)
         if condition is False:
             return False, ()
         body = self.sequence(node.body, inner & bounds.enforced, known | {node.iname})
         if not body:
             return False, ()
-        unroll = self.is_unrolled(node.iname)
-        return condition, (For(node.iname, bounds.lower, bounds.upper, bounds.step, unroll, body),)
+        unroll, ends = self.is_unrolled(node.iname), (bounds.lower, bounds.upper)
+        return condition, (For(node.iname, *ends, bounds.step, unroll, body, (inner,)),)
 
     def tied(self, node: GuardedLoop, reach: isl.Set, visible: frozenset[str]) -> Bounds | None:
         """The one value of an iname that is tied to others, whatever else its domain asks."""

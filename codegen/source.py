@@ -134,6 +134,8 @@ class BodyWriter:
     def code(self, nodes: tuple[Code, ...], depth: int) -> None:
         """All nodes, in order."""
         for node in nodes:
+            if not isinstance(node, Barrier):
+                self.ranges.enter(node.context)
             if isinstance(node, Do):
                 self.statement(node.statement, depth)
             elif isinstance(node, Barrier):

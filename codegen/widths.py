@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import islpy as isl
@@ -30,6 +33,36 @@ def largest_size(dtype: np.dtype[Any]) -> int:
     return int(info.max) - HEADROOM if info.bits == 32 else int(info.max)
 
 
+@dataclass
+class _Place:
+    """Where texts stand: what holds there, and what was found out about it."""
+
+    context: tuple[isl.Set | Expression, ...]
+    sizes: isl.Set
+    ranges: dict[str, Range] = field(default_factory=dict)
+    nonnegative: dict[Expression, bool] = field(default_factory=dict)
+
+    @cached_property
+    def set(self) -> isl.Set:
+        """All that holds, as far as sets can say it."""
+        result = self.sizes
+        for part in self.context:
+            if not isinstance(part, isl.Set):
+                try:
+                    part = _sets.condition_set(part)
+                except NotAffineError:
+                    continue
+            result = result & part
+        return result
+
+    def of_name(self, name: str) -> Range:
+        """The smallest and largest value that a name has here."""
+        found = self.ranges.get(name)
+        if found is None:
+            found = self.ranges[name] = extremes(self.set, prim.Variable(name))
+        return found
+
+
 class Ranges:
     """Bounds of inames, sizes and expressions of them, under a kernel's assumptions."""
 
@@ -48,6 +81,20 @@ class Ranges:
                 )
             )
             self._context = self._context & _sets.condition_set(box)
+        self._places: dict[tuple[int, ...], _Place] = {}
+        self._place = _Place((), self._context)
+
+    @property
+    def context(self) -> tuple[isl.Set | Expression, ...]:
+        """What holds where texts stand now, beside the assumptions: sets and conditions."""
+        return self._place.context
+
+    def enter(self, context: tuple[isl.Set | Expression, ...]) -> None:
+        """Texts stand where all of ``context`` holds, from now on."""
+        key = tuple(map(id, context))
+        if key not in self._places:
+            self._places[key] = _Place(context, self._context)
+        self._place = self._places[key]
 
     def _type_range(self, name: str) -> Range:
         argument = self.kernel.arg_by_name[name]
@@ -69,19 +116,9 @@ class Ranges:
                 domain = _sets.universe()
             else:
                 return EVERYTHING
-            found = self._extremes(domain & self._context, prim.Variable(name))
+            found = extremes(domain & self._context, prim.Variable(name))
             self._known[name] = found
         return found
-
-    def _extremes(self, domain: isl.Set, expr: Expression) -> Range:
-        if domain.is_empty():
-            return 0, 0
-        low = _sets.minimum_value(domain, expr)
-        high = _sets.maximum_value(domain, expr)
-        return (
-            EVERYTHING[0] if low is None else low,
-            EVERYTHING[1] if high is None else high,
-        )
 
     def dtype_of(self, name: str) -> np.dtype[Any]:
         """The type that an iname or size has in the generated code."""
@@ -92,41 +129,32 @@ class Ranges:
 
     def of(self, expr: Expression) -> Range:
         """The smallest and largest value of an integer expression, by intervals."""
-        if isinstance(expr, (int, np.integer)):
-            return int(expr), int(expr)
-        if isinstance(expr, prim.Variable):
-            return self.of_name(expr.name)
-        if isinstance(expr, prim.Sum):
-            ranges = [self.of(c) for c in expr.children]
-            return sum(r[0] for r in ranges), sum(r[1] for r in ranges)
-        if isinstance(expr, prim.Product):
-            product = 1, 1
-            for child in expr.children:
-                product = product_range(product, self.of(child))
-            return product
-        if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
-            return quotient_range(expr, self.of(expr.numerator), self.of(expr.denominator))
-        if isinstance(expr, prim.Min):
-            parts = [self.of(c) for c in expr.children]
-            return min(p[0] for p in parts), min(p[1] for p in parts)
-        if isinstance(expr, prim.Max):
-            parts = [self.of(c) for c in expr.children]
-            return max(p[0] for p in parts), max(p[1] for p in parts)
-        if isinstance(expr, prim.If):
-            then, other = self.of(expr.then), self.of(expr.else_)
-            return min(then[0], other[0]), max(then[1], other[1])
-        return EVERYTHING
+        return interval(expr, self.of_name)
 
     def is_nonnegative(self, expr: Expression) -> bool:
-        """Whether an integer expression is provably never negative."""
-        if self.of(expr)[0] >= 0:
+        """Whether an integer expression is provably never negative where texts stand now.
+
+        What is asked is not the domain: a loop may pass values for which the loops
+        inside of it are empty, and computes their bounds first.
+        """
+        known = self._place.nonnegative
+        if expr not in known:
+            known[expr] = self._is_nonnegative(expr)
+        return known[expr]
+
+    def _is_nonnegative(self, expr: Expression) -> bool:
+        if interval(expr, self._place_of_name)[0] >= 0:
             return True
         try:
             below = _sets.pw_affine(expr).lt_set(_sets.pw_affine(0))
         except NotAffineError:
             return False
-        names = frozenset(n for n in _sets.names_of(below) if n in self.kernel.home_domain)
-        return bool((self.kernel.domain_of(names) & self._context & below).is_empty())
+        return bool((self._place.set & below).is_empty())
+
+    def _place_of_name(self, name: str) -> Range:
+        if name in self.kernel.sizes:
+            return self.of_name(name)
+        return self._place.of_name(name) if name in self.kernel.home_domain else EVERYTHING
 
     def is_narrow(self, values: Range) -> bool:
         """Whether 32-bit integers hold all values of a range."""
@@ -136,6 +164,44 @@ class Ranges:
 def fits(values: Range) -> bool:
     """Whether all values of a range are 32-bit integers."""
     return _LIMITS[0] <= values[0] and values[1] <= _LIMITS[1]
+
+
+def interval(expr: Expression, of_name: Callable[[str], Range]) -> Range:
+    """The smallest and largest value of an integer expression, from those of its names."""
+    if isinstance(expr, (int, np.integer)):
+        return int(expr), int(expr)
+    if isinstance(expr, prim.Variable):
+        return of_name(expr.name)
+    if isinstance(expr, prim.Sum):
+        ranges = [interval(c, of_name) for c in expr.children]
+        return sum(r[0] for r in ranges), sum(r[1] for r in ranges)
+    if isinstance(expr, prim.Product):
+        product = 1, 1
+        for child in expr.children:
+            product = product_range(product, interval(child, of_name))
+        return product
+    if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
+        sides = (interval(e, of_name) for e in (expr.numerator, expr.denominator))
+        return quotient_range(expr, *sides)
+    if isinstance(expr, prim.Min):
+        parts = [interval(c, of_name) for c in expr.children]
+        return min(p[0] for p in parts), min(p[1] for p in parts)
+    if isinstance(expr, prim.Max):
+        parts = [interval(c, of_name) for c in expr.children]
+        return max(p[0] for p in parts), max(p[1] for p in parts)
+    if isinstance(expr, prim.If):
+        then, other = interval(expr.then, of_name), interval(expr.else_, of_name)
+        return min(then[0], other[0]), max(then[1], other[1])
+    return EVERYTHING
+
+
+def extremes(domain: isl.Set, expr: Expression) -> Range:
+    """The smallest and largest value of an affine expression in a set."""
+    if domain.is_empty():
+        return 0, 0
+    low = _sets.minimum_value(domain, expr)
+    high = _sets.maximum_value(domain, expr)
+    return EVERYTHING[0] if low is None else low, EVERYTHING[1] if high is None else high
 
 
 def product_range(first: Range, second: Range) -> Range:

@@ -177,3 +177,23 @@ def test_every_architecture_compiles(arch):
     used = register_tiled(matmul()).resources(arch)
     assert used.registers > 64
     assert used.spill_stores == used.spill_loads == 0
+
+
+def test_bounds_divide_what_loops_pass_beside_the_domain():
+    """Where a loop passes more than the domain, the loops inside of it must still be empty."""
+    knl = (
+        lk.make_kernel("{ [i]: 0 <= i < n }", "v[i] = i", dtypes={"v": "int32"})
+        .assume("n >= 1")
+        .split_iname("i", 2, inner_tag="l.0")
+        .map_domain("{ [i_outer] -> [ii]: ii = i_outer + -2 }")
+        .split_iname("ii", 3, slabs=(0, 1))
+        .map_domain(
+            "{ [ii_inner_last, ii_outer_last] -> [ii, ii_outer_last']: "
+            "ii = ii_inner_last + ii_outer_last and ii_outer_last' = ii_outer_last }"
+        )
+    )
+    # For n = 1 the loop over ii passes 1, where the one inside of it would begin at (-2) / 4.
+    assert "lk_floordiv(n - i_inner_last - 2 * ii - 1, 4)" in knl.cuda()
+    run = knl.executor("host", sanitize=True)
+    for n in range(1, 15):
+        assert run(n=n).tolist() == list(range(n))

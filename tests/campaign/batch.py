@@ -14,7 +14,7 @@ from loopkit.codegen.proof import prove
 
 from . import kernels
 from .brute_force import FEW_WAYS, UnsupportedError, has_dead_code, try_to_break
-from .compiled import compile_all, first_wrong
+from .compiled import Compiled, compile_all, first_wrong
 from .data import Truth
 from .kernels import Drawn
 from .shrink import Reproducer, proof_bucket, shrunk
@@ -127,7 +127,7 @@ class Batches:
             self.tally.steps[f"{crash.call.transform}/crashed"] += 1
             self._crashed(drawn, truth, crash, seed)
         program = self._lower(drawn, truth, found, seed)
-        return found, program and _Job(drawn, truth, found, program, seed)
+        return found, _Job(drawn, truth, found, program, seed) if program else None
 
     def _lower(self, drawn: Drawn, truth: Truth, found: Walk, seed: str) -> Program | None:
         start = time.perf_counter()
@@ -295,8 +295,9 @@ class Batches:
             detail = "\n".join(map(str, proof.findings)) + f"\n\n{job.program.source}"
             self._find("proof", bucket, job.drawn, job.truth, job.walk.calls, detail, job.seed)
 
-    def _one_by_one(self, jobs: list[_Job]) -> tuple[list[_Job], list[object]]:
-        kept, compiled = [], []
+    def _one_by_one(self, jobs: list[_Job]) -> tuple[list[_Job], list[Compiled]]:
+        kept: list[_Job] = []
+        compiled: list[Compiled] = []
         for job in jobs:
             try:
                 compiled += compile_all([job.program])

@@ -13,6 +13,7 @@ import click
 import numpy as np
 
 import loopkit as lk
+from loopkit._arrays import Nested
 
 from . import kernels
 from .data import Case, Truth
@@ -76,10 +77,11 @@ def difference(picked: Picked, executor: str) -> str:
 
 def _laid_out(kernel: lk.Kernel, name: str, values: np.ndarray) -> np.ndarray:
     """The array with its axes in the order that the kernel asks for."""
-    tags = kernel.arg_by_name[name].dim_tags
+    tags = kernel.array(name).dim_tags
     if tags is None:
         return values
-    order = sorted(range(values.ndim), key=lambda axis: -tags[axis].level)
+    levels = [tag.level for tag in tags if isinstance(tag, Nested)]  # no others are drawn
+    order = sorted(range(values.ndim), key=lambda axis: -levels[axis])
     inner = np.ascontiguousarray(values.transpose(order))
     return inner.transpose(np.argsort(order))
 

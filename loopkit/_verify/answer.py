@@ -20,7 +20,7 @@ from loopkit._verify.arguments import prepared
 from loopkit._verify.differ import Sizes, glance, look_for_difference
 from loopkit._verify.discover import Search
 from loopkit._verify.forms import in_pairs, needed
-from loopkit._verify.prove import BUDGET, Exhausted, Finding, budget, prove, race_by_data
+from loopkit._verify.prove import BUDGET, ExhaustedError, Finding, budget, prove, race_by_data
 from loopkit._verify.split import cut
 from loopkit._verify.verdict import Verdict
 from loopkit._verify.views import View
@@ -108,7 +108,7 @@ class _Case:
                 with budget():
                     if self.proven_from(root, new):
                         return True
-            except Exhausted:
+            except ExhaustedError:
                 self.exhausted = True
         return False
 
@@ -199,7 +199,7 @@ class _Case:
             try:
                 with budget(BUDGET // 10):
                     sizes = smallest_case(violation, root, new).sizes
-            except (Exhausted, isl.Error):
+            except (ExhaustedError, isl.Error):
                 continue
             found.append((sizes, (violation, root, new)))
         return found
@@ -210,7 +210,7 @@ class _Case:
             try:
                 with budget(BUDGET // 10):
                     return error_for([violation], root, new).why.splitlines()[0]
-            except (Exhausted, isl.Error):
+            except (ExhaustedError, isl.Error):
                 break
         return self.reasons[0] if self.reasons else ""
 

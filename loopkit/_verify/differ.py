@@ -11,14 +11,28 @@ import islpy as isl
 import numpy as np
 
 from loopkit import _sets
+from loopkit._arrays import Argument, ValueArg
 from loopkit._assertions import in_order
 from loopkit._assertions.generate import obeying_data
 from loopkit._check.model import Model
 from loopkit._errors import LoopkitError
+from loopkit._expression import evaluate, to_text
+from loopkit._kernel import Kernel
 from loopkit._points import smallest_point
+from loopkit._reference import run_reference
 from loopkit._reference.points import with_values
 from loopkit._verify.arithmetic import close
-from loopkit._verify.execute import ORDERS, TREE, Data, Entry, Machine, Order, Place, Unsupported
+from loopkit._verify.execute import (
+    ORDERS,
+    TREE,
+    Data,
+    DataDecideError,
+    Entry,
+    Machine,
+    Order,
+    Place,
+    UnsupportedError,
+)
 from loopkit._verify.render import rendered
 from loopkit._verify.verdict import Difference
 
@@ -50,17 +64,21 @@ def look_for_difference(
     candidates = sizes_to_try(context, names, witnesses)
     left, tried, hindrance = MOST, [], ""
     for sizes in candidates:
+        count = _AT_ONCE // 4
         try:
             most = min(left, _AT_ONCE)
             one, two = Machine(before, sizes, most), Machine(after, sizes, most)
             found = compare(one, two, sizes)
-        except (Unsupported, LoopkitError) as error:
+            count = _TRIALS * (one.count + two.count)
+        except DataDecideError:
+            found = by_reference(before.kernel, after.kernel, sizes)
+        except (UnsupportedError, LoopkitError) as error:
             hindrance = hindrance or str(error)
             continue
         if found is not None:
             return found
         tried.append(sizes)
-        left -= _TRIALS * (one.count + two.count)
+        left -= count
         if left <= 0:
             break
     return Outcome(None, tuple(tried), hindrance=hindrance)
@@ -73,7 +91,7 @@ def glance(before: Model, after: Model, context: isl.Set) -> Difference | None:
         try:
             machines = [Machine(model, sizes, _AT_A_GLANCE) for model in (before, after)]
             found = compare(machines[0], machines[1], sizes, trials=1)
-        except (Unsupported, LoopkitError):
+        except (UnsupportedError, LoopkitError):
             return None
         if found is not None:
             return found.difference
@@ -128,6 +146,54 @@ def compare(one: Machine, two: Machine, sizes: Sizes, trials: int = _TRIALS) -> 
             difference = Difference(dict(sizes), name, place, *words, _words(order, two))
             return Outcome(difference)
     return None
+
+
+def by_reference(before: Kernel, after: Kernel, sizes: Sizes) -> Outcome | None:
+    """The first difference of kernels in which data decide how often statements run."""
+    for trial in range(_TRIALS):
+        data = Data(trial)
+        given = {
+            **{n: sizes[n] for n in before.sizes},
+            **{a.name: _filled(a, before, data, sizes) for a in before.args if _is_data(a, before)},
+        }
+        try:
+            one, two = (run_reference(k, given) for k in (before, after))
+        except LoopkitError:
+            continue
+        for name, mine in one.items():
+            for place in np.ndindex(mine.shape):
+                a, b = mine[place].item(), two[name][place].item()
+                if not close(a, b, mine.dtype):
+                    words = (_result(before, name, a), _result(after, name, b))
+                    return Outcome(Difference(dict(sizes), name, place, *words))
+    return None
+
+
+def _is_data(argument: Argument, kernel: Kernel) -> bool:
+    return argument.name not in kernel.sizes
+
+
+def _filled(argument: Argument, kernel: Kernel, data: Data, sizes: Sizes) -> Any:
+    """An argument's values; integers rise, as where rows of a sparse matrix begin."""
+    dtype = argument.dtype or np.dtype(np.float32)
+    if isinstance(argument, ValueArg):
+        return data.cell(argument.name, (), dtype, 1)
+    shape = tuple(max(0, int(evaluate(e, sizes))) for e in argument.shape or ())
+    limit = min((v for v in sizes.values() if v > 0), default=1)
+    values = [data.cell(argument.name, p, dtype, limit) for p in np.ndindex(shape)]
+    filled = np.array(values).reshape(shape).astype(dtype)
+    return np.sort(filled) if dtype.kind in "iu" and len(shape) == 1 else filled
+
+
+def _result(kernel: Kernel, name: str, value: Any) -> str:
+    """What the statements that write an array compute, and what came of it."""
+    texts: dict[str, None] = {}
+    for statement in kernel.writers.get(name, ()):
+        for update in kernel.writers.get(to_text(statement.rhs), ()):
+            if update.operation is not None:
+                texts[f"{update.operation}({to_text(update.rhs)})"] = None
+        texts.setdefault(to_text(statement.rhs), None)
+    return f"{value:g}, by {next(iter(texts))}"
 
 
 def _first(

@@ -641,6 +641,8 @@ class Search:
     def unlike(self, todo: Same) -> None:
         """Remember two expressions that do not match."""
         old, new = to_text(todo.old_expr), to_text(todo.new_expr)
+        if old == new:
+            old = f"one of another type ({type(todo.old_expr).__name__})"
         mine, its = todo.old_reader.statement.id, todo.new_reader.statement.id
         if mine == its:
             self.note(f"in '{mine}', {new} stands where {old} was")

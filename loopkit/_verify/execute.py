@@ -35,8 +35,12 @@ Place = tuple[int, ...]
 Sizes = Mapping[str, int]
 
 
-class Unsupported(Exception):
+class UnsupportedError(Exception):
     """The kernel cannot be run here."""
+
+
+class DataDecideError(UnsupportedError):
+    """Data decide how often some statement runs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +142,7 @@ class Machine:
     def _add(self, statement: Statement, most: int) -> None:
         domain = self.kernel.statement_domain(statement)
         if _sets.involved_names(domain) - statement.inames - self.sizes.keys():
-            raise Unsupported(f"data decide how often '{statement.id}' runs")
+            raise DataDecideError(f"data decide how often '{statement.id}' runs")
         columns = tuple(i for i in self.kernel.all_inames if i in statement.inames)
         rows = points_of(domain, columns, self.sizes).tolist()
         missing = [
@@ -146,7 +150,7 @@ class Machine:
         ]
         self.count += len(rows) * math.prod(a.extent for a in missing)
         if self.count > most:
-            raise Unsupported("too many instances")
+            raise UnsupportedError("too many instances")
         self.steps.append(_Step(self, statement, columns, rows, missing))
 
     def initial(self, data: Data, name: str, place: Place) -> Entry:
@@ -194,7 +198,7 @@ class Machine:
         try:
             result = step.function(load, used, *row)
         except (ArithmeticError, ValueError, TypeError) as error:
-            raise Unsupported(str(error)) from None
+            raise UnsupportedError(str(error)) from None
         if result is None:
             return None
         place, value = result
@@ -450,7 +454,7 @@ class _Printer(Mapper):  # type: ignore[misc]
     def map_call(self, expr: prim.Call) -> str:
         function = arithmetic.function(expr.function.name)
         if function is None:
-            raise Unsupported(f"'{expr.function.name}' is not known")
+            raise UnsupportedError(f"'{expr.function.name}' is not known")
         return self._call(function, *expr.parameters)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._expression import ExpressionMapper, is_constant
@@ -70,12 +71,18 @@ def is_minus_one(expr: Expression) -> bool:
 
 
 def in_pairs(kernel: Kernel) -> Kernel:
-    """A kernel whose sums and products have two operands each."""
+    """A kernel whose sums and products have two operands each, its types known."""
     mapper = _Paired()
+
+    dtypes = {d.name: d.dtype for d in (*kernel.args, *kernel.temporaries)}
 
     def changed(statement: Statement) -> Statement:
         if is_constant(statement.rhs):
-            return statement
+            dtype = dtypes[statement.written]
+            if dtype is None or statement.kind == "init":
+                return statement
+            # What is stored is of the variable's type, however it was written.
+            return replace(statement, rhs=np.asarray(statement.rhs).astype(dtype)[()])
         return replace(statement, rhs=mapper(statement.rhs))
 
     return kernel.with_(statements=tuple(changed(s) for s in kernel.statements))

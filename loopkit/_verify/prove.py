@@ -25,13 +25,13 @@ BUDGET = 20_000_000
 """Operations that isl may spend on one correspondence, about ten seconds."""
 
 
-class Exhausted(Exception):
+class ExhaustedError(Exception):
     """isl was given all the operations that it may spend."""
 
 
 @contextmanager
 def budget(operations: int = BUDGET) -> Iterator[None]:
-    """A limit on what isl does inside; raises :class:`Exhausted`."""
+    """A limit on what isl does inside; raises :class:`ExhaustedError`."""
     isl.DEFAULT_CONTEXT.reset_operations()
     isl.DEFAULT_CONTEXT.set_max_operations(operations)
     try:
@@ -39,7 +39,7 @@ def budget(operations: int = BUDGET) -> Iterator[None]:
     except isl.Error as error:
         if "operations exceeded" not in str(error):
             raise
-        raise Exhausted from None
+        raise ExhaustedError from None
     finally:
         isl.DEFAULT_CONTEXT.set_max_operations(0)
 

@@ -80,8 +80,8 @@ class Batches:
             truth = Truth(kernel, r.randrange(1 << 30))
             pool: list[Walk] = []
             for sequence in range(self.limits.sequences):
-                # Half of the sequences go on from where an earlier one was.
-                start = r.choice(pool) if pool and r.random() < 0.5 else Walk(kernel)
+                # Most sequences go on from where an earlier one was.
+                start = r.choice(pool) if pool and r.random() < 0.65 else Walk(kernel)
                 found, job = self._sequence(r, drawn, truth, start, f"{name}.{sequence}")
                 if found.calls:
                     pool.append(found)
@@ -110,7 +110,7 @@ class Batches:
                 self.note(drawn, calls, seed)
 
         with self._phase("steps"):
-            most = self.limits.steps if not start.calls else self.limits.steps // 2
+            most = self.limits.steps if not start.calls else self.limits.steps // 3
             found = walk(r, start, most, note)
         for name, seconds in found.seconds:
             self.tally.seconds.setdefault(name, []).append(seconds)
@@ -346,7 +346,7 @@ class Batches:
                 small = shrunk(
                     Reproducer(drawn, tuple(calls), kind, bucket, detail),
                     truth.seed,
-                    self.limits.shrink_seconds * (1.0 if serious else 0.3),
+                    self.limits.shrink_seconds * (1.0 if serious else 0.2),
                 )
             drawn, calls, detail = small.drawn, small.calls, small.detail
             if kind in ("wrong", "schedule"):

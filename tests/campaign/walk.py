@@ -62,7 +62,7 @@ def walk(r: random.Random, start: Walk, most: int, note: Note | None = None) -> 
     """Up to ``most`` more steps, refused ones included; ``note`` hears of each beforehand."""
     found = Walk(start.kernel, start.calls, fixed=dict(start.fixed))
     theme = steps.Theme(r)
-    for _ in range(r.randint(2, most)):
+    for _ in range(r.randint(1 if start.calls else 2, most)):
         call = theme.draw(found.kernel)
         if call is not None:
             attempt(found, call, note)

@@ -16,6 +16,7 @@ from loop_kernels import (
 
 import loopkit.transforms as tr
 from loopkit import _sets
+from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._make import make_kernel
 from loopkit._tree import Loop
@@ -101,19 +102,12 @@ def test_split_within(scalar: Kernel) -> None:
         (
             ("ii", 4),
             {},
-            (
-                "UnknownNameError: split_iname('ii', "
-                "4): there is no iname "
-                "'ii'\ndid you mean 'i'?"
-            ),
+            ("UnknownNameError: split_iname('ii', 4): there is no iname 'ii'\ndid you mean 'i'?"),
         ),
         (
             ("i", 0),
             {},
-            (
-                "InvalidArgumentError: split_iname('i', 0): inner_length "
-                "must be at least 1, not 0"
-            ),
+            ("InvalidArgumentError: split_iname('i', 0): inner_length must be at least 1, not 0"),
         ),
         (
             ("i", "n"),
@@ -271,6 +265,29 @@ def test_peel(triangle: Kernel) -> None:
         "IllegalTransformError: peel_iname('i'): no iteration of 'i' is to be peeled\n"
         "give first= or last="
     )
+
+
+def test_peel_with_rules() -> None:
+    """The rules that peeled statements use say what these say: copies for their inames."""
+    knl = make_kernel(
+        "{ [i, j]: 0 <= i, j < n }",
+        """
+        f(x) := 3*a[x, i]
+        g(x) := f(x) + f(x + 1)
+        b[i, j] = g(j)
+        """,
+        assumptions="n >= 1",
+        dtypes={"a, b": "int32"},
+    )
+    new = knl.assume("n >= 3").peel_iname("i", first=1, last=1)
+    rules = {r.name: to_text(r.expression) for r in new.substitutions}
+    assert rules["f"] == "3*a[x, i]"
+    assert sorted(rules.values()).count("3*a[x, i_last]") == 1
+    assert "f(x) + f(x + 1)" in rules.values()
+    for n in (1, 2, 4):
+        check_change(tr.peel_iname, knl, "i", first=1, last=1, sizes={"n": n})
+        check_change(tr.peel_iname, knl, "j", first=1, last=1, sizes={"n": n})
+        check_change(tr.split_iname, knl, "i", 2, slabs=(0, 1), sizes={"n": n})
 
 
 def test_peeling_all(product: Kernel) -> None:

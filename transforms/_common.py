@@ -155,16 +155,21 @@ def rename_functions(expr: Expression, names: Mapping[str, str]) -> Expression:
 
 
 def rewrite_statements(
-    kernel: Kernel, ids: Iterable[str], values: Values, new_inames: Iterable[str]
+    kernel: Kernel,
+    ids: Iterable[str],
+    values: Values,
+    new_inames: Iterable[str],
+    *,
+    copies: bool = False,
 ) -> tuple[tuple[Statement, ...], tuple[SubstitutionRule, ...]]:
     """Statements and rules after ``values`` replace inames in the statements ``ids``.
 
     A statement gets those of ``new_inames`` that the values of its inames use.
     A rule that mentions a replaced iname, and that other statements use too, is
-    copied.
+    copied; where the statements are to be ``copies``, the old ones use it too.
     """
     chosen, fresh = set(ids), frozenset(new_inames)
-    rules = _rewritten_rules(kernel, chosen, values)
+    rules = _rewritten_rules(kernel, chosen, values, copies)
     renamed = {old: new.name for old, new in rules.items() if old != new.name}
     statements = []
     for statement in kernel.statements:
@@ -189,7 +194,9 @@ def rewrite_statements(
     return tuple(statements), tuple(result)
 
 
-def _rewritten_rules(kernel: Kernel, ids: set[str], values: Values) -> dict[str, SubstitutionRule]:
+def _rewritten_rules(
+    kernel: Kernel, ids: set[str], values: Values, copies: bool
+) -> dict[str, SubstitutionRule]:
     """New rules by the name of the old one, for those rules that mention an iname."""
     if not kernel.substitutions:
         return {}
@@ -211,7 +218,7 @@ def _rewritten_rules(kernel: Kernel, ids: set[str], values: Values) -> dict[str,
             touched.add(name)
     names: dict[str, str] = {}
     for name in sorted(touched):
-        shared = name in outside
+        shared = copies or name in outside
         names[name] = kernel.fresh_name(name, names.values()) if shared else name
     result = {}
     for name in touched:

@@ -216,7 +216,7 @@ def _peeled_loop(kernel: Kernel, iname: str, first: int, last: int) -> Change:
         copies.append((names, inames))
         values: dict[str, Expression] = {o: prim.Variable(n) for o, n in inames.items()}
         current = kernel.with_(substitutions=rules)
-        rewritten, rules = rewrite_statements(current, ids, values, inames.values())
+        rewritten, rules = rewrite_statements(current, ids, values, inames.values(), copies=True)
         accumulators: dict[str, Expression] = {}
         for temporary in own if part.suffix else ():
             name = kernel.fresh_name(temporary.name + part.suffix, taken)

@@ -56,6 +56,10 @@ BUDGET = 20_000_000
 """Operations that isl may spend on one step, about ten seconds."""
 
 
+ENOUGH = 40
+"""As many violations are gathered at most before the smallest is told."""
+
+
 def check_change(before: Kernel, change: Change, step: Step | None = None) -> Lineage:
     """Prove that a changed kernel computes what the text says; returns its lineage.
 
@@ -75,7 +79,7 @@ def check_change(before: Kernel, change: Change, step: Step | None = None) -> Li
 
 
 def examine(
-    before: Kernel, change: Change, budget: int | None = None
+    before: Kernel, change: Change, budget: int | None = None, enough: int | None = None
 ) -> tuple[Lineage, list[Violation]]:
     """The lineage of a changed kernel, and what is wrong with it; no message is made.
 
@@ -92,7 +96,7 @@ def examine(
     isl.DEFAULT_CONTEXT.reset_operations()
     isl.DEFAULT_CONTEXT.set_max_operations(allowed)
     try:
-        found, proven = check(lineage, change.kernel, known.proven)
+        found, proven = check(lineage, change.kernel, known.proven, enough or ENOUGH)
     except Undecided as open_:
         raise UndecidedError(open_.why, instead=open_.instead) from None
     except isl.Error as error:
@@ -108,14 +112,17 @@ def examine(
 
 
 def check(
-    lineage: Lineage, kernel: Kernel, known: frozenset[object] = frozenset()
+    lineage: Lineage,
+    kernel: Kernel,
+    known: frozenset[object] = frozenset(),
+    enough: int = ENOUGH,
 ) -> tuple[list[Violation], frozenset[object]]:
     """What is wrong with ``kernel`` as a schedule of the root of its lineage.
 
-    Returns the violations and keys of the questions that were answered;
-    questions whose keys are in ``known`` are not asked again.  Raises
-    :class:`Undecided` where nothing is wrong that is known, and a question
-    remains open.
+    Returns the violations and keys of the questions that were answered; it stops
+    after a question with which there are ``enough`` violations.  Questions whose
+    keys are in ``known`` are not asked again.  Raises :class:`Undecided` where
+    nothing is wrong that is known, and a question remains open.
     """
     text = text_of(lineage.root)
     flow = Flow(text.model, text.order, Model(kernel), lineage)
@@ -129,15 +136,11 @@ def check(
             question()
         except Undecided as undecided:
             open_ = open_ or undecided
-        if len(flow.found) >= ENOUGH:
+        if len(flow.found) >= enough:
             break
     if open_ is not None and not flow.found:
         raise open_
     return flow.found, frozenset(answered)
-
-
-ENOUGH = 40
-"""As many violations are gathered at most before the smallest is told."""
 
 
 def questions(aligner: Aligner) -> Iterator[tuple[Key, Callable[[], None]]]:

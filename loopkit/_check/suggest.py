@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from loopkit._check.violation import Violation
     from loopkit._transform import Change
 
-SECONDS = 1.4
+SECONDS = 1.3
 """For all tries of one refusal together."""
 
 TRIES = 120

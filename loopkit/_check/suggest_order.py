@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import combinations, permutations
+from itertools import combinations, pairwise, permutations
 
 from loopkit._check.suggest_calls import (
     call,
@@ -222,8 +222,10 @@ def by_wavefronts(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         return
     step, kernel = refusal.step, refusal.kernel
     mine = {slot[1] for slot in tag_slots(step)} | {str(dict(step.arguments).get("split_iname"))}
+    paths = [path_inames(kernel.paths[s.id]) for s in refusal.statements]
+    near = {pair for path in paths for pair in pairwise(path)}
     for outer, inner in _pairs(refusal, kernel):
-        if not mine & {outer, inner}:
+        if (outer, inner) not in near or not mine & {outer, inner}:
             continue
         name = kernel.fresh_name("w")
         for one, two in ((1, 1), (2, 1), (1, 2), (3, 1)):

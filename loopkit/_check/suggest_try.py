@@ -77,7 +77,7 @@ class Trials:
         self.left -= 1
         try:
             for step in steps:
-                refusal = refused(kernel, step)
+                refusal = refused(kernel, step, 1)
                 if isinstance(refusal, Refusal):
                     return refusal
                 kernel = refusal
@@ -101,15 +101,15 @@ def is_emitted(before: Kernel, after: Kernel) -> bool:
     return True
 
 
-def refused(kernel: Kernel, step: Step) -> Kernel | Refusal:
-    """The kernel after a step, or why the step is refused."""
+def refused(kernel: Kernel, step: Step, enough: int | None = None) -> Kernel | Refusal:
+    """The kernel after a step, or why the step is refused: ``enough`` reasons, or many."""
     function = inspect.unwrap(transform_named(step.transform))
     arguments = dict(step.arguments)
     options = arguments.pop("value_dict", {}) if step.transform == "fix_parameters" else {}
     try:
         with _limited():
             change: Change = function(kernel, **arguments, **options)
-        lineage, found = examine(kernel, change, OPERATIONS)
+        lineage, found = examine(kernel, change, OPERATIONS, enough)
     except Exception:
         # Out of operations, no such use of the transform, or a fault: nothing to suggest.
         return Refusal(kernel, step, None, ())

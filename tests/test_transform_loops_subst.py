@@ -138,6 +138,15 @@ def test_rounding_to_a_narrower_type_is_kept() -> None:
     assert rules(kernel.assignment_to_subst("t")) == ["t_subst(i) := cast(float16, 2*a[i])"]
 
 
+def test_rules_in_rules_have_types() -> None:
+    """A rule on the right side has the type of what it says: nothing is cast."""
+    kernel = chain("<> t[i] = a[i + 1] + 2*a[i] {id=t}\nb[i] = t[i] + t[i] {id=b}")
+    named = kernel.extract_subst("f", "2*a[x]", "x").extract_subst("g", "a[i + 1] + f(i)")
+    new = named.assignment_to_subst("t")
+    assert rules(new) == ["f(x) := 2*a[x]", "g() := a[i + 1] + f(i)", "t_subst(i) := g"]
+    assert results(new, {"n": 3}) == results(kernel, {"n": 3})
+
+
 def test_arguments_stay() -> None:
     kernel = chain("b[i] = 2*a[i] {id=b}\nc[i] = b[i] + 1 {id=c}")
     new = kernel.assignment_to_subst("b")

@@ -256,7 +256,7 @@ def _rule_from(
 
 
 def _has_dtype(kernel: Kernel, expr: Expression, dtype: DType) -> bool:
-    """Whether ``expr`` is known to have this type."""
+    """Whether ``expr`` is known to have this type, whatever rules stand in it."""
 
     def type_of(name: str) -> DType:
         if name in kernel.home_domain:
@@ -266,8 +266,9 @@ def _has_dtype(kernel: Kernel, expr: Expression, dtype: DType) -> bool:
             raise KeyError(name)
         return data.dtype
 
+    rules = {r.name: r for r in kernel.substitutions}
     try:
-        return dtype_of(expr, type_of) == dtype
+        return dtype_of(expand_in(expr, rules), type_of) == dtype
     except (KeyError, LoopkitError):
         return False
 

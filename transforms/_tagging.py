@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
 
 import pymbolic.primitives as prim
 
@@ -11,6 +12,7 @@ from loopkit._arrays import ValueArg
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
+from loopkit._nodes import Expression
 from loopkit._tags import InstructionParallel, LocalAuto, LocalAxis, Tag, Unroll
 from loopkit.transforms._nesting import extent, hull, longest_run, settled_tree
 
@@ -56,6 +58,7 @@ def _free_axis(kernel: Kernel, iname: str, tags: Mapping[str, Tag]) -> Tag:
 
 def _check_tags(kernel: Kernel, inames: Iterable[str]) -> None:
     reductions: Mapping[str, str] | None = None
+    length = cache(partial(_length, kernel, used_inames(kernel)))
     for iname in inames:
         tag = kernel.iname_tags[iname]
         if tag.is_parallel or isinstance(tag, InstructionParallel):
@@ -65,7 +68,7 @@ def _check_tags(kernel: Kernel, inames: Iterable[str]) -> None:
                 _refuse_reduction(kernel, iname, tag, reductions)
         if tag.is_parallel:
             _check_axis_bounds(kernel, iname, tag)
-            _check_clashes(kernel, iname, tag)
+            _check_clashes(kernel, iname, tag, length)
         elif isinstance(tag, (Unroll, InstructionParallel)):
             _check_constant_length(kernel, iname, tag)
         if isinstance(tag, InstructionParallel):
@@ -110,7 +113,20 @@ def _check_axis_bounds(kernel: Kernel, iname: str, tag: Tag) -> None:
     )
 
 
-def _check_clashes(kernel: Kernel, iname: str, tag: Tag) -> None:
+def used_inames(kernel: Kernel) -> frozenset[str]:
+    """The inames that any statement is inside."""
+    return frozenset().union(*(s.inames for s in kernel.statements))
+
+
+def _length(kernel: Kernel, used: frozenset[str], iname: str) -> Expression | None:
+    """How many values an iname has; None where that is unknown, or nothing is inside."""
+    found = extent(kernel, iname) if iname in used else None
+    return None if found is None else found[1]
+
+
+def _check_clashes(
+    kernel: Kernel, iname: str, tag: Tag, length: Callable[[str], Expression | None]
+) -> None:
     same = [i for i, t in kernel.tags if t == tag and i != iname]
     for statement in kernel.statements:
         if iname not in statement.inames:
@@ -124,15 +140,14 @@ def _check_clashes(kernel: Kernel, iname: str, tag: Tag) -> None:
                 )
     if not same:
         return
-    used = {i for s in kernel.statements for i in s.inames}
-    mine = extent(kernel, iname)
+    mine = length(iname)
     for other in same:
-        its = extent(kernel, other) if other in used and iname in used else None
-        if mine is None or its is None or _same_length(kernel, mine[1], its[1]):
+        its = length(other)
+        if mine is None or its is None or _same_length(kernel, mine, its):
             continue
         raise IllegalTransformError(
             f"inames '{other}' and '{iname}' cannot both be tagged {tag}: "
-            f"'{other}' has {to_text(its[1])} values and '{iname}' has {to_text(mine[1])}",
+            f"'{other}' has {to_text(its)} values and '{iname}' has {to_text(mine)}",
             instead="split or pad the longer one, or say by assume(...) that they are equal",
         )
 

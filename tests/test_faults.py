@@ -18,6 +18,16 @@ load()
 
 # Faults that slip through, and why.  A fault that is caught must not be here.
 KNOWN_OPEN: dict[str, str] = {
+    # the checker
+    "copies: fetched where data allow": "conditions on data of copies are left aside",
+    "precompute: where data allow": "the same",
+    "buffer_array: stored where data allow": "the same",
+    "copies: added to what is there": "that a copy is an update is not seen",
+    "buffer_array: added to what the array holds": "the same",
+    "buffer_array: stored to the next row": "an internal error: the index is not affine",
+    "tag_array_axes: rows as far apart as there are rows": "strides that are sizes are trusted",
+    "any: a number becomes a wider one": "types of integer literals are not compared",
+    # the proof
     "memory: private where threads exchange values": "private cells are not followed",
     "memory: two shared arrays laid over each other": "where shared arrays begin is not compared",
     "values: temporaries are declared too narrow": "types are not compared",

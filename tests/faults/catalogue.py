@@ -14,6 +14,7 @@ PARTS = (
     "claims",
     "subtle",
     "details",
+    "copies",
     "barriers",
     "guards",
     "memory",

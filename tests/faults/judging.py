@@ -33,13 +33,25 @@ def judge(name: str) -> Verdict:
 
 
 def refusal(fault: Fault, before: lk.Kernel) -> str | None:
-    """Why the checker refuses the step, in one line; None where it accepts it."""
+    """Why the checker refuses the step, in one line; None where it accepts it.
+
+    An error that is none of the checker's is no refusal.
+    """
     assert fault.step is not None
     try:
         fault.step.apply(before)
     except (lk.IllegalTransformError, lk.OutOfBoundsError, lk.UndecidedError) as error:
         return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    except Exception:
+        if fault.step.apply(before, unchecked=True) is None:
+            raise
     return None
+
+
+def asked_before(kernel: lk.Kernel) -> lk.Kernel:
+    """The kernel after a step that changes nothing: all is proven of it that there is to prove."""
+    array = next(a for a in kernel.args if isinstance(a, lk.ArrayArg))
+    return lk.add_dtypes(kernel, {array.name: array.dtype})
 
 
 def unproven(proof: Proof) -> str | None:
@@ -58,8 +70,10 @@ def _judge_transform(fault: Fault) -> Verdict:
     with planted(fault.name):
         faulty = fault.step.apply(before, unchecked=True)
         why = refusal(fault, before)
+        again = refusal(fault, asked_before(before)) if why is not None else None
         accepted = fault.step.apply(before) if why is None and fault.then is not None else None
     caught = None if why is None else (CHECKER, why)
+    assert (why is None) == (again is None), f"accepted after a step that changes nothing: {why}"
     if caught is None and fault.then is None:
         with planted(fault.name):
             proof = prove(faulty.with_(name=faulty.name))

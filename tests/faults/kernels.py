@@ -552,3 +552,40 @@ def sparse() -> lk.Kernel:
         kernel_data=[lk.GlobalArg("x", shape=(8,)), ...],
         assumptions="n >= 1",
     ).assume_within("start", 0, 8)
+
+
+def two_inputs() -> lk.Kernel:
+    """Two arrays that are read alike."""
+    return make(
+        "{ [i]: 0 <= i < n }", "c[i] = a[i] + 2*b[i] {id=s}", "a, b, c", assumptions="n >= 1"
+    )
+
+
+def scaled_integers() -> lk.Kernel:
+    """A product in 32 bits, kept in 64."""
+    return lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "b[i] = n*a[i] {id=s}",
+        dtypes={"a": "int32", "b": "int64"},
+        assumptions="n >= 1",
+    )
+
+
+def half_updated() -> lk.Kernel:
+    """Only every second cell is updated."""
+    return make(
+        ["{ [i]: 0 <= i < n }", "{ [k]: 0 <= k < 3 }", "{ [j]: 0 <= j < 6 }"],
+        """
+        for i
+            for k
+                for j
+                    if j < 4
+                        c[i, j] = c[i, j] + a[i, k, j] {id=add}
+                    end
+                end
+            end
+        end
+        """,
+        "a, c",
+        assumptions="n >= 1",
+    )

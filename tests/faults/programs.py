@@ -206,3 +206,16 @@ def between() -> lk.Kernel:
         "a, b, c",
         assumptions="m >= 0",
     )
+
+
+def through_matrix() -> lk.Kernel:
+    """A temporary in global memory, as large as the sizes say."""
+    return make(
+        ["{ [i, j]: 0 <= i < n and 0 <= j < m }", "{ [k, l]: 0 <= k < n and 0 <= l < m }"],
+        """
+        <> t[i, j] = a[i, j] {id=fill}
+        b[k, l] = t[k, l] {id=drain}
+        """,
+        "a, b",
+        assumptions="n, m >= 1",
+    ).set_temporary_address_space("t", "global")

@@ -13,7 +13,7 @@ import click
 import numpy as np
 
 import loopkit as lk
-from loopkit._arrays import Nested
+from loopkit._arrays import DimTag, Nested, Strided
 
 from . import kernels
 from .data import Case, Truth
@@ -46,7 +46,8 @@ def pick(seed: int, steps: int = 8, sizes: int = 3) -> Iterator[Picked]:
         for number in range(6):
             found = walk(r, Walk(plain), steps)
             kernel = found.kernel
-            if not any(tag.is_parallel for _, tag in kernel.tags):
+            strided = any(isinstance(tag, Strided) for tag in _dim_tags(kernel))
+            if strided or not any(tag.is_parallel for _, tag in kernel.tags):
                 continue
             try:
                 kernel.program()
@@ -56,6 +57,12 @@ def pick(seed: int, steps: int = 8, sizes: int = 3) -> Iterator[Picked]:
             if cases:
                 yield Picked(f"{seed}.{number}", drawn, found.calls, kernel, cases)
         seed += 1
+
+
+def _dim_tags(kernel: lk.Kernel) -> Iterator[DimTag]:
+    for argument in kernel.args:
+        if isinstance(argument, lk.ArrayArg):
+            yield from argument.dim_tags or ()
 
 
 def difference(picked: Picked, executor: str) -> str:
@@ -80,7 +87,7 @@ def _laid_out(kernel: lk.Kernel, name: str, values: np.ndarray) -> np.ndarray:
     tags = kernel.array(name).dim_tags
     if tags is None:
         return values
-    levels = [tag.level for tag in tags if isinstance(tag, Nested)]  # no others are drawn
+    levels = [tag.level for tag in tags if isinstance(tag, Nested)]  # no others are picked
     order = sorted(range(values.ndim), key=lambda axis: -levels[axis])
     inner = np.ascontiguousarray(values.transpose(order))
     return inner.transpose(np.argsort(order))

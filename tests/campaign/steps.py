@@ -375,7 +375,9 @@ def tag_array_axes(r: random.Random, knl: Kernel) -> Arguments:
     rank = len(array.shape or ())  # type: ignore[union-attr]
     levels = [f"N{level}" for level in range(rank)]
     r.shuffle(levels)
-    return {"ary_names": array.name, "dim_tags": r.choice(["f", "c", ",".join(levels)])}
+    strides = [f"stride:{r.choice([1, 2, 7, 64, 1000])}" for _ in range(rank)]
+    tags = r.choice(["f", "c", ",".join(levels), ",".join(levels), ",".join(strides)])
+    return {"ary_names": array.name, "dim_tags": tags}
 
 
 def pad_temporary(r: random.Random, knl: Kernel) -> Arguments:

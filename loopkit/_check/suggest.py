@@ -127,7 +127,7 @@ def suggestions(
     """
     found: dict[str, int] = {}
     try:
-        trials = Trials(SECONDS, TRIES)
+        trials = Trials(SECONDS, TRIES, change.kernel if change is not None else None)
         refusal: Kernel | Refusal = Refusal(kernel, step, change, tuple(violations))
         if not violations:
             refusal = refused(kernel, step)

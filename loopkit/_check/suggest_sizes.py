@@ -9,7 +9,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._check.suggest_calls import call
-from loopkit._check.suggest_try import Refusal, Suggestion, Trials, is_emitted
+from loopkit._check.suggest_try import Refusal, Suggestion, Trials
 from loopkit._expression import to_text
 from loopkit._nodes import Expression
 
@@ -36,7 +36,7 @@ def by_sizes(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         steps = (call("assume", said), refusal.step)
         found = trials.found(kernel, steps)
         if not isinstance(found, Refusal):
-            if is_emitted(kernel, found):
+            if trials.is_emitted(kernel, found):
                 yield Suggestion(f"for {said}", steps, is_special=_is_bounded(left, known))
             return
         now = found

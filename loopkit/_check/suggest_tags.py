@@ -69,7 +69,7 @@ def by_threads(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     step, kernel = refusal.step, refusal.kernel
     slots = [s for s in tag_slots(step) if s[0] == "iname_to_tag"]
     blocks = [s for s in slots if s[2].startswith("g.")]
-    if not blocks or not any(v.how == "blocks" for v in refusal.violations):
+    if not 1 <= len(blocks) <= 4 or not any(v.how == "blocks" for v in refusal.violations):
         return
     taken = {s[2] for s in slots} | {str(tag) for _, tag in kernel.tags}
     what = "on threads of one block, which can wait for each other"

@@ -53,20 +53,29 @@ class Suggestion:
 
 
 class Trials:
-    """Tries steps on kernels, until a time or a number of tries is over."""
+    """Tries steps on kernels, until a time or a number of tries is over.
 
-    def __init__(self, seconds: float, tries: int) -> None:
+    ``asked`` is the kernel that the refused step made: what keeps it from being
+    written out is no fault of a suggestion.
+    """
+
+    def __init__(self, seconds: float, tries: int, asked: Kernel | None = None) -> None:
         self.deadline = time.perf_counter() + seconds
         self.left = tries
         self.longest = 0.0
+        self.asked = asked
 
     def after(self, kernel: Kernel, steps: Sequence[Step]) -> Kernel | None:
         """The kernel after some steps, or None where one of them is refused.
 
         It is refused too where there would be no code for it any more.
         """
+        start = time.perf_counter()
         found = self.found(kernel, steps)
-        return found if isinstance(found, Kernel) and is_emitted(kernel, found) else None
+        if isinstance(found, Refusal) or not self.is_emitted(kernel, found):
+            return None
+        self.longest = max(self.longest, time.perf_counter() - start)
+        return found
 
     def found(self, kernel: Kernel, steps: Sequence[Step]) -> Kernel | Refusal:
         """The kernel after some steps, or the first refusal."""
@@ -81,24 +90,33 @@ class Trials:
                 if isinstance(refusal, Refusal):
                     return refusal
                 kernel = refusal
+                if time.perf_counter() > self.deadline:
+                    raise OutOfTimeError
             return kernel
         finally:
             self.longest = max(self.longest, time.perf_counter() - start)
 
+    def is_emitted(self, before: Kernel, after: Kernel) -> bool:
+        """Whether there is code for a kernel; large ones pass.
 
-def is_emitted(before: Kernel, after: Kernel) -> bool:
-    """Whether there is code for a kernel, or was none before; large ones pass."""
-    if len(after.statements) > LARGE:
-        return True
-    try:
-        after.program()
-    except LoopkitError:
-        try:
-            before.program()
-        except LoopkitError:
+        A hindrance that was there before, or that the refused step brings too, counts
+        for nothing: sizes may be fixed later.
+        """
+        if len(after.statements) > LARGE:
             return True
-        return False
-    return True
+        hindrance = _hindrance(after)
+        if not hindrance or _hindrance(before):
+            return True
+        return self.asked is not None and _hindrance(self.asked) == hindrance
+
+
+def _hindrance(kernel: Kernel) -> str:
+    """Why a kernel cannot be written out; empty where it can."""
+    try:
+        kernel.program()
+    except LoopkitError as error:
+        return error.why
+    return ""
 
 
 def refused(kernel: Kernel, step: Step, enough: int | None = None) -> Kernel | Refusal:

@@ -22,6 +22,8 @@ KNOWN_OPEN: dict[str, str] = {
     "copies: fetched where data allow": "conditions on data of copies are left aside",
     "precompute: where data allow": "the same",
     "buffer_array: stored where data allow": "the same",
+    "indices: of a gather, fetched where data allow": "the same",
+    "indices: of a scatter, fetched where data allow": "the same",
     "copies: added to what is there": "that a copy is an update is not seen",
     "buffer_array: added to what the array holds": "the same",
     "buffer_array: stored to the next row": "an internal error: the index is not affine",

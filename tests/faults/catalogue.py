@@ -15,6 +15,7 @@ PARTS = (
     "subtle",
     "details",
     "copies",
+    "indirect",
     "barriers",
     "guards",
     "memory",

@@ -89,16 +89,19 @@ class Accesses:
         _, rest = split_predicates(self.kernel, statement)
         return tuple(p for p in rest if variable_names(p) <= self.integers and _is_decidable(p))
 
-    def has_plain_instances(self, access: Access) -> bool:
-        """Whether sets hold exactly the instances of an access."""
+    def is_plain_access(self, *accesses: Access) -> bool:
+        """Whether sets hold exactly the instances and the cells of accesses."""
+        return all(
+            self._has_plain_instances(access)
+            and all(self.is_plain(index) for cell in access.cells for index in cell)
+            for access in accesses
+        )
+
+    def _has_plain_instances(self, access: Access) -> bool:
         statement = self.kernel.statement_by_id[access.statement]
         _, rest = split_predicates(self.kernel, statement)
         names = _sets.involved_names(self.instances.of(access.statement))
         return len(self.conditions(statement)) == len(rest) and names <= self.integers
-
-    def has_plain_cells(self, *accesses: Access) -> bool:
-        """Whether sets hold exactly the cells of accesses."""
-        return all(self.is_plain(index) for a in accesses for cell in a.cells for index in cell)
 
     def is_plain(self, index: Expression) -> bool:
         """Whether an index is affine in inames and sizes."""

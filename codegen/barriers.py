@@ -65,7 +65,7 @@ def choose_gaps(needs: Needs) -> dict[int, bool]:
     bodies = needs.bodies
     open_gaps = 0
     for body in bodies.all if needs.found else ():
-        if not bodies.depends_on_data(body):
+        if not bodies.divergent_names(body):
             open_gaps |= body.own_gaps
     for need in needs.found:
         if not need.gaps & open_gaps:
@@ -88,14 +88,14 @@ def _cost(bodies: Bodies) -> Callable[[int, bool], int]:
 
 def _divergent(bodies: Bodies, need: Need) -> IllegalTransformError:
     body = bodies.owner[bits(need.gaps)[0]]
-    values = sorted(bodies.data_names(body))
+    values = bodies.divergent_names(body)
     names = ", ".join(f"'{name}'" for name in values)
     decide = "decides" if len(values) == 1 else "decide"
     array = need.before.array
     return IllegalTransformError(
         f"threads exchange '{array}' inside the loop over '{body.loops[-1]}', between "
         f"'{need.before.statement}' and '{need.after.statement}', and would have to wait for "
-        f"each other there; but {names}, which threads compute, {decide} how often they pass",
+        f"each other there; but {names}, which each thread computes, {decide} how often it passes",
         instead=f"give '{body.loops[-1]}' bounds that depend on sizes and loops only, or keep "
         f"what is exchanged through '{array}' within one thread",
     )

@@ -9,6 +9,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._arrays import AddressSpace
 from loopkit._tree import Loop, Tree, statements_in
 from loopkit.codegen.conflicts import Conflicts, thread_word
 
@@ -175,5 +176,28 @@ class Bodies:
             domain = kernel.domains[kernel.home_domain[inner.loops[-1]]]
             names |= domain.parameters
         return frozenset(names - set(kernel.all_inames) - set(kernel.sizes))
+
+    def divergent_names(self, body: Body) -> tuple[str, ...]:
+        """Those of :meth:`data_names` that may differ between the threads of a block."""
+        return tuple(sorted(n for n in self.data_names(body) if not self._is_uniform(n, ())))
+
+    def _is_uniform(self, name: str, users: tuple[str, ...]) -> bool:
+        """Whether all threads of a block compute ``name``, and from the same data."""
+        kernel = self.conflicts.kernel
+        temporary = kernel.temporary_by_name.get(name)
+        if temporary is None or temporary.address_space is not AddressSpace.PRIVATE:
+            return False
+        if name in users:
+            return True
+        threads = self.conflicts.hardware.local_inames
+        for writer in kernel.writers.get(name, ()):
+            if writer.inames & threads:
+                return False
+            bounds = (kernel.domains[kernel.home_domain[i]].parameters for i in writer.inames)
+            for read in {*(name for name, _ in writer.reads), *frozenset().union(*bounds)}:
+                fixed = read not in kernel.writers and read not in threads
+                if not fixed and not self._is_uniform(read, (*users, name)):
+                    return False
+        return True
 
     # }}}

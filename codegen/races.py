@@ -33,8 +33,9 @@ from loopkit.codegen.conflicts import (
 def check_races(conflicts: Conflicts) -> None:
     """Refuse a kernel in which unordered instances touch one cell and one of them writes it.
 
-    Cells whose subscripts are not affine are trusted: whether they meet was
-    asked when the loops became parallel, of assertions about the data.
+    What data decides, cells of subscripts that are not affine and instances under
+    conditions or in bounds that are loaded, is trusted: whether those meet was
+    asked when loops became parallel, of assertions about the data.
     """
     for array, accesses in conflicts.by_array.items():
         if not any(access.is_write for access in accesses) or conflicts.keeps_apart(array):
@@ -50,7 +51,7 @@ def _check_statement(conflicts: Conflicts, write: Access) -> None:
     """Instances of one statement in the same iteration, on two threads of one block."""
     order = Order(frozenset(iname for iname, _ in conflicts.kernel.paths[write.statement]))
     for other in conflicts.accesses[write.statement]:
-        if other.array != write.array or not conflicts.has_plain_cells(write, other):
+        if other.array != write.array or not conflicts.is_plain_access(write, other):
             continue
         if conflicts.reach(write, other, order) is not Reach.NOWHERE:
             # The two may be swapped where that makes for the smaller example.
@@ -67,7 +68,7 @@ def _check_blocks(conflicts: Conflicts, accesses: list[Access]) -> None:
             if not (access.is_write or other.is_write) or key in seen:
                 continue
             seen.add(key)
-            if conflicts.has_plain_cells(access, other) and conflicts.meet_across_blocks(
+            if conflicts.is_plain_access(access, other) and conflicts.meet_across_blocks(
                 access, other
             ):
                 raise _race(conflicts, access, other, ANY_ORDER, "g")
@@ -185,8 +186,7 @@ def _race(
     instead = _advice(conflicts, found, kind)
     witness = Witness("race", first.array, found.cell, one, two, found.sizes, instead)
     return RaceError(
-        f"{text}{why}{f', for example when {given}' if given else ''}"
-        f"{_conditions(conflicts, first, second)}",
+        f"{text}{why}{f', for example when {given}' if given else ''}",
         witness=witness,
         instead=instead,
     )
@@ -199,13 +199,6 @@ def _verbs(conflicts: Conflicts, first: Access, second: Access) -> tuple[str, st
         updates = statement.operation is not None and statement.written == access.array
         verbs.append("update" if updates else "write" if access.is_write else "read")
     return verbs[0], verbs[1]
-
-
-def _conditions(conflicts: Conflicts, first: Access, second: Access) -> str:
-    """What sets do not know of the two."""
-    if conflicts.has_plain_instances(first) and conflicts.has_plain_instances(second):
-        return ""
-    return ", if the data lets both run"
 
 
 def _advice(conflicts: Conflicts, found: _Meeting, kind: str) -> str:

@@ -383,10 +383,47 @@ def test_no_barrier_where_data_decides_who_comes_there():
         make_nest(k)
     assert str(caught.value) == (
         "threads exchange 's' inside the loop over 'i', between 'S0' and 'S1', and would have to "
-        "wait for each other there; but 'm', which threads compute, decides how often they pass\n"
+        "wait for each other there; but 'm', which each thread computes, decides how often it "
+        "passes\n"
         "give 'i' bounds that depend on sizes and loops only, or keep what is exchanged through "
         "'s' within one thread"
     )
+
+
+def rows_of_any_length() -> lk.Kernel:
+    """A block for each row; its threads exchange what they read of it."""
+    return lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [j]: first <= j < last }", "{ [t, u]: 0 <= t, u < 64 }"],
+        """
+        for i
+            <int32> first = start[i]
+            <int32> last = start[i + 1]
+            for j
+                s[t] = a[j, t]
+                b[j, u] = s[63 - u]
+            end
+        end
+        """,
+        [
+            lk.GlobalArg("a", "float32", shape=("m", 64)),
+            lk.GlobalArg("b", "float32", shape=("m", 64)),
+            lk.GlobalArg("start", "int32", shape=("n + 1",)),
+            lk.TemporaryVariable("s", np.dtype("float32"), (64,), lk.AddressSpace.LOCAL),
+            ...,
+        ],
+    )
+
+
+@pytest.mark.host
+def test_a_barrier_in_a_loop_that_the_whole_block_runs_alike():
+    knl = rows_of_any_length().tag_inames("i:g.0, t:l.0, u:l.0", unchecked=True)
+    inside = [line for line in knl.cuda().splitlines() if "__syncthreads();" in line]
+    assert [len(line) - len(line.lstrip()) for line in inside] == [8, 8]
+    start = np.array([0, 3, 3, 8], np.int32)
+    a = np.random.default_rng(2).random((8, 64), dtype=np.float32)
+    for order in ("ascending", "descending", "random"):
+        b = knl.executor("host", order=order, seed=5)(a=a, start=start)
+        np.testing.assert_array_equal(b, a[:, ::-1])
 
 
 # }}}

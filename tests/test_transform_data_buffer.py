@@ -112,6 +112,49 @@ def test_only_written_cells_are_stored():
     assert instances(knl, "store_c", n=5, i=0) == 8
 
 
+@pytest.mark.host
+@pytest.mark.parametrize("guard", ["j % 2 == 0", "j >= 5", "i + j >= 3", "i > 2 or j % 3 == 1"])
+@pytest.mark.parametrize("swept", [[], ["j"]], ids=["cells", "rows"])
+@pytest.mark.parametrize("text", ["c[i, j] = i + 3*j", "c[i, j] = 2*c[i, j] + 1"])
+def test_guarded_writes(text, swept, guard):
+    """What a guard keeps from being written is neither loaded nor stored."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 8 }",
+        f"c[i, j] = 0 {{id=zero}}\n{text} {{id=one, if={guard}}}",
+        dtypes={"c": "int32"},
+        assumptions="n >= 1",
+    )
+    knl = knl.duplicate_inames("i, j", "id:zero")
+    buffered = knl.buffer_array("c", swept, default_tag=None, within="id:one")
+    written = instances(knl, "one", n=5)
+    assert instances(buffered, "store_c", n=5) == written
+    if "2*c" in text:
+        load = next(s.id for s in buffered.statements if s.id.startswith("load_c"))
+        assert instances(buffered, load, n=5) >= written
+    for n in (1, 5):
+        expected = knl.executor("reference")(n=n)
+        for executor in ("reference", "host"):
+            assert (buffered.executor(executor)(n=n) == expected).all()
+
+
+def test_cells_beyond_an_inferred_shape_are_not_stored():
+    knl = lk.make_kernel(
+        "{ [j]: 0 <= j < 2 }", "<> s[j] = a[j + 1] {if=j % 2 == 0}", dtypes={"a": "int32"}
+    )
+    assert knl.temporary_by_name["s"].shape == (1,)
+    buffered = knl.buffer_array("s", [], default_tag="unr")
+    assert instances(buffered, "store_s") == 1
+
+
+def test_data_decide_what_is_written():
+    """Cells that may not be written are stored as they were."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }", "c[i] = 1 {id=one, if=a[i] > 3}", dtypes={"a, c": "int32"}
+    )
+    buffered = knl.buffer_array("c", [], default_tag=None, unchecked=True)
+    assert list(statements_in(buffered.tree)) == ["load_c", "one", "store_c"]
+
+
 def test_refusals():
     with pytest.raises(IllegalTransformError, match="no selected statement reads or writes 'a'"):
         updates("c[i, j0] = 0 {id=zero}").buffer_array("a", ["j"], within="id:zero")

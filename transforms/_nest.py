@@ -94,6 +94,10 @@ def make_nest(
         predicates = () if condition is True else (condition,)
         domain_set = full
     given = () if deal is None else deal.given
+    if not parts and not given:
+        # One cell: when there is anything to move, no iname can say.
+        condition = _sets.conditions(domain_set)
+        predicates = () if condition is True else (condition,)
     inames = (*(p.iname for p in parts), *given)
     return Nest(
         tuple(forms.get(axis, Linear({})) for axis in range(len(box))),

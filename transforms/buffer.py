@@ -222,8 +222,11 @@ def _reads_follow_writes(
     """Whether each read cell is written before, in the same run of ``place``.
 
     It is where an earlier statement writes it in the same iteration of all loops
-    that the two share.
+    that the two share.  What is stored afterwards reads the buffer, too: where data
+    decide whether a cell is written, the old value is stored again.
     """
+    if not all(_is_affine_condition(p) for w in writes for p in w.statement.predicates):
+        return False
     number = {id_: i for i, id_ in enumerate(kernel.paths)}
     starts = [
         w

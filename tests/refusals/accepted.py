@@ -1,4 +1,4 @@
-"""Schedules that look suspicious and are right, two of which Loopy refuses, beside plain ones."""
+"""Schedules that look suspicious and are right."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Accepted:
 
 
 SCHEDULES = (
-    # Loopy: one iname cannot head two loops with a dependence between them.
+    # One iname heads two loops, with a dependence between them that no single loop keeps.
     Accepted(
         "one iname, two loops, and a neighbour's value between them",
         k.twice_in_turn,
         (do("split_iname", "i", 8, inner_tag="l.0"),),
         N,
     ),
-    # Loopy: a loop cannot be left for the sum in the middle of it and be entered again.
+    # One iname is summed over twice, the second time after the first sum was used.
     Accepted(
         "a value of the row before, between two sums over it",
         k.center,

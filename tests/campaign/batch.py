@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -88,6 +89,7 @@ class Batches:
                 if job is not None:
                     jobs.append(job)
         self._execute(jobs)
+        self.tally.cpu = sum(os.times()[:4]) - start
         return self.tally
 
     @contextmanager

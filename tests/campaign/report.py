@@ -37,6 +37,8 @@ def _summary(tally: Tally, seconds: float) -> Table:
     rate = tally.sequences / seconds if seconds else 0.0
     table.add_row("kernels", f"{tally.kernels:,}")
     table.add_row("sequences", f"{tally.sequences:,} ({rate:.1f}/s)")
+    each = 1e3 * tally.cpu / tally.sequences if tally.sequences else 0.0
+    table.add_row("processor time for each sequence", f"{each:.0f} ms")
     for verdict, count in verdicts.items():
         table.add_row(f"steps {verdict}", f"{count:,}")
     table.add_row("schedules lowered", f"{tally.lowered:,}")

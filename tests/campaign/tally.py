@@ -59,6 +59,7 @@ class Tally:
 
     kernels: int = 0
     sequences: int = 0
+    cpu: float = 0.0  # seconds, compilers included
     steps: Counter[str] = field(default_factory=Counter)  # "transform/verdict"
     lowered: int = 0
     verdicts: Counter[str] = field(default_factory=Counter)  # of lk.verify: "right: equal", ...
@@ -81,6 +82,7 @@ class Tally:
         """Add what another process counted."""
         self.kernels += other.kernels
         self.sequences += other.sequences
+        self.cpu += other.cpu
         self.lowered += other.lowered
         self.runs += other.runs
         self.interpreted += other.interpreted
@@ -107,7 +109,15 @@ class Tally:
         """Everything but single timings, as plain data."""
         plain = {
             name: getattr(self, name)
-            for name in ("kernels", "sequences", "lowered", "runs", "interpreted", "parallel")
+            for name in (
+                "kernels",
+                "sequences",
+                "cpu",
+                "lowered",
+                "runs",
+                "interpreted",
+                "parallel",
+            )
         }
         counters = {
             name: dict(getattr(self, name))

@@ -83,6 +83,23 @@ def test_privatize_refusals():
 # {{{ address spaces
 
 
+def test_bounds_get_no_axis():
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [r]: lo <= r < hi }"],
+        """
+        <> lo = ptr[i]
+        <> hi = ptr[i + 1]
+        u[i] = max(r, g[r])
+        """,
+        [lk.GlobalArg("g", shape="n + 2"), ...],
+        dtypes={"g, ptr, u": "int32"},
+    ).split_iname("i", 2)
+    with pytest.raises(IllegalTransformError) as info:
+        knl.privatize_temporaries_with_inames("i_inner")
+    assert "'lo' cannot get an axis: it bounds the loop over 'r'" in str(info.value)
+    assert "only_var_names=['acc'] leaves 'lo' as it is" in str(info.value)
+
+
 def test_address_spaces():
     knl = staged_matmul()
     assert knl.temporary_by_name["a_s"].address_space is AddressSpace.LOCAL

@@ -109,6 +109,7 @@ def _privatized(kernel: Kernel, name: str, inames: Sequence[str]) -> Kernel:
     indices = tuple(_offset(iname, ranges[iname]) for iname in inames)
     old = kernel.temporary_by_name[name]
     _refuse_dim_tags(old)
+    _refuse_bounds(kernel, name)
     new = replace(
         old,
         shape=(*old.shape, *(ranges[i].span + 1 for i in inames)),
@@ -134,6 +135,19 @@ def _uses(statement: Statement, name: str) -> bool:
 
 def _offset(iname: str, values: Range) -> Expression:
     return (variable(iname) - values.lower).expression
+
+
+def _refuse_bounds(kernel: Kernel, name: str) -> None:
+    """Domains name numbers, not elements of arrays."""
+    bounds = frozenset().union(*(domain.parameters for domain in kernel.domains))
+    others = [t.name for t in kernel.temporaries if t.name not in bounds]
+    for domain in kernel.domains:
+        if name in domain.parameters:
+            raise IllegalTransformError(
+                f"'{name}' cannot get an axis: it bounds the loop over '{domain.inames[0]}', and "
+                "bounds are no elements of arrays",
+                instead=f"only_var_names={others!r} leaves '{name}' as it is" if others else "",
+            )
 
 
 def _refuse_dim_tags(temporary: TemporaryVariable) -> None:

@@ -17,6 +17,7 @@ PARTS = (
     "copies",
     "indirect",
     "barriers",
+    "placing",
     "guards",
     "memory",
     "printing",

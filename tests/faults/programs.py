@@ -219,3 +219,30 @@ def through_matrix() -> lk.Kernel:
         "a, b",
         assumptions="n, m >= 1",
     ).set_temporary_address_space("t", "global")
+
+
+def steps_between() -> lk.Kernel:
+    """A loop that may be empty, whose iterations exchange values of their own."""
+    return make(
+        [
+            "{ [i]: 0 <= i < 64 }",
+            "{ [q]: 0 <= q < m }",
+            "{ [x]: 0 <= x < 64 }",
+            "{ [y]: 0 <= y < 64 }",
+            "{ [j]: 0 <= j < 64 }",
+        ],
+        """
+        <> s[i] = a[i] {id=fill}
+        for q
+            for x
+                <> r[x] = d[x] + q {id=put}
+            end
+            for y
+                c[y] = c[y] + r[63 - y] {id=take}
+            end
+        end
+        b[j] = s[63 - j] {id=drain}
+        """,
+        "a, b, c, d",
+        assumptions="m >= 0",
+    )

@@ -89,7 +89,7 @@ class Batches:
                 if job is not None:
                     jobs.append(job)
         self._execute(jobs)
-        self.tally.cpu = sum(os.times()[:4]) - start
+        self.tally.cpu = sum(os.times()[:4]) - used
         return self.tally
 
     @contextmanager

@@ -87,6 +87,15 @@ def loop_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
     pieces = simplified.compute_divs().get_basic_sets()
     if len(pieces) == 1:
         basic = pieces[0].remove_redundancies()
+    try:
+        return _bounds(domain, name, basic)
+    except UnboundedError:
+        # Only quotients bound it; without these it passes a few values for nothing.
+        return _bounds(domain, name, basic.remove_divs().remove_redundancies())
+
+
+def _bounds(domain: isl.Set, name: str, basic: isl.BasicSet) -> Bounds:
+    """The bounds of ``name`` in ``basic``, a conjunction around ``domain``."""
     lowers: list[Expression] = []
     uppers: list[Expression] = []
     enforced = isl.BasicSet.universe(basic.get_space())
@@ -177,6 +186,8 @@ def _stride(
     )
     if isinstance(lower, int) and isinstance(offset, int):
         return stride, lower + (offset - lower) % stride, congruence
+    if isinstance(lower, int) and lower == 0:
+        return stride, prim.Remainder(offset, stride), congruence
     gap = prim.Remainder(prim.Sum((offset, prim.Product((-1, lower)))), stride)
     return stride, prim.Sum((lower, gap)), congruence
 

@@ -197,3 +197,17 @@ def test_bounds_divide_what_loops_pass_beside_the_domain():
     run = knl.executor("host", sanitize=True)
     for n in range(1, 15):
         assert run(n=n).tolist() == list(range(n))
+
+
+def test_strided_loops_split_by_any_length():
+    """What bounds the outer loop is known through a quotient only."""
+    knl = lk.make_kernel(
+        "{ [j]: 0 <= j < n and j mod 3 = 1 }", "u[j] = j", dtypes={"u": "int32"}
+    ).split_iname("j", 4)
+    source = knl.cuda()
+    assert "for (int j_outer = 0; j_outer < (n + 3) / 4; ++j_outer)" in source
+    assert "for (int j_inner = lk_mod(-j_outer + 1, 3);" in source
+    run = knl.executor("host", sanitize=True)
+    for n in (0, 1, 2, 9, 14):
+        found = run(n=n)
+        assert found[1::3].tolist() == list(range(1, n, 3))

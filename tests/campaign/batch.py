@@ -70,6 +70,7 @@ class Batches:
     def run(self, seed: int) -> Tally:
         """One batch; returns what it counted."""
         self.tally = Tally()
+        used = sum(os.times()[:4])  # by this process and the compilers that it ran
         r = random.Random(seed)
         self.random = random.Random(f"proofs {seed}")
         jobs: list[_Job] = []

@@ -20,6 +20,7 @@ from refusals.messages import MESSAGES
 from refusals.running import check_legal, check_schedule
 
 import loopkit as lk
+from loopkit._check.suggest_try import Trials
 from loopkit._errors import Witness
 from loopkit._transform import _transforms
 
@@ -113,6 +114,18 @@ def test_unchecked_shows() -> None:
     assert "not proven" not in proven.cuda()
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Suggestions are tried until their number is over, however busy the machine is."""
+    first = Trials.__init__
+
+    def begin(self: Trials, seconds: float, *args: Any, **options: Any) -> None:
+        first(self, 600.0, *args, **options)
+
+    monkeypatch.setattr(Trials, "__init__", begin)
+
+
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("name", MESSAGES)
 def test_message(name: str, golden: Callable[[str, str], None]) -> None:
     error = refusal(CASES[name])
@@ -123,6 +136,7 @@ def test_message(name: str, golden: Callable[[str, str], None]) -> None:
 SUGGESTED = re.compile(r": (\.\w+\(.*\))$", re.MULTILINE)
 
 
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("case", [pytest.param(c, id=n) for n, c in CASES.items()])
 def test_suggestions(case: Case) -> None:
     """What a message says is legal is accepted, and right."""

@@ -11,6 +11,7 @@ guesses: each is proven afterwards or thrown away.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -32,6 +33,7 @@ from loopkit._verify.views import Access, Source, View
 _OLD, _NEW = "__o", "__n"
 _OLD_SOURCE, _NEW_SOURCE = "__p", "__q"
 _DEPTH = 12
+_STATES = 16
 
 Pairs = Mapping[str, str]
 
@@ -153,6 +155,7 @@ class Search:
         self.steps = steps
         self.farthest = (0, "")
         self._parts: dict[str, dict[str, isl.Set]] = {}
+        self._narrowed: dict[str, dict[str, isl.Set]] = {}
         self._done = 0
 
     def lineages(self, root: Kernel) -> Iterator[tuple[Lineage, Model]]:
@@ -160,14 +163,15 @@ class Search:
 
         With each comes the new kernel, operands in the order of the root's.
         """
-        seen: set[tuple[Image, ...]] = set()
-        for state in self.states():
+        seen = set()
+        for state in itertools.islice(self.states(), _STATES):
             model = self.new.model
             if state.swapped:
                 model = Model(with_swapped(model.kernel, state.swapped))
             for images in self.images(state):
-                if images not in seen or state.swapped:
-                    seen.add(images)
+                key = (images, frozenset(id(node) for node in state.swapped))
+                if key not in seen:
+                    seen.add(key)
                     yield Lineage(root, images), model
 
     # {{{ the search
@@ -420,17 +424,19 @@ class Search:
         if self.on_its_own(where, statement).is_subset(self.on_its_own(narrowed, statement)):
             yield state.related(todo.new, narrowed), rest
             return
-        self._parts[todo.new][state.origin[todo.new]] = narrowed
+        self._narrowed.setdefault(todo.new, {}).setdefault(state.origin[todo.new], narrowed)
         self.unlike(todo)
 
     @property
     def parts(self) -> dict[str, list[isl.Set]]:
         """For each statement the sets of instances that have counterparts of their own."""
-        return {
-            name: [self.on_its_own(w, self.new.model.statement[name]) for w in found.values()]
-            for name, found in self._parts.items()
-            if len(found) > 1
-        }
+        result = {}
+        for name, found in self._parts.items():
+            sets = {**found, **self._narrowed.get(name, {})}
+            statement = self.new.model.statement[name]
+            if len(sets) > 1:
+                result[name] = [self.on_its_own(where, statement) for where in sets.values()]
+        return result
 
     def same_access(
         self, todo: Same, mine: Access, its: Access, rest: Pending, state: State
@@ -449,6 +455,8 @@ class Search:
         sources = [(new, s.writer) for s in self.new_sources(todo, its)]
         sources += [(root, s.writer) for s in self.old_sources(todo, mine)]
         carried = not todo.is_bound and any(view.is_move(w) for view, w in sources)
+        if not todo.is_bound and any(view.is_fetch(w) for view, w in sources):
+            written = False
         paired = replace(state, later=(*state.later, Meet(todo, mine, its)))
         if written and not carried:
             yield paired, rest

@@ -58,6 +58,11 @@ class View:
         """Whether a statement only carries a value from one place to another."""
         return statement.operation is None and self.access(statement.rhs) is not None
 
+    def is_fetch(self, statement: Statement) -> bool:
+        """Whether a statement only carries what an array holds that nothing writes."""
+        access = self.access(statement.rhs) if self.is_move(statement) else None
+        return access is not None and access[0] not in self.model.written
+
     def sources(self, reader: str, access: Access) -> tuple[Source, ...]:
         """The statements whose writes a read may see, the last in the text first."""
         key = (reader, access)

@@ -1,0 +1,525 @@
+"""`verify`: schedules are proven equal to their text with nothing known of how they were made."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import itertools
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from refusals.case import schedule
+from refusals.everything import FAMILIES
+
+import loopkit as lk
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+sys.path.insert(0, str(EXAMPLES))
+NAMES = sorted(p.stem for p in EXAMPLES.glob("*.py") if not p.stem.startswith("_"))
+
+
+@functools.cache
+def gallery(example: str) -> dict[str, lk.Kernel]:
+    made: dict[str, lk.Kernel] = importlib.import_module(example).make()
+    return {name: forgotten(kernel) for name, kernel in made.items()}
+
+
+def forgotten(kernel: lk.Kernel) -> lk.Kernel:
+    """A kernel that does not know how it was made."""
+    return kernel.with_(lineage=None, history=())
+
+
+def schedules() -> list[tuple[str, str]]:
+    return [(e, name) for e in NAMES for name in gallery(e) if name != "plain"]
+
+
+def make(text: str, domain: str = "{ [i, j]: 0 <= i, j < n }", **options: Any) -> lk.Kernel:
+    """A kernel over arrays ``x`` and ``y`` of ``n + 2`` floats."""
+    shapes = options.pop("shapes", {"x": "n + 2", "y": "n + 2"})
+    dtypes = options.pop("types", {})
+    arrays = [lk.GlobalArg(a, dtypes.get(a, "float32"), shape=s) for a, s in shapes.items()]
+    options.setdefault("assumptions", "n >= 1")
+    return lk.make_kernel(domain, text, [*arrays, ...], **options)
+
+
+def product(
+    text: str = "c[i, j] = sum(k, a[i, k] * b[k, j])",
+    domain: str = "{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < l }",
+) -> lk.Kernel:
+    shapes = {"a": "n, l", "b": "l, m", "c": "n, m"}
+    return make(text, domain, shapes=shapes, assumptions="n, m, l >= 1")
+
+
+def tiled(kernel: lk.Kernel, tile: int = 16, **options: Any) -> lk.Kernel:
+    return (
+        kernel.split_iname("i", tile, outer_tag="g.1", inner_tag="l.1")
+        .split_iname("j", tile, outer_tag="g.0", inner_tag="l.0")
+        .split_iname("k", options.get("depth", tile))
+        .add_prefetch("a", ["i_inner", "k_inner"], default_tag="l.auto")
+        .add_prefetch("b", ["k_inner", "j_inner"], default_tag="l.auto")
+    )
+
+
+# {{{ equal
+
+
+@pytest.mark.parametrize(("example", "name"), schedules())
+def test_gallery(example: str, name: str) -> None:
+    verdict = lk.verify(gallery(example)["plain"], gallery(example)[name])
+    assert verdict.answer == "equal", str(verdict)
+    assert verdict
+
+
+@pytest.mark.parametrize(("example", "name"), schedules())
+def test_gallery_backwards(example: str, name: str) -> None:
+    verdict = lk.verify(gallery(example)[name], gallery(example)["plain"])
+    assert verdict.answer == "equal", str(verdict)
+
+
+PAIRS = [
+    (example, one, two)
+    for example in NAMES
+    for one, two in itertools.combinations([n for n in gallery(example) if n != "plain"], 2)
+]
+
+
+@pytest.mark.parametrize(("example", "one", "two"), PAIRS)
+def test_two_schedules_of_one_text(example: str, one: str, two: str) -> None:
+    verdict = lk.verify(gallery(example)[one], gallery(example)[two])
+    assert verdict.answer == "equal", str(verdict)
+
+
+def test_gallery_is_fast() -> None:
+    """The median; single ones take as long as the steps that made them."""
+    seconds = []
+    for example, name in schedules():
+        start = time.perf_counter()
+        lk.verify(gallery(example)["plain"], gallery(example)[name])
+        seconds.append(time.perf_counter() - start)
+    assert sorted(seconds)[len(seconds) // 2] < 1.0
+
+
+EQUAL = {
+    "other tiles": lambda: (tiled(product()), tiled(product(), 8)),
+    "tiles and other depths": lambda: (tiled(product()), tiled(product(), 16, depth=8)),
+    "both with a last step apart": lambda: (
+        tiled(product()).peel_iname("k_outer", last=1),
+        tiled(product(), 8).peel_iname("k_outer", last=1),
+    ),
+    "factors the other way round": lambda: (
+        product(),
+        product("c[i, j] = sum(k, b[k, j] * a[i, k])"),
+    ),
+    "the sum backwards": lambda: (
+        make("y[i] = sum(j, x[j])"),
+        make("y[i] = sum(j, x[n - 1 - j])"),
+    ),
+    "backwards": lambda: (make("y[i] = x[i]"), make("y[n - 1 - i] = x[n - 1 - i]")),
+    "even and odd": lambda: (
+        make("y[i] = 2*x[i]"),
+        make(
+            "y[2*i] = 2*x[2*i]\ny[2*j + 1] = 2*x[2*j + 1]",
+            "{ [i, j]: 0 <= 2*i < n and 0 <= 2*j + 1 < n }",
+        ),
+    ),
+    "a temporary for a common part": lambda: (
+        make("y[i] = (x[i] + x[i + 1]) * (x[i] + x[i + 1])"),
+        make("<float32> t = x[i] + x[i + 1]\ny[i] = t * t"),
+    ),
+    "an array of them": lambda: (
+        make("<float32> t[i] = x[i] + x[i + 1]\ny[j] = t[j] * t[j]"),
+        make("y[i] = (x[i] + x[i + 1]) * (x[i] + x[i + 1])"),
+    ),
+    "a store that is overwritten": lambda: (
+        make("y[i] = x[i]\ny[i] = x[i + 1]"),
+        make("y[i] = x[i + 1]"),
+    ),
+    "a temporary that nobody reads": lambda: (
+        make("<> t = 2*x[i]\ny[i] = x[i]"),
+        make("y[i] = x[i]"),
+    ),
+    "zero, written in two ways": lambda: (make("y[i] = 0"), make("y[i] = 0.0")),
+    "a condition on data": lambda: (
+        make("if x[i + 1] > 3\n  y[i] = x[i]\nend"),
+        make("if x[i + 1] > 3\n  y[i] = x[i]\nend").split_iname("i", 8, inner_tag="l.0"),
+    ),
+    "time in tiles": lambda: (
+        make("y[i + 1] = y[i] + y[i + 2]", "{ [t, i]: 0 <= t < 9 and 0 <= i < n }"),
+        make("y[i + 1] = y[i] + y[i + 2]", "{ [t, i]: 0 <= t < 9 and 0 <= i < n }")
+        .map_domain("{ [t, i] -> [t, w]: w = 2*t + i }")
+        .split_iname("t", 3)
+        .split_iname("w", 4)
+        .prioritize_loops("t_outer, w_outer, t_inner, w_inner"),
+    ),
+    "a buffer": lambda: (
+        make("y[i] = y[i] + x[j]"),
+        make("y[i] = y[i] + x[j]").split_iname("i", 4).buffer_array("y", ["i_inner"]),
+    ),
+    "rows of a sparse matrix": lambda: (sparse(), sparse().split_iname("r", 16, inner_tag="l.0")),
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_equal(name: str) -> None:
+    before, after = map(forgotten, EQUAL[name]())
+    for one, two in ((before, after), (after, before)):
+        verdict = lk.verify(one, two)
+        assert verdict.answer == "equal", str(verdict)
+
+
+def sparse(operator: str = "*", last: str = "ptr[r + 1]") -> lk.Kernel:
+    return make(
+        f"""
+        for r
+            <> lo = ptr[r]
+            <> hi = {last}
+            y[r] = sum(e, v[e] {operator} x[col[e]])
+        end
+        """,
+        ["{ [r]: 0 <= r < n }", "{ [e]: lo <= e < hi }"],  # type: ignore[arg-type]
+        shapes={"ptr": "n + 1", "v": "m", "col": "m", "x": "n", "y": "n"},
+        types={"ptr": "int32", "col": "int32"},
+        assumptions="n, m >= 1",
+    )
+
+
+# }}}
+
+# {{{ different
+
+DIFFERENT: dict[str, Any] = {
+    "an index shifted": (
+        lambda: (make("y[i] = x[i]"), make("y[i] = x[i + 1]")),
+        ({"n": 1}, "y", (0,), "x[0]", "x[1]"),
+    ),
+    "a bound too large": (
+        lambda: (make("y[i] = x[i]"), make("y[i] = x[i]", "{ [i]: 0 <= i <= n }")),
+        ({"n": 1}, "y", (1,), "y[1]", "x[1]"),
+    ),
+    "a bound too small": (
+        lambda: (make("y[i] = x[i]"), make("y[i] = x[i]", "{ [i]: 0 <= i < n - 1 }")),
+        ({"n": 1}, "y", (0,), "x[0]", "y[0]"),
+    ),
+    "a wrong operator": (
+        lambda: (tiled(product()), product("c[i, j] = sum(k, a[i, k] + b[k, j])")),
+        ({"n": 1, "m": 1, "l": 1}, "c", (0, 0), "a[0, 0]*b[0, 0]", "a[0, 0] + b[0, 0]"),
+    ),
+    "another reduction": (
+        lambda: (product(), product("c[i, j] = max(k, a[i, k] * b[k, j])")),
+        (
+            {"n": 1, "m": 1, "l": 2},
+            "c",
+            (0, 0),
+            "a[0, 0]*b[0, 0] + a[0, 1]*b[1, 0]",
+            "max(a[0, 0]*b[0, 0], a[0, 1]*b[1, 0])",
+        ),
+    ),
+    "a term more": (
+        lambda: (product(), tiled(product("c[i, j] = 1 + sum(k, a[i, k] * b[k, j])"))),
+        ({"n": 1, "m": 1, "l": 1}, "c", (0, 0), "a[0, 0]*b[0, 0]", "1 + a[0, 0]*b[0, 0]"),
+    ),
+    "the last term missing": (
+        lambda: (
+            tiled(product()),
+            product(domain="{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < l - 1 }"),
+        ),
+        ({"n": 1, "m": 1, "l": 1}, "c", (0, 0), "a[0, 0]*b[0, 0]", "0"),
+    ),
+    "another start": (
+        lambda: (
+            make("<float32> s = 0\nfor j\n  s = s + x[j]\nend\ny[i] = s"),
+            make("<float32> s = 1\nfor j\n  s = s + x[j]\nend\ny[i] = s"),
+        ),
+        ({"n": 1}, "y", (0,), "0 + x[0]", "1 + x[0]"),
+    ),
+    "operands that do not commute": (
+        lambda: (make("y[i] = x[i] - x[i + 1]"), make("y[i] = x[i + 1] - x[i]")),
+        ({"n": 1}, "y", (0,), "x[0] - x[1]", "x[1] - x[0]"),
+    ),
+    "a store to the wrong cell": (
+        lambda: (make("y[i] = x[i]"), make("y[i + 1] = x[i]")),
+        ({"n": 1}, "y", (0,), "x[0]", "y[0]"),
+    ),
+    "another factor": (
+        lambda: (make("y[i] = 2*x[i]"), make("y[i] = 3*x[i]")),
+        ({"n": 1}, "y", (0,), "2*x[0]", "3*x[0]"),
+    ),
+    "another function": (
+        lambda: (make("y[i] = sin(x[i])"), make("y[i] = cos(x[i])")),
+        ({"n": 1}, "y", (0,), "sin(x[0])", "cos(x[0])"),
+    ),
+    "another condition": (
+        lambda: (
+            make("y[i] = if(i > 0, x[i], 0)"),
+            make("y[i] = if(i > 1, x[i], 0)"),
+        ),
+        ({"n": 2}, "y", (1,), "x[1]", "0"),
+    ),
+    "another condition on data": (
+        lambda: (
+            make("if x[i + 1] > 3\n  y[i] = x[i]\nend"),
+            make("if x[i + 1] > 4\n  y[i] = x[i]\nend"),
+        ),
+        ({"n": 1}, "y", (0,), "x[0]", "y[0]"),
+    ),
+    "another index array": (
+        lambda: (indirect("y[i] = x[p[i]]"), indirect("y[i] = x[q[i]]")),
+        ({"n": 2}, "y", (0,), "x[1]", "x[0]"),
+    ),
+    "loops exchanged": (
+        lambda: (wave(), wave().prioritize_loops("j, i", unchecked=True)),
+        ({"n": 2}, "y", (1, 1), "y[0, 2] + 1", "y[0, 2] + 1"),
+    ),
+    "a recurrence over threads": (
+        lambda: (make("y[i + 1] = y[i] + 1"), tagged(make("y[i + 1] = y[i] + 1"), "l.0")),
+        ({"n": 2}, "y", (2,), "y[0] + 1 + 1", "y[1] + 1"),
+    ),
+    "a shift in place over blocks": (
+        lambda: (make("y[i] = y[i + 1]"), tagged(make("y[i] = y[i + 1]"), "g.0")),
+        ({"n": 2}, "y", (0,), "y[1]", "y[2]"),
+    ),
+    "a sum by hand over threads": (
+        lambda: (
+            make("y[0] = y[0] + x[i]", "{ [i]: 0 <= i < n }"),
+            tagged(make("y[0] = y[0] + x[i]", "{ [i]: 0 <= i < n }"), "l.0"),
+        ),
+        ({"n": 2}, "y", (0,), "y[0] + x[0] + x[1]", "y[0] + x[1]"),
+    ),
+    "bounds that data decide": (
+        lambda: (sparse(), sparse(last="ptr[r + 1] - 1")),
+        ({"n": 2, "m": 2}, "y", (1,), None, None),
+    ),
+}
+
+
+def indirect(text: str, **options: Any) -> lk.Kernel:
+    return make(
+        text,
+        shapes={"x": "n", "p": "n", "q": "n", "y": "n"},
+        types={"p": "int32", "q": "int32"},
+        **options,
+    )
+
+
+def wave() -> lk.Kernel:
+    return make(
+        "y[i, j] = y[i - 1, j + 1] + 1",
+        "{ [i, j]: 1 <= i <= n and 0 <= j <= n }",
+        shapes={"y": "n + 1, n + 2"},
+    )
+
+
+def tagged(kernel: lk.Kernel, tag: str) -> lk.Kernel:
+    return kernel.tag_inames({"i": tag}, unchecked=True)
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_different(name: str) -> None:
+    kernels, (sizes, array, cell, before, after) = DIFFERENT[name]
+    verdict = lk.verify(*map(forgotten, kernels()))
+    assert verdict.answer == "different" and not verdict, str(verdict)
+    witness = verdict.witness
+    assert witness is not None
+    assert (dict(witness.sizes), witness.array, witness.cell) == (sizes, array, cell), str(verdict)
+    if before is not None:
+        assert (witness.before, witness.after) == (before, after)
+
+
+# }}}
+
+# {{{ undecided
+
+UNDECIDED = {
+    "additions in another order": (
+        lambda: (
+            make("y[i] = x[i] + x[i + 1] + x[i + 2]"),
+            make("y[i] = x[i] + (x[i + 1] + x[i + 2])"),
+        ),
+        "stands where",
+    ),
+    "a factor drawn out of a sum": (
+        lambda: (
+            make("y[i] = sum(j, 2*x[j])"),
+            make("y[i] = 2*sum(j, x[j])"),
+        ),
+        "no proof was found",
+    ),
+    "a scatter over threads": (
+        lambda: (
+            indirect("y[p[i]] = x[i]"),
+            indirect("y[p[i]] = x[0]*0 + x[i]").tag_inames({"i": "l.0"}, unchecked=True),
+        ),
+        None,
+    ),
+    "a histogram over threads": (
+        lambda: (
+            indirect("y[p[0*i]] = y[p[i]] + 0"),
+            indirect("y[p[0*i]] = 0 + y[p[i]]"),
+        ),
+        None,
+    ),
+    "a temporary that data index": (
+        lambda: (
+            indirect("<float32> t[p[i]] = x[i]\ny[j] = x[j]*0 + x[j]"),
+            indirect("y[j] = x[j] + x[j]*0"),
+        ),
+        None,
+    ),
+    "a coarser type between": (
+        lambda: (make("y[i] = 2*x[i]"), make("<float16> t = x[i]\ny[i] = 2*t")),
+        "'t' holds the value of 'insn' in another type",
+    ),
+    "a finer type between": (
+        lambda: (
+            make("y[i] = x[i]*x[i] + x[i]"),
+            make("<float64> t = x[i]*x[i]\ny[i] = t + x[i]"),
+        ),
+        "'t' holds the value of 'insn' in another type",
+    ),
+    "a number of another type": (
+        lambda: (
+            make("y[i] = x[i] * 1", types={"x": "int64"}),
+            make("y[i] = x[i] * 1.0", types={"x": "int64"}),
+        ),
+        "1.0 stands where 1 was",
+    ),
+    "an order that was free, then fixed": (
+        lambda: (
+            make("y[i] = sum(j, x[j])"),
+            make("<float32> s = 0\nfor j\n  s = s + x[j]\nend\ny[i] = s"),
+        ),
+        "has no counterpart",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNDECIDED)
+def test_undecided(name: str) -> None:
+    kernels, why = UNDECIDED[name]
+    verdict = lk.verify(*map(forgotten, kernels()))
+    print(name, verdict)
+    assert verdict.answer != "equal", str(verdict)
+    if why is not None:
+        assert verdict.answer == "undecided", str(verdict)
+        assert why in verdict.why
+        assert verdict.witness is None
+
+
+# }}}
+
+# {{{ the cases of the checker
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_legal_schedules_are_equal(family: str) -> None:
+    """All legal schedules that the checker is tested with; none is taken for different."""
+    open_ = []
+    for case in FAMILIES[family]:
+        plain = (case.legal_kernel or case.kernel)()
+        after = schedule(plain, case.legal)
+        if plain.arg_by_name.keys() != after.arg_by_name.keys():
+            continue
+        verdict = lk.verify(forgotten(plain), forgotten(after))
+        assert verdict.answer != "different", f"{case.name}: {verdict}"
+        if not verdict:
+            open_.append(case.name)
+    assert not open_
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_illegal_schedules_are_never_equal(family: str) -> None:
+    for case in FAMILIES[family]:
+        if not case.is_wrong:
+            continue
+        before = case.kernel()
+        after = case.illegal.apply(case.before(), unchecked=True)
+        try:
+            verdict = lk.verify(forgotten(before), forgotten(after))
+        except lk.InvalidArgumentError:
+            continue
+        assert verdict.answer != "equal", f"{case.name}: {verdict}"
+
+
+# }}}
+
+# {{{ the answer
+
+
+def test_verdict_as_text() -> None:
+    verdict = lk.verify(make("y[i] = x[i]"), make("y[i] = x[i]", "{ [i]: 0 <= i <= n }"))
+    assert str(verdict) == ("different: y[1] differs for n = 1\n  before: y[1]\n  after:  x[1]")
+    verdict = lk.verify(product(), tiled(product()))
+    assert str(verdict) == (
+        "equal: every output cell has the same value for all sizes with "
+        "n >= 1 and m >= 1 and l >= 1"
+    )
+
+
+def test_race_as_text() -> None:
+    recurrence = make("y[i + 1] = y[i] + 1")
+    assert str(lk.verify(recurrence, tagged(recurrence, "l.0"))) == (
+        "different: y[2] differs for n = 2\n"
+        "  before: y[0] + 1 + 1\n"
+        "  after:  y[1] + 1\n"
+        "  after, when it runs the last threads first"
+    )
+
+
+def test_verdict_is_a_value() -> None:
+    verdict = lk.verify(make("y[i] = x[i]"), make("y[i] = 2*x[i]"))
+    assert isinstance(verdict, lk.Verdict) and isinstance(verdict.witness, lk.Difference)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        verdict.answer = "equal"  # type: ignore[misc]
+
+
+def test_kernel_with_a_race_has_no_one_meaning() -> None:
+    racy = tagged(make("y[i + 1] = y[i] + 1"), "l.0")
+    verdict = lk.verify(racy, racy)
+    assert verdict.answer == "undecided"
+    assert "'before' has no one meaning" in verdict.why
+
+
+def test_assumptions_of_both_hold() -> None:
+    one = make("y[i] = x[i]")
+    two = make("y[i] = if(i < 5, x[i], 0)", assumptions="1 <= n <= 5")
+    assert lk.verify(one, two).answer != "different"
+    assert lk.verify(one, make("y[i] = if(i < 5, x[i], 0)")).witness.sizes == {"n": 6}  # type: ignore[union-attr]
+
+
+def test_assertions_are_named() -> None:
+    plain = indirect("y[p[i]] = x[i]").assume_injective("p")
+    verdict = lk.verify(forgotten(plain), forgotten(plain.tag_inames({"i": "l.0"})))
+    assert verdict.answer == "equal", str(verdict)
+    assert "p" in verdict.why.split("for data with")[1]
+
+
+def test_approximate_arithmetic_is_no_equal() -> None:
+    plain = make("y[i] = x[i]")
+    fast = plain.with_(options=lk.Options(fast_math=True))
+    assert "fast_math" in lk.verify(plain, fast).why
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (lambda: make("y[i] = x[i]", shapes={"x": "n + 1", "y": "n + 2"}), "the shape of 'x'"),
+        (lambda: make("y[i] = x[i]", types={"x": "float64"}), "the type of 'x'"),
+        (lambda: make("y[i] = x[i] + z", dtypes={"z": "float32"}), "only 'after' has z"),
+        (lambda: make("x[i] = y[i]"), "the use of 'x'"),
+    ],
+)
+def test_arguments_must_match(other: Any, words: str) -> None:
+    with pytest.raises(lk.InvalidArgumentError, match=words):
+        lk.verify(make("y[i] = x[i]"), other())
+
+
+def test_kernels_are_asked_for() -> None:
+    with pytest.raises(lk.InvalidArgumentError, match="two kernels, not str"):
+        lk.verify(make("y[i] = x[i]"), "y[i] = x[i]")  # type: ignore[arg-type]
+
+
+# }}}

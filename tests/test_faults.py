@@ -44,8 +44,28 @@ KNOWN_OPEN: dict[str, str] = {
 }
 
 
+# Faults that leave every output cell of verify's as it is, and why.
+EQUAL_TO_VERIFY: dict[str, str] = {
+    "any: arguments change places": "the cells are the same, a call is not",
+    "any: a size gets a default": "the cells are the same, a call is not",
+    "any: asserts of the data what nobody said": "wrong in the next step",
+    "any: an argument gets an offset": "where arguments begin is not looked at",
+    "add_prefetch: reads beyond the array at its edge": "bounds are not looked at",
+    "any: a temporary gets a shorter axis": "bounds are not looked at",
+    "privatize: one element too few": "bounds are not looked at",
+    "privatize: begins one element too late": "bounds are not looked at",
+    "prioritize_loops: the accumulator's axis is one short": "bounds are not looked at",
+    "tag_array_axes: rows overlap": "strides are not looked at",
+    "tag_array_axes: rows lie on each other": "strides are not looked at",
+    "tag_array_axes: strides meet on a diagonal": "strides are not looked at",
+    "tag_array_axes: rows as far apart as there are rows": "strides are not looked at",
+    "add_padding: rows closer together than they are long": "strides are not looked at",
+    "pad_temporary: rows get shorter": "strides are not looked at",
+}
+
+
 def test_catalogue() -> None:
-    assert KNOWN_OPEN.keys() <= FAULTS.keys()
+    assert KNOWN_OPEN.keys() | EQUAL_TO_VERIFY.keys() <= FAULTS.keys()
     assert len(FAULTS) >= 200
 
 
@@ -65,6 +85,7 @@ def test_fault(name: str) -> None:
         assert verdict.caught is None, f"it is caught by now: {verdict.caught}"
     else:
         assert verdict.caught is not None, f"it slips through: {verdict.evidence}"
+    assert verdict.equal == (name in EQUAL_TO_VERIFY), "what verify says of it has changed"
 
 
 def test_switch() -> None:

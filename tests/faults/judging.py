@@ -19,11 +19,13 @@ class Verdict:
     """``sound``: what is wrong without the fault; ``evidence``: what is wrong with it.
 
     ``caught`` says by whom, and with which words; None where the fault slips through.
+    ``equal`` tells whether ``verify`` takes the kernels with and without it for equal.
     """
 
     sound: str | None
     evidence: str | None
     caught: tuple[str, str] | None
+    equal: bool = False
 
 
 def judge(name: str) -> Verdict:
@@ -52,6 +54,14 @@ def asked_before(kernel: lk.Kernel) -> lk.Kernel:
     """The kernel after a step that changes nothing: all is proven of it that there is to prove."""
     array = next(a for a in kernel.args if isinstance(a, lk.ArrayArg))
     return lk.add_dtypes(kernel, {array.name: array.dtype})
+
+
+def taken_for_equal(before: lk.Kernel, after: lk.Kernel) -> bool:
+    """Whether ``verify``, which has not seen the step, says that nothing has changed."""
+    try:
+        return bool(lk.verify(before, after))
+    except lk.InvalidArgumentError:
+        return False
 
 
 def unproven(proof: Proof) -> str | None:
@@ -84,7 +94,7 @@ def _judge_transform(fault: Fault) -> Verdict:
             why = refusal(dataclasses.replace(fault, step=fault.then), accepted)
             caught = None if why is None else (CHECKER, why)
     evidence = _wrong(fault, before, faulty)
-    return Verdict(sound, evidence, caught)
+    return Verdict(sound, evidence, caught, taken_for_equal(before, faulty))
 
 
 def _wrong(fault: Fault, before: lk.Kernel, after: lk.Kernel) -> str | None:

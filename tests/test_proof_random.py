@@ -22,14 +22,11 @@ def test_random_schedules_are_proven(first: int) -> None:
         except lk.LoopkitError:
             continue
         proof = prove(knl)
-        # Overflows for sizes near 2**30 are known, and have tests of their own below.
-        assert not [f for f in proof.findings if f.kind != "width"], f"seed {seed}: {proof}"
-        assert not proof.undecided, f"seed {seed}: {proof}"
+        assert proof.ok, f"seed {seed}: {proof}"
         proven += 1
     assert proven >= 5
 
 
-@pytest.mark.xfail(reason="the first term of a sum that needs 64 bits is not always widened")
 def test_widening_of_a_sum_that_begins_with_a_product() -> None:
     knl = lk.make_kernel(
         "{ [i, j]: 1 <= i <= n and 1 <= j <= m }",

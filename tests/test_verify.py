@@ -94,13 +94,15 @@ def test_two_schedules_of_one_text(example: str, one: str, two: str) -> None:
 
 
 def test_gallery_is_fast() -> None:
-    """The median; single ones take as long as the steps that made them."""
+    """Of this process's own time: the median, and nearly all."""
     seconds = []
     for example, name in schedules():
-        start = time.perf_counter()
+        start = time.process_time()
         lk.verify(gallery(example)["plain"], gallery(example)[name])
-        seconds.append(time.perf_counter() - start)
-    assert sorted(seconds)[len(seconds) // 2] < 1.0
+        seconds.append(time.process_time() - start)
+    seconds.sort()
+    assert seconds[len(seconds) // 2] < 0.5
+    assert seconds[-2] < 2.0
 
 
 EQUAL = {
@@ -148,10 +150,10 @@ EQUAL = {
         make("if x[i + 1] > 3\n  y[i] = x[i]\nend").split_iname("i", 8, inner_tag="l.0"),
     ),
     "time in tiles": lambda: (
-        make("y[i + 1] = y[i] + y[i + 2]", "{ [t, i]: 0 <= t < 9 and 0 <= i < n }"),
-        make("y[i + 1] = y[i] + y[i + 2]", "{ [t, i]: 0 <= t < 9 and 0 <= i < n }")
-        .map_domain("{ [t, i] -> [t, w]: w = 2*t + i }")
-        .split_iname("t", 3)
+        sweeps(),
+        sweeps()
+        .map_domain("{ [t, i] -> [w, t]: w = 2*t + i }")
+        .split_iname("t", 2)
         .split_iname("w", 4)
         .prioritize_loops("t_outer, w_outer, t_inner, w_inner"),
     ),
@@ -169,6 +171,12 @@ def test_equal(name: str) -> None:
     for one, two in ((before, after), (after, before)):
         verdict = lk.verify(one, two)
         assert verdict.answer == "equal", str(verdict)
+
+
+def sweeps() -> lk.Kernel:
+    return make(
+        "for t, i\n  y[i + 1] = y[i] + y[i + 2]\nend", "{ [t, i]: 0 <= t < 9 and 0 <= i < n }"
+    )
 
 
 def sparse(operator: str = "*", last: str = "ptr[r + 1]") -> lk.Kernel:
@@ -272,7 +280,22 @@ DIFFERENT: dict[str, Any] = {
     ),
     "loops exchanged": (
         lambda: (wave(), wave().prioritize_loops("j, i", unchecked=True)),
-        ({"n": 2}, "y", (1, 1), "y[0, 2] + 1", "y[0, 2] + 1"),
+        ({"n": 2}, "y", (2, 0), "y[0, 2] + 1 + 1", "y[1, 1] + 1"),
+    ),
+    "a scatter over threads": (
+        lambda: (indirect("y[p[i]] = x[i]"), tagged(indirect("y[p[i]] = x[i]"), "l.0")),
+        ({"n": 5}, "y", (4,), "x[4]", "x[3]"),
+    ),
+    "a histogram over threads": (
+        lambda: (
+            indirect("y[p[i]] = y[p[i]] + 1"),
+            tagged(indirect("y[p[i]] = y[p[i]] + 1"), "l.0"),
+        ),
+        ({"n": 5}, "y", (4,), "y[4] + 1 + 1", "y[4] + 1"),
+    ),
+    "a condition beyond some number": (
+        lambda: (make("y[i] = x[i]"), make("y[i] = if(i < 5, x[i], 0)")),
+        ({"n": 6}, "y", (5,), "x[5]", "0"),
     ),
     "a recurrence over threads": (
         lambda: (make("y[i + 1] = y[i] + 1"), tagged(make("y[i + 1] = y[i] + 1"), "l.0")),
@@ -302,6 +325,16 @@ def indirect(text: str, **options: Any) -> lk.Kernel:
         shapes={"x": "n", "p": "n", "q": "n", "y": "n"},
         types={"p": "int32", "q": "int32"},
         **options,
+    )
+
+
+def scattered(temporary: str) -> lk.Kernel:
+    t = lk.TemporaryVariable(temporary, "float32", shape=(8,))  # type: ignore[arg-type]
+    return indirect(
+        f"{temporary}[j] = 0\n{temporary}[p[i]] = x[i]\ny[k] = {temporary}[p[k]]",
+        domain="{ [i, j, k]: 0 <= i, k < n and 0 <= j < 8 }",
+        temporary_variables=[t],
+        assumptions="1 <= n <= 8",
     )
 
 
@@ -348,26 +381,23 @@ UNDECIDED = {
         ),
         "no proof was found",
     ),
-    "a scatter over threads": (
+    "a histogram backwards": (
         lambda: (
-            indirect("y[p[i]] = x[i]"),
-            indirect("y[p[i]] = x[0]*0 + x[i]").tag_inames({"i": "l.0"}, unchecked=True),
+            indirect("y[p[i]] = y[p[i]] + 1"),
+            indirect("y[p[n - 1 - i]] = y[p[n - 1 - i]] + 1"),
         ),
-        None,
+        "'insn' (i=1) might read y[p[1]] before 'insn' (i=0) has written it",
     ),
-    "a histogram over threads": (
+    "a condition that always holds": (
         lambda: (
-            indirect("y[p[0*i]] = y[p[i]] + 0"),
-            indirect("y[p[0*i]] = 0 + y[p[i]]"),
+            make("y[i] = x[i]", assumptions="1 <= n <= 5"),
+            make("y[i] = if(i < 5, x[i], 0)", assumptions="1 <= n <= 5"),
         ),
-        None,
+        "no difference shows at n = 1 to n = 5",
     ),
     "a temporary that data index": (
-        lambda: (
-            indirect("<float32> t[p[i]] = x[i]\ny[j] = x[j]*0 + x[j]"),
-            indirect("y[j] = x[j] + x[j]*0"),
-        ),
-        None,
+        lambda: (scattered("t"), scattered("t").split_iname("i", 4)),
+        "data decide about",
     ),
     "a coarser type between": (
         lambda: (make("y[i] = 2*x[i]"), make("<float16> t = x[i]\ny[i] = 2*t")),
@@ -401,12 +431,9 @@ UNDECIDED = {
 def test_undecided(name: str) -> None:
     kernels, why = UNDECIDED[name]
     verdict = lk.verify(*map(forgotten, kernels()))
-    print(name, verdict)
-    assert verdict.answer != "equal", str(verdict)
-    if why is not None:
-        assert verdict.answer == "undecided", str(verdict)
-        assert why in verdict.why
-        assert verdict.witness is None
+    assert verdict.answer == "undecided" and not verdict, str(verdict)
+    assert why in verdict.why
+    assert verdict.witness is None
 
 
 # }}}
@@ -484,10 +511,12 @@ def test_kernel_with_a_race_has_no_one_meaning() -> None:
 
 
 def test_assumptions_of_both_hold() -> None:
-    one = make("y[i] = x[i]")
-    two = make("y[i] = if(i < 5, x[i], 0)", assumptions="1 <= n <= 5")
-    assert lk.verify(one, two).answer != "different"
-    assert lk.verify(one, make("y[i] = if(i < 5, x[i], 0)")).witness.sizes == {"n": 6}  # type: ignore[union-attr]
+    one = make("y[i] = x[i + n // 4 % 2]")
+    two = make("y[i] = x[i]", assumptions="1 <= n <= 3")
+    verdict = lk.verify(one, two)
+    assert verdict.answer == "equal", str(verdict)
+    assert "n <= 3" in verdict.why
+    assert lk.verify(one, make("y[i] = x[i]")).answer == "different"
 
 
 def test_assertions_are_named() -> None:

@@ -22,7 +22,7 @@ from loopkit._verify.discover import Search
 from loopkit._verify.forms import in_pairs, needed
 from loopkit._verify.prove import BUDGET, ExhaustedError, Finding, budget, prove, race_by_data
 from loopkit._verify.split import cut
-from loopkit._verify.verdict import Verdict
+from loopkit._verify.verdict import Difference, Verdict
 from loopkit._verify.views import View
 
 _ATTEMPTS = 6
@@ -57,9 +57,6 @@ def verify(before: Kernel, after: Kernel) -> Verdict:
     foreign = _operations(one, two)
     if foreign:
         return Verdict("undecided", foreign)
-    difference = glance(Model(one), Model(two), context)
-    if difference is not None:
-        return Verdict("different", "", difference)
     case = _Case(one, two, context)
     if case.proven():
         return Verdict("equal", _for_which(case))
@@ -97,6 +94,8 @@ class _Case:
     reasons: list[str] = field(default_factory=list)
     violations: list[tuple[Violation, Model, Model]] = field(default_factory=list)
     exhausted: bool = False
+    glanced: bool = False
+    difference: Difference | None = None
 
     # {{{ the proof
 
@@ -110,7 +109,16 @@ class _Case:
                         return True
             except ExhaustedError:
                 self.exhausted = True
+            if self.glance():
+                return False
         return False
+
+    def glance(self) -> bool:
+        """Whether a difference shows at the smallest sizes; looked for only once."""
+        if not self.glanced:
+            self.glanced = True
+            self.difference = glance(Model(self.before), Model(self.after), self.context)
+        return self.difference is not None
 
     def proven_from(self, root: Kernel, new: Kernel) -> bool:
         """Whether ``new`` is proven to be a schedule of ``root``."""
@@ -125,6 +133,8 @@ class _Case:
                 )
             if search.farthest[1]:
                 self.reasons.append(search.farthest[1])
+            if self.glance():
+                return False
             parts = cut(model, search.parts)
             if parts is None:
                 return False
@@ -139,6 +149,8 @@ class _Case:
             if finding.holds:
                 return True
             self.note(finding, text.model, ordered)
+            if self.glance():
+                return False
             attempts += 1 if finding.cheap else _CHEAP
             if attempts >= _ATTEMPTS * _CHEAP:
                 break
@@ -167,6 +179,8 @@ class _Case:
 
     def refuted(self) -> Verdict:
         """A difference where one is found; else why there is no answer."""
+        if self.difference is not None:
+            return Verdict("different", "", self.difference)
         witnesses = self.witnesses()
         found = look_for_difference(
             Model(self.before), Model(self.after), self.context, [s for s, _ in witnesses]

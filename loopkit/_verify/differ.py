@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,6 +44,9 @@ MOST = 400_000
 _AT_ONCE = 150_000
 _TRIALS = 2
 _GLANCES = 4
+_SMALL = (1, 2, 3, 5)
+_BEYOND = 12
+_LARGEST = 256
 _AT_A_GLANCE = 1_000
 
 
@@ -61,7 +65,8 @@ def look_for_difference(
 ) -> Outcome:
     """Compare at small sizes and at those of ``witnesses``, smallest first."""
     names = tuple(dict.fromkeys((*before.kernel.sizes, *after.kernel.sizes)))
-    candidates = sizes_to_try(context, names, witnesses)
+    numbers = numbers_in(before.kernel) | numbers_in(after.kernel)
+    candidates = sizes_to_try(context, names, witnesses, numbers)
     left, tried, hindrance = MOST, [], ""
     for sizes in candidates:
         count = _AT_ONCE // 4
@@ -99,25 +104,46 @@ def glance(before: Model, after: Model, context: isl.Set) -> Difference | None:
 
 
 def sizes_to_try(
-    context: isl.Set, names: Sequence[str], witnesses: Iterable[Sizes]
+    context: isl.Set,
+    names: Sequence[str],
+    witnesses: Iterable[Sizes],
+    numbers: Iterable[int] = (),
 ) -> list[dict[str, int]]:
-    """Small sizes that the assumptions allow, and those of witnesses, by their sum."""
+    """Small sizes that the assumptions allow, and those of witnesses, by their sum.
+
+    ``numbers`` stand in the kernels: sizes just beyond them may be where they begin to matter.
+    """
     if not names:
         return [{}]
     found: dict[tuple[int, ...], None] = {}
-    for highest in (1, 2, 3, 5):
-        grid = itertools.product((1, 2, 3, 5)[: (1, 2, 3, 5).index(highest) + 1], repeat=len(names))
+    for highest in range(1, len(_SMALL) + 1):
+        grid = itertools.product(_SMALL[:highest], repeat=len(names))
         for values in itertools.islice(grid, 64):
             if len(found) < 24 and _allowed(context, names, values):
                 found[values] = None
     smallest = smallest_point(_sets.project_onto(context, names), names) or {}
-    found[tuple(smallest.get(n, 1) for n in names)] = None
+    least = tuple(smallest.get(n, 1) for n in names)
+    found[least] = None
+    beyond = {n + 1 for n in numbers if 1 < n <= _LARGEST} | {7, 12, 20}
+    for number in sorted(beyond)[:_BEYOND]:
+        wide = [(number,) * len(names)]
+        wide += [(*least[:p], number, *least[p + 1 :]) for p in range(len(names))]
+        for values in wide:
+            if _allowed(context, names, values):
+                found[values] = None
     for witness in witnesses:
         values = tuple(witness.get(n, smallest.get(n, 1)) for n in names)
         if _allowed(context, names, values):
             found[values] = None
     ordered = sorted(found, key=lambda v: (sum(v), v))
     return [dict(zip(names, values, strict=True)) for values in ordered]
+
+
+def numbers_in(kernel: Kernel) -> frozenset[int]:
+    """The integers that a kernel's expressions and domains mention."""
+    texts = [to_text(e) for s in kernel.statements for e in (s.lhs, s.rhs, *s.predicates)]
+    texts += [d.text for d in kernel.domains]
+    return frozenset(int(n) for t in texts for n in re.findall(r"(?<![\w.])\d{1,4}(?![\w.])", t))
 
 
 def _allowed(context: isl.Set, names: Sequence[str], values: Sequence[int]) -> bool:

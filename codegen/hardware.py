@@ -78,8 +78,9 @@ def axis_word(kind: str, axis: int) -> str:
 def piecewise_maximum(function: isl.PwAff, context: isl.Set) -> Expression:
     """A piecewise affine function as an expression that is right in ``context``.
 
-    Several pieces become the maximum of those, which is exact for the largest
-    value of an iname in a union.
+    Several pieces become their minimum where that is the function (the end of a
+    loop that two conditions limit), and else their maximum, which is exact for the
+    largest value of an iname in a union, and never less than the function.
     """
     pieces: list[Expression] = []
     for domain, aff in function.get_pieces():
@@ -91,7 +92,9 @@ def piecewise_maximum(function: isl.PwAff, context: isl.Set) -> Expression:
         return -1
     if len(pieces) == 1:
         return pieces[0]
-    return prim.Max(tuple(pieces))
+    least: Expression = prim.Min(tuple(pieces))
+    differs = _sets.pw_affine(least).ne_set(function)
+    return least if (differs & context).is_empty() else prim.Max(tuple(pieces))
 
 
 def plus(expr: Expression, constant: int) -> Expression:
@@ -132,7 +135,9 @@ def find_hardware(kernel: Kernel) -> Hardware:
     for axis in range(3):
         if _may_be_empty(kernel, axis, grid[axis], context):
             # Statements without this coordinate run in the first block, which must exist.
-            grid = (*grid[:axis], prim.Max((grid[axis], 1)), *grid[axis + 1 :])
+            extent = grid[axis]
+            least = 1 if isinstance(extent, int) else prim.Max((extent, 1))
+            grid = (*grid[:axis], least, *grid[axis + 1 :])
             coordinates = [
                 replace(c, is_exact=False) if (c.kind, c.axis) == ("g", axis) else c
                 for c in coordinates
@@ -157,11 +162,13 @@ def find_hardware(kernel: Kernel) -> Hardware:
 
 def _may_be_empty(kernel: Kernel, axis: int, extent: Expression, context: isl.Set) -> bool:
     """Whether an axis can have no block although some statement needs one."""
-    if isinstance(extent, int):
+    if isinstance(extent, int) and extent >= 1:
         return False
     inames = frozenset(i for i, tag in kernel.tags if tag == GroupAxis(axis))
     if all(s.inames & inames for s in kernel.statements):
         return False
+    if isinstance(extent, int):
+        return True
     none = _sets.pw_affine(extent).lt_set(_sets.pw_affine(1))
     return not (none & context).is_empty()
 

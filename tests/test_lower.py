@@ -211,3 +211,24 @@ def test_strided_loops_split_by_any_length():
     for n in (0, 1, 2, 9, 14):
         found = run(n=n)
         assert found[1::3].tolist() == list(range(1, n, 3))
+
+
+def test_an_axis_without_values_has_one_block_for_the_others():
+    knl = (
+        lk.make_kernel(
+            "{ [i, k]: 0 <= i < 5 and 0 <= k < n }",
+            "u[i] = 2*i\nx[k] = 1",
+            dtypes={"u, x": "int32"},
+            assumptions="n >= 2",
+        )
+        .split_iname("k", 40, slabs=(1, 0))
+        .duplicate_inames("k_inner", within="id:insn_0", tags={"k_inner": "g.0"})
+    )
+    for fixed in (knl, knl.fix_parameters(n=13)):
+        sizes = {"n": 13} if fixed is knl else {}
+        assert fixed.launch_config(**sizes).grid == (1, 1, 1)
+        u, x = fixed.executor("host")(**sizes)
+        assert u.tolist() == [0, 2, 4, 6, 8]
+        assert x.tolist() == [1] * 13
+    assert knl.launch_config(n=41).grid == (1, 1, 1)
+    assert knl.launch_config(n=10**6).grid == (40, 1, 1)

@@ -43,7 +43,6 @@ def test_widening_of_a_sum_that_begins_with_a_product() -> None:
     assert prove(knl).ok, str(prove(knl))
 
 
-@pytest.mark.xfail(reason="the grid of an iname of at most 5 values grows with n, as max(5, n)")
 def test_grid_of_an_iname_of_few_values() -> None:
     knl = lk.make_kernel(
         "{ [i]: 0 <= i < n }", "y[i] = x[i]", dtypes={"x, y": "float32"}, assumptions="n >= 1"

@@ -10,7 +10,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._errors import IllegalTransformError
-from loopkit._expression import divisions_in
+from loopkit._expression import divisions_in, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._tags import InstructionParallel, Unroll
@@ -211,6 +211,10 @@ class _Walker:
         What fails only where the loop is empty needs no guard.
         """
         condition, enforced = guard(where, context & alone.enforced)
+        if node.iname in variable_names(condition):
+            # Said shorter with the loop's own iname, which has no value out here.
+            runs = _sets.project_out(context & alone.enforced, [node.iname])
+            condition, enforced = guard(where, runs)
         inner = context & enforced
         bounds = self.bounds(node, reach, inner)
         if not (inner & bounds.enforced).is_subset(where):

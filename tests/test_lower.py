@@ -232,3 +232,19 @@ def test_an_axis_without_values_has_one_block_for_the_others():
         assert x.tolist() == [1] * 13
     assert knl.launch_config(n=41).grid == (1, 1, 1)
     assert knl.launch_config(n=10**6).grid == (40, 1, 1)
+
+
+def test_guards_of_loops_use_names_from_outside():
+    """A guard that the loop's own iname would make shorter is said without it."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        """
+        u[i] = 1 {if=i < n - 1}
+        u[i] = 2 {if=not i < n - 1, id=last}
+        """,
+        dtypes={"u": "int32"},
+        assumptions="n >= 1",
+    ).split_iname("i", 2, inner_tag="l.0", slabs=(1, 1), within="id:last")
+    assert "    if (i_inner_last + 2 < n)\n        for (int i_outer_last" in knl.cuda()
+    for n in range(1, 8):
+        assert knl.executor("host")(n=n).tolist() == [1] * (n - 1) + [2]

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import prod
 
 import loopkit as lk
 from loopkit._program import Program
@@ -16,7 +17,7 @@ from loopkit.codegen.proof import prove
 from . import kernels
 from .brute_force import FEW_WAYS, UnsupportedError, has_dead_code, try_to_break
 from .compiled import Compiled, compile_all, first_wrong
-from .data import Truth
+from .data import WIDE, Truth
 from .kernels import Drawn
 from .shrink import Reproducer, proof_bucket, shrunk
 from .steps import Call, script
@@ -225,7 +226,8 @@ class Batches:
             if self.note is not None:
                 self.note(job.drawn, job.walk.calls, f"{job.seed} running")
             with self._phase("truth"):
-                cases = job.truth.cases(job.walk.kernel, self.limits.sizes, job.walk.fixed)
+                wide = WIDE if prod(job.program.block) > 32 else None
+                cases = job.truth.cases(job.walk.kernel, self.limits.sizes, job.walk.fixed, wide)
             with self._phase("running"):
                 count, wrong = first_wrong(binary, cases, 1)
             self.tally.runs += count

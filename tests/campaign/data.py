@@ -27,6 +27,8 @@ _DEEP = (
 )  # fmt: skip
 _NAMES = ("n", "m", "p")
 _LARGEST = 26  # what a witness may ask for: the interpreter takes its time
+#: For blocks of several warps, which no small size fills.
+WIDE = {"n": 67, "m": 41, "p": 35}
 
 
 def depth(kernel: lk.Kernel) -> int:
@@ -40,7 +42,9 @@ def candidates(
     """Sizes to try, ``first`` and slightly larger ones before all others; ``fixed`` are given."""
     seen = set()
     several = list(_DEEP if depth(kernel) > 2 else _SHALLOW)
-    if first and max(first.values()) <= _LARGEST:
+    if first == WIDE and depth(kernel) <= 2:
+        several.insert(0, tuple(first.values()))  # type: ignore[arg-type]
+    elif first and max(first.values()) <= _LARGEST:
         for more in (1, 0):
             several.insert(0, tuple(first.get(n, 3) + more for n in _NAMES))  # type: ignore[arg-type]
     for values in several:

@@ -94,7 +94,7 @@ def _fresh(r: random.Random, knl: Kernel) -> str:
 
 
 def _length(r: random.Random) -> int:
-    return r.choice([2, 2, 3, 4, 4, 5, 8, 1, 16])
+    return r.choice([2, 2, 3, 4, 4, 5, 8, 1, 16, r.choice([32, 33, 40, 64])])
 
 
 # }}}

@@ -312,6 +312,10 @@ DIFFERENT: dict[str, Any] = {
         ),
         ({"n": 2}, "y", (0,), "y[0] + x[0] + x[1]", "y[0] + x[1]"),
     ),
+    "bounds that data decide in one of them": (
+        lambda: (make("y[i] = x[i]"), bounded()),
+        ({"n": 1}, "y", (0,), None, None),
+    ),
     "bounds that data decide": (
         lambda: (sparse(), sparse(last="ptr[r + 1] - 1")),
         ({"n": 2, "m": 2}, "y", (1,), None, None),
@@ -335,6 +339,23 @@ def scattered(temporary: str) -> lk.Kernel:
         domain="{ [i, j, k]: 0 <= i, k < n and 0 <= j < 8 }",
         temporary_variables=[t],
         assumptions="1 <= n <= 8",
+    )
+
+
+def wide(factor: str) -> lk.Kernel:
+    return make(
+        f"y[i] = x[i] * ({factor})",
+        shapes={"x": "n", "y": "n"},
+        types={"x": "float16", "y": "float64"},
+        dtypes={"n": "int64"},
+    )
+
+
+def bounded() -> lk.Kernel:
+    """Copies only as many elements as ``x[n + 1]`` says."""
+    return make(
+        "<int32> most = x[n + 1]\ny[i] = x[i]",
+        ["{ [i]: 0 <= i < n and i < most - 100 }"],  # type: ignore[arg-type]
     )
 
 
@@ -416,6 +437,17 @@ UNDECIDED = {
             make("y[i] = x[i] * 1.0", types={"x": "int64"}),
         ),
         "1.0 stands where 1 was",
+    ),
+    "an iname in place of a number": (
+        lambda: (
+            make("y[i] = x[i] * 2", "{ [i, j]: 0 <= i < n and j = 2 }"),
+            make("y[i] = x[i] * j", "{ [i, j]: 0 <= i < n and j = 2 }"),
+        ),
+        "j is of another type than 2",
+    ),
+    "an iname in place of another that is wider": (
+        lambda: (wide("i"), wide("n - (n - i)")),
+        "n - (n - i) is of another type than i",
     ),
     "an order that was free, then fixed": (
         lambda: (
@@ -508,6 +540,14 @@ def test_kernel_with_a_race_has_no_one_meaning() -> None:
     verdict = lk.verify(racy, racy)
     assert verdict.answer == "undecided"
     assert "'before' has no one meaning" in verdict.why
+
+
+def test_cells_in_one_place_are_no_equal() -> None:
+    """Whichever of the two kernels it is."""
+    plain = make("y[i, j] = y[i, j] + 1", shapes={"y": "n, n"}, assumptions="1 <= n <= 9")
+    mixed = plain.tag_array_axes("y", "stride:2, stride:2", unchecked=True)
+    for one, two in ((plain, mixed), (mixed, plain)):
+        assert lk.verify(forgotten(one), forgotten(two)).answer != "equal"
 
 
 def test_assumptions_of_both_hold() -> None:

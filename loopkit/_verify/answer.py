@@ -157,9 +157,10 @@ class _Case:
         return False
 
     def has_one_meaning(self, kernel: Kernel) -> bool:
-        """Whether no race decides what a kernel with threads computes."""
-        if not _parallel(kernel):
-            return True
+        """Whether nothing but its text decides what a kernel computes: no race, no stray access.
+
+        A schedule that nobody has checked may be at fault.
+        """
         text = text_of(kernel)
         finding = prove(text, Model(kernel), origin(kernel))
         if finding.holds:

@@ -16,7 +16,7 @@ from loopkit._check.flow import Access, Event, Flow
 from loopkit._check.lineage import Lineage
 from loopkit._check.model import Cell, Instance, Model
 from loopkit._check.violation import Undecided, Violation
-from loopkit._expression import is_constant, variable_names
+from loopkit._expression import is_constant, to_text, variable_names
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._types import WeakType, dtype_of
@@ -87,11 +87,32 @@ class _Careful(Aligner):
     def __init__(self, flow: Flow, types: tuple[Types, Types]) -> None:
         super().__init__(flow)
         self.types = types
+        self.indexing = 0
+
+    def same_indices(self, old: Expression, mine: Access, its: Access, event: Event) -> None:
+        self.indexing += 1
+        try:
+            super().same_indices(old, mine, its, event)
+        finally:
+            self.indexing -= 1
+
+    def same_parts(self, old: Expression, new: Expression, event: Event) -> None:
+        # 2 and an iname that is always 2 are the same index, but x*2 and x*i have other types.
+        constants = is_constant(old) and is_constant(new)
+        if not self.indexing and not constants and self.are_integers(old, new):
+            kinds = dtype_of(old, self.types[0].of), dtype_of(new, self.types[1].of)
+            if kinds[0] != kinds[1]:
+                raise Undecided(
+                    f"{to_text(new)} is of another type than {to_text(old)} in '{event.reader}'"
+                )
+        super().same_parts(old, new, event)
 
     def inline(self, mine: Access, new: Expression, event: Event) -> None:
         for statement in self.root.writers(mine[0]):
             if statement.operation is not None:
                 raise Undecided(f"the reduction '{statement.id}' has no counterpart")
+            if not self.root.is_exact(statement) or self.root.bounds_from_data(statement.id):
+                raise Undecided(f"data decide what '{statement.id}' writes to '{mine[0]}'")
             self.must_fit(self.types[0], statement)
         super().inline(mine, new, event)
 
@@ -129,6 +150,8 @@ def unfit(root: Model, new: Model, lineage: Lineage, types: tuple[Types, Types])
                 f"'{old.written}' is {types[0].of(old.written)}, "
                 f"'{its.written}' is {types[1].of(its.written)}"
             )
+        if set(root.bounds_from_data(old.id)) != set(new.bounds_from_data(its.id)):
+            return f"data decide how often '{its.id}' runs, and not alike for '{old.id}'"
         if old.kind == "init" and not same_start(old.rhs, its.rhs, types[0].of(old.written)):
             return f"'{image.origin}' and '{image.statement}' start from different values"
     for model, kept in ((root, {i.origin for i in lineage.images}), (new, set(lineage.image_of))):

@@ -77,9 +77,7 @@ def test_only_cells_in_use_are_fetched():
 def test_default_is_over_threads_and_history_replays():
     knl = tiled_matmul().add_prefetch("a", ["i_inner", "k_inner"])
     assert knl == tiled_matmul().add_prefetch("a", ["i_inner", "k_inner"], default_tag="l.auto")
-    assert knl.history[-1].call() == (
-        ".add_prefetch('a', sweep_inames=['i_inner', 'k_inner'])"
-    )
+    assert knl.history[-1].call() == (".add_prefetch('a', sweep_inames=['i_inner', 'k_inner'])")
     assert tiled_matmul().add_prefetch("a", "i_inner, k_inner").key == knl.key
 
 
@@ -701,3 +699,26 @@ def test_random_footprints(schedule):
 
 
 # }}}
+
+
+def test_loops_that_must_be_outside_of_a_fetch():
+    knl = lk.make_kernel(
+        "{ [t, i, j]: 0 <= t < n and 0 <= i, j < 8 }",
+        """
+        for t
+            for i
+                u[i] = t {id=write}
+            end
+            for j
+                v[t, j] = u[j] {id=read}
+            end
+        end
+        """,
+        dtypes={"u, v": "int32"},
+    )
+    with pytest.raises(IllegalTransformError) as info:
+        knl.add_prefetch("u", ["j"], default_tag=None, fetch_outer_inames=())
+    assert (
+        "what is copied is written inside of loop 't', so the prefetch of 'u' must be filled "
+        "there, too; but fetch_outer_inames does not name 't'\nadd 't' there"
+    ) in str(info.value)

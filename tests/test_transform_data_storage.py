@@ -187,6 +187,13 @@ def test_padded_rows():
         knl.pad_temporary(next(t.name for t in knl.temporaries if not t.shape), 0)
 
 
+def test_padding_is_a_count():
+    knl = staged_matmul()
+    for elements, what in [(-1, "at least 0, not -1"), ("2", "an integer, not '2'")]:
+        with pytest.raises(InvalidArgumentError, match=f"elements must be {what}"):
+            knl.pad_temporary("a_s", 0, elements)
+
+
 @pytest.mark.host
 def test_padded_rows_run():
     rng = np.random.default_rng(2)

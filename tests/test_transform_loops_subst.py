@@ -84,7 +84,7 @@ def test_extract_inside_rules(squares: Kernel) -> None:
 def test_extract_errors(squares: Kernel) -> None:
     assert error_of(squares.extract_subst, "f", "a[j]") == (
         "IllegalTransformError: no expression matches the template 'a[j]'\n"
-        "names that stand for any expression must be listed: parameters=[]"
+        "only names in `parameters` stand for any expression: 'a', 'j' mean themselves"
     )
     assert error_of(squares.extract_subst, "a", "a[i]").startswith(
         "InvalidArgumentError: the name 'a' is taken"

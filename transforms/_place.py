@@ -163,13 +163,22 @@ def _check_outer(
                 f"{what} depends on '{name}', which is not among fetch_outer_inames",
                 instead=f"add '{name}' there, or sweep it",
             )
-    for name in path_inames(path):
-        if name not in outer:
+    inames = path_inames(path)
+    for number, name in enumerate(inames):
+        if name in outer:
+            continue
+        within = [other for other in inames[number + 1 :] if other in outer]
+        if within:
             raise IllegalTransformError(
-                f"loop '{name}' is not among fetch_outer_inames, but encloses "
-                f"'{path_inames(path)[-1]}', which is, or what is fetched is written in it",
-                instead=f"add '{name}', or move it by prioritize_loops",
+                f"{what} is to be filled inside of loop '{within[0]}', which stands inside of "
+                f"loop '{name}'; but fetch_outer_inames does not name '{name}'",
+                instead=f"add '{name}' there, or move the loop by prioritize_loops",
             )
+        raise IllegalTransformError(
+            f"what is copied is written inside of loop '{name}', so {what} must be filled there, "
+            f"too; but fetch_outer_inames does not name '{name}'",
+            instead=f"add '{name}' there",
+        )
 
 
 def _extent(entries: Sequence[Entry], users: Collection[str], place: Path) -> tuple[int, int]:

@@ -191,8 +191,10 @@ def pad_temporary(kernel: Kernel, name: str, axis: int, elements: int = 1) -> Ch
     """
     if name not in kernel.temporary_by_name:
         raise UnknownNameError("temporary", name, kernel.temporary_by_name)
-    if isinstance(elements, bool) or not isinstance(elements, (int, np.integer)) or elements < 0:
-        raise InvalidArgumentError(f"elements is a number of elements, not {elements!r}")
+    if isinstance(elements, bool) or not isinstance(elements, (int, np.integer)):
+        raise InvalidArgumentError(f"elements must be an integer, not {elements!r}")
+    if elements < 0:
+        raise InvalidArgumentError(f"elements must be at least 0, not {elements}")
     temporary = kernel.temporary_by_name[name]
     rank = len(temporary.shape)
     if not rank:

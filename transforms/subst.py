@@ -115,10 +115,14 @@ def extract_subst(
     if within is None:
         rules = tuple(replace(r, expression=replacer(r.expression)) for r in rules)
     if not replacer.count:
+        names = sorted(variable_names(pattern) - set(arguments))
+        fixed = ", ".join(f"'{n}'" for n in names)
+        means = "means itself" if len(names) == 1 else "mean themselves"
         raise IllegalTransformError(
             f"no expression matches the template '{template}'",
-            instead=f"names that stand for any expression must be listed: parameters="
-            f"{list(arguments)!r}",
+            instead=f"only names in `parameters` stand for any expression: {fixed} {means}"
+            if fixed
+            else "",
         )
     rule = SubstitutionRule(name, arguments, pattern)
     return Change(kernel.with_(statements=statements, substitutions=(*rules, rule)))

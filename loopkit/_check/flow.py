@@ -100,6 +100,7 @@ class Flow:
         self.new = new
         self.lineage = lineage
         self.found: list[Violation] = []
+        self._never_apart: dict[tuple[object, ...], bool] = {}
         self._ties: dict[tuple[str, str, str], isl.Set] = {}
         self._instances: dict[tuple[str, str, str], isl.Set] = {}
 
@@ -356,15 +357,35 @@ class Flow:
 
         ``found`` are all sources where each case of the event has one.
         """
+        special = {event.time.statement, *(f.image.statement for f in found)}
+        places = [self.new.time(s)[0] for s in special if s is not None]
+        harmless: set[tuple[object, ...]] = set()
         for writer in self.new.writers(cell.array):
             at = Instance(writer.id, _OTHER)
+            place, path = self.new.time(writer.id)
+            # Statements that write alike, at the same places in the order, have one answer.
+            kind = (
+                writer.inames,
+                writer.predicates,
+                writer.write,
+                path,
+                tuple(place < p for p in places),
+                writer.id if writer.id in special else None,
+            )
+            if kind in harmless:
+                continue
+            renewed = self.renewed_levels(event.time, at, sources, found, cell.array)
+            pieces = self.new.unordered(event.time, at, cell.array)
+            if pieces and self.never_apart(event, at, cell):
+                pieces = []
+            if not pieces and renewed.issuperset(self.new.earlier_keys(at, event.time)):
+                harmless.add(kind)
+                continue
             both = self.with_facts(event.where & self.new.domain(at), event, at)
             both = both & self.new.same_cell(self.new.write_cell(at), cell)
             if both.is_empty():
                 continue
             family: isl.Set | None = None
-            renewed = self.renewed_levels(event.time, at, sources, found, cell.array)
-            pieces = self.new.unordered(event.time, at, cell.array)
             earlier = self.new.earlier_by_loop(at, event.time)
             pieces += [("after", piece) for key, piece in earlier if key not in renewed]
             for how, piece in pieces:
@@ -402,7 +423,7 @@ class Flow:
         ]
         if not sure or time.statement is None or at.statement is None:
             return frozenset()
-        if any(self.new.unordered(at, f.at, array) for f in sure):
+        if not all(self.writes_in_order(at, f.at, array) for f in sure):
             return frozenset()
         depth = len(self.new.shared_loops(at.statement, time.statement))
         equal = min(f.equal for f in sure)
@@ -415,6 +436,45 @@ class Flow:
         ):
             levels.add(depth)
         return frozenset(levels)
+
+    def never_apart(self, event: Event, at: Instance, cell: Cell) -> bool:
+        """Whether nothing orders an event and a writer only where they touch different cells.
+
+        Statements that read and write alike have one answer.
+        """
+        if event.time.statement is None or at.statement is None:
+            return False
+        reader, writer = self.new.statement[event.time.statement], self.new.statement[at.statement]
+        key = (
+            (reader.inames, reader.predicates, event.time.suffix, cell),
+            (writer.inames, writer.predicates, writer.write),
+            reader.id == writer.id,
+        )
+        found = self._never_apart.get(key)
+        if found is None:
+            both = self.new.domain(event.time) & self.new.everywhere(event.time)[0]
+            both = both & self.new.domain(at) & self.new.same_cell(self.new.write_cell(at), cell)
+            pieces = self.new.unordered(event.time, at, cell.array)
+            found = all((both & piece).is_empty() for _, piece in pieces)
+            self._never_apart[key] = found
+        return found
+
+    def writes_in_order(self, a: Instance, b: Instance, array: str) -> bool:
+        """Whether two writers of one array never touch one cell in no order."""
+        if not self.new.unordered(a, b, array):
+            return True
+        assert a.statement is not None and b.statement is not None
+        one, two = self.new.statement[a.statement], self.new.statement[b.statement]
+        kinds = ((s.inames, s.predicates, s.write) for s in (one, two))
+        key = ("writes", *kinds, one.id == two.id)
+        found = self._never_apart.get(key)
+        if found is None:
+            both = self.new.domain(a) & self.new.domain(b)
+            both = both & self.new.same_cell(self.new.write_cell(a), self.new.write_cell(b))
+            pieces = self.new.unordered(a, b, array)
+            found = all((both & piece).is_empty() for _, piece in pieces)
+            self._never_apart[key] = found
+        return found
 
     def overwritten(
         self, bad: isl.Set, event: Event, sources: Sources, at: Instance, cell: Cell, how: str

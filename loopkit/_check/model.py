@@ -323,6 +323,13 @@ class Model:
 
     def shared_loops(self, a: str, b: str) -> tuple[str, ...]:
         """The inames of the loops that two statements share, outermost first."""
+        key = ("shared", self._places[a][1], self._places[b][1])
+        found: tuple[str, ...] | None = self._orders.get(key)
+        if found is None:
+            found = self._orders[key] = self._shared_loops(a, b)
+        return found
+
+    def _shared_loops(self, a: str, b: str) -> tuple[str, ...]:
         shared = []
         for one, two in zip(self._places[a][1], self._places[b][1], strict=False):
             if one != two:
@@ -357,6 +364,16 @@ class Model:
             found = self._orders[key] = tuple(self._earlier(a, b))
         return found
 
+    def earlier_keys(self, a: Instance, b: Instance) -> list[int]:
+        """The numbers of :meth:`earlier_by_loop`, without the sets."""
+        if b.statement is None:
+            return [0]
+        if a.statement is None:
+            return []
+        depth = len(self.shared_loops(a.statement, b.statement))
+        above = self._places[a.statement][0] < self._places[b.statement][0]
+        return list(range(depth + 1 if above else depth))
+
     def _earlier(self, a: Instance, b: Instance) -> Iterator[tuple[int, isl.Set]]:
         assert a.statement is not None and b.statement is not None
         loops = self.shared_loops(a.statement, b.statement)
@@ -377,15 +394,14 @@ class Model:
 
     def apart(self, a: Instance, b: Instance, axis: Axis) -> isl.Set | None:
         """Where two instances run on different indices of an axis; None where they cannot."""
-        key = ("apart", a, b, axis)
+        values = []
+        for at in (a, b):
+            value = self.coordinate(at, axis)
+            values.append(self.everywhere(at)[1][axis] if value is None else value)
+        key = ("apart", values[0], values[1])
         found = self._orders.get(key)
         if found is None:
-            values = []
-            for at in (a, b):
-                value = self.coordinate(at, axis)
-                values.append(self.everywhere(at)[1][axis] if value is None else value)
-            differ = prim.Comparison(values[0], "!=", values[1])
-            apart = _sets.condition_set(differ)
+            apart = _sets.condition_set(prim.Comparison(values[0], "!=", values[1]))
             found = self._orders[key] = (None if apart.is_empty() else apart,)
         result: isl.Set | None = found[0]
         return result

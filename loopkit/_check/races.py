@@ -6,6 +6,7 @@ from loopkit._check.flow import Flow
 from loopkit._check.model import Instance
 from loopkit._check.sources import is_update
 from loopkit._check.violation import Violation
+from loopkit._kernel import Statement
 
 _ONE, _TWO = "__b", "__x"
 
@@ -18,8 +19,14 @@ def check_races(flow: Flow, array: str) -> None:
     """
     new = flow.new
     writers = [w for w in new.writers(array) if not is_update(w)]
+    known: set[tuple[object, ...]] = set()
     for number, first in enumerate(writers):
         for second in writers[number:]:
+            # Statements that write alike have one answer, but for each with itself.
+            key = (_kind(first), _kind(second), first is second)
+            if key in known:
+                continue
+            known.add(key)
             one, two = Instance(first.id, _ONE), Instance(second.id, _TWO)
             pieces = new.unordered(one, two, array)
             if not pieces:
@@ -44,3 +51,8 @@ def check_races(flow: Flow, array: str) -> None:
                             cell=b.indices,
                         )
                     )
+
+
+def _kind(statement: Statement) -> tuple[object, ...]:
+    """What decides which cells a statement writes, and where."""
+    return statement.inames, statement.predicates, statement.write[1]

@@ -74,7 +74,10 @@ class TextOrder:
             at = Instance(statement, READER)
             indices = self.model.indices(at, access[1])
             cell = self.model.cell(access[0], indices, at)
-            self._reads[key] = self._sources(at, own, cell, updates=not is_own)
+            above = self._just_above(own, access, updates=not is_own)
+            self._reads[key] = (
+                self._sources(at, own, cell, updates=not is_own) if above is None else above
+            )
         return self._reads[key]
 
     def at_end(self, statement: str) -> tuple[isl.Set, Sources]:
@@ -86,12 +89,65 @@ class TextOrder:
             own = Instance(statement, READER)
             written = self.model.write_cell(own)
             domain = self.model.domain(own)
+            if self._is_written_again(self.model.statement[statement]):
+                self._ends[statement] = (domain - domain, Sources({}, domain - domain))
+                return self._ends[statement]
             left = (domain - self._killed(own, written, domain)).coalesce()
             writer = self.model.statement[statement]
+            if all(
+                not is_update(w) and self.model.is_exact(w)
+                for w in self.model.writers(writer.written)
+            ):
+                # Whatever came later would have replaced it, and it replaces all before.
+                itself = left & _equal(frozenset(writer.inames), WRITER)
+                sources = Sources({statement: itself}, left - left, {statement: itself})
+                self._ends[statement] = (left, sources)
+                return self._ends[statement]
             end = Instance(None, READER)
             found = self._sources(end, writer, written, updates=True, domain=left)
             self._ends[statement] = (left, replace(found, untouched=left - left))
         return self._ends[statement]
+
+    def _just_above(self, reader: Statement, access: Access, *, updates: bool) -> Sources | None:
+        """The sources of a read whose cell the last writer above sets in the same iteration.
+
+        None where it is not as simple as that.  Chains of definitions and uses are.
+        """
+        model = self.model
+        place = model.time(reader.id)[0]
+        last: Statement | None = None
+        for writer in model.writers(access[0]):
+            if is_update(writer) and not updates:
+                continue
+            if model.time(writer.id)[0] < place:
+                last = writer
+        if last is None or not self._is_alike(last, reader) or last.write[1] != access[1]:
+            return None
+        inames = sorted(reader.inames)
+        same = model.domain(Instance(reader.id, READER)) & _equal(frozenset(inames), WRITER)
+        return Sources({last.id: same}, same - same, {last.id: same})
+
+    def _is_alike(self, writer: Statement, other: Statement) -> bool:
+        """Whether a sure write happens in each instance of ``other``, in the same loops."""
+        model = self.model
+        return (
+            not is_update(writer)
+            and model.is_exact(writer)
+            and writer.inames == other.inames
+            and writer.predicates == other.predicates
+            and model.time(writer.id)[1] == model.time(other.id)[1]
+        )
+
+    def _is_written_again(self, statement: Statement) -> bool:
+        """Whether a statement below sets the same cell in the same iteration."""
+        model = self.model
+        place = model.time(statement.id)[0]
+        return any(
+            model.time(other.id)[0] > place
+            and other.write == statement.write
+            and self._is_alike(other, statement)
+            for other in model.writers(statement.written)
+        )
 
     def _killed(self, own: Instance, cell: Cell, domain: isl.Set) -> isl.Set:
         """Those instances of a write that another write surely replaces."""

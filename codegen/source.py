@@ -124,8 +124,12 @@ class BodyWriter:
         """``int const i = blockIdx.x;`` for the parallel inames that occur."""
         for c in self.nest.hardware.coordinates:
             if c.iname in used:
-                shift = f" + {c.lower}" if c.lower > 0 else f" - {-c.lower}" if c.lower else ""
-                self.line(1, f"{self.iname_type(c.iname)} const {c.iname} = {c.word}{shift};")
+                kind, value = self.iname_type(c.iname), c.word
+                if c.lower:
+                    # CUDA's words are unsigned: what is less than 0 of them is large in 64 bits.
+                    value = f"(long long){value}" if kind == "long long" else value
+                    value += f" + {c.lower}" if c.lower > 0 else f" - {-c.lower}"
+                self.line(1, f"{kind} const {c.iname} = {value};")
 
     def iname_type(self, iname: str) -> str:
         """``int`` or ``long long``."""

@@ -167,3 +167,13 @@ def test_negative_strides() -> None:
     text = index(knl.cuda(), "x")
     for i in (0, 2**30, LARGEST - 1):
         assert c_value(text, {"n": LARGEST, "i": i, "j": 0}) == 2 * (LARGEST - 1 - i) + 1
+
+
+def test_coordinates_of_64_bits_that_begin_below_zero() -> None:
+    """``blockIdx.x - 3`` is unsigned, and no long long."""
+    knl = lk.make_kernel(
+        "{ [i]: -3 <= i < n }", "x[i + 3] = 7*i", dtypes={"x": "int32", "n": "int64"}
+    ).tag_inames("i:g.0")
+    assert "long long const i = (long long)blockIdx.x - 3;" in knl.cuda()
+    assert knl.executor("host")(n=4).tolist() == [7 * i for i in range(-3, 4)]
+    assert prove(knl.assume("n <= 1099511627776")).ok

@@ -38,10 +38,10 @@ from loopkit._verify.render import rendered
 from loopkit._verify.verdict import Difference
 
 Sizes = Mapping[str, int]
-MOST = 400_000
-"""As many instances are executed at most before the search for a difference ends."""
+MOST = 150_000
+"""As many instances are executed, all orders counted, before only sizes of witnesses are left."""
 
-_AT_ONCE = 150_000
+_AT_ONCE = 50_000
 _TRIALS = 2
 _GLANCES = 4
 _SMALL = (1, 2, 3, 5)
@@ -66,15 +66,18 @@ def look_for_difference(
     """Compare at small sizes and at those of ``witnesses``, smallest first."""
     names = tuple(dict.fromkeys((*before.kernel.sizes, *after.kernel.sizes)))
     numbers = numbers_in(before.kernel) | numbers_in(after.kernel)
+    needed = sizes_to_try(context, names, witnesses, only=True)
     candidates = sizes_to_try(context, names, witnesses, numbers)
     left, tried, hindrance = MOST, [], ""
     for sizes in candidates:
-        count = _AT_ONCE // 4
+        if left <= 0 and sizes not in needed:
+            continue
+        count = _AT_ONCE // 10
         try:
-            most = min(left, _AT_ONCE)
+            most = _AT_ONCE if sizes in needed else max(left // 10, 1_000)
             one, two = Machine(before, sizes, most), Machine(after, sizes, most)
             found = compare(one, two, sizes)
-            count = _TRIALS * (one.count + two.count)
+            count = _TRIALS * (one.count + two.count * (len(ORDERS) if two.axes else 1))
         except DataDecideError:
             found = by_reference(before.kernel, after.kernel, sizes)
         except (UnsupportedError, LoopkitError) as error:
@@ -84,8 +87,6 @@ def look_for_difference(
             return found
         tried.append(sizes)
         left -= count
-        if left <= 0:
-            break
     return Outcome(None, tuple(tried), hindrance=hindrance)
 
 
@@ -108,24 +109,28 @@ def sizes_to_try(
     names: Sequence[str],
     witnesses: Iterable[Sizes],
     numbers: Iterable[int] = (),
+    *,
+    only: bool = False,
 ) -> list[dict[str, int]]:
     """Small sizes that the assumptions allow, and those of witnesses, by their sum.
 
     ``numbers`` stand in the kernels: sizes just beyond them may be where they begin to matter.
+    With ``only``, those of witnesses alone.
     """
     if not names:
         return [{}]
     found: dict[tuple[int, ...], None] = {}
-    for highest in range(1, len(_SMALL) + 1):
+    for highest in range(1, 1 if only else len(_SMALL) + 1):
         grid = itertools.product(_SMALL[:highest], repeat=len(names))
         for values in itertools.islice(grid, 64):
             if len(found) < 24 and _allowed(context, names, values):
                 found[values] = None
     smallest = smallest_point(_sets.project_onto(context, names), names) or {}
     least = tuple(smallest.get(n, 1) for n in names)
-    found[least] = None
+    if not only:
+        found[least] = None
     beyond = {n + 1 for n in numbers if 1 < n <= _LARGEST} | {7, 12, 20}
-    for number in sorted(beyond)[:_BEYOND]:
+    for number in () if only else sorted(beyond)[:_BEYOND]:
         wide = [(number,) * len(names)]
         wide += [(*least[:p], number, *least[p + 1 :]) for p in range(len(names))]
         for values in wide:

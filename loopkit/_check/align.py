@@ -181,6 +181,8 @@ class Aligner:
     def same_parts(self, old: Expression, new: Expression, event: Event) -> None:
         if is_constant(old) and is_constant(new) and same_constant(old, new):
             return
+        if self.is_fixed_size(old, new):
+            return
         if self.are_integers(old, new):
             mine = substitute(old, event.values)
             its = self.new.named(new, event.time.suffix)
@@ -214,8 +216,15 @@ class Aligner:
         for a, b in zip(old, new, strict=True):
             self.same(a, b, event)
 
+    def is_fixed_size(self, old: Expression, new: Expression) -> bool:
+        """Whether a size of the text has become the number that it was fixed to."""
+        if not (isinstance(old, prim.Variable) and isinstance(new, np.integer)):
+            return False
+        known = dict(self.flow.lineage.fixed).get(old.name)
+        return known == int(new) and self.root_types.array(old.name) in (None, new.dtype)
+
     def are_integers(self, old: Expression, new: Expression) -> bool:
-        if holds_floats(old) or holds_floats(new):
+        if holds_typed(old) or holds_typed(new):
             return False
         mine, its = variable_names(old), variable_names(new)
         return mine <= self.root.integers and its <= self.new.integers
@@ -432,6 +441,17 @@ def same_number(a: Expression, b: Expression) -> bool:
     return is_constant(a) and is_constant(b) and bool(a == b or (a != a and b != b))
 
 
+def holds_typed(expr: Expression) -> bool:
+    """Whether a literal that is no plain integer stands in an expression."""
+    if is_constant(expr):
+        return not isinstance(expr, int)
+    if not dataclasses.is_dataclass(expr):
+        return False
+    return any(
+        holds_typed(p) for p in parts(expr) if isinstance(p, prim.ExpressionNode) or is_constant(p)
+    )
+
+
 def holds_floats(expr: Expression) -> bool:
     """Whether a literal that is no integer stands in an expression."""
     if is_constant(expr):
@@ -439,5 +459,16 @@ def holds_floats(expr: Expression) -> bool:
     if not dataclasses.is_dataclass(expr):
         return False
     return any(
-        holds_floats(p) for p in parts(expr) if isinstance(p, prim.ExpressionNode) or is_constant(p)
+        holds_floats(p)
+        for p in parts(expr)
+        if isinstance(p, prim.ExpressionNode | int | float | complex | np.generic)
     )
+
+
+def literal_types(expr: Expression) -> tuple[str, ...]:
+    """The types of the literals in an expression, in order."""
+    if is_constant(expr):
+        return (type(expr).__name__,)
+    if not dataclasses.is_dataclass(expr):
+        return ()
+    return tuple(t for p in parts(expr) for t in literal_types(p))

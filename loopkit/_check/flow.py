@@ -267,6 +267,7 @@ class Flow:
                 f"data decide whether '{cell.array}' is written, or what was copied to it is kept"
             )
         for statement in self.copies(cell.array):
+            self.check_plain(statement, event)
             at = Instance(statement.id, _SOURCE)
             written = self.new.write_cell(at)
             both = event.where & self.new.domain(at) & self.new.same_cell(written, cell)
@@ -567,6 +568,23 @@ class Flow:
         """The statements that fill ``array`` but stand for nothing in the text."""
         return tuple(w for w in self.new.writers(array) if w.id not in self.lineage.image_of)
 
+    def check_plain(self, copy: Statement, event: Event) -> None:
+        """Raise :class:`Undecided` for a copy that data may leave out, or that adds up.
+
+        Where the reader runs under the same condition, the copy is not left out.
+        """
+        reader = self.new.statement.get(event.time.statement or "")
+        data = {p for p in copy.predicates if self.new.condition(p) is None}
+        known = set(reader.predicates) if reader is not None else set()
+        if copy.operation is not None:
+            raise Undecided(f"'{copy.id}' adds to '{copy.written}', and stands for no statement")
+        if data - known or self.new.cells_by_data(copy):
+            raise Undecided(f"data decide whether, or to where, '{copy.id}' copies")
+        if set(self.new.bounds_from_data(copy.id)) - set(
+            self.new.bounds_from_data(reader.id) if reader is not None else ()
+        ):
+            raise Undecided(f"data decide how much '{copy.id}' copies")
+
     def is_copy(self, array: str) -> bool:
         """Whether only such statements write ``array``."""
         writers = self.new.writers(array)
@@ -582,6 +600,8 @@ class Flow:
         cell = self.cell(event, access)
         remaining = event.where
         suffix = f"__m{event.depth}"
+        for statement in self.copies(cell.array):
+            self.check_plain(statement, event)
         for _, group in self.by_time(cell.array, event, suffix):
             covered: isl.Set | None = None
             for statement, piece in group:

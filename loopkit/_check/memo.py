@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from loopkit import _sets
+from loopkit._check.align import literal_types
 from loopkit._check.flow import Flow
 from loopkit._expression import to_text
 from loopkit._kernel import Statement
@@ -226,7 +227,7 @@ def text_of(statement: Statement) -> str:
         predicates = ", ".join(to_text(p) for p in statement.predicates)
         found = (
             f"{to_text(statement.lhs)} {statement.operation or '='} {to_text(statement.rhs)}"
-            f" if {predicates} {statement.kind}"
+            f" if {predicates} {statement.kind} {literal_types(statement.rhs)}"
         )
         statement.__dict__["_checked_text"] = found
     return found

@@ -6,7 +6,7 @@ that tells apart the several instances that one question is about.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,8 @@ from loopkit import _sets
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable
 from loopkit._assertions import followed
 from loopkit._assertions.cells import data_of, equal_cells
-from loopkit._expression import is_constant, substitute, variable_names
+from loopkit._check.undecided import Undecided
+from loopkit._expression import is_constant, substitute, to_text, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
@@ -285,7 +286,7 @@ class Model:
         pieces = []
         for one, two in zip(a.indices, b.indices, strict=True):
             if one != two:
-                pieces.append(_sets.pw_affine(one).ne_set(_sets.pw_affine(two)))
+                pieces.append(unequal(one, two))
         mine = dict(a.room)
         for axis, value in b.room:
             if axis in mine and mine[axis] != value:
@@ -541,5 +542,23 @@ def _same(iname: str, a: Instance, b: Instance) -> isl.Set:
 
 
 def equal(a: Expression, b: Expression) -> isl.Set:
-    """``{ a = b }`` for expressions that may hold ``min`` and ``max``."""
-    return _sets.pw_affine(a).eq_set(_sets.pw_affine(b))
+    """``{ a = b }`` for expressions that may hold ``min`` and ``max``.
+
+    Raises :class:`Undecided` where a set cannot hold them.
+    """
+    return _compared(a, b, isl.PwAff.eq_set)
+
+
+def unequal(a: Expression, b: Expression) -> isl.Set:
+    """The complement of :func:`equal`."""
+    return _compared(a, b, isl.PwAff.ne_set)
+
+
+def _compared(
+    a: Expression, b: Expression, compare: Callable[[isl.PwAff, isl.PwAff], isl.Set]
+) -> isl.Set:
+    try:
+        return compare(_sets.pw_affine(a), _sets.pw_affine(b))
+    except _sets.NotAffineError as error:
+        shown = to_text(error.args[0]) if error.args else to_text(a)
+        raise Undecided(f"'{shown}' is not linear in inames and sizes") from None

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import permutations
+
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import Strided, strides_of
+from loopkit._arrays import Nested, Strided, TemporaryVariable, strides_of
 from loopkit._check.flow import Flow
-from loopkit._check.violation import Side, Violation
+from loopkit._check.violation import Side, Undecided, Violation
 from loopkit._nodes import Expression
+from loopkit._simplify import simplify
 
 _ONE, _TWO = "_one", "_two"
 
@@ -16,8 +20,8 @@ _ONE, _TWO = "_one", "_two"
 def check_storage(flow: Flow, name: str) -> None:
     """Check that no two cells of an array with explicit strides overlap.
 
-    A violation of kind ``"overlap"`` is reported.  Strides that are not
-    constants are taken on trust.
+    A violation of kind ``"overlap"`` is reported.  Strides of arguments that are
+    not constants are taken on trust, those of temporaries are undecided.
     """
     model = flow.new
     array = model.kernel.temporary_by_name.get(name) or model.kernel.arg_by_name.get(name)
@@ -44,6 +48,11 @@ def check_storage(flow: Flow, name: str) -> None:
     try:
         both = both & _sets.affine_equality(*places)
     except _sets.NotAffineError:
+        if isinstance(array, TemporaryVariable) and not _is_nested(array):
+            raise Undecided(
+                f"whether two cells of '{name}' lie in the same place hangs on its strides",
+                "strides that are numbers, or an order of axes (tag_array_axes), can be proven",
+            ) from None
         return
     for axis in range(len(shape)):
         one, two = (prim.Variable(f"_i{axis}{s}") for s in (_ONE, _TWO))
@@ -55,3 +64,15 @@ def check_storage(flow: Flow, name: str) -> None:
                 Violation("overlap", bad, Side(None, None), array=name, cell=cells, written=others)
             )
             return
+
+
+def _is_nested(array: TemporaryVariable) -> bool:
+    """Whether the strides are those of some order of the axes."""
+    axes = range(len(array.shape))
+    mine = [simplify(stride) for stride in strides_of(array)]
+    for order in permutations(axes):
+        tags = tuple(Nested(order.index(axis)) for axis in axes)
+        plain = strides_of(replace(array, dim_tags=tags))
+        if [simplify(stride) for stride in plain] == mine:
+            return True
+    return False

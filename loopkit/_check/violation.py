@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 import islpy as isl
 
 from loopkit._check.model import Instance
+from loopkit._check.undecided import Undecided
 from loopkit._nodes import Expression
+
+__all__ = ["Side", "Undecided", "Violation"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,12 +64,3 @@ class Violation(Exception):
     meant: tuple[str, tuple[Expression, ...]] | None = None
     written: tuple[Expression, ...] = ()
     settling: tuple[str, ...] = ()
-
-
-class Undecided(Exception):
-    """A question that could not be decided: ``why``, and what would decide it."""
-
-    def __init__(self, why: str, instead: str = "") -> None:
-        super().__init__(why)
-        self.why = why
-        self.instead = instead

@@ -1,4 +1,4 @@
-"""``verify(before, after)``: whether two kernels compute the same, proven or refuted."""
+"""The way to a verdict: correspondences are proven, or a difference is looked for."""
 
 from __future__ import annotations
 
@@ -30,26 +30,8 @@ _CHEAP = 4
 _ROUNDS = 3
 
 
-def verify(before: Kernel, after: Kernel) -> Verdict:
-    """Whether two kernels compute the same from the same arguments.
-
-    Nothing is known of how one came from the other.  Statements that may
-    correspond are searched for, and the correspondence goes through the proof
-    that every transform goes through.  Where no correspondence is proven, both
-    kernels are run at small sizes, to find a cell in which they differ.
-
-    Parameters
-    ----------
-    before, after
-        Kernels over the same arguments (names, types, shapes), written by hand
-        or scheduled.  They are compared for all sizes that both assume.
-
-    Returns a :class:`Verdict`: *equal* is proven; *different* shows the first
-    cell that differs, at the smallest sizes found, with how each kernel
-    computes it; *undecided* says why.  Floating-point operations outside of
-    reductions count as equal only in the same order.  Raises
-    :class:`~loopkit.InvalidArgumentError` where the arguments do not match.
-    """
+def answer(before: Kernel, after: Kernel) -> Verdict:
+    """What :func:`loopkit.verify` returns."""
     one, two, context = prepared(before, after)
     if one.options.fast_math != two.options.fast_math:
         which = "before" if one.options.fast_math else "after"

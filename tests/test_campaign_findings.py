@@ -1,0 +1,358 @@
+"""What the random campaign has found, each with the smallest kernel and steps that showed it.
+
+``steps`` were accepted and computed something else, or ended in an exception
+that is no error of loopkit's own, or were refused although they are legal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from campaign.compiled import compile_all, first_wrong
+from campaign.data import Truth
+from campaign.kernels import Drawn, Line
+from campaign.steps import Call
+from campaign.walk import fixed_by
+
+import loopkit as lk
+
+pytestmark = pytest.mark.host
+
+LEGAL, ILLEGAL, EITHER = "legal", "illegal", "either"
+
+
+@dataclass(frozen=True)
+class Found:
+    """A kernel, steps, and whether all of them are legal."""
+
+    name: str
+    answer: str
+    domains: tuple[str, ...]
+    text: str
+    types: dict[str, str]
+    steps: tuple[tuple[str, dict[str, Any]], ...]
+    shapes: tuple[tuple[str, str], ...] = ()
+    assumptions: str | None = None
+
+    def drawn(self) -> Drawn:
+        """As the campaign has it."""
+        types = [(n, t) for names, t in self.types.items() for n in names.split()]
+        lines = tuple(Line(line) for line in self.text.strip("\n").split("\n"))
+        return Drawn(self.domains, lines, tuple(types), self.shapes, self.assumptions)
+
+    def calls(self) -> tuple[Call, ...]:
+        """The steps as the campaign has them."""
+        return tuple(Call(name, arguments) for name, arguments in self.steps)
+
+
+SPARSE: dict[str, Any] = {
+    "domains": ("{ [i]: 0 <= i < n }", "{ [r]: lo <= r < hi }"),
+    "text": """
+    <> lo = ptr[i]
+    <> hi = ptr[i + 1]
+    v[i] = v[i] + g[r]
+    """,
+    "types": {"g ptr v": "int32"},
+    "shapes": (("g", "n + 2"),),
+    "assumptions": "n >= 1",
+}
+
+FOUND = (
+    Found(
+        "bounds that are loaded are read: interchange",
+        ILLEGAL,
+        steps=(("set_loop_priority", {"loop_priority": ["r", "i"]}),),
+        **SPARSE,
+    ),
+    Found(
+        "bounds that are loaded are read: distribution",
+        ILLEGAL,
+        steps=(("duplicate_inames", {"inames": ["i"], "within": "id:insn"}),),
+        **SPARSE,
+    ),
+    Found(
+        "bounds that are loaded are read: the loop alone",
+        ILLEGAL,
+        steps=(("duplicate_inames", {"inames": ["r", "i"], "within": "id:insn_1"}),),
+        **SPARSE,
+    ),
+    Found(
+        "copies of loaded bounds for each value of an ilp iname",
+        EITHER,
+        steps=(("split_iname", {"split_iname": "i", "inner_length": 3, "inner_tag": "ilp"}),),
+        **SPARSE,
+    ),
+    Found(
+        "an axis for a loaded bound",
+        EITHER,
+        steps=(
+            ("split_iname", {"split_iname": "i", "inner_length": 2}),
+            (
+                "privatize_temporaries_with_inames",
+                {"privatizing_inames": ["i_inner"], "only_var_names": ["hi"]},
+            ),
+        ),
+        **SPARSE,
+    ),
+    Found(
+        "a buffer stores what a guard kept from being written",
+        EITHER,
+        ("{ [j]: 0 <= j < 2 }",),
+        """
+if j % 2 == 0
+    <> s1[j] = a[j + 1] + b[j + 2] + j
+    u[j] = s1[j]
+end
+""",
+        {"a b u": "int32"},
+        (("buffer_array", {"var_name": "s1", "buffer_inames": [], "default_tag": "unr"}),),
+    ),
+    Found(
+        "a bound that divides a negative number, inside a loop that passes its domain",
+        LEGAL,
+        ("{ [i]: 0 <= i < n }",),
+        """
+<> t1 = a[i] + d[i, i] - max(b[n - 1 - i], a[i]) + i
+v[i] = t1 + t1
+""",
+        {"a b d v": "float64"},
+        (
+            ("split_iname", {"split_iname": "i", "inner_length": 2, "inner_tag": "l.0"}),
+            ("map_domain", {"transform_map": "{ [i_outer] -> [ii]: ii = i_outer + -2 }"}),
+            ("split_iname", {"split_iname": "ii", "inner_length": 3, "slabs": (0, 1)}),
+            (
+                "map_domain",
+                {
+                    "transform_map": "{ [ii_inner_last, ii_outer_last] -> [ii, ii_outer_last']: "
+                    "ii = ii_inner_last + ii_outer_last and ii_outer_last' = ii_outer_last }"
+                },
+            ),
+        ),
+        assumptions="n >= 1",
+    ),
+    Found(
+        "a block axis that is empty for a fixed size",
+        LEGAL,
+        ("{ [i]: 2 <= i < n }", "{ [j]: 0 <= j < n }"),
+        """
+u[i] = c[i, i] + d[i, i + 2]
+u[n - 1 - j] = b[j] + max(a[(j + 1) % 2], c[j, j])
+""",
+        {"a b c d u": "int32"},
+        (
+            ("split_iname", {"split_iname": "j", "inner_length": 5, "inner_tag": "ilp"}),
+            ("map_domain", {"transform_map": "{ [i] -> [w]: w = -i }"}),
+            ("split_iname", {"split_iname": "w", "inner_length": 5, "slabs": (0, 1)}),
+            ("fix_parameters", {"n": 1}),
+            (
+                "split_iname",
+                {
+                    "split_iname": "w_outer_last",
+                    "inner_length": 4,
+                    "inner_tag": "l.0",
+                    "outer_tag": "g.0",
+                },
+            ),
+            (
+                "split_iname",
+                {
+                    "split_iname": "j_outer",
+                    "inner_length": 1,
+                    "inner_tag": "l.2",
+                    "outer_tag": "g.2",
+                },
+            ),
+        ),
+        assumptions="n >= 1",
+    ),
+    Found(
+        "chunks of a loop of constant length",
+        LEGAL,
+        ("{ [i]: 0 <= i < 8 }",),
+        "u[i] = a[i % 3] + b[i]",
+        {"a b u": "float64"},
+        (("chunk_iname", {"split_iname": "i", "num_chunks": 3}),),
+    ),
+    Found(
+        "chunks of a split loop",
+        LEGAL,
+        ("{ [i]: 0 <= i < 3 }",),
+        "y[i, i] = b[i] + i",
+        {"y b": "int32"},
+        (
+            (
+                "affine_map_inames",
+                {"old_inames": ["i"], "new_inames": ["_x"], "equations": ["_x = i + 2"]},
+            ),
+            ("split_iname", {"split_iname": "_x", "inner_length": 4, "inner_tag": "unr"}),
+            ("chunk_iname", {"split_iname": "_x_outer", "num_chunks": 3}),
+        ),
+    ),
+    Found(
+        "a buffer that begins with what the array holds",
+        LEGAL,
+        ("{ [i]: 0 <= i < 3 }",),
+        "v[2*i + 1] = v[i] + a[i]",
+        {"a v": "int32"},
+        (
+            (
+                "buffer_array",
+                {"var_name": "v", "buffer_inames": ["i"], "init_expression": "base"},
+            ),
+        ),
+    ),
+    Found(
+        "thread axes beside a nest with an accumulator",
+        LEGAL,
+        ("{ [i]: 0 <= i < n }", "{ [j]: 1 <= j <= n }", "{ [h]: 0 <= h < 4 }"),
+        """
+for i
+    u[i] = u[i] + max(j, w[j - 1])
+end
+for h
+    for j
+        x[j + 2, h + 2] = x[h, j] + g[j]
+    end
+end
+""",
+        {"u w x g": "float64"},
+        (("prioritize_loops", {"loop_priority": ["j", "h"]}),),
+        assumptions="n >= 1",
+    ),
+    Found(
+        "a reduction where data decide",
+        LEGAL,
+        ("{ [i]: 0 <= i < n }", "{ [j]: 0 <= j < m }"),
+        """
+for i
+    if a[i] > 3
+        v[i] = sum(j, g[i])
+    end
+end
+""",
+        {"a g v": "int32"},
+        (("assume", {"assumptions": "n <= 64"}),),
+        assumptions="n, m >= 1",
+    ),
+    Found(
+        "a strided loop split by another length",
+        LEGAL,
+        ("{ [j]: 0 <= j < n and j mod 3 = 1 }",),
+        "u[j] = a[j]",
+        {"u a": "int32"},
+        (("split_iname", {"split_iname": "j", "inner_length": 4}),),
+    ),
+    Found(
+        "quotients of a strided loop, and a prefetch",
+        EITHER,
+        ("{ [i]: 0 <= i < m and i mod 2 = 1 }", "{ [k]: 0 <= k < m }"),
+        "x[k, i] = a[k + 1] + a[k]",
+        {"a x": "int32"},
+        (
+            (
+                "map_domain",
+                {"transform_map": "{ [i] -> [w0, w1]: w0 = i // 3 and w1 = i % 3 }"},
+            ),
+            (
+                "add_prefetch",
+                {
+                    "var_name": "a",
+                    "sweep_inames": ["w0"],
+                    "default_tag": "unr",
+                    "temporary_address_space": "shared",
+                },
+            ),
+        ),
+        assumptions="m >= 1",
+    ),
+    Found(
+        "the smallest case of a refusal, in a strided domain",
+        EITHER,
+        ("{ [k]: 0 <= k < n }", "{ [i]: 0 <= i < n and i mod 2 = 0 }", "{ [j]: 0 <= j <= i }"),
+        "y[k, j + 2] = g[col[k + 1]] - y[j // 2, i] + i",
+        {"col g y": "int32"},
+        (("tag_inames", {"iname_to_tag": {"j": "l.0"}}),),
+        shapes=(("g", "n + 2"),),
+        assumptions="n >= 1",
+    ),
+    Found(
+        "barriers of a warp compile for the CPU",
+        EITHER,
+        ("{ [j, k]: 0 <= j < 5 and 0 <= k < n }",),
+        "x[k, j] = x[j, k] + k",
+        {"x": "int32"},
+        (("split_iname", {"split_iname": "k", "inner_length": 8, "inner_tag": "l.0"}),),
+        assumptions="n >= 1",
+    ),
+    Found(
+        "chunks after a size was fixed",
+        EITHER,
+        ("{ [i]: 0 <= i < 3 }", "{ [j]: 0 <= j < n }", "{ [i2]: j < i2 < n }"),
+        "f[j, i, i2] = c[i2 + j, 2*i + 1] + (e[i + 1, j, i2] - e[i2, 2*j + 0, i + 2])",
+        {"c e f": "float64"},
+        (
+            ("fix_parameters", {"n": 1}),
+            ("chunk_iname", {"split_iname": "j", "num_chunks": 3, "outer_tag": "l.1"}),
+        ),
+        assumptions="n >= 1",
+    ),
+    Found(
+        "a buffer of one block in global memory",
+        EITHER,
+        ("{ [i, j, k]: 0 <= i < m and 0 <= j < 2 and 0 <= k < m }",),
+        """
+v[i] = a[i] + d[i, i]
+<> t1 = min(c[k, j], d[k, j]) + min(a[j + 1], d[j + 2, k]) + k
+u[k] = t1
+""",
+        {"a c d u v": "int32"},
+        (
+            (
+                "split_iname",
+                {"split_iname": "i", "inner_length": 5, "inner_tag": "l.2", "outer_tag": "g.2"},
+            ),
+            ("buffer_array", {"var_name": "t1", "buffer_inames": ["j"], "default_tag": None}),
+            (
+                "set_temporary_address_space",
+                {"temp_var_names": "t1_buf", "address_space": "global"},
+            ),
+        ),
+        assumptions="m >= 1",
+    ),
+)
+
+
+# Not mended yet.
+OPEN = ("chunks after a size was fixed",)
+
+
+@pytest.mark.parametrize("found", FOUND, ids=lambda f: f.name)
+def test_found(found, request):
+    if found.name in OPEN:
+        request.applymarker(pytest.mark.xfail(strict=False))
+    plain = kernel = found.drawn().make()
+    try:
+        for call in found.calls():
+            kernel = call.apply(kernel)
+        program = kernel.program()
+    except lk.LoopkitError as error:
+        assert found.answer != LEGAL, str(error)
+        return
+    assert found.answer != ILLEGAL
+    (binary,) = compile_all([program])
+    cases = Truth(plain, 7).cases(kernel, 6, fixed_by(found.calls()))
+    _, wrong = first_wrong(binary, cases, 1)
+    assert wrong is None, f"{wrong}\n{program.source}"
+
+
+def test_sums_of_narrow_terms_are_wide():
+    """``m*k`` and ``i`` fit 32 bits each for every size, their sum does not."""
+    kernel = lk.make_kernel(
+        "{ [i, k]: 0 <= i < m and 0 <= k < 2 }",
+        "f[k, i] = e[k, i]",
+        dtypes={"e, f": "int32"},
+        assumptions="m >= 2",
+    )
+    assert "[m * k" not in kernel.cuda()

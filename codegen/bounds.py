@@ -90,8 +90,18 @@ def loop_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
     try:
         return _bounds(domain, name, basic)
     except UnboundedError:
-        # Only quotients bound it; without these it passes a few values for nothing.
-        return _bounds(domain, name, basic.remove_divs().remove_redundancies())
+        # Only quotients bound it, or each part of a union by names of its own: without these
+        # it passes a few values for nothing.
+        loose = single_basic_set(_of_common_names(domain)).remove_divs().remove_redundancies()
+        return _bounds(domain, name, loose)
+
+
+def _of_common_names(domain: isl.Set) -> isl.Set:
+    """A union without the names that not all of its parts are about."""
+    pieces = domain.compute_divs().coalesce().get_basic_sets()
+    used = [_sets.involved_names(piece.to_set()) for piece in pieces]
+    own = frozenset().union(*used) - frozenset.intersection(*map(frozenset, used))
+    return _sets.project_out(domain, sorted(own)).coalesce() if own else domain
 
 
 def _bounds(domain: isl.Set, name: str, basic: isl.BasicSet) -> Bounds:

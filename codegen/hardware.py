@@ -184,12 +184,7 @@ def same_value(a: Expression, b: Expression, context: isl.Set) -> bool:
 def _coordinate(
     kernel: Kernel, iname: str, tag: GroupAxis | LocalAxis, context: isl.Set
 ) -> Coordinate:
-    sizes = [*kernel.sizes, iname]
-    reach = _sets.project_onto(kernel.domain_of([iname]) & context, sizes)
-    for other in sorted(_sets.involved_names(kernel.domain_of([iname])) & set(kernel.all_inames)):
-        if other != iname:
-            outer = kernel.domain_of([other])
-            reach = _sets.project_onto((kernel.domain_of([iname]) & outer) & context, sizes)
+    reach = _sets.project_onto(kernel.domain_around([iname]) & context, [*kernel.sizes, iname])
     kind = "g" if isinstance(tag, GroupAxis) else "l"
     lower = _sets.minimum_value(reach, prim.Variable(iname))
     upper = _sets.maximum_value(reach, prim.Variable(iname))

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import loopkit as lk
@@ -248,3 +249,35 @@ def test_guards_of_loops_use_names_from_outside():
     assert "    if (i_inner_last + 2 < n)\n        for (int i_outer_last" in knl.cuda()
     for n in range(1, 8):
         assert knl.executor("host")(n=n).tolist() == [1] * (n - 1) + [2]
+
+
+def test_loops_whose_parts_are_bounded_by_threads_of_their_own():
+    """Two statements around a barrier bound the loop by one thread index each, of two names."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n and i mod 2 = 0 }",
+        "z[2*i, i] = b[i] + i",
+        dtypes={"b, z": "int32"},
+        assumptions="n >= 1",
+    )
+    new = (
+        knl.split_iname("i", 2, inner_tag="l.1")
+        .split_iname("i_outer", 4, inner_tag="l.0")
+        .buffer_array("z", ["i_inner", "i_outer_inner"])
+        .split_iname("i_outer_outer", 3, slabs=(1, 1))
+    )
+    for n in (1, 2, 24, 25, 51, 74):
+        b = np.arange(2 * ((n - 1) // 2) + 1, dtype=np.int32)
+        shape = (4 * ((n - 1) // 2) + 1, 2 * ((n - 1) // 2) + 1)
+        expected, found = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+        knl.executor("reference")(n=n, b=b, z=expected)
+        new.executor("host", sanitize=True)(n=n, b=b, z=found)
+        assert (found == expected).all()
+
+
+def test_grids_of_inames_inside_several_others():
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < 3 }", "{ [j]: 0 <= 2*j <= i }"], "y[j, i] = i", dtypes={"y": "int32"}
+    )
+    knl = knl.split_iname("j", 3, inner_tag="l.1", outer_tag="g.1").split_iname("i", 4)
+    assert knl.launch_config().grid == (1, 1, 1)
+    assert knl.launch_config().block == (1, 2, 1)

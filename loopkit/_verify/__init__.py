@@ -1,8 +1,9 @@
 """Whether two kernels compute the same, with nothing known of how one came from the other.
 
-``answer`` leads the way: ``discover`` guesses which statements correspond (``views`` and ``solve`` help
-it, ``split`` cuts statements that stand for several); ``prove`` hands a guess
-to the checker; ``differ`` runs both kernels at small sizes (``execute``,
+``answer`` leads the way: ``discover`` guesses which statements correspond
+(``tasks``, ``views``, ``solve`` and ``guesses`` help it, ``split`` cuts
+statements that stand for several); ``prove`` hands a guess to the checker, in
+the one form of ``forms``; ``differ`` runs both kernels at small sizes (``execute``,
 ``arithmetic``) and shows how a cell that differs came about (``render``).
 """
 

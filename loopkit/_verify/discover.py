@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -23,126 +23,20 @@ from loopkit._check.align import holds_floats, parts, same_constant
 from loopkit._check.lineage import Image, Lineage
 from loopkit._check.model import Instance, Model, equal
 from loopkit._check.sources import READER, WRITER
-from loopkit._expression import is_constant, substitute, to_text, variable_names
+from loopkit._expression import is_constant, to_text, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._verify.forms import commutes, with_swapped
+from loopkit._verify.guesses import NEW, OLD, by_digits, by_name, by_time, counted, in_time
 from loopkit._verify.solve import Solver
+from loopkit._verify.tasks import Choose, Meet, Obligation, Pending, Reader, Same, State
 from loopkit._verify.views import Access, Source, View
 
-_OLD, _NEW = "__o", "__n"
 _OLD_SOURCE, _NEW_SOURCE = "__p", "__q"
 _DEPTH = 12
 _STATES = 16
 
 Pairs = Mapping[str, str]
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """What has been decided.
-
-    ``origin`` and ``where`` hold the origin of each paired statement and how the
-    inames relate; ``copies`` only carry values; the operands of ``swapped``
-    nodes of the new kernel change places.
-    """
-
-    origin: Mapping[str, str] = field(default_factory=dict)
-    where: Mapping[str, isl.Set] = field(default_factory=dict)
-    copies: frozenset[str] = frozenset()
-    swapped: tuple[Expression, ...] = ()
-    later: tuple[Meet, ...] = ()
-
-    def paired(self, new: str, old: str, where: isl.Set) -> State:
-        """With one pair more."""
-        return replace(self, origin={**self.origin, new: old}, where={**self.where, new: where})
-
-    def related(self, new: str, where: isl.Set) -> State:
-        """With more known about how a pair's inames relate."""
-        return replace(self, where={**self.where, new: where})
-
-
-class Reader:
-    """A statement in whose inames an expression is written.
-
-    It is one of a pair, or has written what another reader reads; its inames
-    are then found from that reader's as they are needed.
-    """
-
-    def __init__(
-        self,
-        statement: Statement,
-        suffix: str,
-        *,
-        behind: Reader | None = None,
-        solver: Solver | None = None,
-    ) -> None:
-        self.statement = statement
-        self.suffix = suffix
-        self.behind = behind
-        self.solver = solver
-        self.depth: int = behind.depth + 1 if behind is not None else 0
-
-    def value(self, iname: str) -> Expression | None:
-        """An iname's value, over the inames of the pair; None where it is not known."""
-        if self.solver is None or self.behind is None:
-            return prim.Variable(iname + self.suffix)
-        value = self.solver.value(iname + WRITER)
-        return None if value is None else self.behind.over(value)
-
-    def over(self, expr: Expression) -> Expression | None:
-        """``expr`` over the inames of the pair."""
-        values = {}
-        for iname in variable_names(expr) & self.statement.inames:
-            value = self.value(iname)
-            if value is None:
-                return None
-            values[iname] = value
-        return substitute(expr, values)
-
-
-@dataclass(frozen=True, eq=False)
-class Choose:
-    """Still to do: find an origin for ``new`` among statements, each with the inames' relation.
-
-    ``optional``: it may also turn out to only carry values.
-    """
-
-    new: str
-    candidates: tuple[tuple[str, isl.Set], ...]
-    optional: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Same:
-    """Still to do: lay two expressions of the pair of ``new`` side by side.
-
-    ``is_bound``: a scalar that decides how often the pair runs.
-    """
-
-    new: str
-    old_reader: Reader
-    new_reader: Reader
-    old_expr: Expression
-    new_expr: Expression
-    is_bound: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class Meet:
-    """Still to do: pair the statements that wrote what the two sides read.
-
-    That waits until the two sides' own expressions have been compared, which
-    tells how their inames relate.
-    """
-
-    todo: Same
-    mine: Access
-    its: Access
-
-
-Obligation = Choose | Same | Meet
-Pending = tuple[Obligation, "Pending"] | None
 
 
 class Search:
@@ -205,13 +99,13 @@ class Search:
     def at_the_end(self, writer: Statement) -> Choose:
         """A statement that writes an output is paired with one that writes the same cells."""
         name, indices = writer.write
-        its = [self.new.model.named(i, _NEW) for i in indices]
+        its = [self.new.model.named(i, NEW) for i in indices]
         found = []
         for other in self.ranked(self.root.model.writers(name), writer):
-            mine = [self.root.model.named(i, _OLD) for i in other.write[1]]
+            mine = [self.root.model.named(i, OLD) for i in other.write[1]]
             where = self.both(other.id, writer.id)
             for a, b in zip(mine, its, strict=True):
-                if self.is_integer(self.root, a, _OLD) and self.is_integer(self.new, b, _NEW):
+                if self.is_integer(self.root, a, OLD) and self.is_integer(self.new, b, NEW):
                     where = where & equal(a, b)
             if not where.is_empty():
                 found.append((other.id, where))
@@ -219,8 +113,8 @@ class Search:
 
     def both(self, old: str, new: str) -> isl.Set:
         """All pairs of instances of two statements."""
-        one = self.root.model.domain(Instance(old, _OLD))
-        return one & self.new.model.domain(Instance(new, _NEW)) & self.context
+        one = self.root.model.domain(Instance(old, OLD))
+        return one & self.new.model.domain(Instance(new, NEW)) & self.context
 
     def ranked(self, candidates: tuple[Statement, ...], like: Statement) -> list[Statement]:
         """Statements of the root, those that look like ``like`` first."""
@@ -281,7 +175,7 @@ class Search:
             if mine.operation != its.operation:
                 self.note(f"'{mine.id}' and '{its.id}' are different reductions")
                 continue
-            readers = Reader(mine, _OLD), Reader(its, _NEW)
+            readers = Reader(mine, OLD), Reader(its, NEW)
             pending = rest
             conditions = (
                 [p for p in mine.predicates if self.root.model.condition(p) is None],
@@ -319,8 +213,8 @@ class Search:
                     continue
             candidates = []
             for origin, where in todo.candidates:
-                relation = self.renamed(source.relation, {WRITER: _NEW_SOURCE, READER: _NEW})
-                onto = self.composed(where & relation, _OLD, _NEW_SOURCE)
+                relation = self.renamed(source.relation, {WRITER: _NEW_SOURCE, READER: NEW})
+                onto = self.composed(where & relation, OLD, _NEW_SOURCE)
                 if not onto.is_empty():
                     candidates.append((origin, onto))
             found = True
@@ -550,7 +444,7 @@ class Search:
 
     def on_its_own(self, where: isl.Set, its: Statement) -> isl.Set:
         """The instances of a statement that a relation is about."""
-        names = {i + _NEW: i for i in its.inames}
+        names = {i + NEW: i for i in its.inames}
         onto = _sets.project_onto(where, [*names, *self.sizes])
         return _sets.rename(onto, names)
 
@@ -575,7 +469,7 @@ class Search:
         """A relation onto the names with the two suffixes, which become the pair's."""
         keep = [n for n in _sets.names_of(relation) if n in self.sizes or n.endswith((old, new))]
         onto = _sets.project_onto(relation, keep)
-        return self.renamed(onto, {old: _OLD, new: _NEW})
+        return self.renamed(onto, {old: OLD, new: NEW})
 
     # }}}
 
@@ -583,7 +477,7 @@ class Search:
 
     def images(self, state: State) -> Iterator[tuple[Image, ...]]:
         """The pairs with the inames of each origin as expressions, in some ways."""
-        for guess in (_by_name, _by_digits, _by_time):
+        for guess in (by_name, by_digits, by_time):
             images = []
             guessed = False
             for statement in self.new.kernel.statements:
@@ -610,17 +504,17 @@ class Search:
         inames = sorted(self.root.model.statement[origin].inames)
         solver = Solver(
             where,
-            [i + _OLD for i in inames],
-            {i + _NEW: i for i in statement.inames},
+            [i + OLD for i in inames],
+            {i + NEW: i for i in statement.inames},
             self.sizes,
         )
         values, free = {}, []
         for iname in inames:
-            value = solver.value(iname + _OLD)
+            value = solver.value(iname + OLD)
             if value is None:
                 self.note(f"no '{iname}' of '{origin}' was found for '{statement.id}'")
                 return None, []
-            if solver.is_open(iname + _OLD):
+            if solver.is_open(iname + OLD):
                 free.append(iname)
             values[iname] = value
         return Image(statement.id, origin, tuple(values.items())), free
@@ -634,14 +528,14 @@ class Search:
     ) -> isl.PwAff | None:
         """Names as the digits of one number, whatever the others are."""
         domain = model.domain(Instance(statement, suffix))
-        return _counted(_sets.project_onto(domain, [*names, *self.sizes]), names)
+        return counted(_sets.project_onto(domain, [*names, *self.sizes]), names)
 
     def open_inames(self, statement: Statement, origin: str, where: isl.Set) -> list[str]:
         """The inames of a new statement that those of its origin leave open, outermost first."""
         mine = self.root.model.statement[origin].inames
-        wanted = [i + _NEW for i in statement.inames]
-        solver = Solver(where, wanted, {i + _OLD: i + _OLD for i in mine}, self.sizes)
-        found = [i for i in statement.inames if solver.is_open(i + _NEW)]
+        wanted = [i + NEW for i in statement.inames]
+        solver = Solver(where, wanted, {i + OLD: i + OLD for i in mine}, self.sizes)
+        found = [i for i in statement.inames if solver.is_open(i + NEW)]
         return in_time(self.new.model, statement.id, found)
 
     # }}}
@@ -661,111 +555,3 @@ class Search:
         """Remember what stopped the attempt that came farthest."""
         if self._done >= self.farthest[0]:
             self.farthest = (self._done, why)
-
-
-# {{{ guesses where nothing that is read or written tells
-
-
-def in_time(model: Model, statement: str, inames: Sequence[str]) -> list[str]:
-    """Inames, those of loops first, outermost first."""
-    loops = [i for i, _ in model.time(statement)[1]]
-    return sorted(inames, key=lambda i: (i not in loops, loops.index(i) if i in loops else 0, i))
-
-
-def _by_name(
-    search: Search, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
-) -> isl.Set:
-    """Inames of one name have one value, and ``t`` is ``8*t_outer + t_inner``."""
-    domain = search.new.model.domain(Instance(statement.id, _NEW))
-    for iname, digits in _named_alike(search, statement, free):
-        terms: list[Expression] = []
-        weight = 1
-        for digit in reversed(digits):
-            terms.append(prim.Product((weight, prim.Variable(digit))))
-            highest = _sets.maximum_value(domain, prim.Variable(digit))
-            if highest is None and digit != digits[0]:
-                break
-            weight *= (highest or 0) + 1
-        same = where & _sets.affine_equality(prim.Variable(iname + _OLD), prim.Sum(tuple(terms)))
-        where = where if same.is_empty() else same
-    return where
-
-
-def _by_digits(
-    search: Search, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
-) -> isl.Set:
-    """As many steps as ``t`` is from its first value, as many ``t_outer, t_inner`` is."""
-    for iname, digits in _named_alike(search, statement, free):
-        mine = search.alone(search.root.model, origin, _OLD, [iname + _OLD])
-        its = search.alone(search.new.model, statement.id, _NEW, digits)
-        if mine is not None and its is not None:
-            same = where & mine.eq_set(its)
-            where = where if same.is_empty() else same
-    return where
-
-
-def _named_alike(
-    search: Search, statement: Statement, free: Sequence[str]
-) -> Iterator[tuple[str, list[str]]]:
-    """Inames of the origin, with those of the statement that are named after them."""
-    news = in_time(search.new.model, statement.id, sorted(statement.inames))
-    for iname in free:
-        if iname in statement.inames:
-            yield iname, [iname + _NEW]
-            continue
-        digits = [i + _NEW for i in news if i.startswith(f"{iname}_")]
-        if digits:
-            yield iname, digits
-
-
-def _by_time(
-    search: Search, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
-) -> isl.Set:
-    """The first instances on each side belong together, then the second ones, and so on."""
-    olds = in_time(search.root.model, origin, free)
-    news = search.open_inames(statement, origin, where)
-    if not olds or not news:
-        return where
-    old_domain = search.root.model.domain(Instance(origin, _OLD))
-    new_domain = search.new.model.domain(Instance(statement.id, _NEW))
-    if len(olds) == len(news):
-        for one, two in zip(olds, news, strict=True):
-            mine = _steps(old_domain, one + _OLD, [i + _OLD for i in olds])
-            its = _steps(new_domain, two + _NEW, [i + _NEW for i in news])
-            where = where & mine.eq_set(its)
-        return where
-    if len(olds) == 1:
-        mine = _steps(old_domain, olds[0] + _OLD, [olds[0] + _OLD])
-        its = _counted(new_domain, [i + _NEW for i in news])
-    else:
-        mine = _counted(old_domain, [i + _OLD for i in olds])
-        its = _steps(new_domain, news[0] + _NEW, [news[0] + _NEW])
-    return where if mine is None or its is None else where & mine.eq_set(its)
-
-
-def _steps(domain: isl.Set, name: str, group: Sequence[str]) -> isl.PwAff:
-    """How many steps a name is from its first value, given all but the later ones of ``group``."""
-    later = group[group.index(name) + 1 :]
-    onto = _sets.project_out(domain, later)
-    away = _sets.pw_affine(prim.Variable(name)).sub(_sets.minimum(onto, name))
-    stride = _sets.as_dimension(onto, name).get_stride(0)
-    return away if stride.is_one() else away.scale_down_val(stride).floor()
-
-
-def _counted(domain: isl.Set, group: Sequence[str]) -> isl.PwAff | None:
-    """Names as the digits of one number, the last one running fastest."""
-    total: isl.PwAff | None = None
-    weight = 1
-    for name in reversed(group):
-        digit = _steps(domain, name, group).scale_val(isl.Val(weight))
-        total = digit if total is None else total.add(digit)
-        low = _sets.minimum_value(domain, prim.Variable(name))
-        high = _sets.maximum_value(domain, prim.Variable(name))
-        if name != group[0]:
-            if low is None or high is None:
-                return None
-            weight *= high - low + 1
-    return total
-
-
-# }}}

@@ -1,0 +1,127 @@
+"""How inames may relate where nothing that is read or written tells.
+
+A statement that writes one cell again and again, as in a loop over time, says
+by its subscripts nothing about the loop.  Names may tell, or the order in which
+instances run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._check.model import Instance, Model
+from loopkit._kernel import Statement
+from loopkit._nodes import Expression
+
+if TYPE_CHECKING:
+    from loopkit._verify.discover import Search
+
+OLD, NEW = "__o", "__n"
+"""Suffixes of the inames of a pair's two statements."""
+
+
+def in_time(model: Model, statement: str, inames: Sequence[str]) -> list[str]:
+    """Inames, those of loops first, outermost first."""
+    loops = [i for i, _ in model.time(statement)[1]]
+    return sorted(inames, key=lambda i: (i not in loops, loops.index(i) if i in loops else 0, i))
+
+
+def by_name(
+    search: Search, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
+) -> isl.Set:
+    """Inames of one name have one value, and ``t`` is ``8*t_outer + t_inner``."""
+    domain = search.new.model.domain(Instance(statement.id, NEW))
+    for iname, digits in _named_alike(search, statement, free):
+        terms: list[Expression] = []
+        weight = 1
+        for digit in reversed(digits):
+            terms.append(prim.Product((weight, prim.Variable(digit))))
+            highest = _sets.maximum_value(domain, prim.Variable(digit))
+            if highest is None and digit != digits[0]:
+                break
+            weight *= (highest or 0) + 1
+        same = where & _sets.affine_equality(prim.Variable(iname + OLD), prim.Sum(tuple(terms)))
+        where = where if same.is_empty() else same
+    return where
+
+
+def by_digits(
+    search: Search, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
+) -> isl.Set:
+    """As many steps as ``t`` is from its first value, as many ``t_outer, t_inner`` is."""
+    for iname, digits in _named_alike(search, statement, free):
+        mine = search.alone(search.root.model, origin, OLD, [iname + OLD])
+        its = search.alone(search.new.model, statement.id, NEW, digits)
+        if mine is not None and its is not None:
+            same = where & mine.eq_set(its)
+            where = where if same.is_empty() else same
+    return where
+
+
+def _named_alike(
+    search: Search, statement: Statement, free: Sequence[str]
+) -> Iterator[tuple[str, list[str]]]:
+    """Inames of the origin, with those of the statement that are named after them."""
+    news = in_time(search.new.model, statement.id, sorted(statement.inames))
+    for iname in free:
+        if iname in statement.inames:
+            yield iname, [iname + NEW]
+            continue
+        digits = [i + NEW for i in news if i.startswith(f"{iname}_")]
+        if digits:
+            yield iname, digits
+
+
+def by_time(
+    search: Search, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
+) -> isl.Set:
+    """The first instances on each side belong together, then the second ones, and so on."""
+    olds = in_time(search.root.model, origin, free)
+    news = search.open_inames(statement, origin, where)
+    if not olds or not news:
+        return where
+    old_domain = search.root.model.domain(Instance(origin, OLD))
+    new_domain = search.new.model.domain(Instance(statement.id, NEW))
+    if len(olds) == len(news):
+        for one, two in zip(olds, news, strict=True):
+            mine = _steps(old_domain, one + OLD, [i + OLD for i in olds])
+            its = _steps(new_domain, two + NEW, [i + NEW for i in news])
+            where = where & mine.eq_set(its)
+        return where
+    if len(olds) == 1:
+        mine = _steps(old_domain, olds[0] + OLD, [olds[0] + OLD])
+        its = counted(new_domain, [i + NEW for i in news])
+    else:
+        mine = counted(old_domain, [i + OLD for i in olds])
+        its = _steps(new_domain, news[0] + NEW, [news[0] + NEW])
+    return where if mine is None or its is None else where & mine.eq_set(its)
+
+
+def _steps(domain: isl.Set, name: str, group: Sequence[str]) -> isl.PwAff:
+    """How many steps a name is from its first value, given all but the later ones of ``group``."""
+    later = group[group.index(name) + 1 :]
+    onto = _sets.project_out(domain, later)
+    away = _sets.pw_affine(prim.Variable(name)).sub(_sets.minimum(onto, name))
+    stride = _sets.as_dimension(onto, name).get_stride(0)
+    return away if stride.is_one() else away.scale_down_val(stride).floor()
+
+
+def counted(domain: isl.Set, group: Sequence[str]) -> isl.PwAff | None:
+    """Names as the digits of one number, the last one running fastest."""
+    total: isl.PwAff | None = None
+    weight = 1
+    for name in reversed(group):
+        digit = _steps(domain, name, group).scale_val(isl.Val(weight))
+        total = digit if total is None else total.add(digit)
+        low = _sets.minimum_value(domain, prim.Variable(name))
+        high = _sets.maximum_value(domain, prim.Variable(name))
+        if name != group[0]:
+            if low is None or high is None:
+                return None
+            weight *= high - low + 1
+    return total

@@ -1,0 +1,123 @@
+"""What the search for a correspondence has decided, and what it has still to do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit._check.sources import WRITER
+from loopkit._expression import substitute, variable_names
+from loopkit._kernel import Statement
+from loopkit._nodes import Expression
+from loopkit._verify.solve import Solver
+from loopkit._verify.views import Access
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What has been decided.
+
+    ``origin`` and ``where`` hold the origin of each paired statement and how the
+    inames relate; ``copies`` only carry values; the operands of ``swapped``
+    nodes of the new kernel change places.
+    """
+
+    origin: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, isl.Set] = field(default_factory=dict)
+    copies: frozenset[str] = frozenset()
+    swapped: tuple[Expression, ...] = ()
+    later: tuple[Meet, ...] = ()
+
+    def paired(self, new: str, old: str, where: isl.Set) -> State:
+        """With one pair more."""
+        return replace(self, origin={**self.origin, new: old}, where={**self.where, new: where})
+
+    def related(self, new: str, where: isl.Set) -> State:
+        """With more known about how a pair's inames relate."""
+        return replace(self, where={**self.where, new: where})
+
+
+class Reader:
+    """A statement in whose inames an expression is written.
+
+    It is one of a pair, or has written what another reader reads; its inames
+    are then found from that reader's as they are needed.
+    """
+
+    def __init__(
+        self,
+        statement: Statement,
+        suffix: str,
+        *,
+        behind: Reader | None = None,
+        solver: Solver | None = None,
+    ) -> None:
+        self.statement = statement
+        self.suffix = suffix
+        self.behind = behind
+        self.solver = solver
+        self.depth: int = behind.depth + 1 if behind is not None else 0
+
+    def value(self, iname: str) -> Expression | None:
+        """An iname's value, over the inames of the pair; None where it is not known."""
+        if self.solver is None or self.behind is None:
+            return prim.Variable(iname + self.suffix)
+        value = self.solver.value(iname + WRITER)
+        return None if value is None else self.behind.over(value)
+
+    def over(self, expr: Expression) -> Expression | None:
+        """``expr`` over the inames of the pair."""
+        values = {}
+        for iname in variable_names(expr) & self.statement.inames:
+            value = self.value(iname)
+            if value is None:
+                return None
+            values[iname] = value
+        return substitute(expr, values)
+
+
+@dataclass(frozen=True, eq=False)
+class Choose:
+    """Still to do: find an origin for ``new`` among statements, each with the inames' relation.
+
+    ``optional``: it may also turn out to only carry values.
+    """
+
+    new: str
+    candidates: tuple[tuple[str, isl.Set], ...]
+    optional: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Same:
+    """Still to do: lay two expressions of the pair of ``new`` side by side.
+
+    ``is_bound``: a scalar that decides how often the pair runs.
+    """
+
+    new: str
+    old_reader: Reader
+    new_reader: Reader
+    old_expr: Expression
+    new_expr: Expression
+    is_bound: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Meet:
+    """Still to do: pair the statements that wrote what the two sides read.
+
+    That waits until the two sides' own expressions have been compared, which
+    tells how their inames relate.
+    """
+
+    todo: Same
+    mine: Access
+    its: Access
+
+
+Obligation = Choose | Same | Meet
+Pending = tuple[Obligation, "Pending"] | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -96,7 +96,9 @@ def examine(
     isl.DEFAULT_CONTEXT.reset_operations()
     isl.DEFAULT_CONTEXT.set_max_operations(allowed)
     try:
-        found, proven = check(lineage, change.kernel, known.proven, enough or ENOUGH)
+        found, proven = check(
+            lineage, change.kernel, known.proven, enough or ENOUGH, Latest(before, change)
+        )
     except Undecided as open_:
         raise UndecidedError(open_.why, instead=open_.instead) from None
     except isl.Error as error:
@@ -116,19 +118,24 @@ def check(
     kernel: Kernel,
     known: frozenset[object] = frozenset(),
     enough: int = ENOUGH,
+    latest: Latest | None = None,
 ) -> tuple[list[Violation], frozenset[object]]:
     """What is wrong with ``kernel`` as a schedule of the root of its lineage.
 
     Returns the violations and keys of the questions that were answered; it stops
     after a question with which there are ``enough`` violations.  Questions whose
-    keys are in ``known`` are not asked again.  Raises :class:`Undecided` where
+    keys are in ``known`` are not asked again.  With ``latest``, the kernel before
+    is known to execute the root's instances.  Raises :class:`Undecided` where
     nothing is wrong that is known, and a question remains open.
     """
     text = text_of(lineage.root)
-    flow = Flow(text.model, text.order, Model(kernel), lineage)
+    new = Model(kernel)
+    flow = Flow(text.model, text.order, new, lineage)
+    step = None if latest is None else latest.flow(new)
     open_: Undecided | None = None
     answered = []
-    for key, question in questions(Aligner(flow)):
+    standing = () if latest is None else latest.standing
+    for key, question in questions(Aligner(flow), step, standing):
         answered.append(key)
         if key in known:
             continue
@@ -138,21 +145,62 @@ def check(
             open_ = open_ or undecided
         if len(flow.found) >= enough:
             break
-    if open_ is not None and not flow.found:
+    found = [*flow.found, *(step.found if step is not None else ())]
+    if open_ is not None and not found:
         raise open_
-    return flow.found, frozenset(answered)
+    return found, frozenset(answered)
 
 
-def questions(aligner: Aligner) -> Iterator[tuple[Key, Callable[[], None]]]:
-    """All that is asked of a schedule: what each question depends on, and how to ask it."""
+@dataclass(frozen=True, eq=False)
+class Latest:
+    """The last step alone: the kernel before it, and how it changed.
+
+    Which instances are executed is asked of one step at a time, where the sets
+    are simple, and not of all steps since the text.
+    """
+
+    before: Kernel
+    change: Change
+
+    @property
+    def standing(self) -> list[str]:
+        """The statements before the step that stand for some of the text."""
+        images = lineage_of(self.before).image_of
+        return [s.id for s in self.before.statements if s.id in images]
+
+    def flow(self, new: Model) -> Flow:
+        """The kernel after the step as a schedule of the kernel before it."""
+        before, change = self.before, self.change
+        kept = set(self.standing)
+        moves = change.moves | {s.id for s in before.statements if s.id not in kept}
+        lineage = descend(
+            before, origin(before), change.kernel, change.instances, moves, change.fixed
+        )
+        model = Model(before)
+        return Flow(model, TextOrder(model), new, lineage)
+
+
+def questions(
+    aligner: Aligner, step: Flow | None = None, standing: Sequence[str] = ()
+) -> Iterator[tuple[Key, Callable[[], None]]]:
+    """All that is asked of a schedule: what each question depends on, and how to ask it.
+
+    ``step`` is the schedule seen from the kernel before it, if there is one, of
+    which the statements ``standing`` are known to execute the text.
+    """
     flow = aligner.flow
     depends = Dependencies(flow)
     kernel = flow.new.kernel
     for data in (*kernel.args, *kernel.temporaries):
         yield depends.of_storage(data.name), partial(check_storage, flow, data.name)
-    for statement in flow.root.kernel.statements:
-        name = statement.id
-        yield depends.of_instances(name), partial(check_instances, flow, name)
+    if step is None:
+        for statement in flow.root.kernel.statements:
+            name = statement.id
+            yield depends.of_instances(name), partial(check_instances, flow, name)
+    else:
+        for name in standing:
+            # The answer holds for this step alone: no other question is the same.
+            yield (object(),), partial(check_instances, step, name)
     for statement in kernel.statements:
         name = statement.id
         yield depends.of_bounds(name), partial(check_bounds, flow, name)

@@ -25,6 +25,8 @@ def check_instances(flow: Flow, origin: str) -> None:
     it adds to nothing.  What is wrong is reported.
     """
     root, new, lineage = flow.root, flow.new, flow.lineage
+    if _is_untouched(flow, origin):
+        return
     at = Instance(origin, WRITER)
     context = new.kernel.assumptions.set & lineage.sizes
     wanted = root.domain(at) & context
@@ -34,20 +36,22 @@ def check_instances(flow: Flow, origin: str) -> None:
     if not images:
         if root.statement[origin].written in root.kernel.temporary_by_name or wanted.is_empty():
             return
-        flow.report(Violation("dropped", wanted, side))
+        flow.report(Violation("dropped", wanted, side, text=root))
     same = len(images) == 1 and _is_same(images[0], new.statement[images[0].statement].inames)
     if same and wanted.is_equal(new.domain(Instance(images[0].statement, WRITER)) & context):
         return
     for image in images:
-        extra = (executed(flow, image) & context) - wanted
+        # What is executed beside the domain shows without asking what is executed in all.
+        both = flow.instances(image, _ONE, WRITER) & context
+        extra = both & root.domain(at).complement()
         if not extra.is_empty():
-            flow.report(Violation("extra", extra, Side(None, origin, mine)))
+            flow.report(Violation("extra", extra, side, text=root))
     for image in images:
         wanted = wanted - executed(flow, image)
         if wanted.is_empty():
             break
     if not wanted.is_empty():
-        flow.report(Violation("dropped", wanted, side))
+        flow.report(Violation("dropped", wanted, side, text=root))
     check_once(flow, images)
 
 
@@ -97,6 +101,7 @@ def check_once(flow: Flow, images: tuple[Image, ...]) -> None:
                             bad,
                             flow.origin_side(second, two),
                             flow.origin_side(first, one),
+                            text=flow.root,
                         )
                     )
 
@@ -109,6 +114,24 @@ def _different(flow: Flow, first: Image, second: Image) -> list[isl.Set]:
         _sets.condition_set(prim.Comparison(prim.Variable(i + _ONE), "<", prim.Variable(i + _TWO)))
         for i in inames
     ]
+
+
+def _is_untouched(flow: Flow, origin: str) -> bool:
+    """Whether a step has left a statement's instances as they were."""
+    images = flow.lineage.images_from[origin]
+    if len(images) != 1 or flow.lineage.fixed:
+        return False
+    old, new = flow.root.statement[origin], flow.new.statement[images[0].statement]
+    if old.predicates != new.predicates or not _is_same(images[0], new.inames):
+        return False
+    before, after = flow.root.kernel, flow.new.kernel
+    if set(before.all_inames) - old.inames and any(d.parameters for d in before.domains):
+        # The bounds of other domains may matter, too.
+        return before.domains == after.domains
+    return all(
+        before.domains[before.home_domain[i]] is after.domains[after.home_domain[i]]
+        for i in old.inames
+    )
 
 
 def _is_same(image: Image, inames: frozenset[str]) -> bool:

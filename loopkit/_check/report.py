@@ -29,9 +29,9 @@ def error_for(violations: Sequence[Violation], root: Model, new: Model) -> Witne
     What is certain comes before what only some data bring about.
     """
     certain = [v for v in violations if v.exact] or violations
-    cases = [(v, smallest_case(v, root, new)) for v in certain]
+    cases = [(v, smallest_case(v, v.text or root, new)) for v in certain]
     violation, case = min(cases, key=_preference)
-    words = _Words(violation, case, root, new)
+    words = _Words(violation, case, violation.text or root, new)
     why = "\n".join([words.headline(), *_table(words.rows())])
     witness = Witness(
         kind=words.kind(),

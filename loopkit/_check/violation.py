@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import islpy as isl
 
-from loopkit._check.model import Instance
+from loopkit._check.model import Instance, Model
 from loopkit._check.undecided import Undecided
 from loopkit._nodes import Expression
 
@@ -48,7 +48,8 @@ class Violation(Exception):
     because both run on different threads at once, none because of blocks.
     ``meant`` is the cell that the text reads.  ``exact`` is False where it
     depends on data whether there is a case; ``settling`` are then calls that
-    would exclude it.
+    would exclude it.  ``text`` is the kernel that ``source`` and ``sink`` name
+    statements of, where it is not the root of the lineage.
     """
 
     kind: str
@@ -64,3 +65,4 @@ class Violation(Exception):
     meant: tuple[str, tuple[Expression, ...]] | None = None
     written: tuple[Expression, ...] = ()
     settling: tuple[str, ...] = ()
+    text: Model | None = None

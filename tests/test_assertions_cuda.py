@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -129,7 +131,17 @@ def to_numpy(x: Any) -> np.ndarray[Any, Any]:
     return np.asarray(x)
 
 
+@pytest.fixture
+def jax_as_it_was() -> Iterator[None]:
+    """JAX's 64 bits, which index data may need, are switched off again."""
+    yield
+    jax = sys.modules.get("jax")
+    if jax is not None:
+        jax.config.update("jax_enable_x64", False)
+
+
 @pytest.mark.gpu
+@pytest.mark.usefixtures("jax_as_it_was")
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_on_a_gpu(library: str) -> None:
     run = asserted().executor("cuda", check_assertions=True)

@@ -15,11 +15,16 @@ from loopkit._errors import LoopkitError
 ROOT = Path(__file__).resolve().parent.parent
 
 
+def search_path() -> str:
+    """This checkout first, then whatever makes its dependencies importable here."""
+    return os.pathsep.join(p for p in (str(ROOT), os.environ.get("PYTHONPATH", "")) if p)
+
+
 def loopkit(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own, with stdin closed."""
     return subprocess.run(
         [sys.executable, "-m", "loopkit", *arguments],
-        env=os.environ | {"PYTHONPATH": str(ROOT)} | environment,
+        env=os.environ | {"PYTHONPATH": search_path()} | environment,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -138,7 +143,7 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
     demo = f"{sys.executable} -m loopkit demo --n 5 --m 5 --l 5 --executor reference"
     done = subprocess.run(
         ["bash", "-c", f"{demo} | head -n 1"],
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        env=os.environ | {"PYTHONPATH": search_path()},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

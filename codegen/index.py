@@ -144,7 +144,8 @@ class IndexPrinter:
             if negated is None:
                 text += " + " + self._print(part, _SUM)
             else:
-                text += " - " + self._print(negated, _PRODUCT)
+                # What is long with its minus must be so without it.
+                text += " - " + self._print(negated, _PRODUCT, widen=part.is_long)
         return text
 
     def _product(self, node: Sized, widen: bool) -> str:

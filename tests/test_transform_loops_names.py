@@ -87,8 +87,7 @@ def test_rename(triangle: Kernel) -> None:
     assert outline(new) == "j\n  c[row, j] = a[row] + a[j]"
     assert new.domains[1].parameters == {"row"}
     assert error_of(triangle.rename_iname, "i", "a") == (
-        "InvalidArgumentError: rename_iname('i', 'a'): the name 'a' is taken\n"
-        "'a_0' is free"
+        "InvalidArgumentError: rename_iname('i', 'a'): the name 'a' is taken\n'a_0' is free"
     )
 
 

@@ -141,11 +141,15 @@ def extent(kernel: Kernel, iname: str) -> tuple[Expression, Expression] | None:
         return None
     variable = prim.Variable(iname)
     low: Expression = _sets.minimum_value(domain, variable)
-    if low is None:
-        low = _bound(_sets.minimum(domain, iname), prim.Min)
     high: Expression = _sets.maximum_value(domain, variable)
-    if high is None:
-        high = _bound(_sets.maximum(domain, iname), prim.Max)
+    try:
+        if low is None:
+            low = _bound(_sets.minimum(domain, iname), prim.Min)
+        if high is None:
+            high = _bound(_sets.maximum(domain, iname), prim.Max)
+    except isl.Error:
+        # Bounded by names that are themselves unbounded for some sizes.
+        return None
     length = prim.Sum((high, prim.Product((-1, low)), 1))
     return low, _joined_quotient(simplify(length))
 

@@ -215,7 +215,10 @@ class Shapes:
                 by_terms[key], constants[key] = extent, constant
         left = list(by_terms.values())
         if len(left) > 1:
-            left = [e for e in left if not self._is_exceeded(e, left)]
+            for extent in list(left):
+                # One after the other: of two that are equal, one stays.
+                if self._is_exceeded(extent, left):
+                    left = [e for e in left if e is not extent]
         if len(left) == 1:
             return left[0]
         return prim.Max(tuple(sorted(left, key=to_text)))

@@ -37,7 +37,8 @@ class Dependencies:
         kernel = self.new.kernel
         lineage = self.flow.lineage
         axes = tuple(
-            (str(axis), self._domain_text(self.new.inames_on[axis][0])) for axis in self.new.axes
+            (str(axis), *(self._domain_text(i) for i in self.new.inames_on[axis]))
+            for axis in self.new.axes
         )
         return (
             id(lineage.root),

@@ -207,18 +207,28 @@ class Model:
                 continue
             name = f"_{axis[0]}{axis[1]}{at.suffix}"
             values[axis] = prim.Variable(name)
-            iname = self.inames_on[axis][0]
-            low = self.lower(iname)
+            bounds = bounds & self._launched(axis, name)
+        return bounds, values
+
+    def _launched(self, axis: Axis, name: str) -> isl.Set:
+        """The indices of an axis that are launched: 0, and all up to the largest of an iname."""
+        found_before: isl.Set | None = self._orders.get(("launched", axis, name))
+        if found_before is not None:
+            return found_before
+        index = prim.Variable(name)
+        result = _sets.equality(name, 0)
+        for iname in self.inames_on[axis]:
             reach = _sets.project_onto(
                 self.kernel.domain_around([iname]) & self.kernel.assumptions.set,
                 [iname, *self.kernel.sizes],
             )
-            shifted = prim.Sum((prim.Variable(name), low))
-            inside = _sets.project_out(
-                reach & _sets.affine_equality(prim.Variable(iname), shifted), [iname]
+            value = prim.Sum((prim.Variable(iname), -self.lower(iname)))
+            between = prim.LogicalAnd(
+                (prim.Comparison(index, ">=", 0), prim.Comparison(index, "<=", value))
             )
-            bounds = bounds & inside
-        return bounds, values
+            result = result | _sets.project_out(reach & _sets.condition_set(between), [iname])
+        self._orders[("launched", axis, name)] = result
+        return result
 
     def array(self, name: str) -> ArrayArg | TemporaryVariable:
         """The declaration of an array."""

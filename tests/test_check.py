@@ -1,0 +1,49 @@
+"""The checker itself: what its cases elsewhere (refusals, faults, campaign) do not single out."""
+
+from __future__ import annotations
+
+import pytest
+
+import loopkit as lk
+from loopkit._check.check import examine
+from loopkit._transform import Change
+
+
+def test_copies_are_there_in_every_block_that_reads() -> None:
+    """A fetch by the last block alone serves no statement that all blocks run."""
+    knl = lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < n }",
+        """
+        <> t = a[i] + c[k]
+        z[i, k] = t
+        """,
+        dtypes={"a, c, z": "int32"},
+        assumptions="n >= 1",
+    )
+    knl = (
+        knl.split_iname("k", 2, slabs=(1, 1))
+        .tag_inames({"k_outer_last": "g.0"}, force=True)
+        .split_iname("k_inner_first", 16, outer_tag="g.1", inner_tag="l.1")
+    )
+    with pytest.raises(lk.IllegalTransformError, match="nothing has written for it"):
+        knl.add_prefetch("a", ["k_inner_first_inner", "k_inner"], temporary_address_space="shared")
+
+
+def test_a_budget_ends_as_undecided() -> None:
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < n }",
+        "a[i, j] = a[i - j + n, j] + 1",
+        [lk.GlobalArg("a", shape="2*n, n"), ...],
+        dtypes={"a": "float32"},
+    )
+    with pytest.raises(lk.UndecidedError, match="within 100 operations"):
+        examine(knl, Change(knl.with_(name="other")), budget=100)
+
+
+def test_unchecked_steps_show() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 1 <= i < n }", "x[i] = x[i - 1] + 1", dtypes={"x": "float32"}
+    ).split_iname("i", 4, unchecked=True)
+    assert "unchecked" in str(knl.history)
+    assert knl.cuda().startswith("// not proven to keep the kernel's meaning: split_iname('i', 4)")
+    assert "proven" in str(knl.split_iname("i_inner", 2).history)

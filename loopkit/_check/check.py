@@ -52,8 +52,8 @@ def lineage_of(kernel: Kernel) -> Lineage:
     return kernel.lineage if kernel.lineage is not None else origin(kernel)
 
 
-BUDGET = 20_000_000
-"""Operations that isl may spend on one step, about ten seconds."""
+BUDGET = 1_500_000
+"""Operations that isl may spend on one step: seconds, and more than any step of the gallery."""
 
 
 ENOUGH = 40

@@ -441,34 +441,25 @@ def same_number(a: Expression, b: Expression) -> bool:
     return is_constant(a) and is_constant(b) and bool(a == b or (a != a and b != b))
 
 
+def literals(expr: Expression) -> Iterator[Expression]:
+    """The literals in an expression, in order."""
+    if is_constant(expr):
+        yield expr
+    elif dataclasses.is_dataclass(expr):
+        for part in parts(expr):
+            yield from literals(part)
+
+
 def holds_typed(expr: Expression) -> bool:
     """Whether a literal that is no plain integer stands in an expression."""
-    if is_constant(expr):
-        return not isinstance(expr, int)
-    if not dataclasses.is_dataclass(expr):
-        return False
-    return any(
-        holds_typed(p) for p in parts(expr) if isinstance(p, prim.ExpressionNode) or is_constant(p)
-    )
+    return any(not isinstance(literal, int) for literal in literals(expr))
 
 
 def holds_floats(expr: Expression) -> bool:
     """Whether a literal that is no integer stands in an expression."""
-    if is_constant(expr):
-        return not isinstance(expr, (int, np.integer))
-    if not dataclasses.is_dataclass(expr):
-        return False
-    return any(
-        holds_floats(p)
-        for p in parts(expr)
-        if isinstance(p, prim.ExpressionNode | int | float | complex | np.generic)
-    )
+    return any(not isinstance(literal, (int, np.integer)) for literal in literals(expr))
 
 
 def literal_types(expr: Expression) -> tuple[str, ...]:
     """The types of the literals in an expression, in order."""
-    if is_constant(expr):
-        return (type(expr).__name__,)
-    if not dataclasses.is_dataclass(expr):
-        return ()
-    return tuple(t for p in parts(expr) for t in literal_types(p))
+    return tuple(type(literal).__name__ for literal in literals(expr))

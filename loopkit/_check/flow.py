@@ -176,7 +176,7 @@ class Flow:
         how: str = "after",
         detail: str = "",
     ) -> Violation:
-        """What is wrong with an event, as an exception to raise."""
+        """What is wrong with an event."""
         return Violation(
             kind,
             where,
@@ -451,14 +451,7 @@ class Flow:
             (writer.inames, writer.predicates, writer.write),
             reader.id == writer.id,
         )
-        found = self._never_apart.get(key)
-        if found is None:
-            both = self.new.domain(event.time) & self.new.everywhere(event.time)[0]
-            both = both & self.new.domain(at) & self.new.same_cell(self.new.write_cell(at), cell)
-            pieces = self.new.unordered(event.time, at, cell.array)
-            found = all((both & piece).is_empty() for _, piece in pieces)
-            self._never_apart[key] = found
-        return found
+        return self._touch_in_order(key, cell, event.time, at)
 
     def writes_in_order(self, a: Instance, b: Instance, array: str) -> bool:
         """Whether two writers of one array never touch one cell in no order."""
@@ -468,13 +461,18 @@ class Flow:
         one, two = self.new.statement[a.statement], self.new.statement[b.statement]
         kinds = ((s.inames, s.predicates, s.write) for s in (one, two))
         key = ("writes", *kinds, one.id == two.id)
+        return self._touch_in_order(key, self.new.write_cell(a), a, b)
+
+    def _touch_in_order(
+        self, key: tuple[object, ...], cell: Cell, a: Instance, b: Instance
+    ) -> bool:
+        """Whether ``a``, at ``cell``, and the writer ``b`` never meet in no order (memoised)."""
         found = self._never_apart.get(key)
         if found is None:
-            both = self.new.domain(a) & self.new.domain(b)
-            both = both & self.new.same_cell(self.new.write_cell(a), self.new.write_cell(b))
-            pieces = self.new.unordered(a, b, array)
-            found = all((both & piece).is_empty() for _, piece in pieces)
-            self._never_apart[key] = found
+            both = self.new.domain(a) & self.new.everywhere(a)[0] & self.new.domain(b)
+            both = both & self.new.same_cell(self.new.write_cell(b), cell)
+            pieces = self.new.unordered(a, b, cell.array)
+            found = self._never_apart[key] = all((both & p).is_empty() for _, p in pieces)
         return found
 
     def overwritten(

@@ -71,10 +71,6 @@ class Dependencies:
             )
         return found
 
-    @cached_property
-    def _domain_texts(self) -> dict[str, str]:
-        return {}
-
     def _domain_text(self, iname: str) -> str:
         kernel = self.new.kernel
         return kernel.domains[kernel.home_domain[iname]].text
@@ -193,10 +189,8 @@ class Dependencies:
 
     def of_bounds(self, statement: str) -> Key:
         """The key of whether a statement stays in its arrays."""
-        names = {
-            n
-            for n, _ in (self.new.statement[statement].write, *self.new.statement[statement].reads)
-        }
+        mine = self.new.statement[statement]
+        names = {name for name, _ in (mine.write, *mine.reads)}
         arrays = tuple(self.array(n) for n in sorted(names) if self.new.kernel.is_array(n))
         return ("bounds", self.everywhere, self.statement(statement), arrays)
 

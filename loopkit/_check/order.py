@@ -10,7 +10,6 @@ from dataclasses import replace
 
 import islpy as isl
 
-from loopkit import _sets
 from loopkit._assertions.cells import data_of, settling
 from loopkit._assertions.values import Assertion, Disjoint, Injective
 from loopkit._check.flow import Access, Event, Flow
@@ -124,8 +123,6 @@ class Order:
     def judged(self, violation: Violation, first: Cell, second: Cell) -> Violation:
         """A violation with what is known of whether data can bring it about."""
         kernel = self.new.kernel
-        names = set(_sets.involved_names(violation.where))
-        data = any(n.startswith(f"{d}__") for d in self.new.data for n in names)
         calls: tuple[str, ...] = ()
         if first.by_data or second.by_data:
             found = settling(
@@ -140,7 +137,7 @@ class Order:
             violation,
             array=second.array,
             cell=second.indices,
-            exact=not (first.by_data or second.by_data or data),
+            exact=not (first.by_data or second.by_data),
             settling=calls,
         )
 

@@ -29,7 +29,7 @@ class Side:
 
 
 @dataclass(frozen=True, eq=False)
-class Violation(Exception):
+class Violation:
     """A set of cases, not empty, in which a schedule is wrong.
 
     ``kind`` says what is wrong:

@@ -10,7 +10,7 @@ from typing import Any
 import islpy as isl
 import numpy as np
 
-from loopkit._check.align import Aligner, holds_floats
+from loopkit._check.align import Aligner
 from loopkit._check.check import Text, questions
 from loopkit._check.flow import Access, Event, Flow
 from loopkit._check.lineage import Lineage
@@ -120,12 +120,6 @@ class _Careful(Aligner):
         for statement in self.flow.copies(its[0]):
             self.must_fit(self.types[1], statement)
         super().hop(old, mine, its, event)
-
-    def are_integers(self, old: Expression, new: Expression) -> bool:
-        # pymbolic takes 2*i and 2.0*i for equal.
-        if holds_floats(old) or holds_floats(new):
-            return False
-        return super().are_integers(old, new)
 
     def must_fit(self, types: Types, statement: Statement) -> None:
         if not types.fits(statement):

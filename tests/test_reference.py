@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import loopkit as lk
 from loopkit._arrays import AddressSpace
 from loopkit._errors import (
     AssumptionError,
@@ -277,6 +278,43 @@ def test_bounds_that_are_loaded() -> None:
         "n": 3,
     }
     assert run_reference(kernel, given)["y"].tolist() == [6, 0, 1]
+
+
+def test_bounds_that_each_thread_loads() -> None:
+    """Threads have bounds of their own, and those beyond the last row load none."""
+    kernel = make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [j]: start <= j < end }"],
+        """
+        for i
+          <> start = rows[i]
+          <> end = rows[i + 1]
+          for j
+            y[i] = y[i] - x[j]
+          end
+          z[i] = sum(j, x[j])
+        end
+        """,
+        [GlobalArg("x", "float64", "m"), ...],
+        dtypes={"rows": "int32", "y, z": "float64"},
+    )
+    given = {
+        "x": np.arange(1.0, 5.0),
+        "rows": np.array([0, 2, 1, 4, 4, 4], "i4"),
+        "y": np.zeros(5),
+        "n": 5,
+    }
+    expected = run_reference(kernel, given)
+    assert expected["y"].tolist() == [-3, 0, -9, 0, 0]
+    halves = lk.split_iname(kernel, "i", 2, inner_tag="l.0")
+    for scheduled in (
+        halves,
+        lk.split_iname(kernel, "i", 2, outer_tag="g.0", inner_tag="l.0"),
+        lk.split_iname(halves, "j", 2),
+    ):
+        found = run_reference(scheduled, given)
+        assert {n: v.tolist() for n, v in found.items()} == {
+            n: v.tolist() for n, v in expected.items()
+        }
 
 
 def test_rules_are_expanded() -> None:

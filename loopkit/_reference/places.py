@@ -32,6 +32,11 @@ class Axis:
         return min(found) if found else None
 
 
+def column_of(axis: Axis) -> str:
+    """The name of a thread's place on an axis, for statements without an iname along it."""
+    return f"axis_{axis.key[0]}_{axis.key[1]}"
+
+
 def find_axes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[Key, Axis]:
     """All axes that a kernel's tags name, blocks first."""
     keys: dict[Key, list[str]] = {}

@@ -26,7 +26,7 @@ from loopkit._expression import evaluate, to_text
 from loopkit._kernel import Kernel
 from loopkit._make.infer import infer_types
 from loopkit._reference.memory import Memory, temporary
-from loopkit._reference.places import copies_of, find_axes
+from loopkit._reference.places import column_of, copies_of, find_axes
 from loopkit._reference.points import points_of, with_values
 from loopkit._reference.statements import Compiled, Store, compile_statement
 from loopkit._rules import expand_rules
@@ -189,20 +189,45 @@ class _Walker:
                 for row in rows
             ]
         if compiled.extra:
-            copies = list(product(*(range(extent) for _, extent in compiled.extra)))
+            ranges = (
+                (known[name],) if name in known else range(extent)
+                for name, extent in compiled.extra
+            )
+            copies = list(product(*ranges))
             rows = [(*row, *copy) for row in rows for copy in copies]
         return rows
 
     def _load_bounds(self, compiled: Compiled, prefix: tuple[int, ...]) -> None:
-        """Find the rows of a statement whose bounds the temporaries say now."""
-        known = dict(zip(compiled.columns, prefix, strict=False))
-        for name in compiled.loaded:
-            memory = self.store.memories[name]
-            known[name] = int(memory.loader()(*(0 for _ in memory.shape)))
-        known = {n: v for n, v in known.items() if n in compiled.columns or n in compiled.loaded}
-        compiled.rows = self._rows(compiled, known)
+        """Find the rows of a statement whose bounds the temporaries say now.
+
+        Threads that have temporaries of their own have bounds of their own.
+        """
+        statement, copies = compiled.statement, self.store.copies
+        own = {a.key: a for name in compiled.loaded for a in copies.get(name, ())}
+        prefixed = dict(zip(compiled.columns, prefix, strict=False))
+        rows: list[tuple[int, ...]] = []
+        for place in product(*(range(a.extent) for a in own.values())):
+            at = dict(zip(own, place, strict=True))
+            known = {}
+            for axis in own.values():
+                iname = axis.iname_of(statement)
+                known[iname or column_of(axis)] = axis.first.get(iname or "", 0) + at[axis.key]
+            elsewhere = any(prefixed.get(name, value) != value for name, value in known.items())
+            known |= prefixed
+            if elsewhere or not self._may_run(compiled, known):
+                continue
+            for name in compiled.loaded:
+                load = self.store.memories[name].loader()
+                known[name] = int(load(*(at[a.key] for a in copies.get(name, ()))))
+            rows += self._rows(compiled, known)
+        compiled.rows = sorted(rows) if own else rows
         compiled.position = 0
         compiled.prefix = prefix
+
+    def _may_run(self, compiled: Compiled, known: Mapping[str, int]) -> bool:
+        """Whether some bounds would let a statement run at all where ``known`` is."""
+        domain = with_values(self._domain(compiled), {**self.store.sizes, **known})
+        return not domain.is_empty()
 
     def _is_ready(self, compiled: Compiled, prefix: tuple[int, ...]) -> bool:
         if not compiled.loaded:

@@ -13,7 +13,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._make.operations import operations_of
 from loopkit._reference import functions
 from loopkit._reference.memory import Memory
-from loopkit._reference.places import Axis
+from loopkit._reference.places import Axis, column_of
 from loopkit._reference.translate import Names, Translator, Value
 from loopkit._tree import path_inames
 
@@ -59,7 +59,7 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
     missing = {a.key: a for a in target if a.iname_of(statement) is None}
     extra: dict[Any, str] = {}
     if missing and _depends_on(statement, missing, store):
-        extra = {key: f"axis_{key[0]}_{key[1]}" for key in missing}
+        extra = {key: column_of(axis) for key, axis in missing.items()}
     translator = Translator(
         Names(
             statement.inames,

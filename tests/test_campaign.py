@@ -149,6 +149,20 @@ def test_brute_force_breaks_nothing_that_is_legal(text, tag):
     assert try_to_break(kernel, truth.cases(kernel, 4, {}), 1) is None
 
 
+def test_what_lowering_refuses_has_no_results():
+    """It cannot be wrong beside ``verify``, which speaks of what a kernel means."""
+    body = Block("for k", (Line("<> s[k] = a[k]"), Line("u[i] = s[k] + a[i]")))
+    domains = ("{ [i]: 0 <= i < n }", "{ [k]: 0 <= k < 3 }")
+    drawn = Drawn(domains, (Block("for i", (body,)),), (("a", "int32"), ("u", "int32")))
+    shared = {"temp_var_names": "s", "address_space": "local"}
+    split = {"split_iname": "i", "inner_length": 4, "inner_tag": "ilp"}
+    calls = Call("set_temporary_address_space", shared), Call("split_iname", split)
+    truth, kernel = unchecked(drawn, *calls)
+    broken = try_to_break(kernel, truth.cases(kernel, 2, {}), 1)
+    assert broken is not None and not broken.runs
+    assert lk.verify(truth.kernel, kernel)
+
+
 def test_accesses_outside_of_arrays_show():
     drawn = Drawn(
         ("{ [i]: 0 <= i < n }",), (Line("u[i] = a[i]"),), (("a", "int32"), ("u", "int32"))

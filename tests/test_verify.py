@@ -535,6 +535,24 @@ def test_verdict_is_a_value() -> None:
         verdict.answer = "equal"  # type: ignore[misc]
 
 
+@pytest.mark.parametrize(("value", "answer"), [("a[k]", "equal"), ("a[k] + i", "different")])
+def test_one_cell_for_all_values_of_ilp(value: str, answer: str) -> None:
+    """Every value of ``i_inner`` writes the cell before any reads it: what is written tells."""
+    plain = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [k]: 0 <= k < 3 }"],
+        f"""
+        for i, k
+          <> s[k] = {value}
+          u[i] = s[k] + a[i]
+        end
+        """,
+        dtypes={"a, u": "int32"},
+    )
+    shared = plain.set_temporary_address_space("s", "local")
+    kernel = shared.split_iname("i", 4, inner_tag="ilp", unchecked=True)
+    assert lk.verify(plain, kernel).answer == answer
+
+
 def test_kernel_with_a_race_has_no_one_meaning() -> None:
     racy = tagged(make("y[i + 1] = y[i] + 1"), "l.0")
     verdict = lk.verify(racy, racy)

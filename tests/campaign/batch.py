@@ -191,7 +191,8 @@ class Batches:
             return
         if broken is not None or not cases:
             bucket.broken += 1
-            if broken and not fixed_by(calls) and self.random.random() < self.limits.verifications:
+            may_run = broken is not None and broken.runs and not fixed_by(calls)
+            if may_run and self.random.random() < self.limits.verifications:
                 self._verify(drawn, truth, kernel, calls, seed, "equal")
             return
         bucket.needless += 1

@@ -290,11 +290,15 @@ def name_set(kernel: lk.Kernel, statement: str) -> set[str]:
 
 @dataclass(frozen=True)
 class Broken:
-    """A way and sizes for which a schedule's results are not the text's."""
+    """A way and sizes for which a schedule's results are not the text's.
+
+    Without ``runs``, lowering refuses the schedule: it has no results at all.
+    """
 
     sizes: dict[str, int]
     way: Way
     what: str
+    runs: bool = True
 
 
 def try_to_break(
@@ -317,5 +321,6 @@ def try_to_break(
                     if what:
                         return Broken(case.sizes, way, what)
         except lk.LoopkitError as error:
-            return Broken(case.sizes, ways[0], f"{type(error).__name__}: {error.why}")
+            runs = not isinstance(error, lk.IllegalTransformError)
+            return Broken(case.sizes, ways[0], f"{type(error).__name__}: {error.why}", runs)
     return None

@@ -10,6 +10,7 @@ from loopkit._arrays import AddressSpace, ArrayArg
 from loopkit._expression import variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit._places import runs_once_along
 from loopkit.codegen.instances import Instances, split_predicates
 
 Cell = tuple[Expression, ...]
@@ -71,16 +72,9 @@ class Accesses:
         """What decides an access's conflicts; statements that differ elsewhere share it."""
         statement = self.kernel.statement_by_id[access.statement]
         number = self.instances.keys[access.statement]
-        placed = self.threads_without(statement)
+        placed = runs_once_along(self.kernel, statement)
         conditions = self.conditions(statement)
         return (access.array, access.cells, number, statement.inames, placed, conditions)
-
-    def threads_without(self, statement: Statement) -> str:
-        """The kinds of axes along which one thread runs what has no coordinate there."""
-        temporary = self.kernel.temporary_by_name.get(statement.written)
-        if temporary is None or temporary.address_space is AddressSpace.GLOBAL:
-            return "gl"
-        return "" if temporary.address_space is AddressSpace.PRIVATE else "l"
 
     def conditions(self, statement: Statement) -> tuple[Expression, ...]:
         """Predicates that the statement's instances leave out although sets can hold them."""

@@ -20,6 +20,7 @@ from loopkit._assertions import Data, data_of, equal_cells
 from loopkit._expression import substitute
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
+from loopkit._places import runs_once_along
 from loopkit.codegen.accesses import Access, Accesses, Cell
 from loopkit.codegen.hardware import Hardware
 from loopkit.codegen.instances import Instances
@@ -103,14 +104,16 @@ class Conflicts(Accesses):
                 value = prim.Sum((prim.Variable(names[c.iname]), -c.lower))
                 extra = extra & _sets.equality(word, value)
             words[word] = c.iname
-        alone = self.threads_without(statement)
+        alone = runs_once_along(self.kernel, statement)
         for kind in "gl":
             extents: tuple[Expression, ...]
             extents = self.hardware.grid if kind == "g" else self.hardware.block
             for axis in self.hardware.used_axes(kind):
                 word = thread_word(kind, axis, suffix, blocks)
                 if word not in words:
-                    extra = extra & _some_thread(word, 1 if kind in alone else extents[axis])
+                    extra = extra & _some_thread(
+                        word, 1 if (kind, axis) in alone else extents[axis]
+                    )
         domain = _sets.rename(domain, names) & extra
         return _Side(domain, {old: prim.Variable(new) for old, new in names.items() if old != new})
 

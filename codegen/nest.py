@@ -8,11 +8,11 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import AddressSpace
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import divisions_in, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit._places import runs_once_along
 from loopkit._tags import InstructionParallel, Unroll
 from loopkit.codegen.barriers import (
     BarrierNode,
@@ -254,19 +254,11 @@ class _Walker:
 
     def chosen_thread(self, statement: Statement) -> list[Expression]:
         """Conditions that leave one thread along axes that the statement has no iname for."""
-        temporary = self.kernel.temporary_by_name.get(statement.written)
-        if temporary is not None and temporary.address_space is AddressSpace.PRIVATE:
-            return []
-        conditions: list[Expression] = []
-        kinds = (
-            "l" if temporary is not None and temporary.address_space is AddressSpace.LOCAL else "gl"
-        )
-        for kind in kinds:
-            for axis in self.hardware.used_axes(kind):
-                if not any(
-                    (c.kind, c.axis) == (kind, axis) and c.iname in statement.inames
-                    for c in self.hardware.coordinates
-                ):
-                    word = prim.Variable(axis_word(kind, axis))
-                    conditions.append(prim.Comparison(word, "==", 0))
-        return conditions
+        alone = runs_once_along(self.kernel, statement)
+        taken = {(c.kind, c.axis) for c in self.hardware.coordinates if c.iname in statement.inames}
+        return [
+            prim.Comparison(prim.Variable(axis_word(kind, axis)), "==", 0)
+            for kind in "gl"
+            for axis in self.hardware.used_axes(kind)
+            if (kind, axis) in alone - taken
+        ]

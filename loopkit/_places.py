@@ -1,12 +1,13 @@
-"""Where temporaries live that nobody gave a place."""
+"""Where temporaries live that nobody gave a place, and which blocks need them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._expression import variable_names
-from loopkit._kernel import Kernel
+from loopkit._kernel import Kernel, Statement
 from loopkit._tags import GroupAxis, LocalAxis
 
 
@@ -37,3 +38,69 @@ def _space_of(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:
                 if isinstance(tag, LocalAxis):
                     space = AddressSpace.LOCAL
     return space
+
+
+def first_block_alone(kernel: Kernel) -> Mapping[str, frozenset[int]]:
+    """The block axes along which only block 0 looks at what a temporary holds (memoised).
+
+    A statement that has no coordinate on an axis runs in block 0 where it writes
+    to global memory.  What it needs for that is private or shared, and no other
+    block needs it: then it is computed in block 0, too, and a value that is loaded,
+    changed and stored is not loaded by one block while another stores it.
+
+    Address spaces must have been decided.
+    """
+    found: Mapping[str, frozenset[int]] | None = kernel.__dict__.get("_first_block_alone")
+    if found is None:
+        found = kernel.__dict__["_first_block_alone"] = _first_block_alone(kernel)
+    return found
+
+
+def _first_block_alone(kernel: Kernel) -> dict[str, frozenset[int]]:
+    on_axis: dict[int, set[str]] = {}
+    for iname, tag in kernel.tags:
+        if isinstance(tag, GroupAxis):
+            on_axis.setdefault(tag.axis, set()).add(iname)
+    inside = {t.name for t in kernel.temporaries if t.address_space is not AddressSpace.GLOBAL}
+    if not (on_axis and inside):
+        return {}
+    alone: dict[str, frozenset[int]] = dict.fromkeys(inside, frozenset())
+    for axis, inames in on_axis.items():
+        for name in inside - _wanted(kernel, inside, inames):
+            alone[name] |= {axis}
+    return alone
+
+
+def _wanted(kernel: Kernel, inside: set[str], inames: set[str]) -> set[str]:
+    """Those of some temporaries that not block 0 alone looks at, along the axis of ``inames``."""
+    # Every block comes to a loop, and must know its bounds.
+    wanted = inside & frozenset().union(*(d.parameters for d in kernel.domains))
+    waiting = list(wanted)
+    statements = [s for s in kernel.statements if s.inames & inames]
+    while statements or waiting:
+        if not statements:
+            statements += kernel.writers.get(waiting.pop(), ())
+            continue
+        for name, _ in statements.pop().reads:
+            if name in inside and name not in wanted:
+                wanted.add(name)
+                waiting.append(name)
+    return wanted
+
+
+def runs_once_along(kernel: Kernel, statement: Statement) -> frozenset[tuple[str, int]]:
+    """The hardware axes along which a statement without a coordinate there runs on index 0 alone.
+
+    On all others every thread or block has a copy of its own of what it writes.
+    Address spaces must have been decided.
+    """
+    temporary = kernel.temporary_by_name.get(statement.written)
+    if temporary is None or temporary.address_space is AddressSpace.GLOBAL:
+        return _BLOCKS | _THREADS
+    alone = first_block_alone(kernel).get(temporary.name, frozenset())
+    blocks = frozenset(("g", axis) for axis in alone)
+    return blocks | _THREADS if temporary.address_space is AddressSpace.LOCAL else blocks
+
+
+_BLOCKS = frozenset(("g", axis) for axis in range(3))
+_THREADS = frozenset(("l", axis) for axis in range(3))

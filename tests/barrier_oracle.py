@@ -64,14 +64,37 @@ class Launch:
         for kind, extents in (("g", self.grid), ("l", self.block)):
             alone = space is AddressSpace.GLOBAL or (space is AddressSpace.LOCAL and kind == "l")
             for axis in range(3):
-                own = [
-                    point[c.iname] - c.lower
-                    for c in self.hardware.coordinates
-                    if (c.kind, c.axis) == (kind, axis) and c.iname in statement.inames
-                ]
-                choices.append(own[:1] or ([0] if alone else range(extents[axis])))
+                first = kind == "g" and self.only_first_block(statement.written, axis)
+                own = self.own(statement, point, kind, axis)
+                choices.append(own[:1] or ([0] if alone or first else range(extents[axis])))
         for where in itertools.product(*choices):
             yield where[:3], where[3:]
+
+    def own(self, statement: Statement, point: Sizes, kind: str, axis: int) -> list[int]:
+        """The index on an axis that an instance's inames give, if any."""
+        return [
+            point[c.iname] - c.lower
+            for c in self.hardware.coordinates
+            if (c.kind, c.axis) == (kind, axis) and c.iname in statement.inames
+        ]
+
+    def only_first_block(self, name: str, axis: int, known: frozenset[str] = frozenset()) -> bool:
+        """Whether what a temporary holds ends up only with what block 0 computes."""
+        if any(name in domain.parameters for domain in self.kernel.domains):
+            return False
+        for reader in self.kernel.readers.get(name, ()):
+            on_axis = {
+                c.iname for c in self.hardware.coordinates if (c.kind, c.axis) == ("g", axis)
+            }
+            if reader.inames & on_axis:
+                return False
+            target = self.kernel.temporary_by_name.get(reader.written)
+            if target is None or target.address_space is AddressSpace.GLOBAL:
+                continue
+            again = target.name in known or target.name == name
+            if not again and not self.only_first_block(target.name, axis, known | {name}):
+                return False
+        return True
 
     def cells(self, statement: Statement, point: Sizes) -> Iterator[tuple[Cell, bool]]:
         """The shared and global cells that an instance touches, and whether it writes them."""

@@ -6,7 +6,7 @@ threads or for cells that nothing uses: :mod:`.surplus` looks at those.
 Along a hardware axis that a statement has no iname for, it runs once: in every
 thread that has a copy of what it writes, which for private data is all threads
 of the launch, for shared data one thread of each block, and for global data one
-thread in all.
+thread in all.  Blocks that never look at their copy (:mod:`.lookers`) need none.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import islpy as isl
 from loopkit._kernel import Statement
 from loopkit.codegen.proof.conditions import Compare, Condition, conjuncts
 from loopkit.codegen.proof.forms import Form, constant, variable
+from loopkit.codegen.proof.lookers import Lookers
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.spaces import PARAM, equal
@@ -42,6 +43,7 @@ class InstanceCheck:
         self.subject = subject
         self.recorder = recorder
         self.surplus: list[Surplus] = []
+        self.lookers = Lookers(subject)
         self._known: dict[object, bool] = {}
         self._leaves: dict[str, list[Leaf]] = {}
         for leaf in subject.leaves:
@@ -95,7 +97,8 @@ class InstanceCheck:
         missing = self.expected(statement, leaf, domain, place)
         if missing is None:
             return
-        lost = missing - leaf.scope.set
+        missing = missing - leaf.scope.set
+        lost = self._seen(statement, place, missing)
         if not lost.is_empty():
             self.report(statement, leaf, lost, "is not executed for an instance of its domain")
         extra = self._extra(statement, leaf, domain)
@@ -104,7 +107,15 @@ class InstanceCheck:
                 self.surplus.append(Surplus(leaf, statement, extra))
             else:
                 self.report(statement, leaf, extra, "is executed for what is no instance of it")
-        self._known[key] = True
+        # Its sisters may be looked at in other blocks.
+        self._known[key] = bool(missing.is_empty())
+
+    def _seen(self, statement: Statement, place: str, lost: isl.Set) -> isl.Set:
+        """Those of the instances that do not run whose results some block reads."""
+        if place == "global" or lost.is_empty():
+            return lost
+        free = frozenset(self.subject.words) - self.subject.words_of(statement.inames)
+        return self.lookers.seen(statement.written, lost, free)
 
     def _extra(self, statement: Statement, leaf: Leaf, domain: isl.Set) -> isl.Set:
         """What runs beyond a domain."""
@@ -141,7 +152,7 @@ class InstanceCheck:
                     self.report(statement, leaf, extra, "is executed for what is no instance of it")
         expected = self.expected(statement, leaves[0], domain, place, with_lets=False)
         if done is not None and expected is not None:
-            lost = expected - done
+            lost = self._seen(statement, place, expected - done)
             if not lost.is_empty():
                 what = "is not executed for an instance of its domain"
                 self.report(statement, leaves[0], lost, what)

@@ -448,6 +448,8 @@ class Flow:
         reader, writer = self.new.statement[event.time.statement], self.new.statement[at.statement]
         key = (
             (reader.inames, reader.predicates, event.time.suffix, cell),
+            # Where a reader runs hangs on what it writes.
+            self.new.copies_needed(reader.written),
             (writer.inames, writer.predicates, writer.write),
             reader.id == writer.id,
         )

@@ -65,6 +65,7 @@ class Dependencies:
                 inames,
                 self._domains(inames),
                 tuple(str(self.new.kernel.iname_tags.get(i, "")) for i in inames),
+                self.new.copies_needed(statement.written),
                 None
                 if image is None
                 else (image.origin, tuple((i, to_text(v)) for i, v in image.values)),
@@ -195,8 +196,11 @@ class Dependencies:
         return ("bounds", self.everywhere, self.statement(statement), arrays)
 
     def of_races(self, array: str) -> Key:
-        """The key of whether writes of an array are ordered."""
+        """The key of whether writes of an array, and what carries it off, are ordered."""
         members = [w.id for w in self.new.writers(array)]
+        readers = self.new.kernel.readers.get(array, ())
+        members += [r.id for r in readers if r.id not in self.flow.lineage.image_of]
+        members = list(dict.fromkeys(members))
         texts = tuple(self.statement(m) for m in members)
         return ("races", self.everywhere, self.array(array), texts, self.order(members))
 

@@ -22,7 +22,7 @@ from loopkit._check.undecided import Undecided
 from loopkit._expression import is_constant, substitute, to_text, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
-from loopkit._places import decide_address_spaces
+from loopkit._places import decide_address_spaces, first_block_alone
 from loopkit._rules import expand_rules
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._tree import Path, flatten
@@ -65,6 +65,7 @@ class Model:
         self._names: dict[str, dict[str, Expression]] = {}
         self._domains: dict[tuple[object, ...], isl.Set] = {}
         self._orders: dict[tuple[object, ...], Any] = {}
+        self._rooms: dict[str, tuple[Axis, ...]] = {}
 
     # {{{ instances
 
@@ -184,7 +185,7 @@ class Model:
         """An instance's index on a hardware axis: a value, or None where it runs on all.
 
         A statement without an iname there runs once, on index 0, unless what it
-        writes exists once per index.
+        writes exists once per index, and is needed on others, too.
         """
         assert at.statement is not None
         statement = self.statement[at.statement]
@@ -196,7 +197,7 @@ class Model:
         if axis[0] == "ilp":
             # No copy of what exists once per value of an iname belongs to all of them.
             return self.lower(str(axis[1])) - 1
-        return None if axis in self.rooms(statement.written) else 0
+        return None if axis in self.copies_needed(statement.written) else 0
 
     def everywhere(self, at: Instance) -> tuple[isl.Set, dict[Axis, Expression]]:
         """Names for the indices of axes that an instance runs on all of, and their range."""
@@ -242,6 +243,19 @@ class Model:
         if temporary.address_space is AddressSpace.LOCAL:
             return tuple(a for a in self.axes if a[0] == "g")
         return tuple(a for a in self.axes if a[0] != "ilp" or self._is_copied(name, str(a[1])))
+
+    def copies_needed(self, name: str) -> tuple[Axis, ...]:
+        """The axes of :meth:`rooms` on which a statement without a coordinate runs on all indices.
+
+        Where only block 0 looks at what an array holds, it runs there alone.
+        """
+        found = self._rooms.get(name)
+        if found is None:
+            alone = first_block_alone(self.kernel).get(name, frozenset())
+            found = self._rooms[name] = tuple(
+                a for a in self.rooms(name) if a[0] != "g" or a[1] not in alone
+            )
+        return found
 
     def _is_copied(self, name: str, iname: str) -> bool:
         """Whether a private temporary exists once per value of an iname tagged ``ilp``."""

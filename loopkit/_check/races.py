@@ -1,9 +1,9 @@
-"""Whether two instances write one cell in no order, whatever becomes of it."""
+"""Whether two instances meet in one cell in no order, whatever becomes of it."""
 
 from __future__ import annotations
 
 from loopkit._check.flow import Flow
-from loopkit._check.model import Instance
+from loopkit._check.model import Instance, Model
 from loopkit._check.sources import is_update
 from loopkit._check.violation import Violation
 from loopkit._kernel import Statement
@@ -20,6 +20,7 @@ def check_races(flow: Flow, array: str) -> None:
     new = flow.new
     writers = [w for w in new.writers(array) if not is_update(w)]
     known: set[tuple[object, ...]] = set()
+    _check_carriers(flow, array)
     for number, first in enumerate(writers):
         for second in writers[number:]:
             # Statements that write alike have one answer, but for each with itself.
@@ -51,6 +52,58 @@ def check_races(flow: Flow, array: str) -> None:
                             cell=b.indices,
                         )
                     )
+
+
+def _check_carriers(flow: Flow, array: str) -> None:
+    """Report statements that carry data which another block may be writing.
+
+    What reads of the text's statements see, and what stands behind them, is asked
+    of each (see :mod:`loopkit._check.flow`).  Some of what is carried nobody looks
+    at, the corners of a box around a footprint, say.  Cells and instances that data
+    decide are left to those questions.
+    """
+    new = flow.new
+    if not new.is_global(array) or not any(axis[0] == "g" for axis in new.axes):
+        return
+    writers = [w for w in new.writers(array) if new.is_exact(w)]
+    for mover in new.kernel.readers.get(array, ()):
+        if mover.id in flow.lineage.image_of or not _is_plain(new, mover):
+            continue
+        one = Instance(mover.id, _ONE)
+        known: set[tuple[object, ...]] = set()
+        for writer in writers:
+            two = Instance(writer.id, _TWO)
+            pieces = [(how, p) for how, p in new.unordered(one, two, array) if how == "blocks"]
+            if not pieces or _kind(writer) in known:
+                continue
+            known.add(_kind(writer))
+            written = new.write_cell(two)
+            either = new.domain(one) & new.everywhere(one)[0] & new.domain(two)
+            for indices in dict.fromkeys(i for name, i in mover.reads if name == array):
+                read = new.cell(array, new.indices(one, indices), one)
+                if read.by_data:
+                    continue
+                both = either & new.same_cell(read, written)
+                for how, piece in pieces:
+                    bad = both & piece
+                    if not bad.is_empty():
+                        sides = flow.side_of(one), flow.side_of(two)
+                        flow.report(
+                            Violation(
+                                "overwritten",
+                                bad,
+                                sides[0],
+                                other=sides[1],
+                                how=how,
+                                array=array,
+                                cell=read.indices,
+                            )
+                        )
+
+
+def _is_plain(new: Model, statement: Statement) -> bool:
+    """Whether no data decide when a statement runs."""
+    return not (new.depends_on_data(statement) or new.bounds_from_data(statement.id))
 
 
 def _kind(statement: Statement) -> tuple[object, ...]:

@@ -237,6 +237,9 @@ class _Words:
     def _in_the_text(self) -> str:
         kind, cell, sink = self.violation.kind, self.cell, self.sink
         source, other = self.case.source, self.case.other
+        if kind == "overwritten" and self.violation.sink.origin is None:
+            # What only carries data is not in the text.
+            return ""
         if kind in ("order", "place") and source is not None:
             then = f"{sink} reads it" if sink.runs else "nothing changes it"
             return f"{source} writes {cell}, then {then}"

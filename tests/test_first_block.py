@@ -1,0 +1,97 @@
+"""What only block 0 needs is computed there alone, and by whoever needs it else."""
+
+from __future__ import annotations
+
+import re
+
+import loopkit as lk
+from loopkit.codegen.proof.prove import prove_source
+
+
+def beside_blocks(text: str) -> lk.Kernel:
+    """Statements without a coordinate beside one in blocks of 32 threads."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [k]: 0 <= k < 8 }"],
+        text,
+        [*(lk.GlobalArg(x, "float32") for x in "abxy" if f"{x}[" in text), ...],
+        assumptions="n >= 1",
+    )
+    return knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+
+
+def guarded(source: str, statement: str) -> bool:
+    """Whether a statement's line stands behind a test of the block."""
+    lines = source.splitlines()
+    at = next(n for n, line in enumerate(lines) if f"// {statement}" in line)
+    return "blockIdx.x == 0" in lines[at - 1] or "blockIdx.x == 0" in lines[at - 2]
+
+
+def test_chain_to_a_store() -> None:
+    knl = beside_blocks(
+        """
+        y[i] = 2*a[i]
+        <> t = x[k] + 1     {id=first}
+        <> u = t*t          {id=second}
+        x[k] = u            {id=store}
+        """
+    )
+    source = knl.cuda()
+    assert all(guarded(source, s) for s in ("first", "second", "store"))
+    assert knl.prove().ok
+
+
+def test_needed_in_all_blocks() -> None:
+    knl = beside_blocks(
+        """
+        <> t = b[0] + 1     {id=first}
+        <> u = t*t          {id=second}
+        x[k] = u            {id=store}
+        y[i] = u*a[i]
+        """
+    )
+    source = knl.cuda()
+    assert not guarded(source, "first") and not guarded(source, "second")
+    assert guarded(source, "store")
+    assert knl.prove().ok
+
+
+def test_sums_in_the_first_block() -> None:
+    knl = beside_blocks("y[i] = a[i]\nx[0] = sum(k, b[k])")
+    source = knl.cuda()
+    assert source.count("blockIdx.x == 0") == 3
+    assert knl.prove().ok
+
+
+def test_bounds_of_loops_are_known_to_all_blocks() -> None:
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [k]: 0 <= k < m }"],
+        """
+        y[i] = a[i]
+        <> m = ptr[0]       {id=bound}
+        x[k] = 1            {id=inside}
+        """,
+        [lk.GlobalArg("x", "float32", shape="n"), ...],
+        dtypes={"a, y": "float32", "ptr": "int32"},
+        assumptions="n >= 1",
+    ).split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+    source = knl.cuda()
+    assert not guarded(source, "bound") and guarded(source, "inside")
+
+
+def test_the_proof_sees_blocks_that_were_left_out() -> None:
+    """A guard around what all blocks read is refuted."""
+    knl = beside_blocks(
+        """
+        <> t = b[0] + 1     {id=first}
+        y[i] = t*a[i]
+        """
+    )
+    source = knl.cuda()
+    wrong = re.sub(r"( +)(t = .*// first)", r"\1if (blockIdx.x == 0)\n\1    \2", source)
+    assert wrong != source
+    assert prove_source(knl, wrong).refuted
+
+
+def test_no_block_loads_what_another_stores() -> None:
+    knl = beside_blocks("y[i] = a[i]\nx[k] = x[k] + 1").buffer_array("x", ["k"])
+    assert all(guarded(knl.cuda(), s) for s in ("load_x", "store_x"))

@@ -186,8 +186,8 @@ def _stride(
     stride = int(info.get_stride().to_python())
     if stride == 1:
         return 1, lower, None
-    offset_aff = info.get_offset()
-    offset = _sets.from_affine(offset_aff)
+    # An integer wherever the loop is reached, also where it is a quotient: of a strided name, say.
+    offset = _sets.from_affine(info.get_offset(), floor=True)
     variable = prim.Variable(name)
     congruence = _sets.condition_set(
         prim.Comparison(

@@ -42,7 +42,11 @@ class Storage:
 
 
 def constant_shape(temporary: TemporaryVariable) -> tuple[int, ...]:
-    """The storage shape; raises :class:`ResourceError` where it depends on sizes."""
+    """The storage shape; raises :class:`ResourceError` where it depends on sizes.
+
+    C has no array of no elements: where loops are empty for sizes that are fixed, one
+    stays that nobody touches.
+    """
     shape = storage_shape(temporary)
     for extent in shape:
         if not isinstance(extent, (int, np.integer)):
@@ -53,7 +57,7 @@ def constant_shape(temporary: TemporaryVariable) -> tuple[int, ...]:
                 instead="split the loops that index it by constant lengths, fix the size with "
                 "fix_parameters, or put it into global memory with set_temporary_address_space",
             )
-    return tuple(int(s) for s in shape)
+    return tuple(max(int(s), 1) for s in shape)
 
 
 def _declare(temporary: TemporaryVariable) -> Declared:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 from campaign.compiled import compile_all, first_wrong
 from campaign.data import Truth
@@ -243,6 +244,49 @@ end
         "u[j] = a[j]",
         {"u a": "int32"},
         (("split_iname", {"split_iname": "j", "inner_length": 4}),),
+    ),
+    Found(
+        "a strided loop that begins at a quotient of another",
+        LEGAL,
+        (
+            "{ [k]: 2 <= k < p }",
+            "{ [i]: 0 <= i < n and i mod 3 = 0 }",
+            "{ [j]: 0 <= j < m and j mod 2 = 0 }",
+        ),
+        "q[col[k]] = c[i, 1] - q[col[k]] + i + j",
+        {"c col q": "int32"},
+        (
+            ("split_iname", {"split_iname": "i", "inner_length": 16}),
+            ("map_domain", {"transform_map": "{ [i_outer] -> [_x]: _x = 3*i_outer }"}),
+        ),
+        shapes=(("q", "n + 2"),),
+        assumptions="n, m, p >= 1",
+    ),
+    Found(
+        "a temporary of a negative extent is empty",
+        LEGAL,
+        ("{ [i]: 2 <= i < p }", "{ [j]: 0 <= j < 4 }"),
+        """
+for i
+    for j
+        if j + i < m
+            <> s2[j] = b[j] + i
+        else
+            u[j] = x[i, j] + i
+        end
+    end
+    u[0] = u[0] + u[i] + x[2*i + 0, i + 1] + i
+end
+""",
+        {"b u x": "int32"},
+        (
+            ("split_iname", {"split_iname": "j", "inner_length": 1}),
+            (
+                "set_temporary_address_space",
+                {"temp_var_names": "s2", "address_space": "global"},
+            ),
+        ),
+        assumptions="m, p >= 1",
     ),
     Found(
         "quotients of a strided loop, and a prefetch",
@@ -500,3 +544,20 @@ def test_sums_of_narrow_terms_are_wide():
         assumptions="m >= 2",
     )
     assert "[m * k" not in kernel.cuda()
+
+
+@pytest.mark.parametrize("space", ["private", "shared", "global"])
+def test_negative_extents_are_empty(space):
+    """Where a size is fixed so that nothing runs, too."""
+    kernel = lk.make_kernel(
+        "{ [i, j]: 2 <= i < p and 0 <= j < 4 and i + j < m }",
+        "<> s[j] = b[j] + i\nv[j] = s[j]",
+        dtypes={"b, v": "int32"},
+        assumptions="m, p >= 1",
+    )
+    kernel = kernel.fix_parameters(m=1).set_temporary_address_space("s", space)
+    assert kernel.prove().ok
+    nothing = np.zeros(0, np.int32)
+    for executor in ("host", "reference"):
+        result = kernel.executor(executor)(b=nothing, v=nothing, p=3)
+        assert result.shape == (0,)

@@ -64,7 +64,8 @@ def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     copies = {t.name: copies_of(kernel, t, axes) for t in kernel.temporaries}
     dtypes = {d.name: d.dtype for d in (*kernel.args, *kernel.temporaries) if d.dtype is not None}
     for t in kernel.temporaries:
-        shape = tuple(int(evaluate(extent, sizes)) for extent in t.shape)
+        # A negative extent means no element: the loops that would reach for one are empty.
+        shape = tuple(max(0, int(evaluate(extent, sizes))) for extent in t.shape)
         extents = [a.extent for a in copies[t.name]]
         memories[t.name] = temporary(t.name, dtypes[t.name], shape, extents)
     with np.errstate(all="ignore"):

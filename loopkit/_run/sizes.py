@@ -205,6 +205,8 @@ def _may_be_negative(extent: Expression) -> bool:
 
 def _extent(expr: Expression) -> Expression:
     """How many elements an axis has whose extent is ``expr``."""
+    if not expressions.variables(expr):
+        return max(int(expressions.evaluate(expr, {})), 0)
     return p.Max((expr, 0)) if _may_be_negative(expr) else expr
 
 

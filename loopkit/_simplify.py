@@ -159,7 +159,8 @@ class _Simplifier:
                     parts.append(one)
         if constants:
             parts.append(min(constants) if kind is prim.Min else max(constants))
-        kept = [p for i, p in enumerate(parts) if not self._is_beaten(i, parts, kind)]
+        # Where nothing runs, each beats the others.
+        kept = [p for i, p in enumerate(parts) if not self._is_beaten(i, parts, kind)] or parts[:1]
         return kept[0] if len(kept) == 1 else kind(tuple(kept))
 
     def _is_beaten(self, number: int, parts: list[Expression], kind: type) -> bool:

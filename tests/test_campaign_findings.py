@@ -332,7 +332,7 @@ end
     ),
     Found(
         "chunks after a size was fixed",
-        EITHER,
+        LEGAL,
         ("{ [i]: 0 <= i < 3 }", "{ [j]: 0 <= j < n }", "{ [i2]: j < i2 < n }"),
         "f[j, i, i2] = c[i2 + j, 2*i + 1] + (e[i + 1, j, i2] - e[i2, 2*j + 0, i + 2])",
         {"c e f": "float64"},
@@ -511,14 +511,8 @@ u[k] = t1
 )
 
 
-# Not mended yet.
-OPEN = ("chunks after a size was fixed",)
-
-
 @pytest.mark.parametrize("found", FOUND, ids=lambda f: f.name)
-def test_found(found, request):
-    if found.name in OPEN:
-        request.applymarker(pytest.mark.xfail(strict=False))
+def test_found(found):
     plain = kernel = found.drawn().make()
     try:
         for call in found.calls():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
-import pymbolic.primitives as prim
 
 from loopkit._arrays import ArrayArg, Strided, TemporaryVariable
 from loopkit._expression import accesses
@@ -13,23 +12,17 @@ from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit.codegen.proof.conditions import Compare
 from loopkit.codegen.proof.forms import Form, constant, variable
-from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.syntax import Assign, CExpression, Element, Name, children
+from loopkit.codegen.proof.syntax import Assign
 from loopkit.codegen.proof.tree import Leaf, Touch
+from loopkit.codegen.proof.values import ValueCheck
 
 Access = tuple[str, tuple[Expression, ...]]
 
 _OPERATORS = {"sum": "+=", "product": "*="}
-_COMBINED: dict[str, Callable[[Expression, Expression], Expression]] = {
-    "sum": lambda a, b: prim.Sum((a, b)),
-    "product": lambda a, b: prim.Product((a, b)),
-    "max": lambda a, b: prim.Max((a, b)),
-    "min": lambda a, b: prim.Min((a, b)),
-}
 
 
 class CellCheck:
@@ -40,6 +33,7 @@ class CellCheck:
         self.recorder = recorder
         self._same: dict[tuple[int, str], bool] = {}
         self._shapes: dict[str, tuple[Form | None, ...]] = {}
+        self.values = ValueCheck(subject, recorder, self.is_zero)
 
     def run(self) -> None:
         """Compare all lines, and name the cells that they touch."""
@@ -95,54 +89,7 @@ class CellCheck:
             else:
                 # Folding constants may have taken the read away.
                 self.recorder.open("access", what, [leaf])
-        if not self.same_value(leaf, leaf.node, statement):
-            self.same_order(leaf, leaf.node, statement)
-
-    def same_value(self, leaf: Leaf, node: Assign, statement: Statement) -> bool:
-        """Whether the right sides are the same expression, up to what real numbers allow."""
-        form = self.subject.text.form(node.value, leaf.scope.never_below_zero)
-        expr = statement.rhs
-        if statement.operation is not None and node.operator == "=":
-            own = {r.name: r for r in self.subject.kernel.reductions}.get(statement.operation)
-            combine = own.combine if own is not None else _COMBINED.get(statement.operation)
-            if combine is None:
-                return False
-            expr = combine(statement.lhs, statement.rhs)
-        return form.key == self.subject.meaning.form(expr).key
-
-    def same_order(self, leaf: Leaf, node: Assign, statement: Statement) -> None:
-        """Where right sides differ as texts, their reads must agree one by one."""
-        subject = self.subject
-        below = leaf.scope.never_below_zero
-        printed = [
-            (array, subject.text.offset_of(array, tuple(subject.text.form(i, below) for i in own)))
-            for array, own in _reads_in(node.value, subject.names)
-        ]
-        own_reads = [
-            (name, subject.meaning.offset(name, indices))
-            for name, indices in accesses(statement.rhs)
-            if subject.kernel.is_array(name)
-        ]
-        if statement.operation is not None and node.operator == "=":
-            # The accumulator comes first, where it is read at all.
-            own_reads.insert(0, (statement.written, subject.meaning.offset(*statement.write)))
-        if len(printed) != len(own_reads):
-            self.recorder.open(
-                "access",
-                f"the line reads {len(printed)} elements, '{statement.id}' {len(own_reads)}: "
-                "their order was not compared",
-                [leaf],
-            )
-            return
-        for (array, offset), (name, due) in zip(printed, own_reads, strict=True):
-            difference = offset.minus(due)
-            if array == name and (not difference.terms or self.is_zero(leaf.scope, difference)):
-                continue
-            what = f"the line reads {array}[{offset.key}] where '{statement.id}' reads "
-            what += f"{name}[{due.key}]"
-            place = Place(leaf.line, statement.id)
-            self.recorder.found(Finding("access", what, place, array=array))
-            return
+        self.values.statement(leaf, statement)
 
     def operator(self, leaf: Leaf, statement: Statement) -> None:
         """An update updates, and nothing else does."""
@@ -288,18 +235,6 @@ class CellCheck:
         return (total if total.is_affine else None,)
 
     # }}}
-
-
-def _reads_in(expr: CExpression, names: Names) -> Iterator[tuple[str, tuple[CExpression, ...]]]:
-    """The elements and variables that an expression reads, in the order of the text."""
-    if isinstance(expr, Name):
-        if names.places.get(expr.name, "value") != "value":
-            yield expr.name, ()
-        return
-    if isinstance(expr, Element):
-        yield expr.array, expr.indices
-    for child in children(expr):
-        yield from _reads_in(child, names)
 
 
 def _accesses(statement: Statement) -> list[tuple[str, tuple[Expression, ...], bool]]:

@@ -9,13 +9,14 @@ import pymbolic.primitives as prim
 
 from loopkit._arrays import Argument, ArrayArg, Strided
 from loopkit._kernel import Kernel
+from loopkit._make.infer import infer_types
 from loopkit._program import Program, ValueParam
 from loopkit._rules import expand_rules
-from loopkit.codegen.prepare import realize_instruction_parallel
 from loopkit.codegen.proof.bounds import BoundsCheck
 from loopkit.codegen.proof.budget import OPERATIONS, BudgetError, limited
 from loopkit.codegen.proof.cells import CellCheck
 from loopkit.codegen.proof.conflicts import ConflictCheck
+from loopkit.codegen.proof.copies import with_private_copies
 from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.divergence import DivergenceCheck
 from loopkit.codegen.proof.instances import InstanceCheck
@@ -113,8 +114,8 @@ def _origin(kernel: Kernel, program: Program) -> Origin:
 
 
 def _prepared(kernel: Kernel, program: Program) -> Kernel:
-    """The kernel with rules expanded, copies made, and the strides that are parameters."""
-    kernel = realize_instruction_parallel(expand_rules(kernel))
+    """The kernel with rules expanded, types and copies made, and strides that are parameters."""
+    kernel = with_private_copies(infer_types(expand_rules(kernel)))
     strides: dict[str, dict[int, str]] = {}
     for parameter in program.params:
         if isinstance(parameter, ValueParam) and parameter.role == "stride":

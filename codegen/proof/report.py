@@ -9,11 +9,13 @@ KINDS = (
     "instances",
     "order",
     "access",
+    "value",
     "barrier",
     "divergent barrier",
     "cross-block",
     "bounds",
     "width",
+    "call",
     "text",
 )
 """Kinds of findings, in the order in which reports list them.
@@ -21,11 +23,13 @@ KINDS = (
 ``instances``: a statement runs for other instances than its domain has.
 ``order``: statements stand in other loops, or in another order, than in the kernel's tree.
 ``access``: a line touches another cell than its statement.
+``value``: a line computes something else of its cells than its statement.
 ``barrier``: two threads of a block meet in a cell with no barrier between.
 ``divergent barrier``: some threads of a block (or warp) do not reach a barrier.
 ``cross-block``: two blocks meet in a cell.
 ``bounds``: an access lies outside of its array.
 ``width``: a 32-bit integer overflows.
+``call``: a call passes something else than the text takes, or lets through what it must not.
 ``text``: the text is not a kernel that loopkit prints.
 """
 

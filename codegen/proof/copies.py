@@ -1,0 +1,79 @@
+"""What an iname tagged ``ilp`` means: every value of it has its own private cells.
+
+Statements run for all values side by side: each has a loop of its own over
+the iname, inside of all its other loops.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import AddressSpace, TemporaryVariable
+from loopkit._expression import replace_accesses, variable_names
+from loopkit._kernel import Kernel, Statement
+from loopkit._nodes import Expression
+from loopkit._tags import InstructionParallel
+from loopkit._tree import Entry, build, flatten
+
+
+def with_private_copies(kernel: Kernel) -> Kernel:
+    """The kernel with these cells and loops spelled out."""
+    for iname, tag in kernel.tags:
+        if isinstance(tag, InstructionParallel):
+            kernel = _side_by_side(_spread(kernel, iname), iname)
+    return kernel
+
+
+def _side_by_side(kernel: Kernel, iname: str) -> Kernel:
+    """The iname is the innermost loop of each statement, shared by none."""
+    entries: list[Entry] = []
+    for number, (statement, path) in enumerate(flatten(kernel.tree)):
+        if iname in kernel.statement_by_id[statement].inames:
+            others = tuple(key for key in path if key[0] != iname)
+            path = (*others, (iname, -1 - number))
+        entries.append((statement, path))
+    return kernel.with_(tree=build(entries))
+
+
+def _spread(kernel: Kernel, iname: str) -> Kernel:
+    """Private temporaries that the iname's statements write have an axis for it."""
+    spread = {t.name: t for t in kernel.temporaries if _has_copies(kernel, t, iname)}
+    if not spread:
+        return kernel
+    domain = kernel.domain_of([iname]) & kernel.assumptions.set
+    first = _sets.minimum_value(domain, prim.Variable(iname))
+    last = _sets.maximum_value(domain, prim.Variable(iname))
+    if first is None or last is None:
+        return kernel
+    position = prim.Sum((prim.Variable(iname), -first))
+
+    def cell(name: str, indices: tuple[Expression, ...]) -> Expression | None:
+        if name not in spread:
+            return None
+        return prim.Subscript(prim.Variable(name), (*indices, position))
+
+    def copied(statement: Statement) -> Statement:
+        return statement.map_expressions(lambda e: replace_accesses(e, cell))
+
+    def longer(temporary: TemporaryVariable) -> TemporaryVariable:
+        if temporary.name not in spread:
+            return temporary
+        shape = (*temporary.shape, last - first + 1)
+        return replace(temporary, shape=shape, dim_tags=None, padding=())
+
+    return kernel.with_(
+        statements=tuple(copied(s) for s in kernel.statements),
+        temporaries=tuple(longer(t) for t in kernel.temporaries),
+    )
+
+
+def _has_copies(kernel: Kernel, temporary: TemporaryVariable, iname: str) -> bool:
+    """Whether a temporary's cells do not tell the iname's values apart by themselves."""
+    if temporary.address_space not in (AddressSpace.PRIVATE, AddressSpace.AUTO):
+        return False
+    writers = [s for s in kernel.writers.get(temporary.name, ()) if iname in s.inames]
+    named = any(iname in variable_names(i) for s in writers for i in s.write[1])
+    return bool(writers) and not named

@@ -1,0 +1,437 @@
+"""Typed computations in a form that the printed text and the kernel share.
+
+A :class:`Term` is one operation of known type on terms.  The functions below
+make terms and bring what is equal for every value of the operands to one form,
+and nothing else: floating-point sums and products keep their order and their
+rounding, a sign may move through a product, integers wrap around modulo their
+width, a conversion that loses nothing disappears where only the value counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from loopkit._promotion import (
+    BFLOAT16,
+    BOOL,
+    COMPLEXES,
+    FLOAT16,
+    FLOAT32,
+    FLOAT64,
+    FLOATS,
+    INT32,
+    INTEGERS,
+    SMALL_FLOATS,
+    DType,
+    fits,
+    real_of,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Term:
+    """``op`` of ``args`` in ``dtype``; ``data`` is what the operation is besides.
+
+    ==========  =================================================
+    const       ``data`` is the number
+    name        a variable without a place in memory: ``data``
+    read        ``data`` is the :class:`Read`
+    neg add mul div power   ``power`` to the constant ``data``
+    fdiv mod    quotient and remainder that round down
+    shl shr and or xor inv  on integers
+    min max     of any number of operands
+    cast        from the operand's type
+    complex, part   from two parts, and one of them (``data``)
+    choice      condition, then, else; ``data`` what the text asks
+    cmp         ``data`` is ``<``, ``<=``, ``==`` or ``!=``
+    all any not of conditions
+    call        of the function ``data``
+    ==========  =================================================
+    """
+
+    op: str
+    dtype: DType
+    args: tuple[Term, ...] = ()
+    data: Any = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Read:
+    """An element of an array, by subscripts of the text or of the kernel."""
+
+    array: str
+    indices: tuple[Any, ...]
+    of_text: bool
+
+
+# {{{ types
+
+
+@lru_cache(maxsize=1024)
+def keeps_values(source: DType, target: DType) -> bool:
+    """Whether every value of one type is a value of another."""
+    if source in (target, BOOL):
+        return True
+    if target == BOOL or source in COMPLEXES:
+        return False
+    if target in COMPLEXES:
+        return keeps_values(source, real_of(target))
+    if source in INTEGERS:
+        if target in INTEGERS:
+            own = np.iinfo(source)
+            return fits(int(own.min), target) and fits(int(own.max), target)
+        return 8 * source.itemsize - (source.kind == "i") <= _DIGITS[target]
+    if target in INTEGERS or target in SMALL_FLOATS:
+        return False
+    return source.itemsize < target.itemsize
+
+
+_DIGITS = {FLOAT16: 11, BFLOAT16: 8, FLOAT32: 24, FLOAT64: 53}
+
+
+@lru_cache(maxsize=256)
+def in_registers(dtype: DType) -> DType:
+    """The type in which C computes with a value: ``int`` for what is narrower."""
+    narrow = dtype == BOOL or (dtype in INTEGERS and dtype.itemsize < 4)
+    return INT32 if narrow else dtype
+
+
+# }}}
+
+# {{{ leaves and conversions
+
+
+def const(value: Any, dtype: DType) -> Term:
+    """A number as a value of a type: integers wrap around, others are rounded."""
+    if dtype == BOOL:
+        return Term("const", dtype, (), bool(value))
+    if dtype in INTEGERS:
+        if isinstance(value, float) and not math.isfinite(value):
+            return Term("cast", dtype, (Term("const", FLOAT64, (), value),))
+        bits = 8 * dtype.itemsize
+        number = int(value) & ((1 << bits) - 1)
+        if dtype.kind == "i" and number >> (bits - 1):
+            number -= 1 << bits
+        return Term("const", dtype, (), number)
+    if dtype in COMPLEXES:
+        whole = complex(value)
+        parts = (_rounded(part, real_of(dtype)) for part in (whole.real, whole.imag))
+        return Term("const", dtype, (), complex(*parts))
+    return Term("const", dtype, (), _rounded(value, dtype))
+
+
+def _rounded(value: Any, dtype: DType) -> float:
+    with np.errstate(all="ignore"):
+        return float(dtype.type(value))
+
+
+def cast(dtype: DType, x: Term) -> Term:
+    """``x`` converted as an assignment does it."""
+    source = x.dtype
+    if source == dtype:
+        return x
+    if dtype == BOOL:
+        return truth(x)
+    if x.op == "choice":
+        condition, then, other = x.args
+        return Term("choice", dtype, (condition, cast(dtype, then), cast(dtype, other)), x.data)
+    if dtype in COMPLEXES:
+        if source in COMPLEXES:
+            return const(x.data, dtype) if x.op == "const" else Term("cast", dtype, (x,))
+        return complex_of(dtype, x, const(0, real_of(dtype)))
+    if source in COMPLEXES:
+        return cast(dtype, part(x, "re"))
+    if x.op == "const":
+        whole = dtype in INTEGERS and isinstance(x.data, float)
+        if not whole or (math.isfinite(x.data) and fits(int(x.data), dtype)):
+            return const(x.data, dtype)
+    if x.op == "cast":
+        (inner,) = x.args
+        before = inner.dtype
+        wraps = dtype in INTEGERS and source in INTEGERS and before in INTEGERS
+        if keeps_values(before, source) or (wraps and dtype.itemsize <= source.itemsize):
+            return cast(dtype, inner)
+    if dtype in INTEGERS and source in INTEGERS and dtype.itemsize <= source.itemsize:
+        rule = _WRAPPING.get(x.op)
+        if rule is not None:
+            return rule(dtype, x)
+    return Term("cast", dtype, (x,))
+
+
+def complex_of(dtype: DType, re: Term, im: Term) -> Term:
+    """A complex number from its parts."""
+    kind = real_of(dtype)
+    re, im = cast(kind, re), cast(kind, im)
+    if re.op == im.op == "const":
+        return const(complex(re.data, im.data), dtype)
+    return Term("complex", dtype, (re, im))
+
+
+def part(x: Term, name: str) -> Term:
+    """``x.re`` or ``x.im``."""
+    if x.op == "complex":
+        return x.args[0 if name == "re" else 1]
+    return Term("part", real_of(x.dtype), (x,), name)
+
+
+def value_of(x: Term) -> Term:
+    """What has the same value, before conversions that lose nothing."""
+    while x.op == "cast" and keeps_values(x.args[0].dtype, x.dtype):
+        (x,) = x.args
+    return x
+
+
+# }}}
+
+# {{{ arithmetic; operands have the operation's type
+
+
+def neg(dtype: DType, x: Term) -> Term:
+    """``-x``."""
+    if x.op == "const" and dtype not in COMPLEXES:
+        return const(-x.data, dtype)
+    if x.op == "neg":
+        return x.args[0]
+    return Term("neg", dtype, (x,))
+
+
+def add(dtype: DType, a: Term, b: Term) -> Term:
+    """``a + b``."""
+    if dtype in INTEGERS and a.op == b.op == "const":
+        return const(a.data + b.data, dtype)
+    return Term("add", dtype, (a, b))
+
+
+def subtract(dtype: DType, a: Term, b: Term) -> Term:
+    """``a - b``, which is ``a + (-b)``."""
+    return add(dtype, a, neg(b.dtype, b))
+
+
+def _unsigned(x: Term) -> tuple[bool, Term]:
+    """Whether a factor has a minus, and the factor without it."""
+    if x.op == "neg":
+        return True, x.args[0]
+    if x.op == "const" and x.dtype not in COMPLEXES and math.copysign(1, x.data) < 0:
+        return True, const(-x.data, x.dtype)
+    return False, x
+
+
+def _signed(word: str) -> Callable[[DType, Term, Term], Term]:
+    def make(dtype: DType, a: Term, b: Term) -> Term:
+        if dtype in INTEGERS and a.op == b.op == "const":
+            return const(a.data * b.data, dtype)
+        if a.dtype in COMPLEXES and b.dtype in COMPLEXES:
+            return Term(word, dtype, (a, b))  # zeros would change their sign
+        if word == "div" and a.dtype not in COMPLEXES and b.dtype in COMPLEXES:
+            return Term(word, dtype, (a, b))
+        (minus, a), (other, b) = _unsigned(a), _unsigned(b)
+        result = Term(word, dtype, (a, b))
+        return neg(dtype, result) if minus != other else result
+
+    return make
+
+
+multiply = _signed("mul")
+"""``a * b``."""
+_divide = _signed("div")
+
+
+def divide(dtype: DType, a: Term, b: Term) -> Term:
+    """``a / b`` of numbers that are no integers."""
+    return _divide(dtype, a, b)
+
+
+def power(dtype: DType, x: Term, exponent: int) -> Term:
+    """A product of ``exponent`` equal factors, at least one."""
+    if exponent == 1:
+        return x
+    if dtype in INTEGERS and x.op == "const":
+        return const(x.data**exponent, dtype)
+    if x.op == "neg" and dtype not in COMPLEXES:
+        result = power(dtype, x.args[0], exponent)
+        return neg(dtype, result) if exponent % 2 else result
+    return Term("power", dtype, (x,), exponent)
+
+
+def extremum(word: str, dtype: DType, a: Term, b: Term) -> Term:
+    """The smaller or larger of two; nested ones are one."""
+    if dtype == BOOL:
+        return logic("any" if word == "max" else "all", [a, b])
+    parts = [p for x in (a, b) for p in (x.args if x.op == word else (x,))]
+    narrow = _narrower(dtype, *parts)
+    if narrow is not None:
+        return cast(dtype, Term(word, narrow, tuple(_narrowed(narrow, p) for p in parts)))
+    return Term(word, dtype, tuple(parts))
+
+
+# }}}
+
+# {{{ integers
+
+
+def quotient(word: str, dtype: DType, a: Term, b: Term) -> Term:
+    """``a // b`` (``fdiv``) or ``a % b`` (``mod``) of integers, rounding down."""
+    if a.op == b.op == "const" and b.data:
+        return const(a.data // b.data if word == "fdiv" else a.data % b.data, dtype)
+    if b.op == "const" and b.data > 0 and b.data & (b.data - 1) == 0:
+        if word == "mod":
+            return bits("and", dtype, a, const(b.data - 1, dtype))
+        return shift("shr", dtype, a, const(b.data.bit_length() - 1, INT32))
+    narrow = _narrower(dtype, a, b)
+    if narrow is not None and (word == "mod" or narrow.kind == "u" or b.op == "const"):
+        return cast(dtype, Term(word, narrow, (_narrowed(narrow, a), _narrowed(narrow, b))))
+    return Term(word, dtype, (a, b))
+
+
+def shift(word: str, dtype: DType, a: Term, count: Term) -> Term:
+    """``a << count`` or ``a >> count``, as NumPy has them."""
+    count = value_of(count)
+    if count.op == "const":
+        count = const(count.data, INT32)
+        if a.op == "const" and 0 <= count.data < 8 * dtype.itemsize:
+            return const(a.data << count.data if word == "shl" else a.data >> count.data, dtype)
+    if word == "shr":
+        narrow = _narrower(dtype, a)
+        if narrow is not None:
+            return cast(dtype, Term(word, narrow, (_narrowed(narrow, a), count)))
+    return Term(word, dtype, (a, count))
+
+
+def bits(word: str, dtype: DType, a: Term, b: Term) -> Term:
+    """``a & b``, ``a | b`` or ``a ^ b``."""
+    if dtype == BOOL:
+        if word == "xor":
+            return Term("cmp", BOOL, (a, b), "!=")
+        return logic("all" if word == "and" else "any", [a, b])
+    narrow = _narrower(dtype, a, b)
+    if narrow is not None:
+        return cast(dtype, Term(word, narrow, (_narrowed(narrow, a), _narrowed(narrow, b))))
+    return Term(word, dtype, (a, b))
+
+
+def invert(dtype: DType, x: Term) -> Term:
+    """``~x``."""
+    return const(~x.data, dtype) if x.op == "const" else Term("inv", dtype, (x,))
+
+
+def _narrower(dtype: DType, *operands: Term) -> DType | None:
+    """The narrower type that all operands of an operation on ``int`` come from, if it is one."""
+    if dtype != INT32:
+        return None
+    kinds = {x.args[0].dtype for x in operands if x.op == "cast"}
+    if len(kinds) != 1:
+        return None
+    (kind,) = kinds
+    if kind == BOOL or kind not in INTEGERS or kind.itemsize >= dtype.itemsize:
+        return None
+    plain = all(x.op == "cast" or (x.op == "const" and fits(x.data, kind)) for x in operands)
+    return kind if plain else None
+
+
+def _narrowed(kind: DType, x: Term) -> Term:
+    return const(x.data, kind) if x.op == "const" else x.args[0]
+
+
+def _wrap_both(make: Callable[[DType, Term, Term], Term]) -> Callable[[DType, Term], Term]:
+    return lambda dtype, x: make(dtype, cast(dtype, x.args[0]), cast(dtype, x.args[1]))
+
+
+def _wrap_bits(word: str) -> Callable[[DType, Term], Term]:
+    return _wrap_both(lambda dtype, a, b: bits(word, dtype, a, b))
+
+
+def _wrap_shift(dtype: DType, x: Term) -> Term:
+    by = x.args[1]
+    if by.op != "const" or not 0 <= by.data < 8 * dtype.itemsize:
+        return Term("cast", dtype, (x,))
+    return shift("shl", dtype, cast(dtype, x.args[0]), by)
+
+
+_WRAPPING: dict[str, Callable[[DType, Term], Term]] = {
+    "neg": lambda dtype, x: neg(dtype, cast(dtype, x.args[0])),
+    "inv": lambda dtype, x: invert(dtype, cast(dtype, x.args[0])),
+    "add": _wrap_both(add),
+    "mul": _wrap_both(multiply),
+    "and": _wrap_bits("and"),
+    "or": _wrap_bits("or"),
+    "xor": _wrap_bits("xor"),
+    "shl": _wrap_shift,
+    "power": lambda dtype, x: power(dtype, cast(dtype, x.args[0]), x.data),
+}
+"""Operations whose low bits hang on the low bits of their operands alone."""
+
+# }}}
+
+# {{{ truth
+
+
+def truth(x: Term) -> Term:
+    """Whether a value is not zero."""
+    if x.dtype == BOOL:
+        return x
+    if x.op == "const":
+        return const(x.data != 0, BOOL)
+    if x.op == "choice":
+        condition, then, other = x.args
+        return Term("choice", BOOL, (condition, truth(then), truth(other)), x.data)
+    if x.op in ("and", "or", "xor"):
+        inner = [value_of(a) for a in x.args]
+        if all(a.dtype == BOOL for a in inner):
+            return bits(x.op, BOOL, *inner)
+    return compare("!=", x, const(0, x.dtype))
+
+
+_MIRRORED = {">": "<", ">=": "<="}
+
+
+def compare(operator: str, a: Term, b: Term) -> Term:
+    """A comparison of two values, whatever types they are converted to."""
+    a, b = value_of(a), value_of(b)
+    if operator in _MIRRORED:
+        a, b, operator = b, a, _MIRRORED[operator]
+    return Term("cmp", BOOL, (a, b), operator)
+
+
+def logic(word: str, parts: list[Term], asked: Any = None) -> Term:
+    """``all`` or ``any`` of conditions; ``asked`` is what the text has for each."""
+    flat: list[Term] = []
+    texts: list[Any] = []
+    for position, x in enumerate(parts):
+        if x.op == word:
+            flat += x.args
+            texts += x.data or [None] * len(x.args)
+        else:
+            flat.append(x)
+            texts.append(asked[position] if asked else None)
+    return Term(word, BOOL, tuple(flat), tuple(texts))
+
+
+def negation(x: Term) -> Term:
+    """``not x``."""
+    if x.op == "not":
+        return x.args[0]
+    if x.op == "cmp" and x.data in ("==", "!="):
+        return Term("cmp", BOOL, x.args, "!=" if x.data == "==" else "==")
+    return Term("not", BOOL, (x,))
+
+
+def choice(condition: Term, then: Term, other: Term, asked: Any = None) -> Term:
+    """``then if condition else other``, both of one type."""
+    return Term("choice", then.dtype, (condition, then, other), asked)
+
+
+def call(name: str, dtype: DType, *args: Term) -> Term:
+    """A function that is not looked into."""
+    return Term("call", dtype, args, name)
+
+
+# }}}
+
+FLOATING = FLOATS | COMPLEXES
+"""Types that are rounded."""

@@ -1,0 +1,194 @@
+"""Whether a term of the text and one of the kernel are the same computation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from loopkit._promotion import INTEGERS
+from loopkit.codegen.proof.conditions import negated
+from loopkit.codegen.proof.forms import Form, constant, floor, variable
+from loopkit.codegen.proof.scopes import Scope
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.syntax import CExpression
+from loopkit.codegen.proof.terms import Read, Term
+from loopkit.codegen.proof.tree import split
+
+Context = tuple[tuple[CExpression, bool], ...]
+"""Conditions of the text under which an operand is computed, and whether they hold there."""
+
+Pair = tuple[Term, Term]
+
+_NAMED = frozenset(("name", "cmp", "part", "call", "power"))
+"""Operations of which there are several, told apart by their data."""
+
+
+class Comparison:
+    """Compares terms at one point of the text."""
+
+    def __init__(
+        self, subject: Subject, scope: Scope, is_zero: Callable[[Scope, Form], bool]
+    ) -> None:
+        self.subject = subject
+        self.scope = scope
+        self.is_zero = is_zero
+        self._scopes: dict[tuple[tuple[int, bool], ...], Scope] = {}
+
+    def difference(self, text: Term, kernel: Term, context: Context = ()) -> Pair | None:
+        """The first operands that differ, from the outside; None if the terms are the same."""
+        if kernel.op == "power" and text.op == "mul":
+            return None if self.is_power(text, kernel, context) else (text, kernel)
+        if (
+            text.op != kernel.op
+            or text.dtype != kernel.dtype
+            or (text.op in _NAMED and text.data != kernel.data)
+        ):
+            return self._as_integers(text, kernel, context)
+        if text.op == "const":
+            return None if _same_number(text.data, kernel.data) else (text, kernel)
+        if text.op == "read":
+            return None if self.same_cell(text.data, kernel.data, context) else (text, kernel)
+        if len(text.args) != len(kernel.args):
+            return text, kernel
+        for position, (one, two) in enumerate(zip(text.args, kernel.args, strict=True)):
+            found = self.difference(one, two, (*context, *_asked(text, position)))
+            if found is not None:
+                whole = self._as_integers(text, kernel, context)
+                return found if whole is not None else None
+        return None
+
+    def is_power(self, text: Term, kernel: Term, context: Context) -> bool:
+        """Whether a product is made of as many equal factors as a power has."""
+        factors = _factors(text)
+        (base,) = kernel.args
+        return len(factors) == kernel.data and all(
+            f.dtype == kernel.dtype and self.difference(f, base, context) is None for f in factors
+        )
+
+    def same_cell(self, text: Read, kernel: Read, context: Context) -> bool:
+        """Whether two reads are of one element, wherever the text reads it."""
+        if text.array != kernel.array:
+            return False
+        subject = self.subject
+        below = self.scope.never_below_zero
+        indices = tuple(subject.text.form(i, below) for i in text.indices)
+        found = subject.text.offset_of(text.array, indices)
+        due = subject.meaning.offset(kernel.array, kernel.indices)
+        difference = found.minus(due)
+        if not difference.terms:
+            return True
+        return self.is_zero(self.scope, difference) or (
+            bool(context) and self.is_zero(self._narrowed(context), difference)
+        )
+
+    def _narrowed(self, context: Context) -> Scope:
+        """The scope in which a branch of the text is computed."""
+        key = tuple((id(expr), holds) for expr, holds in context)
+        if key not in self._scopes:
+            scope = self.scope
+            for expr, holds in context:
+                condition = self.subject.text.condition(expr, scope.never_below_zero)
+                known, unknown = split(condition if holds else negated(condition))
+                scope = Scope(scope.space, scope, None, known, unknown)
+            self._scopes[key] = scope
+        return self._scopes[key]
+
+    # {{{ integers of names alone
+
+    def _as_integers(self, text: Term, kernel: Term, context: Context) -> Pair | None:
+        """Arithmetic on loop variables and sizes: equal as integers, and none too large."""
+        kinds = {text.dtype, kernel.dtype}
+        if not kinds <= INTEGERS and not (text.op == kernel.op == "cmp"):
+            return text, kernel
+        if text.op == "cmp":
+            if text.data != kernel.data:
+                return text, kernel
+            forms = [_form(a) for term in (text, kernel) for a in term.args]
+            known = [f for f in forms if f is not None]
+            if len(known) != 4:
+                return text, kernel
+            one, two = known[1].minus(known[0]), known[3].minus(known[2])
+        else:
+            found, due = _form(text), _form(kernel)
+            if found is None or due is None:
+                return text, kernel
+            one, two = found, due
+        scope = self._narrowed(context) if context else self.scope
+        if not self.is_zero(scope, one.minus(two)):
+            return text, kernel
+        for term in (text, kernel):
+            if not self._fits(term, scope):
+                return text, kernel
+        return None
+
+    def _fits(self, term: Term, scope: Scope) -> bool:
+        """Whether no step of a computation leaves its type."""
+        form = _form(term)
+        if form is None:
+            return False
+        if term.dtype in INTEGERS:
+            bits = 8 * term.dtype.itemsize
+            low, high = (0, 2**bits - 1) if term.dtype.kind == "u" else (-(2 ** (bits - 1)), 0)
+            high = high or 2 ** (bits - 1) - 1
+            least, most = scope.range_of(form)
+            if least < low or most > high:
+                return False
+        return all(self._fits(a, scope) for a in term.args)
+
+    # }}}
+
+
+def _asked(text: Term, position: int) -> Context:
+    """What holds where an operand of a choice, or of ``&&`` and ``||``, is computed."""
+    if text.op == "choice" and text.data is not None and position:
+        return ((text.data, position == 1),)
+    if text.op in ("all", "any") and text.data and None not in text.data[:position]:
+        return tuple((expr, text.op == "all") for expr in text.data[:position])
+    return ()
+
+
+def _same_number(a: Any, b: Any) -> bool:
+    """Whether two constants are the same, zeros of different signs being different."""
+    if isinstance(a, complex) or isinstance(b, complex):
+        a, b = complex(a), complex(b)
+        return _same_number(a.real, b.real) and _same_number(a.imag, b.imag)
+    if math.isnan(a) or math.isnan(b):
+        return math.isnan(a) and math.isnan(b)
+    return bool(a == b) and math.copysign(1, a) == math.copysign(1, b)
+
+
+def _factors(term: Term) -> list[Term]:
+    if term.op != "mul":
+        return [term]
+    return [f for a in term.args for f in _factors(a)]
+
+
+def _form(term: Term) -> Form | None:
+    """Arithmetic on names and constants as a form; None where anything else enters."""
+    if term.op == "const":
+        return constant(term.data) if isinstance(term.data, int) else None
+    if term.op == "name":
+        return variable(term.data)
+    if term.dtype not in INTEGERS:
+        return None
+    parts = [_form(a) for a in term.args]
+    known = [p for p in parts if p is not None]
+    if not parts or len(known) != len(parts):
+        return None
+    if term.op == "cast":
+        return known[0]
+    if term.op == "neg":
+        return known[0].scaled(-1)
+    if term.op == "add":
+        return known[0].plus(known[1])
+    if term.op == "mul":
+        return known[0].times(known[1])
+    by = known[-1].constant
+    if term.op == "shr" and by is not None and 0 <= by < 64:
+        return floor(known[0], 1 << by)
+    if term.op == "fdiv" and by is not None and by > 0:
+        return floor(known[0], by)
+    if term.op == "mod" and by is not None and by > 0:
+        return known[0].minus(floor(known[0], by).scaled(by))
+    return None

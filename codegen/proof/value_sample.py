@@ -1,0 +1,208 @@
+"""Terms computed for concrete values: what shows that two computations differ."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from loopkit._arrays import ArrayArg, strides_of
+from loopkit._promotion import BOOL, COMPLEXES, INTEGERS, DType
+from loopkit._reference import functions
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.terms import Read, Term
+
+Cell = tuple[str, int]
+
+_PLAIN = (1.5, -2.0, 3.0, 0.5, -1.25, 4.0, 2.5, -0.75)
+_WHOLE = (2, -3, 5, 7, -1, 4, 11, -6)
+
+
+class Sample:
+    """Values of names and of the cells that are read, made up as they are asked for.
+
+    ``translate`` makes terms of subscripts: of the text's where its second
+    argument is true, else of the kernel's.
+    """
+
+    def __init__(
+        self,
+        subject: Subject,
+        names: Mapping[str, int],
+        translate: Callable[[Any, bool], Term],
+        seed: int,
+    ) -> None:
+        self.subject = subject
+        self.names = names
+        self.translate = translate
+        self.seed = seed
+        self.cells: dict[Cell, Any] = {}
+        self.random = random.Random(seed)
+
+    def value(self, term: Term) -> Any:
+        """A term's value as a NumPy scalar; raises what computing it raises."""
+        if term.op == "const":
+            return _scalar(term.data, term.dtype)
+        if term.op == "name":
+            return self.named(term.data, term.dtype)
+        if term.op == "read":
+            cell = self.cell(term.data)
+            if not term.data.indices and cell[0] in self.names:
+                return _scalar(self.names[cell[0]], term.dtype)
+            if cell not in self.cells:
+                self.cells[cell] = self.invented(term.dtype)
+            return _converted(self.cells[cell], self.cells[cell].dtype, term.dtype)
+        if term.op == "choice":
+            condition, then, other = term.args
+            return self.value(then if self.value(condition) else other)
+        if term.op in ("all", "any"):
+            word = all if term.op == "all" else any
+            return np.bool_(word(bool(self.value(a)) for a in term.args))
+        parts = [self.value(a) for a in term.args]
+        return _OPERATIONS[term.op](term, parts)
+
+    def named(self, name: str, dtype: DType) -> Any:
+        """The value of a loop variable or a size; others are made up."""
+        if name in self.names:
+            return _scalar(self.names[name], dtype)
+        key = (name, 0)
+        if key not in self.cells:
+            self.cells[key] = self.invented(dtype)
+        return self.cells[key]
+
+    def cell(self, read: Read) -> Cell:
+        """The element that is read."""
+        if not read.indices:
+            return read.array, 0
+        values = [int(self.value(self.translate(i, read.of_text))) for i in read.indices]
+        if read.of_text:
+            shape = self.subject.names.dimensions.get(read.array, (None,))
+            offset = values[0]
+            for value, extent in zip(values[1:], shape[1:], strict=True):
+                offset = offset * (extent or 0) + value
+            return read.array, offset
+        held = self.subject.kernel.array(read.array)
+        start = held.offset if isinstance(held, ArrayArg) else 0
+        offset = int(self.value(self.translate(start, False)))
+        for stride, value in zip(strides_of(held), values, strict=True):
+            offset += int(self.value(self.translate(stride, False))) * value
+        return read.array, offset
+
+    def invented(self, dtype: DType) -> Any:
+        """A value of some type; plain ones first."""
+        number = len(self.cells) + 3 * self.seed
+        if dtype == BOOL:
+            return np.bool_((number + self.seed) % 2)
+        if dtype in INTEGERS:
+            whole = _WHOLE[number % 8] if self.seed < 2 else self.random.randint(-100, 100)
+            return _scalar(abs(whole) if dtype.kind == "u" else whole, dtype)
+        value = _PLAIN[number % 8] if self.seed < 2 else self.random.uniform(-4, 4)
+        if dtype in COMPLEXES:
+            return _scalar(complex(value, _PLAIN[(number + 3) % 8]), dtype)
+        return _scalar(value, dtype)
+
+
+def differ(a: Any, b: Any) -> bool:
+    """Whether two results are different for certain: not only in the sign of a zero."""
+    if a != a and b != b:
+        return False
+    return not bool(a == b)
+
+
+def _scalar(value: Any, dtype: DType) -> Any:
+    if dtype in INTEGERS:
+        return np.asarray(int(value) & ((1 << 64) - 1), np.uint64).astype(dtype)[()]
+    return dtype.type(value)
+
+
+def _converted(x: Any, source: DType, target: DType) -> Any:
+    if source == target:
+        return x
+    if target == BOOL:
+        return np.bool_(x != 0)
+    if source in COMPLEXES and target not in COMPLEXES:
+        x, source = x.real, x.real.dtype
+    return functions.converter(source, target)(x)
+
+
+def _compared(term: Term, parts: list[Any]) -> Any:
+    a, b = (_exact(x) for x in parts)
+    return np.bool_(functions.COMPARISONS[term.data](a, b))
+
+
+def _exact(x: Any) -> Any:
+    """A number of Python's with the same value."""
+    if x.dtype in COMPLEXES:
+        return complex(x)
+    return int(x) if x.dtype in INTEGERS or x.dtype == BOOL else float(x)
+
+
+def _folded(function: Callable[[Any, Any], Any]) -> Callable[[Term, list[Any]], Any]:
+    def apply(term: Term, parts: list[Any]) -> Any:
+        result = parts[0]
+        for other in parts[1:]:
+            result = function(result, other)
+        return term.dtype.type(result)
+
+    return apply
+
+
+def _power(term: Term, parts: list[Any]) -> Any:
+    (x,) = parts
+
+    def raised(n: int) -> Any:
+        if n == 1:
+            return x
+        if n % 2:
+            return term.dtype.type(x * raised(n - 1))
+        half = raised(n // 2)
+        return term.dtype.type(half * half)
+
+    return raised(term.data)
+
+
+def _called(term: Term, parts: list[Any]) -> Any:
+    name = term.data
+    if name in ("fdiv", "mod"):
+        return term.dtype.type((np.floor_divide if name == "fdiv" else np.remainder)(*parts))
+    if name in ("tdiv", "tmod"):
+        a, b = (int(p) for p in parts)
+        result = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+        return _scalar(result if name == "tdiv" else a - b * result, term.dtype)
+    if name in ("pow", "ipow"):
+        return term.dtype.type(np.power(*parts))
+    return _converted(term.dtype.type(functions.FUNCTIONS[name](*parts)), term.dtype, term.dtype)
+
+
+def _shifted(term: Term, parts: list[Any]) -> Any:
+    x, by = int(parts[0]), int(parts[1])
+    if not 0 <= by < 8 * term.dtype.itemsize:
+        return _scalar(-1 if term.op == "shr" and x < 0 else 0, term.dtype)
+    return _scalar(x << by if term.op == "shl" else x >> by, term.dtype)
+
+
+_OPERATIONS: dict[str, Callable[[Term, list[Any]], Any]] = {
+    "neg": lambda term, parts: term.dtype.type(-parts[0]),
+    "add": _folded(lambda a, b: a + b),
+    "mul": _folded(lambda a, b: a * b),
+    "div": _folded(lambda a, b: a / b),
+    "power": _power,
+    "fdiv": _folded(np.floor_divide),
+    "mod": _folded(np.remainder),
+    "and": _folded(lambda a, b: a & b),
+    "or": _folded(lambda a, b: a | b),
+    "xor": _folded(lambda a, b: a ^ b),
+    "inv": lambda term, parts: ~parts[0],
+    "shl": _shifted,
+    "shr": _shifted,
+    "min": _folded(functions.minimum),
+    "max": _folded(functions.maximum),
+    "cast": lambda term, parts: _converted(parts[0], term.args[0].dtype, term.dtype),
+    "complex": lambda term, parts: term.dtype.type(complex(*map(float, parts))),
+    "part": lambda term, parts: parts[0].real if term.data == "re" else parts[0].imag,
+    "cmp": _compared,
+    "not": lambda term, parts: np.bool_(not parts[0]),
+    "call": _called,
+}

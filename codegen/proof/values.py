@@ -1,0 +1,285 @@
+"""Each line computes what its statement says: the same operations, in the same types and order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cached_property
+from typing import Any
+
+import islpy as isl
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit._arrays import ValueArg
+from loopkit._errors import LoopkitError
+from loopkit._expression import to_text
+from loopkit._kernel import Statement
+from loopkit._promotion import INT32, DType
+from loopkit.codegen.proof.forms import Form, constant, variable
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding
+from loopkit.codegen.proof.scopes import Scope
+from loopkit.codegen.proof.spaces import at_most
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.syntax import Assign, Binary, CExpression, If
+from loopkit.codegen.proof.terms import Term
+from loopkit.codegen.proof.tree import Leaf, split
+from loopkit.codegen.proof.value_compare import Comparison
+from loopkit.codegen.proof.value_kernel import KernelValues
+from loopkit.codegen.proof.value_sample import Sample, differ
+from loopkit.codegen.proof.value_text import TextValues, UnreadableError, exact_types
+
+_SEEDS = range(6)
+_GUARD = "the guard"
+
+
+class ValueCheck:
+    """Compares right sides, and guards that test data, as typed computations."""
+
+    def __init__(
+        self, subject: Subject, recorder: Recorder, is_zero: Callable[[Scope, Form], bool]
+    ) -> None:
+        self.subject = subject
+        self.recorder = recorder
+        self.is_zero = is_zero
+
+    # {{{ types
+
+    @cached_property
+    def text_types(self) -> dict[str, frozenset[DType]]:
+        """The types that the text declares."""
+        return exact_types(self.subject.function)
+
+    @cached_property
+    def kernel_values(self) -> KernelValues:
+        """What the kernel's expressions mean.
+
+        Loop variables are integers without a width of their own: they have the type
+        that the text gives them, which holds their values (:mod:`.widths`).
+        """
+        kernel = self.subject.kernel
+        types: dict[str, DType] = {}
+        for name in (*kernel.all_inames, *self.subject.sizes):
+            kinds = self.text_types.get(name, frozenset())
+            types[name] = max(kinds, key=lambda t: t.itemsize) if kinds else INT32
+        for data in (*kernel.args, *kernel.temporaries):
+            if data.dtype is not None:
+                types[data.name] = np.dtype(data.dtype)
+            elif isinstance(data, ValueArg):
+                types[data.name] = INT32
+        return KernelValues(kernel, types)
+
+    def text_values(self, scope: Scope) -> TextValues:
+        """What the text's expressions mean at a point of it."""
+
+        def is_nonnegative(expr: CExpression) -> bool:
+            form = self.subject.text.form(expr, scope.never_below_zero)
+            return scope.never_below_zero(form)
+
+        return TextValues(self.subject.names, self.text_types, scope, is_nonnegative)
+
+    # }}}
+
+    def statement(self, leaf: Leaf, statement: Statement) -> None:
+        """Compare a line with its statement."""
+        node = leaf.node
+        assert isinstance(node, Assign)
+        self.predicates(leaf, statement)
+        self.same(
+            leaf,
+            statement,
+            lambda: self.text_values(leaf.scope).assigned(node),
+            lambda: self.kernel_values.assigned(statement),
+            leaf.scope,
+            f"the line gives {statement.written}",
+        )
+
+    def same(
+        self,
+        leaf: Leaf,
+        statement: Statement,
+        text: Callable[[], Term],
+        kernel: Callable[[], Term],
+        scope: Scope,
+        what: str,
+    ) -> None:
+        """Whether two computations are one; if not, values for which they differ."""
+        try:
+            found, due = text(), kernel()
+        except UnreadableError as error:
+            self.recorder.open("value", f"{what} a value that is not understood: {error}", [leaf])
+            return
+        except (LoopkitError, NotImplementedError, KeyError) as error:
+            what = f"what '{statement.id}' computes is not understood: {error}"
+            self.recorder.open("value", what, [leaf])
+            return
+        comparison = Comparison(self.subject, scope, self.is_zero)
+        pair = comparison.difference(found, due)
+        if pair is None:
+            return
+        is_read = pair[0].op == pair[1].op == "read"
+        if self.refuted(leaf, statement, found, due, scope, what, "access" if is_read else "value"):
+            return
+        self.recorder.open(
+            "value",
+            f"whether {what} the value of '{statement.id}', {to_text(statement.rhs)}",
+            [leaf],
+        )
+
+    # {{{ values for which they differ
+
+    def refuted(
+        self,
+        leaf: Leaf,
+        statement: Statement,
+        found: Term,
+        due: Term,
+        scope: Scope,
+        what: str,
+        kind: str,
+    ) -> bool:
+        """Report values for which two computations differ; False where none were found."""
+        subject = self.subject
+        names = (*subject.sizes, *subject.kernel.all_inames, *subject.words, *subject.space.names)
+        text = self.text_values(scope)
+        guards = [] if what == _GUARD else [expr for expr, _ in self._tested(leaf)]
+
+        def translate(expr: Any, of_text: bool) -> Term:
+            if of_text:
+                return text.value(expr)
+            return self.kernel_values.term(self.kernel_values.value(expr), INT32)
+
+        for seed in _SEEDS:
+            where = _spread_out(scope, names, seed // 2)
+            if where.is_empty():
+                return False
+            point = self.recorder.point(subject.space, where, names)
+            sample = Sample(subject, point, translate, seed)
+            try:
+                with np.errstate(all="ignore"):
+                    if not all(sample.value(text.condition(g)) for g in guards):
+                        continue
+                    one, two = sample.value(found), sample.value(due)
+            except (
+                ArithmeticError,
+                ValueError,
+                KeyError,
+                TypeError,
+                LoopkitError,
+                UnreadableError,
+            ):
+                continue
+            if differ(one, two):
+                given = ", ".join(
+                    f"{name}{f'[{at}]' if subject.kernel.is_array(name) else ''} = {_shown(value)}"
+                    for (name, at), value in sample.cells.items()
+                )
+                told = f"{what} = {_shown(one)}, '{statement.id}' {_shown(two)}"
+                if given:
+                    told += f" where {given}"
+                self.recorder.found(
+                    Finding(
+                        kind,
+                        told,
+                        subject.place(leaf, point),
+                        array=statement.written,
+                        sizes=subject.sizes_at(point),
+                    )
+                )
+                return True
+        return False
+
+    # }}}
+
+    # {{{ guards
+
+    def predicates(self, leaf: Leaf, statement: Statement) -> None:
+        """Guards that test data test what the predicates say."""
+        wanted = [part for predicate in statement.predicates for part in _conjuncts(predicate)]
+        wanted = [p for p in wanted if split(self.subject.meaning.condition(p))[1]]
+        if not wanted:
+            return
+        tested = self._tested(leaf)
+        for predicate in wanted:
+            if not any(self._is_same(scope, expr, predicate) for expr, scope in tested):
+                self._unlike(leaf, statement, predicate, tested)
+
+    def _tested(self, leaf: Leaf) -> list[tuple[CExpression, Scope]]:
+        """The guards around a line that only data decides, and where each is looked at."""
+        found = []
+        for scope in leaf.scope.chain():
+            if not isinstance(scope.node, If) or scope.parent is None:
+                continue
+            if scope.parent.node is scope.node:
+                continue  # a later part of the same guard
+            for part in _text_conjuncts(scope.node.condition):
+                condition = self.subject.text.condition(part, scope.never_below_zero)
+                if split(condition)[1]:
+                    found.append((part, scope))
+        return found
+
+    def _is_same(self, scope: Scope, expr: CExpression, predicate: Any) -> bool:
+        try:
+            text = self.text_values(scope).condition(expr)
+            due = self.kernel_values.condition(predicate)
+        except (UnreadableError, LoopkitError, NotImplementedError, KeyError):
+            return False
+        return Comparison(self.subject, scope, self.is_zero).difference(text, due) is None
+
+    def _unlike(
+        self,
+        leaf: Leaf,
+        statement: Statement,
+        predicate: Any,
+        tested: list[tuple[CExpression, Scope]],
+    ) -> None:
+        """No guard is the predicate: the one that is left over is wrong, if there is one."""
+        if len(tested) == 1:
+            ((expr, scope),) = tested
+            self.same(
+                leaf,
+                statement,
+                lambda: self.text_values(scope).condition(expr),
+                lambda: self.kernel_values.condition(predicate),
+                leaf.scope,
+                _GUARD,
+            )
+            return
+        what = f"whether the guards test what '{statement.id}' asks, {to_text(predicate)}"
+        self.recorder.open("value", what, [leaf])
+
+    # }}}
+
+
+def _conjuncts(predicate: Any) -> list[Any]:
+    if isinstance(predicate, prim.LogicalAnd):
+        return [p for c in predicate.children for p in _conjuncts(c)]
+    return [predicate]
+
+
+def _text_conjuncts(expr: CExpression) -> list[CExpression]:
+    if isinstance(expr, Binary) and expr.operator == "&&":
+        return [*_text_conjuncts(expr.left), *_text_conjuncts(expr.right)]
+    return [expr]
+
+
+def _spread_out(scope: Scope, names: Iterable[str], least: int) -> isl.Set:
+    """Part of where a point is reached: sizes and loop variables away from zero and each other."""
+    where = scope.set
+    if not least:
+        return where
+    for position, name in enumerate(dict.fromkeys(names)):
+        if name not in scope.space.position:
+            continue
+        for bound in (least + position, least):
+            there = where & scope.space.where(at_most(constant(bound), variable(name)))
+            if not there.is_empty():
+                where = there
+                break
+    return where
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, np.bool_):
+        return "true" if value else "false"
+    return str(value)

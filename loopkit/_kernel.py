@@ -357,6 +357,13 @@ class Kernel:
             changes["tags"] = tuple(sorted(changes["tags"]))
         return replace(self, **changes)
 
+    def recorded(self, history: tuple[Step, ...], lineage: Lineage | None) -> Kernel:
+        """A copy with another past, which knows what this kernel knows of itself."""
+        copy = replace(self, history=history, lineage=lineage)
+        for name in _OF_ITSELF & self.__dict__.keys():
+            copy.__dict__[name] = self.__dict__[name]
+        return copy
+
     @cached_property
     def key(self) -> str:
         """A digest that equal kernels share, in every process."""
@@ -482,3 +489,13 @@ class Kernel:
         return bound
 
     # }}}
+
+
+_OF_ITSELF = frozenset(
+    [
+        *("statement_by_id", "iname_tags", "home_domain", "all_inames", "arg_by_name", "sizes"),
+        *("temporary_by_name", "paths", "writers", "readers", "all_names"),
+        *("_domains_of", "_domains_around", "_first_block_alone", "_model"),
+    ]
+)
+"""What a kernel remembers that does not hang on its history."""

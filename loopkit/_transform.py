@@ -97,7 +97,7 @@ def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
         step = replace(step, verdict=_verdict(change, unchecked))
         lineage = None if unchecked else _proven(kernel, change, step)
         step = replace(step, seconds=time.perf_counter() - start)
-        return change.kernel.with_(history=History((*kernel.history, step)), lineage=lineage)
+        return change.kernel.recorded(History((*kernel.history, step)), lineage)
 
     setattr(Kernel, function.__name__, apply)
     _transforms[function.__name__] = apply

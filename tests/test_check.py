@@ -7,6 +7,7 @@ import pytest
 import loopkit as lk
 from loopkit._check.check import examine
 from loopkit._transform import Change
+from loopkit._tree import Loop
 
 
 def test_copies_are_there_in_every_block_that_reads() -> None:
@@ -32,12 +33,13 @@ def test_copies_are_there_in_every_block_that_reads() -> None:
 def test_a_budget_ends_as_undecided() -> None:
     knl = lk.make_kernel(
         "{ [i, j]: 0 <= i < n and 0 <= j < n }",
-        "a[i, j] = a[i - j + n, j] + 1",
+        "a[i, j] = a[i - j + n, i] + 1",
         [lk.GlobalArg("a", shape="2*n, n"), ...],
         dtypes={"a": "float32"},
     )
     with pytest.raises(lk.UndecidedError, match="within 100 operations"):
-        examine(knl, Change(knl.with_(name="other")), budget=100)
+        swapped = (Loop("j", (Loop("i", ("insn",)),)),)
+        examine(knl, Change(knl.with_(tree=swapped)), budget=100)
 
 
 def test_unchecked_steps_show() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 from itertools import zip_longest
 
 import islpy as isl
@@ -13,6 +12,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._check.flow import END, Access, Event, Flow
 from loopkit._check.lineage import Image
+from loopkit._check.literals import holds_typed, parts, same_constant, same_number
 from loopkit._check.model import Instance, equal
 from loopkit._check.order import Order
 from loopkit._check.sources import READER, WRITER, Sources
@@ -50,6 +50,7 @@ class Aligner:
         self.root_types = ValueTypes(flow.root)
         self.new_types = ValueTypes(flow.new)
         self.hops = 0
+        self.settled: frozenset[int] = frozenset()
         self.claims: list[tuple[object, isl.Set]] = []
 
     # {{{ statements
@@ -64,12 +65,21 @@ class Aligner:
             values[name] = prim.Variable(name + BASE)
         return Event(where, at, image.origin, values, everywhere, at)
 
-    def statement(self, image: Image) -> None:
-        """Check all that one statement of the schedule computes."""
+    def statement(self, image: Image, settled: frozenset[int] | None = None) -> None:
+        """Check all that one statement of the schedule computes.
+
+        With ``settled``, the statement is one that was proven, but for reads that a step
+        replaced; the set holds the identities of expressions that have their old value.
+        """
         old = self.root.statement[image.origin]
         new = self.new.statement[image.statement]
         event = self.event(image)
         if event.where.is_empty():
+            return
+        if settled is not None:
+            self.settled = settled
+            self.same(old.rhs, new.rhs, event)
+            self.settled = frozenset()
             return
         if old.operation != new.operation:
             self.different(event, f"{old.operation} is no {new.operation}")
@@ -114,6 +124,8 @@ class Aligner:
 
     def same(self, old: Expression, new: Expression, event: Event) -> None:
         """Check that ``new``, read at the event's time, has the value of ``old`` in the text."""
+        if id(new) in self.settled and event.time == event.base:
+            return
         mine = self.access(old, self.root.data)
         its = self.access(new, self.new.data)
         if its is not None and mine is None and self.flow.is_copy(its[0]):
@@ -416,50 +428,3 @@ class Aligner:
             self.same(Untouched(array, indices), statement.rhs, event)
 
     # }}}
-
-
-def parts(expr: Expression) -> Iterator[object]:
-    """The fields of an expression, tuples flattened."""
-    for field in dataclasses.fields(expr):
-        value = getattr(expr, field.name)
-        if isinstance(value, tuple):
-            yield len(value)
-            yield from value
-        else:
-            yield value
-
-
-def same_constant(a: Expression, b: Expression) -> bool:
-    """Whether two literals are the same number of the same kind."""
-    if isinstance(a, np.generic) or isinstance(b, np.generic):
-        return np.asarray(a).dtype == np.asarray(b).dtype and repr(a) == repr(b)
-    return type(a) is type(b) and (a == b or (a != a and b != b))
-
-
-def same_number(a: Expression, b: Expression) -> bool:
-    """Whether two literals are the same number, of whatever type."""
-    return is_constant(a) and is_constant(b) and bool(a == b or (a != a and b != b))
-
-
-def literals(expr: Expression) -> Iterator[Expression]:
-    """The literals in an expression, in order."""
-    if is_constant(expr):
-        yield expr
-    elif dataclasses.is_dataclass(expr):
-        for part in parts(expr):
-            yield from literals(part)
-
-
-def holds_typed(expr: Expression) -> bool:
-    """Whether a literal that is no plain integer stands in an expression."""
-    return any(not isinstance(literal, int) for literal in literals(expr))
-
-
-def holds_floats(expr: Expression) -> bool:
-    """Whether a literal that is no integer stands in an expression."""
-    return any(not isinstance(literal, (int, np.integer)) for literal in literals(expr))
-
-
-def literal_types(expr: Expression) -> tuple[str, ...]:
-    """The types of the literals in an expression, in order."""
-    return tuple(type(literal).__name__ for literal in literals(expr))

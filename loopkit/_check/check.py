@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,10 @@ from loopkit._check.flow import Flow
 from loopkit._check.instances import check_axes, check_instances
 from loopkit._check.lineage import Lineage, descend, origin
 from loopkit._check.memo import Dependencies, Key
-from loopkit._check.model import Model
-from loopkit._check.races import check_races
+from loopkit._check.model import Model, model_of
+from loopkit._check.races import check_carriers, check_races
+from loopkit._check.refine import Delta
+from loopkit._check.refine import Step as Refinement
 from loopkit._check.report import error_for, with_suggestions
 from loopkit._check.sources import TextOrder
 from loopkit._check.storage import check_storage
@@ -42,7 +44,7 @@ def text_of(kernel: Kernel) -> Text:
     """The prepared form of a root kernel (memoised on it)."""
     found = kernel.__dict__.get("_checked_text")
     if found is None:
-        model = Model(kernel)
+        model = model_of(kernel)
         found = kernel.__dict__["_checked_text"] = Text(model, TextOrder(model))
     return found
 
@@ -69,7 +71,7 @@ def check_change(before: Kernel, change: Change, step: Step | None = None) -> Li
     """
     lineage, found = examine(before, change)
     if found:
-        error = error_for(found, text_of(lineage.root).model, Model(change.kernel))
+        error = error_for(found, text_of(lineage.root).model, model_of(change.kernel))
         if step is not None:
             from loopkit._check.suggest import Suggestions
 
@@ -96,9 +98,11 @@ def examine(
     isl.DEFAULT_CONTEXT.reset_operations()
     isl.DEFAULT_CONTEXT.set_max_operations(allowed)
     try:
-        found, proven = check(
-            lineage, change.kernel, known.proven, enough or ENOUGH, Latest(before, change)
-        )
+        delta = delta_of(before, change, lineage)
+        if delta is None:
+            found = check(lineage, change.kernel, answered(before), enough, Latest(before, change))
+        else:
+            found = check_delta(lineage, change.kernel, delta)
     except Undecided as open_:
         raise UndecidedError(open_.why, instead=open_.instead) from None
     except isl.Error as error:
@@ -110,45 +114,84 @@ def examine(
         ) from None
     finally:
         isl.DEFAULT_CONTEXT.set_max_operations(0)
-    return replace(lineage, proven=proven), found
+    return lineage, found
+
+
+def delta_of(before: Kernel, change: Change, lineage: Lineage) -> Delta | None:
+    """What is left to prove of a step whose kernel before was proven; None for everything."""
+    text = text_of(lineage.root)
+    step = Refinement(model_of(before), model_of(change.kernel), change, lineage, text.order)
+    try:
+        return step.delta()
+    except Undecided:
+        return None
+
+
+def check_delta(lineage: Lineage, kernel: Kernel, delta: Delta) -> list[Violation]:
+    """What is wrong with that part of a schedule that a step has made."""
+    text = text_of(lineage.root)
+    flow = Flow(text.model, text.order, model_of(kernel), lineage)
+    aligner = Aligner(flow)
+    for array in sorted(delta.arrays):
+        check_storage(flow, array)
+    for name in sorted(delta.statements | delta.moves):
+        check_bounds(flow, name)
+        check_axes(flow, name)
+    for array in sorted(delta.arrays):
+        check_races(flow, array)
+    carried = {name for m in delta.moves for name, _ in flow.new.statement[m].reads}
+    for array in sorted(carried & flow.new.written - delta.arrays):
+        check_carriers(flow, array)
+    for name in sorted(delta.statements & lineage.image_of.keys()):
+        aligner.statement(lineage.image_of[name], delta.settled)
+    return flow.found
+
+
+def answered(kernel: Kernel) -> frozenset[object]:
+    """The keys of all that is known of a proven schedule (memoised on it)."""
+    found: frozenset[object] | None = kernel.__dict__.get("_answered")
+    if found is None:
+        lineage = lineage_of(kernel)
+        text = text_of(lineage.root)
+        flow = Flow(text.model, text.order, model_of(kernel), lineage)
+        asked = frozenset() if kernel is lineage.root else questions(Aligner(flow))
+        found = kernel.__dict__["_answered"] = frozenset(key for key, _ in asked)
+    return found
 
 
 def check(
     lineage: Lineage,
     kernel: Kernel,
     known: frozenset[object] = frozenset(),
-    enough: int = ENOUGH,
+    enough: int | None = None,
     latest: Latest | None = None,
-) -> tuple[list[Violation], frozenset[object]]:
+) -> list[Violation]:
     """What is wrong with ``kernel`` as a schedule of the root of its lineage.
 
-    Returns the violations and keys of the questions that were answered; it stops
-    after a question with which there are ``enough`` violations.  Questions whose
-    keys are in ``known`` are not asked again.  With ``latest``, the kernel before
+    It stops after a question with which there are ``enough`` violations.  Questions
+    whose keys are in ``known`` are not asked again.  With ``latest``, the kernel before
     is known to execute the root's instances.  Raises :class:`Undecided` where
     nothing is wrong that is known, and a question remains open.
     """
     text = text_of(lineage.root)
-    new = Model(kernel)
+    new = model_of(kernel)
     flow = Flow(text.model, text.order, new, lineage)
     step = None if latest is None else latest.flow(new)
     open_: Undecided | None = None
-    answered = []
     standing = () if latest is None else latest.standing
     for key, question in questions(Aligner(flow), step, standing):
-        answered.append(key)
         if key in known:
             continue
         try:
             question()
         except Undecided as undecided:
             open_ = open_ or undecided
-        if len(flow.found) >= enough:
+        if len(flow.found) >= (enough or ENOUGH):
             break
     found = [*flow.found, *(step.found if step is not None else ())]
     if open_ is not None and not found:
         raise open_
-    return found, frozenset(answered)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +219,7 @@ class Latest:
         lineage = descend(
             before, origin(before), change.kernel, change.instances, moves, change.fixed
         )
-        model = Model(before)
+        model = model_of(before)
         return Flow(model, TextOrder(model), new, lineage)
 
 

@@ -42,19 +42,15 @@ class Lineage:
 
     ``root`` is the kernel of the text, or the last one that somebody vouched
     for (``unchecked=True``).  Statements in no image only move data.
-    ``fixed`` are sizes of the root that have become numbers.  ``proven`` holds
-    keys of the questions that were answered for this kernel.
+    ``fixed`` are sizes of the root that have become numbers.
     """
 
     root: Kernel
     images: tuple[Image, ...]
     fixed: tuple[tuple[str, int], ...] = ()
-    proven: frozenset[Any] = frozenset()
 
     def __getstate__(self) -> dict[str, Any]:
-        # Answers are keyed by the identity of the root, which another process does not share.
-        kept = {"root": self.root, "images": self.images, "fixed": self.fixed}
-        return {**kept, "proven": frozenset()}
+        return {"root": self.root, "images": self.images, "fixed": self.fixed}
 
     @cached_property
     def image_of(self) -> Mapping[str, Image]:

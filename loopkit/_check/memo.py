@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from functools import cached_property
 
 from loopkit import _sets
-from loopkit._check.align import literal_types
 from loopkit._check.flow import Flow
+from loopkit._check.literals import literal_types
 from loopkit._expression import to_text
 from loopkit._kernel import Statement
 

@@ -52,6 +52,14 @@ class Cell:
     by_data: bool = False
 
 
+def model_of(kernel: Kernel) -> Model:
+    """What is asked of a kernel (memoised on it)."""
+    found: Model | None = kernel.__dict__.get("_model")
+    if found is None:
+        found = kernel.__dict__["_model"] = Model(kernel)
+    return found
+
+
 class Model:
     """A kernel without rules and with address spaces decided, and what is asked of it."""
 

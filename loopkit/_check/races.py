@@ -20,7 +20,7 @@ def check_races(flow: Flow, array: str) -> None:
     new = flow.new
     writers = [w for w in new.writers(array) if not is_update(w)]
     known: set[tuple[object, ...]] = set()
-    _check_carriers(flow, array)
+    check_carriers(flow, array)
     for number, first in enumerate(writers):
         for second in writers[number:]:
             # Statements that write alike have one answer, but for each with itself.
@@ -54,7 +54,7 @@ def check_races(flow: Flow, array: str) -> None:
                     )
 
 
-def _check_carriers(flow: Flow, array: str) -> None:
+def check_carriers(flow: Flow, array: str) -> None:
     """Report statements that carry data which another block may be writing.
 
     What reads of the text's statements see, and what stands behind them, is asked

@@ -7,7 +7,7 @@ writes under conditions on data.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -19,6 +19,7 @@ from loopkit._check.model import Cell, Instance, Model
 from loopkit._expression import variable_names
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
+from loopkit._tree import Path
 
 WRITER = "__W"
 READER = "__R"
@@ -64,6 +65,7 @@ class TextOrder:
         self.model = model
         self._reads: dict[tuple[str, Access, bool], Sources] = {}
         self._ends: dict[str, tuple[isl.Set, Sources]] = {}
+        self._agreeing: dict[tuple[str, Access], Mapping[str, frozenset[str]]] = {}
 
     def of_read(self, statement: str, access: Access) -> Sources:
         """The sources of one read of a statement."""
@@ -107,6 +109,73 @@ class TextOrder:
             found = self._sources(end, writer, written, updates=True, domain=left)
             self._ends[statement] = (left, replace(found, untouched=left - left))
         return self._ends[statement]
+
+    def agreeing(self, statement: str, access: Access) -> Mapping[str, frozenset[str]]:
+        """The sources of a read of a statement, each with the inames that the two have in common.
+
+        Those are inames of both whose values are the same wherever the write is seen.
+        """
+        key = (statement, access)
+        found = self._agreeing.get(key)
+        if found is None:
+            found = self._agreeing[key] = dict(self._find_agreeing(statement, access))
+        return found
+
+    def _find_agreeing(
+        self, statement: str, access: Access
+    ) -> Iterator[tuple[str, frozenset[str]]]:
+        model = self.model
+        own = model.statement[statement]
+        renewed = self._renewed_in(own, access)
+        if renewed is not None:
+            for writer in model.writers(access[0]):
+                if model.time(writer.id)[1][: len(renewed)] == renewed:
+                    yield writer.id, frozenset(iname for iname, _ in renewed)
+            return
+        for name, relation in self.of_read(statement, access).writes.items():
+            agree = []
+            for iname in sorted(own.inames & model.statement[name].inames):
+                differ = _equal(frozenset([iname]), WRITER).complement()
+                if (relation & differ).is_empty():
+                    agree.append(iname)
+            yield name, frozenset(agree)
+
+    def _renewed_in(self, reader: Statement, access: Access) -> Path | None:
+        """The deepest loops in each iteration of which a write above sets what a read sees.
+
+        Then nothing is seen of other iterations.  None where no statement does so.
+        """
+        model = self.model
+        place, path = model.time(reader.id)
+        best: Path | None = None
+        for writer in model.writers(access[0]):
+            its_place = model.time(writer.id)[0]
+            depth = len(model.shared_loops(writer.id, reader.id))
+            if its_place >= place or is_update(writer) or not model.is_exact(writer):
+                continue
+            if best is not None and depth <= len(best):
+                continue
+            if self._covers(writer, reader, access, frozenset(i for i, _ in path[:depth])):
+                best = path[:depth]
+        return best
+
+    def _covers(
+        self, writer: Statement, reader: Statement, access: Access, inames: frozenset[str]
+    ) -> bool:
+        """Whether a write sets what each instance of a read sees, the same in some ``inames``."""
+        model = self.model
+        if not writer.inames - inames and set(writer.predicates) <= set(reader.predicates):
+            used = frozenset().union(*(variable_names(i) for i in access[1]))
+            if access[1] == writer.write[1] and used <= inames | set(model.kernel.sizes):
+                return True
+        at, source = Instance(reader.id, READER), Instance(writer.id, WRITER)
+        cell = model.cell(access[0], model.indices(at, access[1]), at)
+        if cell.by_data:
+            return False
+        both = model.domain(source) & _equal(inames, WRITER)
+        both = both & model.same_cell(model.write_cell(source), cell)
+        wanted = model.domain(at)
+        return bool(wanted.is_subset(_without(both, WRITER)))
 
     def _just_above(self, reader: Statement, access: Access, *, updates: bool) -> Sources | None:
         """The sources of a read whose cell the last writer above sets in the same iteration.

@@ -1,0 +1,175 @@
+"""Whether a statement is what it was, its inames replaced: node by node, indices as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._check.literals import parts, same_constant
+from loopkit._expression import index_tuple, is_constant, substitute, variable_names
+from loopkit._kernel import Statement
+from loopkit._linear import linear
+from loopkit._nodes import Expression
+
+
+@dataclass
+class Changes:
+    """What differs between two expressions: nothing, some reads, or more.
+
+    ``kept`` holds the identities of nodes of the new expression that are the old
+    one's, ``others`` those of all other nodes.
+    """
+
+    more: bool = False
+    reads: bool = False
+    kept: set[int] = field(default_factory=set)
+    others: set[int] = field(default_factory=set)
+
+    @property
+    def settled(self) -> frozenset[int]:
+        """Nodes that have the old value wherever they stand."""
+        return frozenset(self.kept - self.others)
+
+
+class Alike:
+    """Compares expressions of one statement before and after a step."""
+
+    def __init__(
+        self,
+        values: Mapping[str, Expression],
+        integers: frozenset[str],
+        arrays: frozenset[str],
+        domain: Callable[[], isl.Set],
+    ) -> None:
+        self.values = values
+        self.integers = integers
+        self.arrays = arrays
+        self.domain = domain
+        self.changes = Changes()
+
+    def statements(self, old: Statement, new: Statement) -> None:
+        """Compare two statements; what they write, and when, must be the same."""
+        if old is new:
+            return
+        same = (
+            old.operation == new.operation
+            and old.kind == new.kind
+            and old.written == new.written
+            and len(old.write[1]) == len(new.write[1])
+            and len(old.predicates) == len(new.predicates)
+        )
+        if not same:
+            self.changes.more = True
+            return
+        for a, b in zip(old.write[1], new.write[1], strict=True):
+            if not self.index(a, b):
+                self.changes.more = True
+        for a, b in zip(old.predicates, new.predicates, strict=True):
+            if not self.node(substitute(a, self.values), b):
+                # Which instances run would have to be asked anew.
+                self.changes.more = True
+        self.node(substitute(old.rhs, self.values), new.rhs)
+
+    def node(self, old: Expression, new: Expression) -> bool:
+        """Compare two nodes, of which the old one speaks of new inames already."""
+        if old is new:
+            same = True
+        elif is_constant(old) or is_constant(new):
+            same = is_constant(old) and is_constant(new) and same_constant(old, new)
+            self.changes.more |= not same
+            # Small numbers are one object wherever they stand.
+            return same
+        elif self.is_read(new) and self.is_read(old):
+            same = self.reads(old, new)
+            self.changes.reads |= not same
+        elif isinstance(new, prim.Comparison) and self.are_integers(old, new):
+            same = self.comparison(old, new)
+            self.changes.more |= not same
+        else:
+            same = self.inner(old, new)
+        (self.changes.kept if same else self.changes.others).add(id(new))
+        return same
+
+    def inner(self, old: Expression, new: Expression) -> bool:
+        if type(old) is not type(new):
+            self.changes.more = True
+            return False
+        mine, its = [*parts(old)], [*parts(new)]
+        if len(mine) != len(its):
+            self.changes.more = True
+            return False
+        same = True
+        for a, b in zip(mine, its, strict=True):
+            if isinstance(a, prim.ExpressionNode) or is_constant(a):
+                same = self.node(a, b) and same
+            elif a != b:
+                self.changes.more = True
+                same = False
+        return same
+
+    def is_read(self, expr: Expression) -> bool:
+        """Whether an expression is one use of an array or a scalar of data."""
+        if isinstance(expr, prim.Subscript):
+            return True
+        return isinstance(expr, prim.Variable) and expr.name in self.arrays
+
+    def reads(self, old: Expression, new: Expression) -> bool:
+        if isinstance(old, prim.Variable) or isinstance(new, prim.Variable):
+            return type(old) is type(new) and old.name == new.name
+        mine, its = index_tuple(old), index_tuple(new)
+        if old.aggregate.name != new.aggregate.name or len(mine) != len(its):
+            return False
+        return all(self.same_index(a, b) for a, b in zip(mine, its, strict=True))
+
+    def are_integers(self, old: Expression, new: Expression) -> bool:
+        return variable_names(old) | variable_names(new) <= self.integers
+
+    def comparison(self, old: Expression, new: Expression) -> bool:
+        return (
+            isinstance(old, prim.Comparison)
+            and old.operator == new.operator
+            and self.same_index(old.left, new.left)
+            and self.same_index(old.right, new.right)
+        )
+
+    def index(self, old: Expression, new: Expression) -> bool:
+        """Whether an index is what it was, where the old one speaks of old inames."""
+        return self.same_index(substitute(old, self.values), new)
+
+    def same_index(self, old: Expression, new: Expression) -> bool:
+        """Whether two indices over new inames are equal wherever the statement runs."""
+        if old is new:
+            return True
+        if not self.are_integers(old, new):
+            return self.same_data(old, new)
+        try:
+            mine, its = linear(old), linear(new)
+            if mine.constant == its.constant and mine.terms == its.terms:
+                return True
+        except _sets.NotAffineError:
+            pass
+        try:
+            differ = _sets.pw_affine(old).ne_set(_sets.pw_affine(new))
+        except _sets.NotAffineError:
+            return False
+        return bool((differ & self.domain()).is_empty())
+
+    def same_data(self, old: Expression, new: Expression) -> bool:
+        """Whether two indices that data decide are one expression, their own indices compared."""
+        if is_constant(old) or is_constant(new):
+            return is_constant(old) and is_constant(new) and same_constant(old, new)
+        if self.are_integers(old, new):
+            return self.same_index(old, new)
+        if self.is_read(old) and self.is_read(new):
+            return self.reads(old, new)
+        if type(old) is not type(new):
+            return False
+        mine, its = [*parts(old)], [*parts(new)]
+        return len(mine) == len(its) and all(
+            self.same_data(a, b) if isinstance(a, prim.ExpressionNode) or is_constant(a) else a == b
+            for a, b in zip(mine, its, strict=True)
+        )

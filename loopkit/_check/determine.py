@@ -1,0 +1,141 @@
+"""Which inames are the same wherever some expressions over them are the same.
+
+``16*i_outer + i_inner`` says what ``i_outer`` and ``i_inner`` are, if ``i_inner`` is
+between 0 and 15.  The answers hang on the inames' domains alone, and are remembered there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._check.model import Model
+from loopkit._expression import variable_names
+from loopkit._linear import linear
+from loopkit._nodes import Expression
+
+ONE, TWO = "__b", "__x"
+
+
+class Determined:
+    """Answers about the inames of one kernel."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.inames = frozenset(model.kernel.all_inames)
+
+    def by(self, exprs: Iterable[Expression]) -> frozenset[str]:
+        """The inames that each of some expressions determines, taken one at a time."""
+        return frozenset().union(*(self._by_one(e) for e in exprs))
+
+    def _by_one(self, expr: Expression) -> frozenset[str]:
+        if isinstance(expr, prim.Variable):
+            return frozenset([expr.name]) & self.inames
+        mine = variable_names(expr) & self.inames
+        if not mine or not variable_names(expr) <= self.model.integers:
+            return frozenset()
+        if len(mine) == 1 and _is_line(expr, *mine):
+            return mine
+        kernel = self.model.kernel
+        homes = {kernel.home_domain[i] for i in mine}
+        if len(homes) > 1:
+            return self._asked(expr, mine)
+        known = kernel.domains[homes.pop()].__dict__.setdefault("_determined", {})
+        found: frozenset[str] | None = known.get(expr)
+        if found is None:
+            found = known[expr] = self._asked(expr, mine)
+        return found
+
+    def _asked(self, expr: Expression, mine: frozenset[str]) -> frozenset[str]:
+        try:
+            same = _sets.affine_equality(self.named(expr, ONE), self.named(expr, TWO))
+        except _sets.NotAffineError:
+            return frozenset()
+        both = same & self.around(mine, ONE) & self.around(mine, TWO)
+        return frozenset(i for i in mine if (both & differ(i)).is_empty())
+
+    def named(self, expr: Expression, suffix: str) -> Expression:
+        """``expr`` with every iname suffixed."""
+        return self.model.named(expr, suffix)
+
+    def around(self, inames: Iterable[str], suffix: str) -> isl.Set:
+        """What the domains say of some inames, or less; suffixed."""
+        return self.model.suffixed(self.model.kernel.domain_of(inames), suffix)
+
+    def together(
+        self, pairs: Sequence[tuple[Expression, Expression]], one: Expression, two: Expression
+    ) -> bool:
+        """Whether ``one`` equals ``two`` wherever all pairs of expressions are equal.
+
+        The first of each pair, and ``one``, belong to one instance, the others to another.
+        """
+        known = self.model.integers
+        result = _sets.condition_set(
+            prim.Comparison(self.named(one, ONE), "!=", self.named(two, TWO))
+        )
+        mine, its = variable_names(one), variable_names(two)
+        for a, b in pairs:
+            if not variable_names(a) | variable_names(b) <= known:
+                continue
+            try:
+                result = result & _sets.affine_equality(self.named(a, ONE), self.named(b, TWO))
+            except _sets.NotAffineError:
+                continue
+            mine, its = mine | variable_names(a), its | variable_names(b)
+        result = result & self.around(mine & self.inames, ONE)
+        return bool((result & self.around(its & self.inames, TWO)).is_empty())
+
+    def is_monotone(
+        self, values: Sequence[Expression], inames: Sequence[str], equal: frozenset[str]
+    ) -> bool:
+        """Whether nested loops over ``inames`` run through ``values`` in lexicographic order.
+
+        Each combination of values must occur once.  ``equal`` are inames that any two
+        iterations to be compared have in common.
+        """
+        used = frozenset(inames).union(*(variable_names(v) & self.inames for v in values))
+        try:
+            steps = [(self.named(v, ONE), self.named(v, TWO)) for v in values]
+            forward = [*_before(steps), _all_equal(steps)]
+        except _sets.NotAffineError:
+            return False
+        both = self.around(used, ONE) & self.around(used, TWO)
+        for iname in sorted(equal & used):
+            both = both & _sets.equality(iname + ONE, prim.Variable(iname + TWO))
+        back = [(prim.Variable(i + TWO), prim.Variable(i + ONE)) for i in inames]
+        return all((both & f & b).is_empty() for b in _before(back) for f in forward)
+
+
+def differ(iname: str) -> isl.Set:
+    """Where two instances have different values of an iname."""
+    return _sets.condition_set(
+        prim.Comparison(prim.Variable(iname + ONE), "!=", prim.Variable(iname + TWO))
+    )
+
+
+def _before(steps: Sequence[tuple[Expression, Expression]]) -> list[isl.Set]:
+    """Where the first of two tuples is lexicographically smaller, as pieces."""
+    return [
+        _all_equal(steps[:level]) & _sets.condition_set(prim.Comparison(a, "<", b))
+        for level, (a, b) in enumerate(steps)
+    ]
+
+
+def _all_equal(steps: Sequence[tuple[Expression, Expression]]) -> isl.Set:
+    result = _sets.universe()
+    for a, b in steps:
+        result = result & _sets.affine_equality(a, b)
+    return result
+
+
+def _is_line(expr: Expression, iname: str) -> bool:
+    """Whether an expression of one iname is that iname times a number, plus something else."""
+    try:
+        terms = linear(expr).terms
+    except _sets.NotAffineError:
+        return False
+    mine = [t for t in terms if iname in variable_names(t)]
+    return len(mine) == 1 and isinstance(mine[0], prim.Variable) and terms[mine[0]] != 0

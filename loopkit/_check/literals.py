@@ -1,0 +1,58 @@
+"""The literals in an expression: ``2`` is not ``2.0``, though they compare as equal."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+
+from loopkit._expression import is_constant
+from loopkit._nodes import Expression
+
+
+def parts(expr: Expression) -> Iterator[object]:
+    """The fields of an expression, tuples flattened."""
+    for field in dataclasses.fields(expr):
+        value = getattr(expr, field.name)
+        if isinstance(value, tuple):
+            yield len(value)
+            yield from value
+        else:
+            yield value
+
+
+def same_constant(a: Expression, b: Expression) -> bool:
+    """Whether two literals are the same number of the same kind."""
+    if isinstance(a, np.generic) or isinstance(b, np.generic):
+        return np.asarray(a).dtype == np.asarray(b).dtype and repr(a) == repr(b)
+    return type(a) is type(b) and (a == b or (a != a and b != b))
+
+
+def same_number(a: Expression, b: Expression) -> bool:
+    """Whether two literals are the same number, of whatever type."""
+    return is_constant(a) and is_constant(b) and bool(a == b or (a != a and b != b))
+
+
+def literals(expr: Expression) -> Iterator[Expression]:
+    """The literals in an expression, in order."""
+    if is_constant(expr):
+        yield expr
+    elif dataclasses.is_dataclass(expr):
+        for part in parts(expr):
+            yield from literals(part)
+
+
+def holds_typed(expr: Expression) -> bool:
+    """Whether a literal that is no plain integer stands in an expression."""
+    return any(not isinstance(literal, int) for literal in literals(expr))
+
+
+def holds_floats(expr: Expression) -> bool:
+    """Whether a literal that is no integer stands in an expression."""
+    return any(not isinstance(literal, (int, np.integer)) for literal in literals(expr))
+
+
+def literal_types(expr: Expression) -> tuple[str, ...]:
+    """The types of the literals in an expression, in order."""
+    return tuple(type(literal).__name__ for literal in literals(expr))

@@ -1,0 +1,517 @@
+"""Whether a step leaves every value as it was, or but for some reads that it replaced.
+
+A schedule that was proven stays right under a step if each instance is the
+image of one before, touches the same cells, and any two that touch one cell
+come in the same order; where an array exists once per index of a new hardware
+axis, it is enough that what is read there was written there.  To see that
+takes no look at where values come from, and it holds for most steps.  Where it
+does not, nothing is wrong yet: the whole proof is asked for.
+
+Statements that only move data may be new, and reads may be replaced.  Then the
+whole proof is asked for of these alone: see :class:`Delta`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import TemporaryVariable
+from loopkit._check.alike import Alike, Changes
+from loopkit._check.determine import Determined
+from loopkit._check.lineage import Lineage
+from loopkit._check.model import Axis, Instance, Model, equal
+from loopkit._check.sources import TextOrder, is_update
+from loopkit._expression import substitute, variable_names
+from loopkit._kernel import Statement
+from loopkit._nodes import Expression
+
+if TYPE_CHECKING:
+    from loopkit._transform import Change
+
+_OLD = "__W"
+_NOTHING: Mapping[str, Expression] = {}
+
+
+@dataclass(frozen=True)
+class Delta:
+    """What is left to prove of a step: statements that read anew, moves, and new arrays.
+
+    ``settled`` holds the identities of expressions whose value is known to be
+    what it was.
+    """
+
+    statements: frozenset[str]
+    moves: frozenset[str]
+    arrays: frozenset[str]
+    settled: frozenset[int]
+
+
+@dataclass(frozen=True, eq=False)
+class Twin:
+    """A statement after the step and before it; ``values`` are old inames in terms of new ones."""
+
+    new: Statement
+    old: Statement
+    values: Mapping[str, Expression]
+
+    @cached_property
+    def at(self) -> Instance:
+        """An instance, inames not suffixed."""
+        return Instance(self.new.id, "")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Whether a pair of accesses keeps its order; ``apart``: once each thread has its own cell."""
+
+    holds: bool
+    apart: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Touch:
+    """A statement and one cell that it touches, over the new inames."""
+
+    twin: Twin
+    indices: tuple[Expression, ...]
+    writes: bool
+    kind: tuple[object, ...]
+
+
+class Step:
+    """One step of a schedule, compared with the proven schedule before it."""
+
+    def __init__(
+        self, old: Model, new: Model, change: Change, lineage: Lineage, text: TextOrder
+    ) -> None:
+        self.old = old
+        self.new = new
+        self.change = change
+        self.lineage = lineage
+        self.text = text
+        self.determined = Determined(new)
+        self.private: set[str] = set()
+        self._pairs: dict[tuple[object, ...], Answer] = {}
+
+    def delta(self) -> Delta | None:
+        """What is left to prove, or None for everything."""
+        if self.change.fixed or not self.keeps_data() or not self.twins_fit():
+            return None
+        if not self.keeps_axes() or not all(self.same_instances(t) for t in self.twins.values()):
+            return None
+        changes = {name: self.changes(twin) for name, twin in self.twins.items()}
+        if any(c.more for c in changes.values()):
+            return None
+        if not self.keeps_order() or not all(self.flows_inside(a) for a in sorted(self.private)):
+            return None
+        changed = {name: c for name, c in changes.items() if c.reads}
+        if not changed.keys() <= self.lineage.image_of.keys():
+            return None
+        return Delta(
+            frozenset(changed),
+            frozenset(self.moves),
+            self.new_arrays,
+            frozenset().union(*(c.settled for c in changed.values())),
+        )
+
+    # {{{ declarations
+
+    @cached_property
+    def new_arrays(self) -> frozenset[str]:
+        """Temporaries that the step made."""
+        before = self.old.kernel.temporary_by_name
+        return frozenset(t for t in self.new.kernel.temporary_by_name if t not in before)
+
+    def keeps_data(self) -> bool:
+        """Whether all arrays are what they were, and nothing is forgotten of the sizes."""
+        old, new = self.old.kernel, self.new.kernel
+        if self.old.has_loaded_bounds or self.new.has_loaded_bounds:
+            return False
+        if old.args != new.args or old.reductions != new.reductions:
+            return False
+        for temporary in self.old_temporaries:
+            its = new.temporary_by_name.get(temporary.name)
+            if its is None or (its != temporary and not self.only_place_differs(temporary.name)):
+                return False
+        if not set(old.assertions) <= set(new.assertions):
+            return False
+        return old.assumptions is new.assumptions or bool(
+            new.assumptions.set.is_subset(old.assumptions.set)
+        )
+
+    @property
+    def old_temporaries(self) -> tuple[TemporaryVariable, ...]:
+        return self.old.kernel.temporaries
+
+    def only_place_differs(self, name: str) -> bool:
+        """Whether tags alone decide that a temporary lies elsewhere, in a kernel of one thread."""
+        old, new = self.old.kernel.temporary_by_name[name], self.new.kernel.temporary_by_name[name]
+        return not self.old.axes and replace(new, address_space=old.address_space) == old
+
+    # }}}
+
+    # {{{ statements
+
+    @cached_property
+    def moves(self) -> set[str]:
+        """Statements that carry data to new temporaries."""
+        return {
+            s.id
+            for s in self.new.kernel.statements
+            if s.id in self.change.moves and s.id not in self.old.statement
+        }
+
+    @cached_property
+    def twins(self) -> dict[str, Twin]:
+        """Statements by their new name; none where they do not match one to one."""
+        maps = {m.new: m for m in self.change.instances}
+        found: dict[str, Twin] = {}
+        for statement in self.new.kernel.statements:
+            if statement.id in self.moves:
+                continue
+            step = maps.get(statement.id)
+            old = self.old.statement.get(statement.id if step is None else step.old)
+            if old is None:
+                return {}
+            values = _NOTHING if step is None else step.values
+            found[statement.id] = Twin(statement, old, values)
+        return found
+
+    def twins_fit(self) -> bool:
+        """Whether statements match one to one, in the same order; moves fill new arrays only."""
+        before = [t.old.id for t in self.twins.values()]
+        if before != [s.id for s in self.old.kernel.statements]:
+            return False
+        kept = self.change.moves - self.moves
+        if any(name in self.new.statement for name in kept):
+            return False
+        return all(self.new.statement[m].written in self.new_arrays for m in self.moves) and not (
+            self.new_arrays & {t.new.written for t in self.twins.values()}
+        )
+
+    def changes(self, twin: Twin) -> Changes:
+        """How the expressions of a statement changed."""
+        alike = Alike(
+            twin.values, self.new.integers, self.new.data, lambda: self.new.domain(twin.at)
+        )
+        alike.statements(twin.old, twin.new)
+        return alike.changes
+
+    # }}}
+
+    # {{{ instances
+
+    @cached_property
+    def _known(self) -> dict[tuple[object, ...], bool]:
+        return {}
+
+    def same_instances(self, twin: Twin) -> bool:
+        """Whether each old instance of a statement is one new instance."""
+        values = tuple(sorted((i, v) for i, v in twin.values.items() if i in twin.old.inames))
+        key = (twin.old.inames, twin.new.inames, twin.old.predicates, twin.new.predicates, values)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._same_instances(twin)
+        return found
+
+    def _same_instances(self, twin: Twin) -> bool:
+        old, new = twin.old, twin.new
+        moved = {
+            i: v
+            for i, v in twin.values.items()
+            if i in old.inames and not (isinstance(v, prim.Variable) and v.name == i)
+        }
+        is_plain = not moved and old.inames == new.inames and old.predicates == new.predicates
+        if is_plain and self.same_domains(old.inames):
+            return True
+        kept = old.inames - moved.keys()
+        if not kept <= new.inames:
+            return False
+        fresh = new.inames - kept
+        if fresh and not fresh <= self.determined.by(moved.values()):
+            return False
+        marks = {i: i + _OLD for i in self.old.kernel.all_inames}
+        wanted = _sets.rename(self.old.domain(Instance(old.id, "")), marks)
+        wanted = wanted & self.new.kernel.assumptions.set
+        mine = self.new.domain(twin.at)
+        for iname, value in moved.items():
+            mine = mine & equal(prim.Variable(iname + _OLD), value)
+        mine = _sets.project_out(mine, sorted(fresh))
+        mine = _sets.rename(mine, {i: i + _OLD for i in kept})
+        return bool(mine.is_equal(wanted))
+
+    def same_domains(self, inames: frozenset[str]) -> bool:
+        """Whether what bounds some inames is what it was."""
+        old, new = self.old.kernel, self.new.kernel
+        waiting, seen = list(inames), set(inames)
+        while waiting:
+            iname = waiting.pop()
+            if iname not in old.home_domain or iname not in new.home_domain:
+                return False
+            one = old.domains[old.home_domain[iname]]
+            two = new.domains[new.home_domain[iname]]
+            if one is not two and one != two:
+                return False
+            for name in one.parameters & old.home_domain.keys() - seen:
+                seen.add(name)
+                waiting.append(name)
+        return True
+
+    # }}}
+
+    # {{{ hardware
+
+    @cached_property
+    def new_axes(self) -> tuple[Axis, ...]:
+        """Hardware axes that nothing was on before."""
+        return tuple(a for a in self.new.axes if a not in self.old.axes)
+
+    def keeps_axes(self) -> bool:
+        """Whether each statement has the coordinates that it had, and one on each new axis."""
+        old, new = self.old, self.new
+        if not set(old.axes) <= set(new.axes):
+            return False
+        if any(axis[0] == "ilp" or isinstance(axis[1], str) for axis in new.axes):
+            return False
+        mine = frozenset().union(*(t.new.inames for t in self.twins.values()))
+        for axis in old.axes:
+            before, after = old.inames_on[axis], new.inames_on[axis]
+            if set(before) != set(after) & mine:
+                return False
+            if any(old.lower(i) != new.lower(i) for i in before):
+                return False
+            same_range = len(after) == len(before) and self.same_domains(frozenset(before))
+            for twin in self.twins.values():
+                one = old.coordinate(Instance(twin.old.id, ""), axis)
+                if one != new.coordinate(twin.at, axis) or (one is None and not same_range):
+                    return False
+                if any(i in twin.values for i in before):
+                    return False
+        return all(
+            len(self.inames_on(t, axis)) == 1 for axis in self.new_axes for t in self.twins.values()
+        )
+
+    def inames_on(self, twin: Twin, axis: Axis) -> list[str]:
+        """The inames of a statement on an axis."""
+        return [i for i in self.new.inames_on[axis] if i in twin.new.inames]
+
+    # }}}
+
+    # {{{ order
+
+    def keeps_order(self) -> bool:
+        """Whether instances that touch one cell come in the order in which they came."""
+        if not self.new_axes and self.same_nest():
+            return True
+        for name, touches in self.touches().items():
+            rooms = self.new_rooms(name)
+            if rooms is None:
+                return False
+            for one, two, itself in _pairs(touches):
+                key = (rooms, one.kind, two.kind, itself)
+                found = self._pairs.get(key)
+                if found is None:
+                    found = self._pairs[key] = self.pair(rooms, one, two, itself)
+                if not found.holds:
+                    return False
+                if found.apart:
+                    self.private.add(name)
+        return True
+
+    def same_nest(self) -> bool:
+        """Whether all statements are in the loops in which they were."""
+        before: dict[object, int] = {}
+        after: dict[object, int] = {}
+        for twin in self.twins.values():
+            if twin.values:
+                return False
+            old = [(k[0], before.setdefault(k, len(before))) for k in self.old.time(twin.old.id)[1]]
+            new = [(k[0], after.setdefault(k, len(after))) for k in self.new.time(twin.new.id)[1]]
+            if old != new:
+                return False
+        return True
+
+    def touches(self) -> dict[str, list[Touch]]:
+        """All that touches each array that some statement writes."""
+        written = {t.new.written for t in self.twins.values()}
+        found: dict[str, list[Touch]] = {name: [] for name in written}
+        for twin in self.twins.values():
+            kind = (
+                twin.old.inames,
+                twin.new.inames,
+                self.old.time(twin.old.id)[1],
+                self.new.time(twin.new.id)[1],
+                tuple(sorted(twin.values.items())),
+                is_update(twin.new),
+            )
+            name, indices = twin.new.write
+            found[name].append(Touch(twin, indices, True, (*kind, indices, True)))
+            # What is read now in place of something else is asked of the whole proof.
+            for name, indices in dict.fromkeys(twin.old.reads):
+                if name in written:
+                    mine = tuple(substitute(i, twin.values) for i in indices)
+                    found[name].append(Touch(twin, mine, False, (*kind, mine, False)))
+        return found
+
+    def new_rooms(self, name: str) -> frozenset[Axis] | None:
+        """The axes along which an array exists several times from now on; None if fewer."""
+        before, after = set(self.old.rooms(name)), set(self.new.rooms(name))
+        fresh = after - before
+        if not before <= after or not fresh <= set(self.new_axes):
+            return None
+        return frozenset(fresh)
+
+    def pair(self, rooms: frozenset[Axis], one: Touch, two: Touch, itself: bool) -> Answer:
+        """Whether two accesses of one array keep their order, wherever they meet.
+
+        ``itself``: they belong to one statement.
+        """
+        cells = [*zip(one.indices, two.indices, strict=False)]
+        same = self.determined.by(a for a, b in cells if a == b)
+        apart = False
+        for axis in self.new_axes:
+            (a,), (b,) = self.inames_on(one.twin, axis), self.inames_on(two.twin, axis)
+            if a == b and a in same:
+                continue
+            first, second = (self.new.coordinate(t.twin.at, axis) for t in (one, two))
+            if not self.determined.together(cells, first, second):
+                if axis not in rooms or a != b:
+                    return Answer(False)
+                apart = True
+            if a == b:
+                same |= {a}
+        if itself and is_update(one.twin.new):
+            return Answer(True, apart)
+        return Answer(self.same_order(one.twin, two.twin, same), apart)
+
+    def same_order(self, one: Twin, two: Twin, same: frozenset[str]) -> bool:
+        """Whether the loops that two statements share run as they did, ``same`` inames fixed."""
+        inames = self.determined.inames
+        before = list(self.old.shared_loops(one.old.id, two.old.id))
+        after = [i for i in self.new.shared_loops(one.new.id, two.new.id) if i not in same]
+        values: dict[str, Expression] = {}
+        for iname in before:
+            value = one.values.get(iname, prim.Variable(iname))
+            if value != two.values.get(iname, prim.Variable(iname)):
+                return False
+            values[iname] = value
+        before = [i for i in before if not variable_names(values[i]) & inames <= same]
+        while before:
+            first = [before.pop(0)]
+            names = variable_names(values[first[0]]) & inames
+            while before and variable_names(values[before[0]]) & names:
+                first.append(before.pop(0))
+                names |= variable_names(values[first[-1]]) & inames
+            loops: list[str] = []
+            while after and after[0] in names:
+                loops.append(after.pop(0))
+            run = [values[i] for i in first]
+            if not loops:
+                return False
+            if run == [prim.Variable(i) for i in loops]:
+                continue
+            if not self.is_monotone(tuple(run), tuple(loops), same & names):
+                return False
+        return not after
+
+    def is_monotone(
+        self, values: tuple[Expression, ...], inames: tuple[str, ...], same: frozenset[str]
+    ) -> bool:
+        """See :meth:`Determined.is_monotone` (memoised)."""
+        key = (values, inames, same)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self.determined.is_monotone(values, inames, same)
+        return found
+
+    # }}}
+
+    # {{{ arrays that exist once per thread from now on
+
+    def flows_inside(self, name: str) -> bool:
+        """Whether all that is read from an array was written on the same new coordinates.
+
+        That is known of the text, and carries over where the schedule touches
+        the array where the text does.
+        """
+        if name not in self.lineage.root.temporary_by_name:
+            return False
+        mine: dict[str, tuple[int, int]] = {}
+        for statement, uses in self._uses.get(name, {}).items():
+            image = self.lineage.image_of.get(statement)
+            if image is None or len(self.lineage.images_from[image.origin]) != 1:
+                return False
+            mine[image.origin] = uses
+        if mine != self._uses_of_text.get(name):
+            return False
+        return all(self.reads_inside(self.text.model.statement[o], name) for o in mine)
+
+    @cached_property
+    def _uses(self) -> dict[str, dict[str, tuple[int, int]]]:
+        return _uses(self.new.kernel.statements)
+
+    @cached_property
+    def _uses_of_text(self) -> dict[str, dict[str, tuple[int, int]]]:
+        return _uses(self.text.model.kernel.statements)
+
+    def reads_inside(self, origin: Statement, name: str) -> bool:
+        (image,) = self.lineage.images_from[origin.id]
+        for access in dict.fromkeys(origin.reads):
+            if access[0] != name:
+                continue
+            for writer, inames in self.text.agreeing(origin.id, access).items():
+                (source,) = self.lineage.images_from[writer]
+                mine = [
+                    image.value_of[i]
+                    for i in sorted(inames)
+                    if image.value_of[i] == source.value_of[i]
+                ]
+                same = self.determined.by(mine)
+                twins = self.twins[image.statement], self.twins[source.statement]
+                for axis in self.new.rooms(name):
+                    if axis not in self.new_axes:
+                        continue
+                    (a,), (b,) = (self.inames_on(t, axis) for t in twins)
+                    if a != b or a not in same:
+                        return False
+        return True
+
+    # }}}
+
+
+def _uses(statements: Sequence[Statement]) -> dict[str, dict[str, tuple[int, int]]]:
+    """By name and statement, how often the name is written and read there."""
+    found: dict[str, dict[str, tuple[int, int]]] = {}
+    for statement in statements:
+        reads = Counter(name for name, _ in statement.reads)
+        for name in {statement.written, *reads}:
+            uses = (int(statement.written == name), reads[name])
+            found.setdefault(name, {})[statement.id] = uses
+    return found
+
+
+def _pairs(touches: list[Touch]) -> Iterator[tuple[Touch, Touch, bool]]:
+    """Pairs of accesses to one array, one of them a write; of those that are alike, one.
+
+    With each, whether both belong to one statement.
+    """
+    groups: dict[tuple[object, ...], dict[str, Touch]] = {}
+    for touch in touches:
+        groups.setdefault(touch.kind, {})[touch.twin.new.id] = touch
+    kinds = [*groups.values()]
+    for number, mine in enumerate(kinds):
+        for its in kinds[number:]:
+            one, two = next(iter(mine.values())), next(iter(its.values()))
+            if not (one.writes or two.writes):
+                continue
+            if mine.keys() & its.keys():
+                yield one, two, True
+            if len(mine.keys() | its.keys()) > 1:
+                yield one, two, False

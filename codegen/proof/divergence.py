@@ -30,7 +30,7 @@ class DivergenceCheck:
     def __init__(self, subject: Subject, recorder: Recorder) -> None:
         self.subject = subject
         self.recorder = recorder
-        self.varying = _varying(subject)
+        self.varying = varying_names(subject)
 
     def run(self) -> None:
         """Check all barriers."""
@@ -149,7 +149,7 @@ def _uses(expr: CExpression, names: set[str]) -> bool:
     )
 
 
-def _varying(subject: Subject) -> set[str]:
+def varying_names(subject: Subject) -> set[str]:
     """Names and private arrays whose values threads of a block may see differently.
 
     Elements of shared and global memory are the same for all threads that read

@@ -28,6 +28,7 @@ from loopkit.codegen.proof.report import Finding, Place, Proof
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.surplus import SurplusCheck
 from loopkit.codegen.proof.widths import WidthCheck
+from loopkit.codegen.proof.written import WrittenCheck
 
 _READING = 2_000_000
 
@@ -96,6 +97,7 @@ def _check(kernel: Kernel, program: Program, recorder: Recorder) -> None:
     CellCheck(subject, recorder).run()
     data = DataFacts(subject)
     BoundsCheck(subject, recorder, data).run()
+    WrittenCheck(subject, recorder, instances).run()
     DivergenceCheck(subject, recorder).run()
     ConflictCheck(subject, recorder, data).run()
     WidthCheck(subject, recorder).run()

@@ -10,6 +10,7 @@ KINDS = (
     "order",
     "access",
     "value",
+    "unwritten",
     "barrier",
     "divergent barrier",
     "cross-block",
@@ -24,6 +25,7 @@ KINDS = (
 ``order``: statements stand in other loops, or in another order, than in the kernel's tree.
 ``access``: a line touches another cell than its statement.
 ``value``: a line computes something else of its cells than its statement.
+``unwritten``: a line reads what nothing before it has written for its thread or block.
 ``barrier``: two threads of a block meet in a cell with no barrier between.
 ``divergent barrier``: some threads of a block (or warp) do not reach a barrier.
 ``cross-block``: two blocks meet in a cell.

@@ -56,6 +56,7 @@ class Subject:
         self.leaves = builder.leaves
         self.sites = builder.sites
         self._domains: dict[object, isl.Set] = {}
+        self._cell_spaces: dict[int, Space] = {}
 
     # {{{ names
 
@@ -123,6 +124,19 @@ class Subject:
         for copy in range(1, copies):
             names += [primed(n, copy) for n in self.space.names if n not in once]
         return Space(names)
+
+    @cached_property
+    def temporaries(self) -> frozenset[str]:
+        """What the text declares, and the kernel's temporaries in global memory."""
+        declared = frozenset(self.names.dimensions)
+        return declared | (self.kernel.temporary_by_name.keys() & self.names.places.keys())
+
+    def cell_space(self, rank: int) -> Space:
+        """All names, those of a cell's indices, and one for an earlier iteration."""
+        if rank not in self._cell_spaces:
+            cells = [f"cell {axis}" for axis in range(rank)]
+            self._cell_spaces[rank] = Space([*self.space.names, *cells, "earlier"])
+        return self._cell_spaces[rank]
 
     # }}}
 

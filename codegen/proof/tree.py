@@ -75,9 +75,9 @@ class Touch:
 
 @dataclass(eq=False)
 class Leaf:
-    """An assignment, a barrier, or reads that a guard or a loop's bounds do."""
+    """An assignment, a barrier, or reads that a guard, a loop's bounds or a constant do."""
 
-    node: Assign | Wait | If | For
+    node: Assign | Wait | If | For | Let
     scope: Scope
     parent: Group
     index: int
@@ -128,7 +128,7 @@ class TreeBuilder:
     def _fill(self, group: Group, nodes: list[Node], scope: Scope) -> None:
         for node in nodes:
             if isinstance(node, Let):
-                scope = self._let(node, scope)
+                scope = self._let(group, node, scope)
             elif isinstance(node, Block):
                 self._fill(self._group(group, node, scope), node.body, scope)
             elif isinstance(node, For):
@@ -148,7 +148,7 @@ class TreeBuilder:
     def _leaf(
         self,
         parent: Group,
-        node: Assign | Wait | If | For,
+        node: Assign | Wait | If | For | Let,
         scope: Scope,
         touches: tuple[Touch, ...],
     ) -> None:
@@ -158,7 +158,10 @@ class TreeBuilder:
 
     # {{{ scopes
 
-    def _let(self, node: Let, scope: Scope) -> Scope:
+    def _let(self, group: Group, node: Let, scope: Scope) -> Scope:
+        reads = self._reads((node.value,), scope)
+        if reads:
+            self._leaf(group, node, scope, reads)
         self.sites.append(Site(node.value, scope, node.line, node.ctype))
         value = self.translate.form(node.value, scope.never_below_zero)
         holds, unknown = split(equal(variable(node.name), value))
@@ -226,11 +229,11 @@ class TreeBuilder:
         return tuple(found.values())
 
     def _reads(self, expressions: tuple[CExpression, ...], scope: Scope) -> tuple[Touch, ...]:
-        """What guards and bounds read of memory that threads share."""
+        """What guards, bounds and constants read of memory."""
         found: dict[tuple[str, str, bool, int], Touch] = {}
         for expr in expressions:
             self._collect(expr, scope, None, found)
-        return tuple(t for t in found.values() if self.names.places[t.array] != "private")
+        return tuple(found.values())
 
     def _collect(
         self,

@@ -81,15 +81,15 @@ class CellCheck:
                 key = found
             missing.pop(key, None)
             self.name(touch, wanted[key])
+        is_same = self.values.statement(leaf, statement)
         for name, offset_key, is_write in missing:
             verb = "writes" if is_write else "reads"
             what = f"'{statement.id}' {verb} {name}[{offset_key}], the line does not"
             if is_write or (statement.operation is not None and name == statement.written):
                 self.recorder.found(Finding("access", what, Place(leaf.line, statement.id)))
-            else:
-                # Folding constants may have taken the read away.
+            elif not is_same:
+                # Where the value is the same, folding constants has taken the read away.
                 self.recorder.open("access", what, [leaf])
-        self.values.statement(leaf, statement)
 
     def operator(self, leaf: Leaf, statement: Statement) -> None:
         """An update updates, and nothing else does."""

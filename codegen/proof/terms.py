@@ -10,9 +10,10 @@ width, a conversion that loses nothing disappears where only the value counts.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -20,16 +21,19 @@ import numpy as np
 from loopkit._promotion import (
     BFLOAT16,
     BOOL,
+    COMPLEX128,
     COMPLEXES,
     FLOAT16,
     FLOAT32,
     FLOAT64,
     FLOATS,
     INT32,
+    INT64,
     INTEGERS,
     SMALL_FLOATS,
     DType,
     fits,
+    promote,
     real_of,
 )
 
@@ -170,6 +174,10 @@ def complex_of(dtype: DType, re: Term, im: Term) -> Term:
     re, im = cast(kind, re), cast(kind, im)
     if re.op == im.op == "const":
         return const(complex(re.data, im.data), dtype)
+    if re.op == "choice" and im.op == "const":
+        condition, then, other = re.args
+        sides = (complex_of(dtype, then, im), complex_of(dtype, other, im))
+        return Term("choice", dtype, (condition, *sides), re.data)
     return Term("complex", dtype, (re, im))
 
 
@@ -184,7 +192,43 @@ def value_of(x: Term) -> Term:
     """What has the same value, before conversions that lose nothing."""
     while x.op == "cast" and keeps_values(x.args[0].dtype, x.dtype):
         (x,) = x.args
+    if x.op == "choice":
+        condition, then, other = x.args
+        kind, (then, other) = _exactly(x.dtype, then, other)
+        return Term("choice", kind, (condition, then, other), x.data)
     return x
+
+
+def numbers_in(x: Term) -> list[Any] | None:
+    """The number that a constant is, or those that a choice is between; None for other terms."""
+    if x.op == "const":
+        return [x.data]
+    if x.op != "choice":
+        return None
+    parts = [numbers_in(side) for side in x.args[1:]]
+    return None if None in parts else [n for part in parts if part is not None for n in part]
+
+
+def _exactly(dtype: DType, *operands: Term) -> tuple[DType, list[Term]]:
+    """Operands of an operation on values, and the narrowest of their types that holds all.
+
+    What is computed of them without rounding or wrapping has a value that does
+    not hang on the type, up to ``dtype``, that it is computed in.
+    """
+    values = [value_of(x) for x in operands]
+    numbers = [numbers_in(x) for x in values]
+    kinds = [x.dtype for x, known in zip(values, numbers, strict=True) if known is None]
+    if kinds:
+        kind = reduce(promote, kinds)
+        known = [n for part in numbers if part is not None for n in part]
+        fit = kind not in INTEGERS or all(fits(int(n), kind) for n in known)
+        if kind == BOOL and known:
+            fit = False
+        if kind != dtype and fit and keeps_values(kind, dtype):
+            dtype = kind
+    return dtype, [
+        x if known is None else cast(dtype, x) for x, known in zip(values, numbers, strict=True)
+    ]
 
 
 # }}}
@@ -263,11 +307,11 @@ def extremum(word: str, dtype: DType, a: Term, b: Term) -> Term:
     """The smaller or larger of two; nested ones are one."""
     if dtype == BOOL:
         return logic("any" if word == "max" else "all", [a, b])
-    parts = [p for x in (a, b) for p in (x.args if x.op == word else (x,))]
-    narrow = _narrower(dtype, *parts)
-    if narrow is not None:
-        return cast(dtype, Term(word, narrow, tuple(_narrowed(narrow, p) for p in parts)))
-    return Term(word, dtype, tuple(parts))
+    sides = [value_of(x) for x in (a, b)]
+    kind, parts = _exactly(dtype, *(p for x in sides for p in (x.args if x.op == word else (x,))))
+    if kind == BOOL:
+        return cast(dtype, logic("any" if word == "max" else "all", parts))
+    return cast(dtype, Term(word, kind, tuple(parts)))
 
 
 # }}}
@@ -283,9 +327,9 @@ def quotient(word: str, dtype: DType, a: Term, b: Term) -> Term:
         if word == "mod":
             return bits("and", dtype, a, const(b.data - 1, dtype))
         return shift("shr", dtype, a, const(b.data.bit_length() - 1, INT32))
-    narrow = _narrower(dtype, a, b)
-    if narrow is not None and (word == "mod" or narrow.kind == "u" or b.op == "const"):
-        return cast(dtype, Term(word, narrow, (_narrowed(narrow, a), _narrowed(narrow, b))))
+    kind, parts = _exactly(dtype, a, b)
+    if kind != BOOL and (word == "mod" or kind.kind == "u" or b.op == "const"):
+        return cast(dtype, Term(word, kind, tuple(parts)))
     return Term(word, dtype, (a, b))
 
 
@@ -297,9 +341,9 @@ def shift(word: str, dtype: DType, a: Term, count: Term) -> Term:
         if a.op == "const" and 0 <= count.data < 8 * dtype.itemsize:
             return const(a.data << count.data if word == "shl" else a.data >> count.data, dtype)
     if word == "shr":
-        narrow = _narrower(dtype, a)
-        if narrow is not None:
-            return cast(dtype, Term(word, narrow, (_narrowed(narrow, a), count)))
+        kind, (value,) = _exactly(dtype, a)
+        if kind != BOOL:
+            return cast(dtype, Term(word, kind, (value, count)))
     return Term(word, dtype, (a, count))
 
 
@@ -309,33 +353,24 @@ def bits(word: str, dtype: DType, a: Term, b: Term) -> Term:
         if word == "xor":
             return Term("cmp", BOOL, (a, b), "!=")
         return logic("all" if word == "and" else "any", [a, b])
-    narrow = _narrower(dtype, a, b)
-    if narrow is not None:
-        return cast(dtype, Term(word, narrow, (_narrowed(narrow, a), _narrowed(narrow, b))))
-    return Term(word, dtype, (a, b))
+    if a.op == b.op == "const":
+        return const(_OF_BITS[word](a.data, b.data), dtype)
+    kind, (left, right) = _exactly(dtype, a, b)
+    if kind == BOOL:
+        return cast(dtype, bits(word, BOOL, left, right))
+    return cast(dtype, Term(word, kind, (left, right)))
+
+
+_OF_BITS: dict[str, Callable[[int, int], int]] = {
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
 
 
 def invert(dtype: DType, x: Term) -> Term:
     """``~x``."""
     return const(~x.data, dtype) if x.op == "const" else Term("inv", dtype, (x,))
-
-
-def _narrower(dtype: DType, *operands: Term) -> DType | None:
-    """The narrower type that all operands of an operation on ``int`` come from, if it is one."""
-    if dtype != INT32:
-        return None
-    kinds = {x.args[0].dtype for x in operands if x.op == "cast"}
-    if len(kinds) != 1:
-        return None
-    (kind,) = kinds
-    if kind == BOOL or kind not in INTEGERS or kind.itemsize >= dtype.itemsize:
-        return None
-    plain = all(x.op == "cast" or (x.op == "const" and fits(x.data, kind)) for x in operands)
-    return kind if plain else None
-
-
-def _narrowed(kind: DType, x: Term) -> Term:
-    return const(x.data, kind) if x.op == "const" else x.args[0]
 
 
 def _wrap_both(make: Callable[[DType, Term, Term], Term]) -> Callable[[DType, Term], Term]:
@@ -348,8 +383,10 @@ def _wrap_bits(word: str) -> Callable[[DType, Term], Term]:
 
 def _wrap_shift(dtype: DType, x: Term) -> Term:
     by = x.args[1]
-    if by.op != "const" or not 0 <= by.data < 8 * dtype.itemsize:
+    if by.op != "const" or by.data < 0:
         return Term("cast", dtype, (x,))
+    if by.data >= 8 * dtype.itemsize:
+        return const(0, dtype)
     return shift("shl", dtype, cast(dtype, x.args[0]), by)
 
 
@@ -380,10 +417,6 @@ def truth(x: Term) -> Term:
     if x.op == "choice":
         condition, then, other = x.args
         return Term("choice", BOOL, (condition, truth(then), truth(other)), x.data)
-    if x.op in ("and", "or", "xor"):
-        inner = [value_of(a) for a in x.args]
-        if all(a.dtype == BOOL for a in inner):
-            return bits(x.op, BOOL, *inner)
     return compare("!=", x, const(0, x.dtype))
 
 
@@ -392,10 +425,29 @@ _MIRRORED = {">": "<", ">=": "<="}
 
 def compare(operator: str, a: Term, b: Term) -> Term:
     """A comparison of two values, whatever types they are converted to."""
-    a, b = value_of(a), value_of(b)
+    a, b = (_as_number(value_of(x)) for x in (a, b))
     if operator in _MIRRORED:
         a, b, operator = b, a, _MIRRORED[operator]
     return Term("cmp", BOOL, (a, b), operator)
+
+
+def _as_number(x: Term) -> Term:
+    """A constant that only its value matters of."""
+    if x.op == "choice":
+        condition, then, other = x.args
+        sides = (_as_number(then), _as_number(other))
+        return Term("choice", sides[0].dtype, (condition, *sides), x.data)
+    if x.op != "const":
+        return x
+    value = x.data
+    if isinstance(value, complex) and value.imag == 0:
+        value = value.real
+    if isinstance(value, complex):
+        return Term("const", COMPLEX128, (), value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
+        value = int(value)
+    whole = isinstance(value, int)
+    return Term("const", INT64 if whole else FLOAT64, (), int(value) if whole else value)
 
 
 def logic(word: str, parts: list[Term], asked: Any = None) -> Term:

@@ -56,7 +56,8 @@ class Sample:
             return _converted(self.cells[cell], self.cells[cell].dtype, term.dtype)
         if term.op == "choice":
             condition, then, other = term.args
-            return self.value(then if self.value(condition) else other)
+            side = then if self.value(condition) else other
+            return _converted(self.value(side), side.dtype, term.dtype)
         if term.op in ("all", "any"):
             word = all if term.op == "all" else any
             return np.bool_(word(bool(self.value(a)) for a in term.args))
@@ -141,6 +142,11 @@ def _exact(x: Any) -> Any:
 
 def _folded(function: Callable[[Any, Any], Any]) -> Callable[[Term, list[Any]], Any]:
     def apply(term: Term, parts: list[Any]) -> Any:
+        if term.dtype not in COMPLEXES:
+            parts = [
+                _converted(part, a.dtype, term.dtype)
+                for part, a in zip(parts, term.args, strict=True)
+            ]
         result = parts[0]
         for other in parts[1:]:
             result = function(result, other)

@@ -134,7 +134,7 @@ def exact_types(function: Function) -> dict[str, frozenset[DType]]:
 class TextValues:
     """Translates what stands at one point of the text.
 
-    ``is_nonnegative`` proves of an integer expression that it is never below zero there.
+    ``at_least`` proves of an integer expression that it is never below a bound there.
     """
 
     def __init__(
@@ -142,12 +142,12 @@ class TextValues:
         names: Names,
         types: dict[str, frozenset[DType]],
         scope: Scope,
-        is_nonnegative: Callable[[CExpression], bool],
+        at_least: Callable[[CExpression, int], bool],
     ) -> None:
         self.names = names
         self.types = types
         self.scope = scope
-        self.is_nonnegative = is_nonnegative
+        self.at_least = at_least
 
     # {{{ statements
 
@@ -314,12 +314,11 @@ class TextValues:
         return terms.cast(kind, x)
 
     def quotient(self, expr: Binary, kind: DType, a: Term, b: Term) -> Term:
-        """C's division, which rounds towards zero: down where nothing is negative."""
+        """C's division: it rounds down where nothing is negative, and no divisor is 0."""
         a, b = terms.cast(kind, a), terms.cast(kind, b)
-        positive = b.op == "const" and b.data > 0
-        if kind.kind == "u" or (
-            (positive or self.is_nonnegative(expr.right)) and self.is_nonnegative(expr.left)
-        ):
+        known = terms.numbers_in(b)
+        positive = all(n > 0 for n in known) if known else self.at_least(expr.right, 1)
+        if positive and (kind.kind == "u" or _is_unsigned(a) or self.at_least(expr.left, 0)):
             return terms.quotient("fdiv" if expr.operator == "/" else "mod", kind, a, b)
         return terms.call("tdiv" if expr.operator == "/" else "tmod", kind, a, b)
 
@@ -422,3 +421,11 @@ class TextValues:
         return terms.call(word, BOOL if word.startswith("is") else kind, *sides)
 
     # }}}
+
+
+def _is_unsigned(x: Term) -> bool:
+    """Whether a value is never negative, whatever the data."""
+    numbers = terms.numbers_in(x)
+    if numbers is not None:
+        return all(n >= 0 for n in numbers)
+    return terms.value_of(x).dtype.kind in "ub"

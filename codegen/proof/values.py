@@ -72,20 +72,20 @@ class ValueCheck:
     def text_values(self, scope: Scope) -> TextValues:
         """What the text's expressions mean at a point of it."""
 
-        def is_nonnegative(expr: CExpression) -> bool:
+        def at_least(expr: CExpression, bound: int) -> bool:
             form = self.subject.text.form(expr, scope.never_below_zero)
-            return scope.never_below_zero(form)
+            return scope.never_below_zero(form.minus(constant(bound)))
 
-        return TextValues(self.subject.names, self.text_types, scope, is_nonnegative)
+        return TextValues(self.subject.names, self.text_types, scope, at_least)
 
     # }}}
 
-    def statement(self, leaf: Leaf, statement: Statement) -> None:
-        """Compare a line with its statement."""
+    def statement(self, leaf: Leaf, statement: Statement) -> bool:
+        """Whether a line is its statement's computation; what is not is reported."""
         node = leaf.node
         assert isinstance(node, Assign)
         self.predicates(leaf, statement)
-        self.same(
+        return self.same(
             leaf,
             statement,
             lambda: self.text_values(leaf.scope).assigned(node),
@@ -102,29 +102,30 @@ class ValueCheck:
         kernel: Callable[[], Term],
         scope: Scope,
         what: str,
-    ) -> None:
+    ) -> bool:
         """Whether two computations are one; if not, values for which they differ."""
         try:
             found, due = text(), kernel()
         except UnreadableError as error:
             self.recorder.open("value", f"{what} a value that is not understood: {error}", [leaf])
-            return
+            return False
         except (LoopkitError, NotImplementedError, KeyError) as error:
             what = f"what '{statement.id}' computes is not understood: {error}"
             self.recorder.open("value", what, [leaf])
-            return
+            return False
         comparison = Comparison(self.subject, scope, self.is_zero)
         pair = comparison.difference(found, due)
         if pair is None:
-            return
+            return True
         is_read = pair[0].op == pair[1].op == "read"
         if self.refuted(leaf, statement, found, due, scope, what, "access" if is_read else "value"):
-            return
+            return False
         self.recorder.open(
             "value",
             f"whether {what} the value of '{statement.id}', {to_text(statement.rhs)}",
             [leaf],
         )
+        return False
 
     # {{{ values for which they differ
 

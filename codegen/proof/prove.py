@@ -25,6 +25,7 @@ from loopkit.codegen.proof.order import check_coordinates, check_order
 from loopkit.codegen.proof.reader import Origin, by_comment, read_function
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place, Proof
+from loopkit.codegen.proof.signature import SignatureCheck
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.surplus import SurplusCheck
 from loopkit.codegen.proof.widths import WidthCheck
@@ -89,6 +90,7 @@ def _check(kernel: Kernel, program: Program, recorder: Recorder) -> None:
             "text", f"isl needs more than {10 * recorder.operations} operations to read it"
         )
         return
+    SignatureCheck(subject, recorder).run()
     instances = InstanceCheck(subject, recorder)
     instances.run()
     SurplusCheck(subject, recorder, instances).run()

@@ -22,6 +22,7 @@ from loopkit.codegen.proof.syntax import (
     Let,
     Name,
     Node,
+    Number,
     Parameter,
     Unary,
     Wait,
@@ -54,9 +55,13 @@ class _FunctionReader(ExpressionReader):
 
     def function(self, lines: tuple[str, ...]) -> Function:
         self.expect("extern", '"C"', "__global__", "void")
+        threads = None
         if self.accept("__launch_bounds__"):
             self.expect("(")
-            self.listed(")")
+            bounds = self.listed(")")
+            if not bounds or not isinstance(bounds[0], Number):
+                raise ReadError(self.line, "launch bounds that are no numbers are not understood")
+            threads = int(bounds[0].value)
         name = self.word()
         self.expect("(")
         parameters: list[Parameter] = []
@@ -67,15 +72,14 @@ class _FunctionReader(ExpressionReader):
         body = self.braces()
         if self.kind() != "end":
             raise ReadError(self.line, f"'{self.peek()}' stands behind the function")
-        return Function(name, tuple(parameters), tuple(body), lines)
+        return Function(name, tuple(parameters), tuple(body), lines, threads)
 
     def parameter(self) -> Parameter:
         ctype = self.type_name()
         is_const = self.accept("const")
         is_pointer = self.accept("*")
-        if is_pointer:
-            self.accept("__restrict__")
-        return Parameter(self.word(), ctype, is_pointer, is_const)
+        is_restrict = is_pointer and self.accept("__restrict__")
+        return Parameter(self.word(), ctype, is_pointer, is_const, is_restrict)
 
     def braces(self) -> list[Node]:
         """The nodes between braces."""

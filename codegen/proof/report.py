@@ -48,7 +48,9 @@ class Place:
 
     def __str__(self) -> str:
         values = ", ".join(f"{n}={v}" for n, v in self.values.items())
-        text = f"{self.statement or 'line ' + str(self.line)}[{values}]"
+        text = self.statement or f"line {self.line}"
+        if self.statement or values:
+            text += f"[{values}]"
         where = []
         if self.thread is not None:
             where.append(f"thread {_axes(self.thread)}")

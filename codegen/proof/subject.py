@@ -167,7 +167,12 @@ class Subject:
     @cached_property
     def admitted(self) -> isl.Set:
         """The sizes that the assumptions and the checks of a call admit."""
-        result = self.space.aligned(self.kernel.assumptions.set)
+        return (self.space.aligned(self.kernel.assumptions.set) & self.checked).coalesce()
+
+    @cached_property
+    def checked(self) -> isl.Set:
+        """The sizes that a call lets through."""
+        result = self.space.everything
         conditions: list[Condition] = []
         for check in self.program.checks:
             conditions.append(self.meaning.condition(check.condition))
@@ -186,7 +191,7 @@ class Subject:
                 result = result & self.space.where(condition)
             except NotAffineError:
                 continue
-        return result.coalesce()
+        return result
 
     def _range_of_size(self, size: str, admitted: isl.Set) -> Range:
         expr = prim.Variable(size)

@@ -209,16 +209,18 @@ class Parameter:
     ctype: str
     is_pointer: bool
     is_const: bool
+    is_restrict: bool = False
 
 
 @dataclass(frozen=True)
 class Function:
-    """The kernel function as its text has it."""
+    """The kernel function as its text has it; ``threads`` is what its launch bounds promise."""
 
     name: str
     parameters: tuple[Parameter, ...]
     body: tuple[Node, ...]
     lines: tuple[str, ...]
+    threads: int | None = None
 
 
 # }}}

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pymbolic.primitives as prim
-
-from loopkit import _sets
 from loopkit._tags import GroupAxis, LocalAxis
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
@@ -76,10 +73,9 @@ def check_coordinates(subject: Subject, recorder: Recorder) -> None:
             )
             recorder.found(Finding("instances", what, place))
             continue
-        domain = kernel.domain_of([node.name]) & kernel.assumptions.set
-        if shift and not domain.is_empty():
-            least = _sets.minimum_value(domain, prim.Variable(node.name))
-            if least != shift:
+        if shift:
+            least = subject.first_value(node.name)
+            if least is not None and least != shift:
                 what = f"'{node.name}' begins at {least}, but the text shifts it by {shift}"
                 recorder.found(Finding("instances", what, place))
 

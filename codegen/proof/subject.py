@@ -227,12 +227,15 @@ class Subject:
         for iname, tag in self.kernel.tags:
             if iname not in found and isinstance(tag, (GroupAxis, LocalAxis)):
                 word = self.word_of(tag)
-                low = _sets.minimum_value(
-                    self.kernel.domain_of([iname]) & self.kernel.assumptions.set,
-                    prim.Variable(iname),
-                )
-                found[iname] = (word, low or 0)
+                found[iname] = (word, self.first_value(iname) or 0)
         return found
+
+    def first_value(self, iname: str) -> int | None:
+        """The least value that an iname has in any loop around; None where there is none."""
+        domain = self.kernel.domain_around([iname]) & self.kernel.assumptions.set
+        if domain.is_empty():
+            return None
+        return _sets.minimum_value(domain, prim.Variable(iname))
 
     @staticmethod
     def word_of(tag: GroupAxis | LocalAxis) -> str:

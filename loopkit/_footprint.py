@@ -82,9 +82,25 @@ class Use:
 def iname_ranges(kernel: Kernel, inames: Sequence[str]) -> dict[str, Range]:
     """How far each swept iname runs: between constants, or relative to other inames.
 
-    Raises :class:`FootprintError` for an iname without constant length.
+    Raises :class:`FootprintError` for inames without constant length, alone or together.
     """
-    return {iname: _range(kernel, iname) for iname in inames}
+    ranges = {iname: _range(kernel, iname) for iname in inames}
+    left = dict(ranges)
+    while left:
+        first = [i for i, r in left.items() if not r.lower.names & left.keys()]
+        if not first:
+            # Each is as long as another lets it be: together they have no end.
+            raise _endless(min(left), f"; {', '.join(sorted(left))} bound each other")
+        for iname in first:
+            del left[iname]
+    return ranges
+
+
+def _endless(iname: str, why: str = "") -> FootprintError:
+    return FootprintError(
+        f"iname '{iname}' has no constant length{why}",
+        f"split_iname('{iname}', 16) makes '{iname}_inner', which has, and can be swept",
+    )
 
 
 def _range(kernel: Kernel, iname: str) -> Range:
@@ -96,10 +112,7 @@ def _range(kernel: Kernel, iname: str) -> Range:
     home = kernel.domains[kernel.home_domain[iname]]
     relative = _relative_range(own, iname) or _relative_range(home.set, iname)
     if relative is None:
-        raise FootprintError(
-            f"iname '{iname}' has no constant length",
-            f"split_iname('{iname}', 16) makes '{iname}_inner', which has, and can be swept",
-        )
+        raise _endless(iname)
     return relative
 
 

@@ -560,6 +560,77 @@ def test_kernel_with_a_race_has_no_one_meaning() -> None:
     assert "'before' has no one meaning" in verdict.why
 
 
+def test_reading_beyond_an_array_is_not_the_same_as_not_reading() -> None:
+    """What is read there may be used by nobody."""
+    plain = make("y[i] = x[i]", "{ [i]: 0 <= i < n }", shapes={"x": "n", "y": "n"})
+    tiles = plain.split_iname("i", 4)
+    text = """
+    <> fetched[i_inner] = x[4*i_outer + i_inner]
+    y[4*i_outer + i_inner] = fetched[i_inner] {if=4*i_outer + i_inner < n}
+    """
+    domain = "{ [i_outer, i_inner]: 0 <= 4*i_outer < n and 0 <= i_inner < 4 }"
+    wide = make(text, domain, shapes={"x": "n + 3", "y": "n"})
+    narrow = wide.with_(
+        args=tuple(
+            dataclasses.replace(a, shape=tiles.arg_by_name["x"].shape) if a.name == "x" else a
+            for a in wide.args
+        )
+    )
+    verdict = lk.verify(tiles, narrow)
+    assert verdict.answer == "different"
+    assert str(verdict).splitlines() == [
+        "different: x[1] is outside of the array for n = 1",
+        "  before: nothing outside of an array is touched",
+        "  after:  'insn' (i_outer=0, i_inner=1) touches it",
+    ]
+    assert lk.verify(narrow, tiles).answer == "different"
+    assert lk.verify(narrow, narrow).answer == "undecided"
+
+
+def test_bounds_that_threads_load() -> None:
+    """Each thread has bounds of its own, where both kernels are run too."""
+    plain = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [r]: lo <= r < hi }"],
+        """
+        for i
+          <> lo = ptr[i]
+          <> hi = ptr[i + 1]
+          for r
+            u[i] = u[i] + g[r]
+          end
+        end
+        """,
+        [lk.GlobalArg("g", "int32", shape="n + 2"), ...],
+        dtypes={"ptr, u": "int32"},
+    )
+    scheduled = (
+        plain.split_iname("i", 40, outer_tag="g.2", inner_tag="l.2")
+        .map_domain("{ [r] -> [w]: w = 3*r }")
+        .add_prefetch("ptr", [], default_tag=None)
+        .split_iname("w", 1)
+    )
+    assert lk.verify(plain, scheduled).answer != "different"
+
+
+@pytest.mark.parametrize(("name", "operations"), [("BUDGET", 5_000), ("EXAMPLES", 500)])
+def test_budgets_are_named(monkeypatch: pytest.MonkeyPatch, name: str, operations: int) -> None:
+    """A computation that grows too large ends, and nothing is said that was not seen."""
+    import islpy as isl
+
+    monkeypatch.setattr(f"loopkit._verify.{WHERE[name]}.{name}", operations)
+    plain, other = gallery("stencil_25")["tiled"], gallery("stencil_25")["planes"]
+    if name == "EXAMPLES":
+        monkeypatch.setattr("loopkit._verify.answer.BUDGET", 5_000)
+    verdict = lk.verify(plain, other)
+    assert verdict.answer == "undecided"
+    assert f"{operations:,} operations" in verdict.why
+    assert isl.DEFAULT_CONTEXT.get_max_operations() == 0
+
+
+WHERE = {"BUDGET": "answer", "EXAMPLES": "differ"}
+"""The modules that use the budgets."""
+
+
 def test_cells_in_one_place_are_no_equal() -> None:
     """Whichever of the two kernels it is."""
     plain = make("y[i, j] = y[i, j] + 1", shapes={"y": "n, n"}, assumptions="1 <= n <= 9")
@@ -590,6 +661,12 @@ def test_approximate_arithmetic_is_no_equal() -> None:
     assert "fast_math" in lk.verify(plain, fast).why
 
 
+def shifted(kernel: lk.Kernel) -> lk.Kernel:
+    """A kernel whose arrays begin one element later."""
+    arrays = {a.name: dataclasses.replace(a, offset=1) for a in kernel.args if a.name in "xy"}
+    return kernel.with_(args=tuple(arrays.get(a.name, a) for a in kernel.args))
+
+
 @pytest.mark.parametrize(
     ("other", "words"),
     [
@@ -597,6 +674,7 @@ def test_approximate_arithmetic_is_no_equal() -> None:
         (lambda: make("y[i] = x[i]", types={"x": "float64"}), "the type of 'x'"),
         (lambda: make("y[i] = x[i] + z", dtypes={"z": "float32"}), "only 'after' has z"),
         (lambda: make("x[i] = y[i]"), "the use of 'x'"),
+        (lambda: shifted(make("y[i] = x[i]")), "the offset of 'x': 0 in before, 1 in after"),
     ],
 )
 def test_arguments_must_match(other: Any, words: str) -> None:

@@ -18,7 +18,7 @@ _ONE, _TWO = "_one", "_two"
 
 
 def check_storage(flow: Flow, name: str) -> None:
-    """Check that no two cells of an array with explicit strides overlap.
+    """Check that no two cells of an array with explicit strides or with padding overlap.
 
     A violation of kind ``"overlap"`` is reported.  Strides of arguments that are
     not constants are taken on trust, those of temporaries are undecided.
@@ -27,9 +27,11 @@ def check_storage(flow: Flow, name: str) -> None:
     array = model.kernel.temporary_by_name.get(name) or model.kernel.arg_by_name.get(name)
     tags = getattr(array, "dim_tags", None)
     shape = getattr(array, "shape", None)
-    if array is None or tags is None or not shape:
+    if array is None or not shape:
         return
-    if not any(isinstance(t, Strided) for t in tags):
+    # Axes that are laid one into the other keep their cells apart, unless padding makes them less.
+    shrunk = any(p < 0 for p in getattr(array, "padding", ()))
+    if not shrunk and not any(isinstance(t, Strided) for t in tags or ()):
         return
     strides = strides_of(array)  # type: ignore[arg-type]
     both = model.kernel.assumptions.set

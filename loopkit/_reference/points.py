@@ -27,10 +27,17 @@ def with_values(domain: isl.Set, values: Mapping[str, int]) -> isl.Set:
     return domain
 
 
-def points_of(domain: isl.Set, names: Sequence[str], values: Mapping[str, int]) -> Rows:
+class TooManyPointsError(Exception):
+    """More points would have to be looked at than were allowed."""
+
+
+def points_of(
+    domain: isl.Set, names: Sequence[str], values: Mapping[str, int], most: int | None = None
+) -> Rows:
     """The values of ``names`` in ``domain``, one row each, sorted.
 
     ``domain`` is a parameter set; ``values`` gives all names that are not in ``names``.
+    Raises :class:`TooManyPointsError` rather than look at more than ``most`` points.
     """
     domain = with_values(domain, {n: v for n, v in values.items() if n not in names})
     lifted = isl.Set.from_params(domain)
@@ -46,7 +53,7 @@ def points_of(domain: isl.Set, names: Sequence[str], values: Mapping[str, int]) 
     if not names:
         return np.zeros((0 if lifted.is_empty() else 1, 0), np.int64)
     pieces = lifted.compute_divs().coalesce().get_basic_sets()
-    found = [_points_of_piece(piece, names) for piece in pieces if not piece.is_empty()]
+    found = [_points_of_piece(piece, names, most) for piece in pieces if not piece.is_empty()]
     if not found:
         return np.zeros((0, len(names)), np.int64)
     if len(found) == 1:
@@ -54,7 +61,7 @@ def points_of(domain: isl.Set, names: Sequence[str], values: Mapping[str, int]) 
     return np.unique(np.concatenate(found), axis=0)
 
 
-def _points_of_piece(piece: isl.BasicSet, names: Sequence[str]) -> Rows:
+def _points_of_piece(piece: isl.BasicSet, names: Sequence[str], most: int | None) -> Rows:
     """The points inside of the box around a basic set that satisfy its constraints."""
     divs = _divs(piece, len(names))
     constraints = [_coefficients(c, len(names), len(divs)) for c in piece.get_constraints()]
@@ -64,6 +71,8 @@ def _points_of_piece(piece: isl.BasicSet, names: Sequence[str]) -> Rows:
         low, high = whole.dim_min_val(position), whole.dim_max_val(position)
         if not (low.is_int() and high.is_int()):
             raise InvalidArgumentError(f"the loop over '{name}' is unbounded")
+        if most is not None and (high.to_python() - low.to_python() + 1) * len(rows) > most:
+            raise TooManyPointsError
         values = np.arange(low.to_python(), high.to_python() + 1, dtype=np.int64)
         rows = np.concatenate(
             [

@@ -3,8 +3,9 @@
 ``answer`` leads the way: ``discover`` guesses which statements correspond
 (``tasks``, ``views``, ``solve`` and ``guesses`` help it, ``split`` cuts
 statements that stand for several); ``prove`` hands a guess to the checker, in
-the one form of ``forms``; ``differ`` runs both kernels at small sizes (``execute``,
-``arithmetic``) and shows how a cell that differs came about (``render``).
+the one form of ``forms``; ``stray`` looks for accesses outside of arrays;
+``differ`` runs both kernels at small sizes (``execute``, ``arithmetic``) and shows
+how a cell that differs came about (``render``).  ``budget`` ends what grows too large.
 """
 
 from __future__ import annotations
@@ -30,14 +31,22 @@ def verify(before: Kernel, after: Kernel) -> Verdict:
     Parameters
     ----------
     before, after
-        Kernels over the same arguments (names, types, shapes), written by hand
-        or scheduled.  They are compared for all sizes that both assume.
+        Kernels over the same arguments (names, types, shapes, offsets), written
+        by hand or scheduled.  They are compared for all sizes that both assume
+        and all data of which holds what either asserts; the verdict names both.
 
     Returns a :class:`Verdict`: *equal* is proven; *different* shows the first
     cell that differs, at the smallest sizes found, with how each kernel
-    computes it; *undecided* says why.  Floating-point operations outside of
-    reductions count as equal only in the same order.  Raises
-    :class:`~loopkit.InvalidArgumentError` where the arguments do not match.
+    computes it, or a cell outside of an array that only one of them touches;
+    *undecided* says why, and names the budget where isl was given up.
+    Floating-point operations outside of reductions count as equal only in the
+    same order.  Raises :class:`~loopkit.InvalidArgumentError` where the
+    arguments do not match.
+
+    What is compared is what the cells of the arguments hold at the end.  How a
+    kernel is called is not: the order of its arguments, defaults of sizes, the
+    strides that arrays are passed with.  Nor is whether it can be lowered, and
+    subscripts that data decide are taken to lie in their arrays.
     """
     from loopkit._verify.answer import answer
 

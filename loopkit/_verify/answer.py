@@ -17,17 +17,21 @@ from loopkit._kernel import Kernel
 from loopkit._sets import conditions
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._verify.arguments import prepared
+from loopkit._verify.budget import BUDGET, WITNESS, ExhaustedError, budget
 from loopkit._verify.differ import Sizes, glance, look_for_difference
 from loopkit._verify.discover import Search
 from loopkit._verify.forms import in_pairs, needed
-from loopkit._verify.prove import BUDGET, ExhaustedError, Finding, budget, prove, race_by_data
+from loopkit._verify.prove import Finding, prove, race_by_data
 from loopkit._verify.split import cut
+from loopkit._verify.stray import strayed
 from loopkit._verify.verdict import Difference, Verdict
 from loopkit._verify.views import View
 
 _ATTEMPTS = 6
 _CHEAP = 4
 _ROUNDS = 3
+_WITNESSES = 12
+_GIVE_UP = 2
 
 
 def answer(before: Kernel, after: Kernel) -> Verdict:
@@ -40,9 +44,10 @@ def answer(before: Kernel, after: Kernel) -> Verdict:
     if foreign:
         return Verdict("undecided", foreign)
     case = _Case(one, two, context)
-    if case.proven():
-        return Verdict("equal", _for_which(case))
-    return case.refuted()
+    if not case.proven():
+        return case.refuted()
+    outside = strayed(one, two)
+    return Verdict("equal", _for_which(case)) if outside is None else outside
 
 
 def _operations(one: Kernel, two: Kernel) -> str:
@@ -86,7 +91,7 @@ class _Case:
         plain = sorted((_simple(self.before), _simple(self.after)), key=_how_plain)
         for root, new in (plain, plain[::-1]):
             try:
-                with budget():
+                with budget(BUDGET // 2 if self.exhausted else BUDGET):
                     if self.proven_from(root, new):
                         return True
             except ExhaustedError:
@@ -164,21 +169,23 @@ class _Case:
         """A difference where one is found; else why there is no answer."""
         if self.difference is not None:
             return Verdict("different", "", self.difference)
-        witnesses = self.witnesses()
         found = look_for_difference(
-            Model(self.before), Model(self.after), self.context, [s for s, _ in witnesses]
+            Model(self.before), Model(self.after), self.context, self.witnesses()
         )
         if found.difference is not None:
             return Verdict("different", "", found.difference)
+        outside = strayed(self.before, self.after)
+        if outside is not None:
+            return outside
         why = []
         if found.ambiguous:
             why.append(f"'before' has no one meaning: {found.ambiguous}")
         reason = self.reason()
+        if self.exhausted:
+            why.append(f"isl did not find a proof within {BUDGET:,} operations")
         if reason:
             why.append(f"no proof was found: {reason}")
-        elif self.exhausted:
-            why.append(f"isl did not find a proof within {BUDGET:,} operations")
-        else:
+        elif not self.exhausted:
             why.append("no statements of the two kernels correspond")
         if found.tried:
             sizes = [", ".join(f"{n} = {v}" for n, v in s.items()) for s in found.tried[:1]]
@@ -189,23 +196,25 @@ class _Case:
             why.append(f"the kernels cannot be compared on examples: {found.hindrance}")
         return Verdict("undecided", "; ".join(why))
 
-    def witnesses(self) -> list[tuple[Sizes, tuple[Violation, Model, Model]]]:
+    def witnesses(self) -> list[Sizes]:
         """Sizes at which a correspondence fails."""
-        found = []
-        for violation, root, new in self.violations[:12]:
+        found: list[Sizes] = []
+        failed = 0
+        for violation, root, new in self.violations[:_WITNESSES]:
+            if failed == _GIVE_UP:
+                break
             try:
-                with budget(BUDGET // 10):
-                    sizes = smallest_case(violation, root, new).sizes
+                with budget(WITNESS):
+                    found.append(smallest_case(violation, root, new).sizes)
             except (ExhaustedError, isl.Error):
-                continue
-            found.append((sizes, (violation, root, new)))
+                failed += 1
         return found
 
     def reason(self) -> str:
         """What stood against the likeliest correspondence, in words."""
         for violation, root, new in self.violations[:1]:
             try:
-                with budget(BUDGET // 10):
+                with budget(WITNESS):
                     return error_for([violation], root, new).why.splitlines()[0]
             except (ExhaustedError, isl.Error):
                 break

@@ -12,6 +12,7 @@ from loopkit._errors import InvalidArgumentError
 from loopkit._expression import to_text
 from loopkit._kernel import Domain, Kernel
 from loopkit._make.infer import infer_types
+from loopkit._nodes import Expression
 from loopkit._rules import expand_rules
 
 _FIX = "verify compares kernels over the same arguments"
@@ -51,6 +52,7 @@ def _same_arguments(one: Kernel, two: Kernel, context: isl.Set) -> None:
         _same(name, "type", argument.dtype, other.dtype)
         if not isinstance(argument, ValueArg) and not isinstance(other, ValueArg):
             _same_shape(name, argument.shape or (), other.shape or (), context)
+            _same_offset(name, argument.offset, other.offset, context)
         _same(
             name,
             "use",
@@ -72,19 +74,25 @@ def _same(name: str, what: str, mine: Any, its: Any) -> None:
 
 
 def _same_shape(name: str, mine: tuple[Any, ...], its: tuple[Any, ...], context: isl.Set) -> None:
-    def differs() -> bool:
-        if len(mine) != len(its):
-            return True
-        for a, b in zip(mine, its, strict=True):
-            if a == b:
-                continue
-            try:
-                if not context.is_subset(_sets.pw_affine(a).eq_set(_sets.pw_affine(b))):
-                    return True
-            except _sets.NotAffineError:
-                return True
-        return False
-
-    if differs():
+    alike = len(mine) == len(its) and all(
+        _equal(a, b, context) for a, b in zip(mine, its, strict=True)
+    )
+    if not alike:
         words = [f"({', '.join(to_text(e) for e in shape)})" for shape in (mine, its)]
         _same(name, "shape", *words)
+
+
+def _same_offset(name: str, mine: Expression, its: Expression, context: isl.Set) -> None:
+    """An array begins at the same element of what is passed."""
+    if not _equal(mine, its, context):
+        _same(name, "offset", to_text(mine), to_text(its))
+
+
+def _equal(a: Expression, b: Expression, context: isl.Set) -> bool:
+    """Whether two expressions have one value for all sizes."""
+    if a == b:
+        return True
+    try:
+        return bool(context.is_subset(_sets.pw_affine(a).eq_set(_sets.pw_affine(b))))
+    except _sets.NotAffineError:
+        return False

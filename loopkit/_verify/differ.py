@@ -23,6 +23,7 @@ from loopkit._points import smallest_point
 from loopkit._reference import run_reference
 from loopkit._reference.points import with_values
 from loopkit._verify.arithmetic import close
+from loopkit._verify.budget import EXAMPLES, ExhaustedError, budget
 from loopkit._verify.execute import (
     ORDERS,
     TREE,
@@ -38,16 +39,20 @@ from loopkit._verify.render import rendered
 from loopkit._verify.verdict import Difference
 
 Sizes = Mapping[str, int]
-MOST = 150_000
-"""As many instances are executed, all orders counted, before only sizes of witnesses are left."""
+MOST = 500_000
+"""As many cells are read and written at most, all orders counted; and as many again at the sizes
+of witnesses."""
 
-_AT_ONCE = 50_000
+_MAKING = 300
+"""What making a statement ready counts for."""
+
+_SHARES = 3
 _TRIALS = 2
 _GLANCES = 4
 _SMALL = (1, 2, 3, 5)
 _BEYOND = 12
 _LARGEST = 256
-_AT_A_GLANCE = 1_000
+_AT_A_GLANCE = 3_000
 
 
 @dataclass(frozen=True)
@@ -66,28 +71,64 @@ def look_for_difference(
     """Compare at small sizes and at those of ``witnesses``, smallest first."""
     names = tuple(dict.fromkeys((*before.kernel.sizes, *after.kernel.sizes)))
     numbers = numbers_in(before.kernel) | numbers_in(after.kernel)
-    needed = sizes_to_try(context, names, witnesses, only=True)
-    candidates = sizes_to_try(context, names, witnesses, numbers)
-    left, tried, hindrance = MOST, [], ""
+    tried: list[Sizes] = []
+    hindrance: list[str] = []
+    try:
+        with budget(EXAMPLES):
+            needed = sizes_to_try(context, names, witnesses, only=True)
+            candidates = sizes_to_try(context, names, witnesses, numbers)
+            found = _compared(before, after, candidates, needed, tried, hindrance)
+            if found is not None:
+                return found
+    except ExhaustedError:
+        hindrance.append(f"isl did not find their instances within {EXAMPLES:,} operations")
+    return Outcome(None, tuple(tried), hindrance=hindrance[0] if hindrance else "")
+
+
+def _compared(
+    before: Model,
+    after: Model,
+    candidates: Sequence[Sizes],
+    needed: Sequence[Sizes],
+    tried: list[Sizes],
+    hindrance: list[str],
+) -> Outcome | None:
+    """The first difference at some sizes, of which those that are ``needed`` come in any case."""
+    left = dict.fromkeys((False, True), MOST)
+    making = _MAKING * (len(before.kernel.statements) + len(after.kernel.statements))
     for sizes in candidates:
-        if left <= 0 and sizes not in needed:
+        special = sizes in needed
+        left[special] -= making
+        most = left[special] // (_TRIALS * (1 if special else _SHARES))
+        if most <= 0:
             continue
-        count = _AT_ONCE // 10
         try:
-            most = _AT_ONCE if sizes in needed else max(left // 10, 1_000)
-            one, two = Machine(before, sizes, most), Machine(after, sizes, most)
+            one = Machine(before, sizes, most // 2)
+            two = Machine(after, sizes, most // 2)
+            orders = len(ORDERS) if two.axes else 1
+            if one.work + orders * two.work > most:
+                raise UnsupportedError("too many instances")
+            left[special] -= _TRIALS * (one.work + orders * two.work)
             found = compare(one, two, sizes)
-            count = _TRIALS * (one.count + two.count * (len(ORDERS) if two.axes else 1))
         except DataDecideError:
+            work = sum(map(_reckoned, (before.kernel, after.kernel), (sizes, sizes)))
+            if work > most:
+                continue
+            left[special] -= _TRIALS * work
             found = by_reference(before.kernel, after.kernel, sizes)
         except (UnsupportedError, LoopkitError) as error:
-            hindrance = hindrance or str(error)
+            hindrance.append(str(error))
             continue
         if found is not None:
             return found
         tried.append(sizes)
-        left -= count
-    return Outcome(None, tuple(tried), hindrance=hindrance)
+    return None
+
+
+def _reckoned(kernel: Kernel, sizes: Sizes) -> int:
+    """About how many cells a kernel touches in which data decide how often statements run."""
+    largest = max((*sizes.values(), 1))
+    return sum(largest ** len(s.inames) * (1 + len(s.reads)) for s in kernel.statements)
 
 
 def glance(before: Model, after: Model, context: isl.Set) -> Difference | None:

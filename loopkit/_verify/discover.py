@@ -19,8 +19,8 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.literals import holds_floats, parts, same_constant
 from loopkit._check.lineage import Image, Lineage
+from loopkit._check.literals import holds_floats, parts, same_constant
 from loopkit._check.model import Instance, Model, equal
 from loopkit._check.sources import READER, WRITER
 from loopkit._expression import is_constant, to_text, variable_names

@@ -26,7 +26,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._make.operations import operations_of
 from loopkit._nodes import Expression, TypeCast
 from loopkit._reference.places import Axis, copies_of, find_axes
-from loopkit._reference.points import points_of
+from loopkit._reference.points import TooManyPointsError, points_of
 from loopkit._tags import InstructionParallel
 from loopkit._tree import Loop, Tree
 from loopkit._verify import arithmetic
@@ -103,8 +103,14 @@ class Data:
         return complex(number, digest // 16 % 5) if dtype.kind == "c" else number
 
 
+_POINTS = 100_000
+
+
 class Machine:
-    """One kernel, ready to be run at one choice of sizes."""
+    """One kernel, ready to be run at one choice of sizes.
+
+    ``work`` counts the cells that a run reads and writes; there are no more than ``most``.
+    """
 
     def __init__(self, model: Model, sizes: Sizes, most: int) -> None:
         from loopkit._make.infer import infer_types
@@ -130,7 +136,7 @@ class Machine:
         self.limit = min(extents, default=1)
         self.numbers = _numbering(self.kernel)
         self.steps: list[_Step] = []
-        self.count = 0
+        self.work = 0
         for statement in self.kernel.statements:
             self._add(statement, most)
 
@@ -144,12 +150,16 @@ class Machine:
         if _sets.involved_names(domain) - statement.inames - self.sizes.keys():
             raise DataDecideError(f"data decide how often '{statement.id}' runs")
         columns = tuple(i for i in self.kernel.all_inames if i in statement.inames)
-        rows = points_of(domain, columns, self.sizes).tolist()
+        try:
+            rows = points_of(domain, columns, self.sizes, _POINTS).tolist()
+        except TooManyPointsError:
+            raise UnsupportedError("too many instances") from None
         missing = [
             a for a in self.copies.get(statement.written, ()) if a.iname_of(statement) is None
         ]
-        self.count += len(rows) * math.prod(a.extent for a in missing)
-        if self.count > most:
+        instances = len(rows) * math.prod(a.extent for a in missing)
+        self.work += instances * (1 + len(statement.reads))
+        if self.work > most:
             raise UnsupportedError("too many instances")
         self.steps.append(_Step(self, statement, columns, rows, missing))
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import islpy as isl
 import numpy as np
 
 from loopkit._check.align import Aligner
@@ -20,28 +18,6 @@ from loopkit._expression import is_constant, to_text, variable_names
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._types import WeakType, dtype_of
-
-BUDGET = 20_000_000
-"""Operations that isl may spend on one correspondence, about ten seconds."""
-
-
-class ExhaustedError(Exception):
-    """isl was given all the operations that it may spend."""
-
-
-@contextmanager
-def budget(operations: int = BUDGET) -> Iterator[None]:
-    """A limit on what isl does inside; raises :class:`ExhaustedError`."""
-    isl.DEFAULT_CONTEXT.reset_operations()
-    isl.DEFAULT_CONTEXT.set_max_operations(operations)
-    try:
-        yield
-    except isl.Error as error:
-        if "operations exceeded" not in str(error):
-            raise
-        raise ExhaustedError from None
-    finally:
-        isl.DEFAULT_CONTEXT.set_max_operations(0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,9 @@ class Difference:
     ``before`` and ``after`` say how each kernel computes the cell from what the
     arguments hold.  ``order`` names the order of blocks and threads in which
     the second kernel does, where it is not that of its loops.
+
+    With ``outside``, the cell is none of the array's, and only one of the kernels
+    touches such cells; ``before`` and ``after`` say which.
     """
 
     sizes: Mapping[str, int]
@@ -24,11 +27,13 @@ class Difference:
     before: str
     after: str
     order: str = ""
+    outside: bool = False
 
     def __str__(self) -> str:
         cell = f"{self.array}[{', '.join(map(str, self.cell))}]" if self.cell else self.array
         sizes = ", ".join(f"{n} = {v}" for n, v in self.sizes.items())
-        lines = [f"{cell} differs" + (f" for {sizes}" if sizes else "")]
+        what = "is outside of the array" if self.outside else "differs"
+        lines = [f"{cell} {what}" + (f" for {sizes}" if sizes else "")]
         lines.append(f"  before: {self.before}")
         lines.append(f"  after:  {self.after}")
         if self.order:

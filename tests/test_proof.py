@@ -94,11 +94,46 @@ def test_instructions(instruction: str, dtype: str) -> None:
 
 
 def test_data_decides() -> None:
+    """What the kernel's own text takes for granted of data is said, and is no open question."""
     proof = prove(sparse(asserted=False))
-    assert not proof.findings
-    assert not proof.ok
-    assert {u.kind for u in proof.undecided} == {"bounds"}
-    assert any("x[col[j]]" in u.what for u in proof.undecided)
+    assert proof.ok
+    assert {(t.what, t.data) for t in proof.trusted} == {
+        ("v[j] lies in 'v' along axis 0", ("rows",)),
+        ("col[j] lies in 'col' along axis 0", ("rows",)),
+        ("x[col[j]] lies in 'x' along axis 0", ("col", "rows")),
+    }
+    assert "if the data is as the kernel's text needs it" in str(proof)
+    assert not prove(sparse(asserted=True)).trusted
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("j < last", "j <= last"),
+        ("j = first", "j = first - 1"),
+        ("v[j]", "v[j + 1]"),
+        ("col[j]", "col[j + 1]"),
+    ],
+)
+def test_data_decides_only_what_the_kernel_does_itself(old: str, new: str) -> None:
+    """Where the text does more than the kernel, nothing is taken for granted."""
+    knl = sparse(asserted=False)
+    proof = prove_source(knl, knl.cuda().replace(old, new))
+    assert proof.findings
+    assert any(u.kind == "bounds" for u in proof.undecided)
+    assert {t.what for t in proof.trusted} < {t.what for t in prove(knl).trusted}
+
+
+def test_data_decides_under_a_predicate() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "y[i] = x[place[i]] {if=chosen[i] > 0}",
+        [lk.GlobalArg("x", "float32", shape="m"), ...],
+        dtypes={"y": "float32", "place, chosen": "int32"},
+    )
+    proof = prove(knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0"))
+    assert proof.ok
+    assert [t.data for t in proof.trusted] == [("place", "chosen")]
 
 
 def test_budget_is_named() -> None:

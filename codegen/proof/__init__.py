@@ -6,6 +6,15 @@ instances, and what stayed open.  Nothing in here uses what generated the text.
 """
 
 from loopkit.codegen.proof.prove import prove, prove_program, prove_source
-from loopkit.codegen.proof.report import Finding, Place, Proof, Undecided
+from loopkit.codegen.proof.report import Finding, Place, Proof, Trusted, Undecided
 
-__all__ = ["Finding", "Place", "Proof", "Undecided", "prove", "prove_program", "prove_source"]
+__all__ = [
+    "Finding",
+    "Place",
+    "Proof",
+    "Trusted",
+    "Undecided",
+    "prove",
+    "prove_program",
+    "prove_source",
+]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import islpy as isl
 
+from loopkit._expression import accesses, to_text
 from loopkit.codegen.proof.conditions import negated
 from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.forms import Form
+from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding
 from loopkit.codegen.proof.scopes import Scope
@@ -18,11 +20,14 @@ from loopkit.codegen.proof.tree import Leaf, Touch
 class BoundsCheck:
     """Compares the cells of accesses, which are named by then, with the arrays' extents."""
 
-    def __init__(self, subject: Subject, recorder: Recorder, data: DataFacts) -> None:
+    def __init__(
+        self, subject: Subject, recorder: Recorder, data: DataFacts, instances: InstanceCheck
+    ) -> None:
         self.subject = subject
         self.recorder = recorder
         self.data = data
-        self._inside: dict[tuple[int, str, str], bool] = {}
+        self.surplus = {id(s.leaf) for s in instances.surplus if not s.instances.is_empty()}
+        self._outside: dict[tuple[int, str, str], isl.Set | None] = {}
 
     def run(self) -> None:
         """Check all accesses."""
@@ -45,13 +50,12 @@ class BoundsCheck:
                 self.by_assertions(leaf, touch, axis)
                 continue
             key = (id(touch.scope), index.key, extent.key)
-            inside = self._inside.get(key)
-            if inside is None:
-                outside = self.outside(touch.scope, index, extent)
-                inside = self._inside[key] = outside is None
-                if outside is not None:
-                    self.report(leaf, touch, axis, outside)
-                    return
+            if key not in self._outside:
+                self._outside[key] = self.outside(touch.scope, index, extent)
+            outside = self._outside[key]
+            if outside is not None:
+                self.report(leaf, touch, axis, outside)
+                return
 
     def outside(self, scope: Scope, index: Form, extent: Form) -> isl.Set | None:
         """Where an index leaves its range; None if nowhere."""
@@ -65,8 +69,31 @@ class BoundsCheck:
         """An index that only data decides, and what is asserted of the data."""
         assert touch.cell is not None
         if not self.data.is_inside(leaf, touch, axis):
+            if self.is_kernels_own(leaf, touch):
+                self.trust(leaf, touch, axis)
+                return
             what = f"{touch.array}[{touch.cell[axis].key}] along axis {axis}: only data decides it"
             self.recorder.open("bounds", what, [leaf])
+
+    def is_kernels_own(self, leaf: Leaf, touch: Touch) -> bool:
+        """Whether an access is one of its statement's, and happens for its instances alone.
+
+        Then it leaves its array exactly where the kernel's text does.
+        """
+        is_argument = touch.array in self.subject.kernel.arg_by_name
+        matched = touch.origin is not None and leaf.statement is not None
+        return is_argument and matched and id(leaf) not in self.surplus
+
+    def trust(self, leaf: Leaf, touch: Touch, axis: int) -> None:
+        """Note that the kernel's text takes an access to be in bounds."""
+        assert touch.origin is not None
+        kernel = self.subject.kernel
+        index = self.data.followed(leaf, touch.origin[axis])
+        deciding = dict.fromkeys(n for n, _ in accesses(index) if kernel.is_array(n))
+        deciding.update(dict.fromkeys(self.data.arrays_around(leaf, touch)))
+        text = ", ".join(to_text(i) for i in touch.origin)
+        what = f"{touch.array}[{text}] lies in '{touch.array}' along axis {axis}"
+        self.recorder.trust(what, deciding, leaf)
 
     def report(self, leaf: Leaf, touch: Touch, axis: int, outside: isl.Set) -> None:
         """An access that leaves its array, if what is known of data does not prevent it."""
@@ -79,6 +106,9 @@ class BoundsCheck:
         extent = touch.extents[axis]
         what = f"index {axis} of {touch.array} leaves its {extent.key if extent else ''} elements"
         data = self.data.names_around(leaf, touch)
+        if data and self.is_kernels_own(leaf, touch):
+            self.trust(leaf, touch, axis)
+            return
         if data:
             self.recorder.open("bounds", f"{what} unless data ({data}) prevents it", [leaf])
             return

@@ -11,7 +11,7 @@ from loopkit import _sets
 from loopkit._assertions import data_of, equal_cells, followed, index_range
 from loopkit._assertions.cells import surely_inside
 from loopkit._assertions.constraints import Data
-from loopkit._expression import substitute
+from loopkit._expression import accesses, substitute
 from loopkit._nodes import Expression
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.forms import Form
@@ -73,6 +73,18 @@ class DataFacts:
         for touch in leaf.touches:
             names = names.union(*(i.names for i in touch.indices))
         return names & self.subject.data_names
+
+    def arrays_around(self, leaf: Leaf, touch: Touch) -> list[str]:
+        """The arrays whose values decide whether and where a line runs."""
+        found: dict[str, None] = {}
+        statement = self.kernel.statement_by_id.get(leaf.statement or "")
+        if statement is not None and touch.scope.unknown:
+            for predicate in statement.predicates:
+                found.update((n, None) for n, _ in accesses(predicate) if self.kernel.is_array(n))
+        for name in sorted(self._data_names(leaf)):
+            source = self.followed(leaf, prim.Variable(name))
+            found.update((n, None) for n, _ in accesses(source) if self.kernel.is_array(n))
+        return list(found)
 
     def names_around(self, leaf: Leaf, touch: Touch) -> str:
         """The data that decides whether and where a line runs, for people."""

@@ -72,6 +72,7 @@ def prove_program(kernel: Kernel, program: Program, *, operations: int = OPERATI
         kernel=program.name,
         findings=recorder.findings,
         undecided=recorder.undecided,
+        trusted=recorder.trusted,
         seconds=time.perf_counter() - start,
         source=program.source,
     )
@@ -98,7 +99,7 @@ def _check(kernel: Kernel, program: Program, recorder: Recorder) -> None:
     check_order(subject, recorder)
     CellCheck(subject, recorder).run()
     data = DataFacts(subject)
-    BoundsCheck(subject, recorder, data).run()
+    BoundsCheck(subject, recorder, data, instances).run()
     WrittenCheck(subject, recorder, instances).run()
     DivergenceCheck(subject, recorder).run()
     ConflictCheck(subject, recorder, data).run()

@@ -11,7 +11,7 @@ from loopkit import _sets
 from loopkit._points import smallest_point
 from loopkit.codegen.proof.budget import ENOUGH, OPERATIONS, BudgetError, limited
 from loopkit.codegen.proof.forms import NotAffineError
-from loopkit.codegen.proof.report import KINDS, Finding, Undecided
+from loopkit.codegen.proof.report import KINDS, Finding, Trusted, Undecided
 from loopkit.codegen.proof.spaces import Space
 from loopkit.codegen.proof.tree import Leaf
 
@@ -23,6 +23,7 @@ class Recorder:
         self.operations = operations
         self._findings: dict[Finding | tuple[object, ...], Finding] = {}
         self._undecided: dict[Undecided, None] = {}
+        self._trusted: dict[Trusted, None] = {}
 
     def found(self, finding: Finding) -> None:
         """Note something wrong; the same thing at the same lines once."""
@@ -39,6 +40,11 @@ class Recorder:
             lines = (line,)
         statements = tuple(dict.fromkeys(leaf.statement for leaf in found if leaf.statement))
         self._undecided[Undecided(kind, what, lines, statements)] = None
+
+    def trust(self, what: str, data: Iterable[str], leaf: Leaf) -> None:
+        """Note what is taken from the kernel's text, and the data that decides it."""
+        statements = (leaf.statement,) if leaf.statement else ()
+        self._trusted[Trusted(what, tuple(data), (leaf.line,), statements)] = None
 
     @contextmanager
     def question(self, kind: str, what: str, *leaves: Leaf) -> Iterator[None]:
@@ -76,6 +82,11 @@ class Recorder:
     def findings(self) -> tuple[Finding, ...]:
         """All findings, by kind and line."""
         return tuple(sorted(self._findings.values(), key=lambda f: (KINDS.index(f.kind), f.lines)))
+
+    @property
+    def trusted(self) -> tuple[Trusted, ...]:
+        """All that is taken from the kernel's text, by line."""
+        return tuple(sorted(self._trusted, key=lambda t: (t.lines, t.what)))
 
     @property
     def undecided(self) -> tuple[Undecided, ...]:

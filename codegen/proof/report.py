@@ -118,18 +118,43 @@ class Undecided:
 
 
 @dataclass(frozen=True)
+class Trusted:
+    """What the kernel's own text takes for granted of data, and the program with it.
+
+    The program does it for the very instances of the kernel, so that it goes wrong
+    exactly where the kernel's text does.  ``data`` are the arrays that decide;
+    assertions about them (``assume_within`` and its kin) take the entry away.
+    """
+
+    what: str
+    data: tuple[str, ...]
+    lines: tuple[int, ...] = ()
+    statements: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        where = f" (line {', '.join(map(str, self.lines))})" if self.lines else ""
+        names = ", ".join(f"'{n}'" for n in self.data)
+        why = f": no assertion about {names} says so" if names else ""
+        return f"{self.what}{why}{where}"
+
+
+@dataclass(frozen=True)
 class Proof:
-    """The outcome for one program: proven, refuted by findings, or undecided in part."""
+    """The outcome for one program: proven, refuted by findings, or undecided in part.
+
+    ``trusted`` is what the proof takes from the kernel's text, which only data decides.
+    """
 
     kernel: str
     findings: tuple[Finding, ...]
     undecided: tuple[Undecided, ...]
+    trusted: tuple[Trusted, ...] = ()
     seconds: float = field(compare=False, default=0.0)
     source: str = field(compare=False, repr=False, default="")
 
     @property
     def ok(self) -> bool:
-        """Whether everything is proven: nothing was found, and nothing stayed open."""
+        """Whether the program does what the kernel says: nothing was found, nothing stayed open."""
         return not self.findings and not self.undecided
 
     @property
@@ -139,6 +164,11 @@ class Proof:
 
     def __str__(self) -> str:
         took = f"{1e3 * self.seconds:.0f} ms"
+        if self.ok and self.trusted:
+            parts = [
+                f"{self.kernel}: proven ({took}), if the data is as the kernel's text needs it:"
+            ]
+            return "\n".join([*parts, *(f"  {entry}" for entry in self.trusted)])
         if self.ok:
             return f"{self.kernel}: proven ({took})"
         head = (

@@ -14,7 +14,7 @@ from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.syntax import Parameter
-from loopkit.codegen.proof.value_text import TYPES
+from loopkit.codegen.proof.value_calls import TYPES
 
 _FAST = "--use_fast_math"
 

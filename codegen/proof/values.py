@@ -24,10 +24,11 @@ from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.syntax import Assign, Binary, CExpression, If
 from loopkit.codegen.proof.terms import Term
 from loopkit.codegen.proof.tree import Leaf, split
+from loopkit.codegen.proof.value_calls import UnreadableError
 from loopkit.codegen.proof.value_compare import Comparison
 from loopkit.codegen.proof.value_kernel import KernelValues
 from loopkit.codegen.proof.value_sample import Sample, differ
-from loopkit.codegen.proof.value_text import TextValues, UnreadableError, exact_types
+from loopkit.codegen.proof.value_text import TextValues, exact_types
 
 _SEEDS = range(6)
 _GUARD = "the guard"

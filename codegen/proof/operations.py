@@ -1,0 +1,372 @@
+"""Makes terms: what is equal for every value of the operands gets one form, and nothing else.
+
+Floating-point sums and products keep their order and their rounding, a sign may
+move through a product, integers wrap around modulo their width, a conversion that
+loses nothing disappears where only the value counts.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+from loopkit._promotion import (
+    BOOL,
+    COMPLEX128,
+    COMPLEXES,
+    FLOAT64,
+    INT32,
+    INT64,
+    INTEGERS,
+    DType,
+    fits,
+    promote,
+    real_of,
+)
+from loopkit.codegen.proof.terms import Term, const, keeps_values, numbers_in
+
+# {{{ conversions
+
+
+def cast(dtype: DType, x: Term) -> Term:
+    """``x`` converted as an assignment does it."""
+    source = x.dtype
+    if source == dtype:
+        return x
+    if dtype == BOOL:
+        return truth(x)
+    if x.op == "choice":
+        condition, then, other = x.args
+        return Term("choice", dtype, (condition, cast(dtype, then), cast(dtype, other)), x.data)
+    if dtype in COMPLEXES:
+        if source in COMPLEXES:
+            return const(x.data, dtype) if x.op == "const" else Term("cast", dtype, (x,))
+        return complex_of(dtype, x, const(0, real_of(dtype)))
+    if source in COMPLEXES:
+        return cast(dtype, part(x, "re"))
+    if x.op == "const":
+        whole = dtype in INTEGERS and isinstance(x.data, float)
+        if not whole or (math.isfinite(x.data) and fits(int(x.data), dtype)):
+            return const(x.data, dtype)
+    if x.op == "cast":
+        (inner,) = x.args
+        before = inner.dtype
+        wraps = dtype in INTEGERS and source in INTEGERS and before in INTEGERS
+        if keeps_values(before, source) or (wraps and dtype.itemsize <= source.itemsize):
+            return cast(dtype, inner)
+    if dtype in INTEGERS and source in INTEGERS and dtype.itemsize <= source.itemsize:
+        rule = _WRAPPING.get(x.op)
+        if rule is not None:
+            return rule(dtype, x)
+    return Term("cast", dtype, (x,))
+
+
+def complex_of(dtype: DType, re: Term, im: Term) -> Term:
+    """A complex number from its parts."""
+    kind = real_of(dtype)
+    re, im = cast(kind, re), cast(kind, im)
+    if re.op == im.op == "const":
+        return const(complex(re.data, im.data), dtype)
+    if re.op == "choice" and im.op == "const":
+        condition, then, other = re.args
+        sides = (complex_of(dtype, then, im), complex_of(dtype, other, im))
+        return Term("choice", dtype, (condition, *sides), re.data)
+    return Term("complex", dtype, (re, im))
+
+
+def part(x: Term, name: str) -> Term:
+    """``x.re`` or ``x.im``."""
+    if x.op == "complex":
+        return x.args[0 if name == "re" else 1]
+    return Term("part", real_of(x.dtype), (x,), name)
+
+
+def value_of(x: Term) -> Term:
+    """What has the same value, before conversions that lose nothing."""
+    while x.op == "cast" and keeps_values(x.args[0].dtype, x.dtype):
+        (x,) = x.args
+    if x.op == "choice":
+        condition, then, other = x.args
+        kind, (then, other) = _exactly(x.dtype, then, other)
+        return Term("choice", kind, (condition, then, other), x.data)
+    return x
+
+
+def _exactly(dtype: DType, *operands: Term) -> tuple[DType, list[Term]]:
+    """Operands of an operation on values, and the narrowest of their types that holds all.
+
+    What is computed of them without rounding or wrapping has a value that does
+    not hang on the type, up to ``dtype``, that it is computed in.
+    """
+    values = [value_of(x) for x in operands]
+    numbers = [numbers_in(x) for x in values]
+    kinds = [x.dtype for x, known in zip(values, numbers, strict=True) if known is None]
+    if kinds:
+        kind = reduce(promote, kinds)
+        known = [n for part in numbers if part is not None for n in part]
+        fit = kind not in INTEGERS or all(fits(int(n), kind) for n in known)
+        if kind == BOOL and known:
+            fit = False
+        if kind != dtype and fit and keeps_values(kind, dtype):
+            dtype = kind
+    return dtype, [
+        x if known is None else cast(dtype, x) for x, known in zip(values, numbers, strict=True)
+    ]
+
+
+# }}}
+
+# {{{ arithmetic; operands have the operation's type
+
+
+def neg(dtype: DType, x: Term) -> Term:
+    """``-x``."""
+    if x.op == "const" and dtype not in COMPLEXES:
+        return const(-x.data, dtype)
+    if x.op == "neg":
+        return x.args[0]
+    return Term("neg", dtype, (x,))
+
+
+def add(dtype: DType, a: Term, b: Term) -> Term:
+    """``a + b``."""
+    if dtype in INTEGERS and a.op == b.op == "const":
+        return const(a.data + b.data, dtype)
+    return Term("add", dtype, (a, b))
+
+
+def subtract(dtype: DType, a: Term, b: Term) -> Term:
+    """``a - b``, which is ``a + (-b)``."""
+    return add(dtype, a, neg(b.dtype, b))
+
+
+def _unsigned(x: Term) -> tuple[bool, Term]:
+    """Whether a factor has a minus, and the factor without it."""
+    if x.op == "neg":
+        return True, x.args[0]
+    if x.op == "const" and x.dtype not in COMPLEXES and math.copysign(1, x.data) < 0:
+        return True, const(-x.data, x.dtype)
+    return False, x
+
+
+def _signed(word: str) -> Callable[[DType, Term, Term], Term]:
+    def make(dtype: DType, a: Term, b: Term) -> Term:
+        if dtype in INTEGERS and a.op == b.op == "const":
+            return const(a.data * b.data, dtype)
+        if a.dtype in COMPLEXES and b.dtype in COMPLEXES:
+            return Term(word, dtype, (a, b))  # zeros would change their sign
+        if word == "div" and a.dtype not in COMPLEXES and b.dtype in COMPLEXES:
+            return Term(word, dtype, (a, b))
+        (minus, a), (other, b) = _unsigned(a), _unsigned(b)
+        result = Term(word, dtype, (a, b))
+        return neg(dtype, result) if minus != other else result
+
+    return make
+
+
+multiply = _signed("mul")
+"""``a * b``."""
+_divide = _signed("div")
+
+
+def divide(dtype: DType, a: Term, b: Term) -> Term:
+    """``a / b`` of numbers that are no integers."""
+    return _divide(dtype, a, b)
+
+
+def power(dtype: DType, x: Term, exponent: int) -> Term:
+    """A product of ``exponent`` equal factors, at least one."""
+    if exponent == 1:
+        return x
+    if dtype in INTEGERS and x.op == "const":
+        return const(x.data**exponent, dtype)
+    if x.op == "neg" and dtype not in COMPLEXES:
+        result = power(dtype, x.args[0], exponent)
+        return neg(dtype, result) if exponent % 2 else result
+    return Term("power", dtype, (x,), exponent)
+
+
+def extremum(word: str, dtype: DType, a: Term, b: Term) -> Term:
+    """The smaller or larger of two; nested ones are one."""
+    if dtype == BOOL:
+        return logic("any" if word == "max" else "all", [a, b])
+    sides = [value_of(x) for x in (a, b)]
+    kind, parts = _exactly(dtype, *(p for x in sides for p in (x.args if x.op == word else (x,))))
+    if kind == BOOL:
+        return cast(dtype, logic("any" if word == "max" else "all", parts))
+    return cast(dtype, Term(word, kind, tuple(parts)))
+
+
+# }}}
+
+# {{{ integers
+
+
+def quotient(word: str, dtype: DType, a: Term, b: Term) -> Term:
+    """``a // b`` (``fdiv``) or ``a % b`` (``mod``) of integers, rounding down."""
+    if a.op == b.op == "const" and b.data:
+        return const(a.data // b.data if word == "fdiv" else a.data % b.data, dtype)
+    if b.op == "const" and b.data > 0 and b.data & (b.data - 1) == 0:
+        if word == "mod":
+            return bits("and", dtype, a, const(b.data - 1, dtype))
+        return shift("shr", dtype, a, const(b.data.bit_length() - 1, INT32))
+    kind, parts = _exactly(dtype, a, b)
+    if kind != BOOL and (word == "mod" or kind.kind == "u" or b.op == "const"):
+        return cast(dtype, Term(word, kind, tuple(parts)))
+    return Term(word, dtype, (a, b))
+
+
+def shift(word: str, dtype: DType, a: Term, count: Term) -> Term:
+    """``a << count`` or ``a >> count``, as NumPy has them."""
+    count = value_of(count)
+    if count.op == "const":
+        count = const(count.data, INT32)
+        if a.op == "const" and 0 <= count.data < 8 * dtype.itemsize:
+            return const(a.data << count.data if word == "shl" else a.data >> count.data, dtype)
+    if word == "shr":
+        kind, (value,) = _exactly(dtype, a)
+        if kind != BOOL:
+            return cast(dtype, Term(word, kind, (value, count)))
+    return Term(word, dtype, (a, count))
+
+
+def bits(word: str, dtype: DType, a: Term, b: Term) -> Term:
+    """``a & b``, ``a | b`` or ``a ^ b``."""
+    if dtype == BOOL:
+        if word == "xor":
+            return Term("cmp", BOOL, (a, b), "!=")
+        return logic("all" if word == "and" else "any", [a, b])
+    if a.op == b.op == "const":
+        return const(_OF_BITS[word](a.data, b.data), dtype)
+    kind, (left, right) = _exactly(dtype, a, b)
+    if kind == BOOL:
+        return cast(dtype, bits(word, BOOL, left, right))
+    return cast(dtype, Term(word, kind, (left, right)))
+
+
+_OF_BITS: dict[str, Callable[[int, int], int]] = {
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
+
+
+def invert(dtype: DType, x: Term) -> Term:
+    """``~x``."""
+    return const(~x.data, dtype) if x.op == "const" else Term("inv", dtype, (x,))
+
+
+def _wrap_both(make: Callable[[DType, Term, Term], Term]) -> Callable[[DType, Term], Term]:
+    return lambda dtype, x: make(dtype, cast(dtype, x.args[0]), cast(dtype, x.args[1]))
+
+
+def _wrap_bits(word: str) -> Callable[[DType, Term], Term]:
+    return _wrap_both(lambda dtype, a, b: bits(word, dtype, a, b))
+
+
+def _wrap_shift(dtype: DType, x: Term) -> Term:
+    by = x.args[1]
+    if by.op != "const" or by.data < 0:
+        return Term("cast", dtype, (x,))
+    if by.data >= 8 * dtype.itemsize:
+        return const(0, dtype)
+    return shift("shl", dtype, cast(dtype, x.args[0]), by)
+
+
+_WRAPPING: dict[str, Callable[[DType, Term], Term]] = {
+    "neg": lambda dtype, x: neg(dtype, cast(dtype, x.args[0])),
+    "inv": lambda dtype, x: invert(dtype, cast(dtype, x.args[0])),
+    "add": _wrap_both(add),
+    "mul": _wrap_both(multiply),
+    "and": _wrap_bits("and"),
+    "or": _wrap_bits("or"),
+    "xor": _wrap_bits("xor"),
+    "shl": _wrap_shift,
+    "power": lambda dtype, x: power(dtype, cast(dtype, x.args[0]), x.data),
+}
+"""Operations whose low bits hang on the low bits of their operands alone."""
+
+# }}}
+
+# {{{ truth
+
+
+def truth(x: Term) -> Term:
+    """Whether a value is not zero."""
+    if x.dtype == BOOL:
+        return x
+    if x.op == "const":
+        return const(x.data != 0, BOOL)
+    if x.op == "choice":
+        condition, then, other = x.args
+        return Term("choice", BOOL, (condition, truth(then), truth(other)), x.data)
+    return compare("!=", x, const(0, x.dtype))
+
+
+_MIRRORED = {">": "<", ">=": "<="}
+
+
+def compare(operator: str, a: Term, b: Term) -> Term:
+    """A comparison of two values, whatever types they are converted to."""
+    a, b = (_as_number(value_of(x)) for x in (a, b))
+    if operator in _MIRRORED:
+        a, b, operator = b, a, _MIRRORED[operator]
+    return Term("cmp", BOOL, (a, b), operator)
+
+
+def _as_number(x: Term) -> Term:
+    """A constant that only its value matters of."""
+    if x.op == "choice":
+        condition, then, other = x.args
+        sides = (_as_number(then), _as_number(other))
+        return Term("choice", sides[0].dtype, (condition, *sides), x.data)
+    if x.op != "const":
+        return x
+    value = x.data
+    if isinstance(value, complex) and value.imag == 0:
+        value = value.real
+    if isinstance(value, complex):
+        return Term("const", COMPLEX128, (), value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
+        value = int(value)
+    whole = isinstance(value, int)
+    return Term("const", INT64 if whole else FLOAT64, (), int(value) if whole else value)
+
+
+def logic(word: str, parts: list[Term], asked: Any = None) -> Term:
+    """``all`` or ``any`` of conditions; ``asked`` is what the text has for each."""
+    flat: list[Term] = []
+    texts: list[Any] = []
+    for position, x in enumerate(parts):
+        if x.op == word:
+            flat += x.args
+            texts += x.data or [None] * len(x.args)
+        else:
+            flat.append(x)
+            texts.append(asked[position] if asked else None)
+    return Term(word, BOOL, tuple(flat), tuple(texts))
+
+
+def negation(x: Term) -> Term:
+    """``not x``."""
+    if x.op == "not":
+        return x.args[0]
+    if x.op == "cmp" and x.data in ("==", "!="):
+        return Term("cmp", BOOL, x.args, "!=" if x.data == "==" else "==")
+    return Term("not", BOOL, (x,))
+
+
+def choice(condition: Term, then: Term, other: Term, asked: Any = None) -> Term:
+    """``then if condition else other``, both of one type."""
+    return Term("choice", then.dtype, (condition, then, other), asked)
+
+
+def call(name: str, dtype: DType, *args: Term) -> Term:
+    """A function that is not looked into."""
+    return Term("call", dtype, args, name)
+
+
+# }}}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,13 +19,15 @@ Cell = tuple[str, int]
 
 _PLAIN = (1.5, -2.0, 3.0, 0.5, -1.25, 4.0, 2.5, -0.75)
 _WHOLE = (2, -3, 5, 7, -1, 4, 11, -6)
+SEEDS = range(8)
+_COMPARED, _ENDS = (2, 3), (6, 7)
 
 
 class Sample:
     """Values of names and of the cells that are read, made up as they are asked for.
 
     ``translate`` makes terms of subscripts: of the text's where its second
-    argument is true, else of the kernel's.
+    argument is true, else of the kernel's.  ``numbers`` are worth trying.
     """
 
     def __init__(
@@ -33,11 +36,13 @@ class Sample:
         names: Mapping[str, int],
         translate: Callable[[Any, bool], Term],
         seed: int,
+        numbers: Sequence[float] = (),
     ) -> None:
         self.subject = subject
         self.names = names
         self.translate = translate
         self.seed = seed
+        self.numbers = tuple(dict.fromkeys(numbers))
         self.cells: dict[Cell, Any] = {}
         self.random = random.Random(seed)
 
@@ -92,17 +97,40 @@ class Sample:
         return read.array, offset
 
     def invented(self, dtype: DType) -> Any:
-        """A value of some type; plain ones first."""
+        """A value of some type: plain ones first, then those compared with, random ones, ends."""
         number = len(self.cells) + 3 * self.seed
         if dtype == BOOL:
             return np.bool_((number + self.seed) % 2)
         if dtype in INTEGERS:
-            whole = _WHOLE[number % 8] if self.seed < 2 else self.random.randint(-100, 100)
-            return _scalar(abs(whole) if dtype.kind == "u" else whole, dtype)
-        value = _PLAIN[number % 8] if self.seed < 2 else self.random.uniform(-4, 4)
+            return _scalar(self._whole(number, dtype), dtype)
+        value = self._broken(number)
         if dtype in COMPLEXES:
             return _scalar(complex(value, _PLAIN[(number + 3) % 8]), dtype)
         return _scalar(value, dtype)
+
+    def _whole(self, number: int, dtype: DType) -> int:
+        unsigned = dtype.kind == "u"
+        if self.seed in _COMPARED and self.numbers:
+            chosen = self.random.choice(self.numbers)
+            return int(chosen) if not unsigned else abs(int(chosen))
+        if self.seed in _ENDS:
+            info = np.iinfo(dtype)
+            return int(self.random.choice((info.max, info.min, info.max - 1, info.max // 2, 1)))
+        value = _WHOLE[number % 8] if self.seed < 2 else self.random.randint(-100, 100)
+        return abs(value) if unsigned else value
+
+    def _broken(self, number: int) -> float:
+        if self.seed in _COMPARED and self.numbers:
+            return self.random.choice(self.numbers)
+        return _PLAIN[number % 8] if self.seed < 2 else self.random.uniform(-4, 4)
+
+
+def numbers_of(term: Term) -> list[float]:
+    """The finite constants in a computation: around them comparisons change their minds."""
+    if term.op == "const":
+        known = not isinstance(term.data, complex) and math.isfinite(term.data)
+        return [term.data] if known else []
+    return [n for a in term.args for n in numbers_of(a)]
 
 
 def differ(a: Any, b: Any) -> bool:

@@ -27,10 +27,9 @@ from loopkit.codegen.proof.tree import Leaf, split
 from loopkit.codegen.proof.value_calls import UnreadableError
 from loopkit.codegen.proof.value_compare import Comparison
 from loopkit.codegen.proof.value_kernel import KernelValues
-from loopkit.codegen.proof.value_sample import Sample, differ
+from loopkit.codegen.proof.value_sample import SEEDS, Sample, differ, numbers_of
 from loopkit.codegen.proof.value_text import TextValues, exact_types
 
-_SEEDS = range(6)
 _GUARD = "the guard"
 
 
@@ -144,6 +143,7 @@ class ValueCheck:
         subject = self.subject
         names = (*subject.sizes, *subject.kernel.all_inames, *subject.words, *subject.space.names)
         text = self.text_values(scope)
+        numbers = [*numbers_of(found), *numbers_of(due)]
         guards = [] if what == _GUARD else [expr for expr, _ in self._tested(leaf)]
 
         def translate(expr: Any, of_text: bool) -> Term:
@@ -151,12 +151,12 @@ class ValueCheck:
                 return text.value(expr)
             return self.kernel_values.term(self.kernel_values.value(expr), INT32)
 
-        for seed in _SEEDS:
+        for seed in SEEDS:
             where = _spread_out(scope, names, seed // 2)
             if where.is_empty():
                 return False
             point = self.recorder.point(subject.space, where, names)
-            sample = Sample(subject, point, translate, seed)
+            sample = Sample(subject, point, translate, seed, numbers)
             try:
                 with np.errstate(all="ignore"):
                     if not all(sample.value(text.condition(g)) for g in guards):

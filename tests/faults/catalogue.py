@@ -21,6 +21,7 @@ PARTS = (
     "guards",
     "memory",
     "printing",
+    "values",
 )
 
 

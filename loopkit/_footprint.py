@@ -104,11 +104,10 @@ def _endless(iname: str, why: str = "") -> FootprintError:
 
 
 def _range(kernel: Kernel, iname: str) -> Range:
-    own = kernel.domain_of([iname]) & kernel.assumptions.set
-    name = prim.Variable(iname)
-    low, high = _sets.minimum_value(own, name), _sets.maximum_value(own, name)
+    low, high = kernel.range_of(iname)
     if low is not None and high is not None:
         return Range(Linear({}, low), high - low)
+    own = kernel.domain_of([iname]) & kernel.assumptions.set
     home = kernel.domains[kernel.home_domain[iname]]
     relative = _relative_range(own, iname) or _relative_range(home.set, iname)
     if relative is None:

@@ -312,10 +312,12 @@ class Kernel:
         wanted = frozenset(inames)
         found = self._domains_of.get(wanted)
         if found is None:
-            found = _sets.universe()
-            for index in sorted({self.home_domain[i] for i in wanted}):
-                domain = self.domains[index]
-                found = found & domain.without(frozenset(domain.inames) - wanted)
+            homes = sorted({self.home_domain[i] for i in wanted})
+            domains = [self.domains[index] for index in homes]
+            parts = [d.without(frozenset(d.inames) - wanted) for d in domains]
+            found = parts[0] if parts else _sets.universe()
+            for part in parts[1:]:
+                found = found & part
             self._domains_of[wanted] = found
         return found
 
@@ -324,6 +326,20 @@ class Kernel:
         if isinstance(statement, str):
             statement = self.statement_by_id[statement]
         return self.domain_around(statement.inames)
+
+    def range_of(self, iname: str) -> tuple[int | None, int | None]:
+        """The smallest and largest value of an iname for all sizes; None where it has none.
+
+        Bounds that are other inames are taken as any numbers.
+        """
+        home = self.domains[self.home_domain[iname]]
+        known = home.__dict__.setdefault("_ranges", {})
+        found: tuple[Domain, int | None, int | None] | None = known.get(iname)
+        if found is None or found[0] is not self.assumptions:
+            domain = self.domain_of([iname]) & self.assumptions.set
+            low, high = (f(domain, prim.Variable(iname)) for f in _EXTREMES)
+            found = known[iname] = (self.assumptions, low, high)
+        return found[1], found[2]
 
     def domain_around(self, inames: Iterable[str]) -> isl.Set:
         """Like :meth:`domain_of`, with all other inames projected out.
@@ -491,6 +507,7 @@ class Kernel:
     # }}}
 
 
+_EXTREMES = (_sets.minimum_value, _sets.maximum_value)
 _OF_ITSELF = frozenset(
     [
         *("statement_by_id", "iname_tags", "home_domain", "all_inames", "arg_by_name", "sizes"),

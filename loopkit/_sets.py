@@ -495,9 +495,12 @@ def minimum_value(domain: isl.Set, expr: Expression) -> int | None:
 
 
 def _extreme(domain: isl.Set, expr: Expression, sign: int) -> int | None:
-    value = "_loopkit_value"
-    graph = project_onto(domain & equality(value, expr), [value])
-    line = as_dimension(graph, value)
+    if isinstance(expr, prim.Variable) and domain.find_dim_by_name(PARAM, expr.name) >= 0:
+        value, graph = expr.name, domain
+    else:
+        value = "_loopkit_value"
+        graph = domain & equality(value, expr)
+    line = as_dimension(project_onto(graph, [value]), value)
     if line.is_empty():
         return None
     best = line.max_val(_identity(sign))

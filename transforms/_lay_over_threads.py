@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import pymbolic.primitives as prim
 
-from loopkit import _sets
 from loopkit._errors import IllegalTransformError
 from loopkit._kernel import Kernel
 from loopkit._linear import Linear, Ranges, total, variable
@@ -36,9 +35,7 @@ def block_shape(kernel: Kernel) -> tuple[int, int, int]:
             instead="tag the threads first; default_tag=None gives plain loops",
         )
     for iname, tag in threads:
-        domain = kernel.domain_of([iname]) & kernel.assumptions.set
-        name = prim.Variable(iname)
-        low, high = _sets.minimum_value(domain, name), _sets.maximum_value(domain, name)
+        low, high = kernel.range_of(iname)
         if low is None or high is None:
             raise IllegalTransformError(
                 f"iname '{iname}' is tagged {tag}, but has no constant length: it is open how "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
+from functools import cache, partial
 from itertools import zip_longest
 
 import islpy as isl
@@ -51,7 +53,7 @@ class Aligner:
         self.new_types = ValueTypes(flow.new)
         self.hops = 0
         self.settled: frozenset[int] = frozenset()
-        self.claims: list[tuple[object, isl.Set]] = []
+        self.claims: list[tuple[object, Callable[[], isl.Set]]] = []
 
     # {{{ statements
 
@@ -236,10 +238,10 @@ class Aligner:
         return known == int(new) and self.root_types.array(old.name) in (None, new.dtype)
 
     def are_integers(self, old: Expression, new: Expression) -> bool:
-        if holds_typed(old) or holds_typed(new):
-            return False
         mine, its = variable_names(old), variable_names(new)
-        return mine <= self.root.integers and its <= self.new.integers
+        if not (mine <= self.root.integers and its <= self.new.integers):
+            return False
+        return not (holds_typed(old) or holds_typed(new))
 
     def same_integers(self, mine: Expression, its: Expression, event: Event) -> bool:
         """Whether two integer expressions agree; False where they are not affine."""
@@ -263,6 +265,9 @@ class Aligner:
         if self.order.concerns(mine, its):
             self.order.read(event, mine, its)
             return
+        if its[0] in self.new.kernel.temporary_by_name and self.flow.is_copy(its[0]):
+            self.follow(old, mine, its, event)
+            return
         if self.flow.copies(its[0]):
             via = self.flow.behind_copies(event, its)
             if not via.is_empty():
@@ -280,10 +285,14 @@ class Aligner:
         that is induction over time.
         """
         key = (event.reader, mine, its, event.time.statement)
-        claim = self.claim(event, mine if isinstance(old, Untouched) else None)
-        if any(claim.is_subset(c) for k, c in self.claims if k == key and event.depth):
-            return
-        self.claims.append((key, claim))
+        cell = mine if isinstance(old, Untouched) else None
+        made = [c for k, c in self.claims if k == key] if event.depth else []
+        if made:
+            claim = self.claim(event, cell)
+            if any(claim.is_subset(c()) for c in made):
+                return
+        # Most claims are never looked at.
+        self.claims.append((key, cache(partial(self.claim, event, cell))))
         try:
             self.hop(old, mine, its, event)
         finally:

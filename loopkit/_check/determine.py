@@ -26,6 +26,7 @@ class Determined:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.inames = frozenset(model.kernel.all_inames)
+        self._around: dict[tuple[frozenset[str], str], isl.Set] = {}
 
     def by(self, exprs: Iterable[Expression]) -> frozenset[str]:
         """The inames that each of some expressions determines, taken one at a time."""
@@ -63,7 +64,12 @@ class Determined:
 
     def around(self, inames: Iterable[str], suffix: str) -> isl.Set:
         """What the domains say of some inames, or less; suffixed."""
-        return self.model.suffixed(self.model.kernel.domain_of(inames), suffix)
+        key = (frozenset(inames), suffix)
+        found = self._around.get(key)
+        if found is None:
+            found = self.model.suffixed(self.model.kernel.domain_of(key[0]), suffix)
+            self._around[key] = found
+        return found
 
     def together(
         self, pairs: Sequence[tuple[Expression, Expression]], one: Expression, two: Expression
@@ -73,10 +79,13 @@ class Determined:
         The first of each pair, and ``one``, belong to one instance, the others to another.
         """
         known = self.model.integers
+        mine, its = variable_names(one), variable_names(two)
+        used = [variable_names(a) | variable_names(b) for a, b in pairs]
+        if not (mine | its) & self.inames <= frozenset().union(*used):
+            return False
         result = _sets.condition_set(
             prim.Comparison(self.named(one, ONE), "!=", self.named(two, TWO))
         )
-        mine, its = variable_names(one), variable_names(two)
         for a, b in pairs:
             if not variable_names(a) | variable_names(b) <= known:
                 continue

@@ -185,8 +185,7 @@ class Model:
     def lower(self, iname: str) -> int:
         """The smallest value of a parallel iname, which hardware index 0 stands for."""
         if iname not in self._lower:
-            domain = self.kernel.domain_of([iname]) & self.kernel.assumptions.set
-            self._lower[iname] = _sets.minimum_value(domain, prim.Variable(iname)) or 0
+            self._lower[iname] = self.kernel.range_of(iname)[0] or 0
         return self._lower[iname]
 
     def coordinate(self, at: Instance, axis: Axis) -> Expression | None:

@@ -1,0 +1,270 @@
+"""What the lines of a text have written of a temporary when another line comes to read it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cached_property
+
+import islpy as isl
+
+from loopkit import _sets
+from loopkit.codegen.proof import conditions
+from loopkit.codegen.proof.divergence import varying_names
+from loopkit.codegen.proof.forms import Form, Opaque, variable
+from loopkit.codegen.proof.scopes import Scope
+from loopkit.codegen.proof.spaces import equal, less
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.syntax import For, Let
+from loopkit.codegen.proof.tree import Group, Leaf, Touch
+
+_EARLIER = "earlier"
+_WORD = re.compile(r"[A-Za-z_]\w*(?:\.[xyz])?")
+
+Cell = tuple[Form, ...]
+
+
+class Write:
+    """One write of a temporary, and where in the text it stands."""
+
+    def __init__(self, position: int, leaf: Leaf, cell: Cell) -> None:
+        self.position = position
+        self.leaf = leaf
+        self.scope = leaf.scope
+        self.cell = cell
+
+
+class Read:
+    """One read, with what is asked of it."""
+
+    def __init__(self, position: int, leaf: Leaf, touch: Touch, cell: Cell) -> None:
+        self.position = position
+        self.leaf = leaf
+        self.touch = touch
+        self.scope = touch.scope
+        self.cell = cell
+        self.key = tuple(c.key for c in cell)
+
+
+class Lines:
+    """Where lines stand in the text, and what they change."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject = subject
+        self._spans: dict[int, tuple[int, int]] = {}
+
+    @cached_property
+    def varying(self) -> set[str]:
+        """What threads of a block may see differently."""
+        return varying_names(self.subject)
+
+    def span(self, node: Group | Leaf, position: int) -> tuple[int, int]:
+        """The first and the last position of the leaves in a node, one of which is known."""
+        if isinstance(node, Leaf):
+            return position, position
+        if not self._spans:
+            self._measure(self.subject.tree, 0)
+        return self._spans[id(node)]
+
+    def _measure(self, group: Group, start: int) -> int:
+        end = start
+        for child in group.children:
+            end = self._measure(child, end) if isinstance(child, Group) else end + 1
+        self._spans[id(group)] = (start, end - 1)
+        return end
+
+    def written_in(self, span: tuple[int, int], names: frozenset[str]) -> bool:
+        """Whether lines of a part of the text write what lies in memory by these names."""
+        leaves = self.subject.leaves[span[0] : span[1] + 1]
+        return any(t.is_write and t.array in names for leaf in leaves for t in leaf.touches)
+
+    def between(self, write: Write, read: Read) -> tuple[int, int]:
+        """All lines that may run between two others in one iteration of what is around both."""
+        one, two = _route(write.leaf), _route(read.leaf)
+        depth = 0
+        while depth < min(len(one), len(two)) and one[depth] is two[depth]:
+            depth += 1
+        if depth == min(len(one), len(two)):
+            return self.span(one[depth - 1], write.position)
+        first = self.span(one[depth], write.position)[0]
+        return first, self.span(two[depth], read.position)[1]
+
+
+class Fills:
+    """The cells of one array that were written before a read of it, as sets.
+
+    ``cells`` name the indices of a cell in ``space``, beside all names of the proof.
+    """
+
+    def __init__(self, lines: Lines, array: str, rank: int, writes: list[Write]) -> None:
+        self.lines = lines
+        self.subject = lines.subject
+        self.place = self.subject.place_of(array)
+        self.writes = writes
+        self.cells = [f"cell {axis}" for axis in range(rank)]
+        self.space = self.subject.cell_space(rank)
+        self._aligned: dict[int, isl.Set] = {}
+        self._pieces: dict[tuple[object, ...], isl.Set] = {}
+
+    def is_fixed(self, write: Write, read: Read) -> bool:
+        """Whether the written cell is called the same until it is read."""
+        names = self.memory(write.cell)
+        return not names or not self.lines.written_in(self.lines.between(write, read), names)
+
+    def memory(self, cell: Cell) -> frozenset[str]:
+        """What lies in memory and decides which cell is meant."""
+        words: set[str] = set()
+        for form in cell:
+            words |= form.names & self.subject.data_names
+            for atom in form.atoms:
+                if isinstance(atom, Opaque):
+                    words.update(_WORD.findall(atom.key))
+        places = self.subject.names.places
+        return frozenset(w for w in words if places.get(w, "value") != "value")
+
+    def aligned(self, scope: Scope) -> isl.Set:
+        """Where a scope is reached, over the names of a cell's indices, too."""
+        found = self._aligned.get(id(scope))
+        if found is None:
+            found = self._aligned[id(scope)] = self.space.aligned(scope.set)
+        return found
+
+    def pieces(self, read: Read) -> Iterator[isl.Set]:
+        """The cells that were written before a read, by what is around both; nearest first."""
+        for write in reversed(self.writes):
+            if write.position < read.position:
+                found = self.piece(write, read, None)
+                if found is not None:
+                    yield found
+        for loop in reversed(read.scope.loops):
+            for write in reversed(self.writes):
+                if any(other is loop for other in write.scope.loops):
+                    found = self.piece(write, read, loop)
+                    if found is not None:
+                        yield found
+
+    def piece(self, write: Write, read: Read, carried: For | None) -> isl.Set | None:
+        """The cells written by a line; ``carried``: in earlier iterations of a loop.
+
+        None where only data decides that they are.
+        """
+        memory = self.decided_by(write, read, carried)
+        if memory is None:
+            return None
+        common = _common(write.scope, read.scope, carried)
+        same_data = tuple(a.key if not a.is_affine else "" for a in write.cell)
+        key = (write.position, id(write.leaf), id(common), id(carried), memory, same_data)
+        found = self._pieces.get(key)
+        if found is None:
+            found = self._pieces[key] = self.make_piece(write, common, carried, memory)
+        return found
+
+    def decided_by(self, write: Write, read: Read, carried: For | None) -> frozenset[str] | None:
+        """The names on which conditions and cells that only data decides depend.
+
+        They stand for the same values at the read; None if they may not, or if
+        the read does not ask for the same.
+        """
+        unknown = {u.key for u in write.scope.unknown}
+        if not unknown <= {u.key for u in read.scope.unknown}:
+            return None
+        words: set[str] = set()
+        for key in unknown:
+            words.update(_WORD.findall(key))
+        for mine, other in zip(write.cell, read.cell, strict=True):
+            if not mine.is_affine:
+                if mine.key != other.key:
+                    return None
+                words.update(_WORD.findall(mine.key))
+        data = self.subject.data_names
+        if data:
+            for condition in write.scope.all_conditions:
+                words |= conditions.names_in(condition) & data
+            for mine in write.cell:
+                words |= mine.names & data
+        if not words:
+            return frozenset()
+        places = self.subject.names.places
+        memory = frozenset(w for w in words if places.get(w, "value") != "value")
+        if carried is not None and carried.name in words:
+            return None
+        if self.place != "private":
+            own = {m for m in memory if places[m] == "private"}
+            if own & self.lines.varying:
+                return None
+        if memory:
+            span = self.lines.between(write, read)
+            if carried is not None:
+                span = self.lines.span(_group_of(write.leaf, carried), write.position)
+            if self.lines.written_in(span, memory):
+                return None
+        return frozenset(words)
+
+    def make_piece(
+        self, write: Write, common: Scope, carried: For | None, kept: frozenset[str]
+    ) -> isl.Set:
+        """The cells that all executions of a write reach, by the names around it and the read."""
+        space, subject = self.space, self.subject
+
+        def name(old: str) -> str:
+            return _EARLIER if carried is not None and old == carried.name else old
+
+        if carried is None:
+            where = self.aligned(write.scope)
+        else:
+            where = space.aligned(subject.admitted) & space.all_of(write.scope.copied(name))
+            where = where & space.where(less(variable(_EARLIER), variable(carried.name)))
+        where = where & space.all_of(
+            equal(variable(c), i.renamed(name))
+            for c, i in zip(self.cells, write.cell, strict=True)
+            if i.is_affine
+        )
+        # What equations fix goes first: isl then finds the simplest form.
+        lets: list[str] = []
+        loops: list[str] = []
+        outer = set(map(id, common.chain()))
+        for scope in write.scope.chain():
+            node = scope.node
+            if not isinstance(node, (For, Let)) or node.name in kept or node is carried:
+                continue
+            # Another thread has constants of its own.
+            if id(scope) not in outer or (isinstance(node, Let) and self.place != "private"):
+                (lets if isinstance(node, Let) else loops).append(node.name)
+        words: tuple[str, ...] = ()
+        if self.place != "private":
+            words = subject.thread_words
+        if self.place == "global":
+            words += subject.block_words
+        if carried is not None:
+            loops.append(_EARLIER)
+        for one in (*lets, *words, *loops):
+            where = where.eliminate(_sets.PARAM, space.position[one], 1)
+        return where
+
+
+def _route(leaf: Leaf) -> list[Group | Leaf]:
+    """The groups around a leaf, outermost first, and the leaf."""
+    found: list[Group | Leaf] = [leaf]
+    group: Group | None = leaf.parent
+    while group is not None:
+        found.append(group)
+        group = group.parent
+    return found[::-1]
+
+
+def _group_of(leaf: Leaf, loop: For) -> Group:
+    """The loop around a leaf as a part of the tree."""
+    group: Group | None = leaf.parent
+    while group is not None and group.node is not loop:
+        group = group.parent
+    assert group is not None
+    return group
+
+
+def _common(one: Scope, two: Scope, carried: For | None) -> Scope:
+    """The innermost scope around both; with ``carried`` that of the loop."""
+    around = set(map(id, two.chain()))
+    for scope in one.chain():
+        if (scope.node is carried) if carried is not None else (id(scope) in around):
+            return scope
+    raise AssertionError("all scopes lie in that of the function")

@@ -18,8 +18,10 @@ from loopkit.codegen.proof.cells import CellCheck
 from loopkit.codegen.proof.conflicts import ConflictCheck
 from loopkit.codegen.proof.copies import with_private_copies
 from loopkit.codegen.proof.data import DataFacts
+from loopkit.codegen.proof.declared import check_declarations
 from loopkit.codegen.proof.divergence import DivergenceCheck
 from loopkit.codegen.proof.instances import InstanceCheck
+from loopkit.codegen.proof.layout import check_layout
 from loopkit.codegen.proof.lexer import ReadError
 from loopkit.codegen.proof.order import check_coordinates, check_order
 from loopkit.codegen.proof.reader import Origin, by_comment, read_function
@@ -92,6 +94,8 @@ def _check(kernel: Kernel, program: Program, recorder: Recorder) -> None:
         )
         return
     SignatureCheck(subject, recorder).run()
+    check_declarations(subject, recorder)
+    check_layout(subject, recorder)
     instances = InstanceCheck(subject, recorder)
     instances.run()
     SurplusCheck(subject, recorder, instances).run()

@@ -52,6 +52,7 @@ class _FunctionReader(ExpressionReader):
         super().__init__(found)
         self.comments = comments
         self.origin = origin
+        self.dynamic: int | None = None
 
     def function(self, lines: tuple[str, ...]) -> Function:
         self.expect("extern", '"C"', "__global__", "void")
@@ -72,14 +73,14 @@ class _FunctionReader(ExpressionReader):
         body = self.braces()
         if self.kind() != "end":
             raise ReadError(self.line, f"'{self.peek()}' stands behind the function")
-        return Function(name, tuple(parameters), tuple(body), lines, threads)
+        return Function(name, tuple(parameters), tuple(body), lines, threads, self.dynamic)
 
     def parameter(self) -> Parameter:
-        ctype = self.type_name()
+        line, ctype = self.line, self.type_name()
         is_const = self.accept("const")
         is_pointer = self.accept("*")
         is_restrict = is_pointer and self.accept("__restrict__")
-        return Parameter(self.word(), ctype, is_pointer, is_const, is_restrict)
+        return Parameter(self.word(), ctype, is_pointer, is_const, is_restrict, line)
 
     def braces(self) -> list[Node]:
         """The nodes between braces."""
@@ -168,16 +169,20 @@ class _FunctionReader(ExpressionReader):
             self.expect("]")
         return tuple(found)
 
-    def alignment(self) -> None:
-        if self.accept("__align__"):
-            self.expect("(")
-            self.listed(")")
+    def alignment(self) -> int:
+        """The multiple of bytes at which something begins."""
+        if not self.accept("__align__"):
+            return 1
+        self.expect("(")
+        value = int(self.number(self.take()).value)
+        self.expect(")")
+        return value
 
     def shared(self) -> list[Node]:
         line = self.line
         if self.accept("extern"):
             self.expect("__shared__")
-            self.alignment()
+            self.dynamic = self.alignment()
             self.expect("unsigned", "char", "shared_memory", "[", "]", ";")
             return []
         self.expect("__shared__")

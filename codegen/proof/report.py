@@ -15,6 +15,8 @@ KINDS = (
     "divergent barrier",
     "cross-block",
     "bounds",
+    "memory",
+    "type",
     "width",
     "call",
     "text",
@@ -30,6 +32,8 @@ KINDS = (
 ``divergent barrier``: some threads of a block (or warp) do not reach a barrier.
 ``cross-block``: two blocks meet in a cell.
 ``bounds``: an access lies outside of its array.
+``memory``: data lie in another kind of memory, overlap, or have too little room.
+``type``: a name has another type than its data in the kernel, or an index one that is too narrow.
 ``width``: a 32-bit integer overflows.
 ``call``: a call passes something else than the text takes, or lets through what it must not.
 ``text``: the text is not a kernel that loopkit prints.

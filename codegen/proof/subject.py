@@ -131,6 +131,11 @@ class Subject:
         declared = frozenset(self.names.dimensions)
         return declared | (self.kernel.temporary_by_name.keys() & self.names.places.keys())
 
+    def line_of(self, parameter: str) -> int:
+        """Where the text names a parameter."""
+        found = (p.line for p in self.function.parameters if p.name == parameter)
+        return next(found, 0)
+
     def cell_space(self, rank: int) -> Space:
         """All names, those of a cell's indices, and one for an earlier iteration."""
         if rank not in self._cell_spaces:

@@ -210,17 +210,22 @@ class Parameter:
     is_pointer: bool
     is_const: bool
     is_restrict: bool = False
+    line: int = 0
 
 
 @dataclass(frozen=True)
 class Function:
-    """The kernel function as its text has it; ``threads`` is what its launch bounds promise."""
+    """The kernel function as its text has it.
+
+    ``threads`` is what its launch bounds promise, ``alignment`` that of dynamic shared memory.
+    """
 
     name: str
     parameters: tuple[Parameter, ...]
     body: tuple[Node, ...]
     lines: tuple[str, ...]
     threads: int | None = None
+    alignment: int | None = None
 
 
 # }}}

@@ -1,0 +1,144 @@
+"""Shared arrays lie beside each other in what a block has, and scratch memory is large enough."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from loopkit._arrays import TemporaryVariable, storage_shape, strides_of
+from loopkit._nodes import Expression
+from loopkit._program import ArrayParam
+from loopkit._promotion import dtype_name
+from loopkit.codegen.proof.forms import ONE, Form, constant, variable
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding, Place
+from loopkit.codegen.proof.spaces import at_most
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.syntax import Declaration
+from loopkit.codegen.proof.value_calls import TYPES
+
+_SIZES_TRIED = (1, 2, 5, 17)
+
+
+def check_layout(subject: Subject, recorder: Recorder) -> None:
+    """Compare the places of shared arrays, and what a call allocates or asks for."""
+    shared = [d for d in subject.names.declarations.values() if d.space == "shared"]
+    _side_by_side(subject, recorder, [d for d in shared if d.offset is not None])
+    _static(subject, recorder, [d for d in shared if d.offset is None])
+    for param in subject.program.params:
+        if isinstance(param, ArrayParam):
+            with recorder.question("memory", f"whether '{param.name}' is as large as it must be"):
+                _allocated(subject, recorder, param)
+
+
+# {{{ shared memory
+
+
+def _side_by_side(subject: Subject, recorder: Recorder, arrays: list[Declaration]) -> None:
+    """No two arrays in dynamic shared memory overlap, and none ends beyond it."""
+    placed = []
+    for one in arrays:
+        bytes_ = _bytes(subject, one)
+        if bytes_ is None or one.offset is None:
+            recorder.open("memory", f"how large '{one.name}' is", line=one.line)
+            continue
+        placed.append((one.offset, one.offset + bytes_, one))
+        item = TYPES[one.ctype].itemsize
+        if one.offset % item or (subject.function.alignment or 0) % item:
+            what = f"'{one.name}' begins at byte {one.offset} of memory that lies at multiples of "
+            what += f"{subject.function.alignment}: {one.ctype} must lie at multiples of {item}"
+            _found(recorder, one, what)
+    placed.sort(key=lambda p: p[:2])
+    end, last = 0, None
+    for start, stop, one in placed:
+        if start < end and last is not None and stop > start:
+            what = f"'{one.name}' begins at byte {start} of shared memory, but '{last.name}' ends "
+            _found(recorder, one, what + f"at byte {end}")
+        if stop > subject.program.dynamic_shared:
+            what = f"'{one.name}' ends at byte {stop} of shared memory, but a launch asks for "
+            _found(recorder, one, what + f"{subject.program.dynamic_shared}")
+        if stop > end:
+            end, last = stop, one
+
+
+def _static(subject: Subject, recorder: Recorder, arrays: list[Declaration]) -> None:
+    """What the launch says of static shared memory is not less than what the text declares."""
+    total = sum(_declared_bytes(one) for one in arrays)
+    if total > subject.program.static_shared:
+        what = f"the text declares {total} bytes of shared memory, but the launch reckons with "
+        _found(recorder, arrays[0], what + str(subject.program.static_shared))
+
+
+def _declared_bytes(one: Declaration) -> int:
+    total = TYPES[one.ctype].itemsize if one.ctype in TYPES else 0
+    for extent in one.dimensions:
+        total *= extent or 1
+    return total
+
+
+def _bytes(subject: Subject, one: Declaration) -> int | None:
+    """How far the elements reach that a shared array has in the kernel, as the text lays them."""
+    held = subject.held(one.name)
+    if not isinstance(held, TemporaryVariable) or one.ctype not in TYPES:
+        return None
+    count = _span(subject, storage_shape(held), strides_of(held)).constant
+    row = 1
+    for extent in one.dimensions[1:]:
+        row *= extent or 1
+    # Only whole rows are ever declared.
+    return None if count is None else -(-count // row) * row * TYPES[one.ctype].itemsize
+
+
+def _found(recorder: Recorder, one: Declaration, what: str) -> None:
+    recorder.found(Finding("memory", what, Place(one.line), array=one.name))
+
+
+# }}}
+
+# {{{ global memory
+
+
+def _allocated(subject: Subject, recorder: Recorder, param: ArrayParam) -> None:
+    """What a call allocates for a temporary is enough for the elements that the kernel has."""
+    held = subject.held(param.name)
+    if not isinstance(held, TemporaryVariable):
+        return
+    line = subject.line_of(param.name)
+    if held.dtype is not None and np.dtype(param.dtype).itemsize < held.dtype.itemsize:
+        what = f"calls allocate {dtype_name(param.dtype)} for '{param.name}', which holds "
+        what += dtype_name(held.dtype)
+        recorder.found(Finding("memory", what, Place(line), array=param.name))
+    # Elements of the padding are never touched.
+    due = _span(subject, held.shape, strides_of(held))
+    lacking = due.minus(_span(subject, param.shape, param.strides))
+    if not lacking.terms or (lacking.constant or 0) < 0:
+        return
+    where = subject.admitted
+    if lacking.is_affine:
+        where = where & subject.space.at_least_zero(lacking.minus(ONE))
+        if where.is_empty():
+            return
+    for least in _SIZES_TRIED:
+        large = [at_most(constant(least), variable(n)) for n in subject.sizes]
+        there = where & subject.space.all_of(large)
+        point = recorder.point(subject.space, where if there.is_empty() else there, subject.sizes)
+        count = lacking.value({**dict.fromkeys(lacking.names, 0), **point})
+        if count > 0:
+            what = f"calls allocate {count} elements too few for '{param.name}'"
+            sizes = subject.sizes_at(point)
+            recorder.found(Finding("memory", what, Place(line), array=param.name, sizes=sizes))
+            return
+    recorder.open("memory", f"whether calls allocate enough for '{param.name}'", line=line)
+
+
+def _span(subject: Subject, shape: Sequence[Expression], strides: Sequence[Expression]) -> Form:
+    """How many elements lie between the first and the last one, both included."""
+    total = ONE
+    for extent, stride in zip(shape, strides, strict=True):
+        last = subject.meaning.form(extent).minus(ONE)
+        total = total.plus(last.times(subject.meaning.form(stride)))
+    return total
+
+
+# }}}

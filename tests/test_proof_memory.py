@@ -1,0 +1,218 @@
+"""The proof of what data get: values written before they are read, room, types."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from proof_kernels import dynamic, matmul, reversed_rows
+
+import loopkit as lk
+from loopkit.codegen.proof import Proof, prove, prove_source
+from loopkit.codegen.proof.prove import prove_program
+
+
+def kinds(proof: Proof) -> set[str]:
+    return {f.kind for f in proof.findings}
+
+
+# {{{ written before read
+
+
+def test_copies_in_one_block_for_all() -> None:
+    """A copy that the last block alone fetches, and all blocks read."""
+    knl = lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < n }",
+        """
+        <> t = a[i] + c[k]
+        z[i, k] = t
+        """,
+        dtypes={"a, c, z": "int32"},
+        assumptions="n >= 1",
+    )
+    knl = (
+        knl.split_iname("k", 2, slabs=(1, 1))
+        .tag_inames({"k_outer_last": "g.0"}, force=True)
+        .split_iname("k_inner_first", 16, outer_tag="g.1", inner_tag="l.1")
+        .add_prefetch(
+            "a",
+            ["k_inner_first_inner", "k_inner"],
+            temporary_address_space="shared",
+            unchecked=True,
+        )
+    )
+    proof = prove(knl)
+    assert "unwritten" in kinds(proof)
+    assert any(f.array == "a_s" and "for this block" in f.what for f in proof.findings)
+
+
+def test_private_where_threads_exchange() -> None:
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < 64 }", "{ [j]: 0 <= j < 64 }"],
+        """
+        <> t[i] = a[i] {id=fill}
+        b[j] = t[63 - j] {id=drain}
+        """,
+        dtypes={"a, b": "float32"},
+    ).set_temporary_address_space("t", "private")
+    assert prove(knl).ok
+    [finding] = prove(knl.tag_inames("i:l.0, j:l.0", unchecked=True)).findings
+    assert finding.kind == "unwritten"
+    assert (finding.array, finding.cell) == ("t", (63,))
+    assert "for this thread" in finding.what
+    assert "drain[j=0] on thread 0" in str(finding)
+
+
+def test_written_in_the_iteration_before() -> None:
+    """What one iteration hands to the next; the first one gets it from before the loop."""
+    ring = lk.TemporaryVariable("s", "float32", shape=(64,), address_space=lk.AddressSpace.LOCAL)
+    knl = lk.make_kernel(
+        ["{ [h]: 0 <= h < 64 }", "{ [t, i, j]: 0 <= t < n and 0 <= i, j < 64 }"],
+        """
+        s[h] = a[0, h] {id=first}
+        for t
+            b[t, j] = s[63 - j] {id=get}
+            s[i] = a[t + 1, i] {id=put}
+        end
+        """,
+        [ring, ...],
+        dtypes={"a, b": "float32"},
+        assumptions="n >= 1",
+    )
+    tagged = knl.tag_inames("h:l.0, i:l.0, j:l.0")
+    assert prove(tagged).ok, str(prove(tagged))
+    # Without the first rows only later iterations find something.
+    source = tagged.cuda()
+    [line] = [text for text in source.splitlines() if text.rstrip().endswith("// first")]
+    proof = prove_source(tagged, source.replace(line, ""))
+    unwritten = [f for f in proof.findings if f.kind == "unwritten"]
+    assert [f.first.values["t"] for f in unwritten if f.first is not None] == [0]
+
+
+def test_written_in_two_parts() -> None:
+    """Two statements fill an array; each leaves out what the other writes."""
+    text = """
+    <> t[i] = a[i] {id=left}
+    t[j] = 2*a[j] {id=right}
+    b[k] = t[15 - k] {id=all}
+    """
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < m }", "{ [j]: m <= j < 16 }", "{ [k]: 0 <= k < 16 }"],
+        text,
+        [lk.TemporaryVariable("t", "float32", shape=(16,)), lk.GlobalArg("a", shape="16"), ...],
+        dtypes={"a, b": "float32"},
+        assumptions="0 <= m <= 16",
+    )
+    assert prove(knl).ok, str(prove(knl))
+    source = knl.cuda()
+    faulty = source.replace("int j = m;", "int j = m + 1;")
+    assert faulty != source
+    assert "unwritten" in kinds(prove_source(knl, faulty))
+
+
+def test_what_nothing_uses_may_be_anything() -> None:
+    """A result that goes nowhere may be computed from what nothing wrote."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < 8 }", "{ [j]: 1 <= j < n }"],
+        "<> s[i] = sum(j, 2*c[i, j - 1])",
+        dtypes={"c": "int32"},
+        assumptions="n >= 1",
+    ).buffer_array("acc", ["i"], init_expression="0", store_expression="base + buffer")
+    assert "acc = acc + acc_buf" in knl.cuda()
+    assert prove(knl).ok
+
+
+def test_guards_read_too() -> None:
+    """Private values that decide whether lines run are followed, and lie in their arrays."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [k]: 0 <= k < 4 }", "{ [j]: 0 <= j < 4 }"],
+        """
+        for i
+            <> t[k] = a[i, k] {id=load}
+            b[i, j] = 1 {id=store, if=t[3 - j] > 0}
+        end
+        """,
+        dtypes={"a, b": "float32"},
+        assumptions="n >= 1",
+    )
+    assert prove(knl).ok, str(prove(knl))
+    source = knl.cuda()
+    faulty = source.replace("k < 4", "k < 3")
+    assert faulty != source
+    assert "unwritten" in kinds(prove_source(knl, faulty))
+
+
+# }}}
+
+# {{{ room
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        ("shared_memory + 0", "shared_memory + 64", "memory"),
+        ("__align__(16) unsigned", "__align__(2) unsigned", "memory"),
+        ("float (*a_s)[256] = (float (*)[256])", "int (*a_s)[256] = (int (*)[256])", "type"),
+    ],
+)
+def test_dynamic_shared_memory(old: str, new: str, kind: str) -> None:
+    source = dynamic().cuda()
+    assert old in source
+    assert kind in kinds(prove_source(dynamic(), source.replace(old, new)))
+
+
+def test_static_shared_memory() -> None:
+    program = matmul().program()
+    short = dataclasses.replace(program, static_shared=program.static_shared - 4)
+    [finding] = prove_program(matmul(), short).findings
+    assert finding.kind == "memory"
+    assert "2048 bytes" in finding.what
+
+
+def test_shared_in_each_thread() -> None:
+    source = reversed_rows(64).cuda()
+    proof = prove_source(
+        reversed_rows(64), source.replace("__shared__ __align__(16) float s", "float s")
+    )
+    assert {"memory", "unwritten"} <= kinds(proof)
+
+
+def test_padding_is_not_allocated() -> None:
+    """Rows lie apart by more than they hold; behind the last one nothing is needed."""
+    knl = lk.make_kernel(
+        ["{ [i, j]: 0 <= i < n and 0 <= j < m }", "{ [k, l]: 0 <= k < n and 0 <= l < m }"],
+        """
+        <> t[i, j] = a[i, j]
+        b[k, l] = t[k, l]
+        """,
+        dtypes={"a, b": "float64"},
+        assumptions="n, m >= 1",
+    )
+    knl = knl.set_temporary_address_space("t", "global").pad_temporary("t", 1, 3)
+    assert prove(knl).ok, str(prove(knl))
+
+
+# }}}
+
+# {{{ types
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("float a_s[16]", "double a_s[16]"),
+        ("float acc", "__half acc"),
+        ("int const i_inner", "short const i_inner"),
+        ("for (int k_inner", "for (unsigned short k_inner"),
+        ("a_s[i_inner][k_inner]", "a_s[(signed char)i_inner][k_inner]"),
+        ("a_s[i_inner][k_inner]", "a_s[(int)(float)i_inner][k_inner]"),
+        ("float const *__restrict__ a", "double const *__restrict__ a"),
+    ],
+)
+def test_types(old: str, new: str) -> None:
+    source = matmul().cuda()
+    assert old in source
+    assert "type" in kinds(prove_source(matmul(), source.replace(old, new, 1)))
+
+
+# }}}

@@ -1,11 +1,13 @@
 """Whether two kernels compute the same, with nothing known of how one came from the other.
 
-``answer`` leads the way: ``discover`` guesses which statements correspond
-(``tasks``, ``views``, ``solve`` and ``guesses`` help it, ``split`` cuts
-statements that stand for several); ``prove`` hands a guess to the checker, in
-the one form of ``forms``; ``stray`` looks for accesses outside of arrays;
-``differ`` runs both kernels at small sizes (``execute``, ``arithmetic``) and shows
-how a cell that differs came about (``render``).  ``budget`` ends what grows too large.
+``answer`` leads the way. ``discover`` guesses which statements correspond
+(``origins``, ``beside`` and ``through`` are the three ways to go on, from
+statements to expressions to the arrays that they read; ``images`` and ``guesses``
+say how inames relate; ``split`` cuts statements that stand for several); ``prove``
+hands a guess to the checker, in the one form of ``forms``; ``stray`` looks for
+accesses outside of arrays. ``differ`` runs both kernels at some ``sizes``
+(``execute``, or ``loaded`` where data decide what runs) and shows how a cell that
+differs came about (``render``). ``budget`` ends what grows too large.
 """
 
 from __future__ import annotations

@@ -18,10 +18,11 @@ from loopkit._sets import conditions
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._verify.arguments import prepared
 from loopkit._verify.budget import BUDGET, WITNESS, ExhaustedError, budget
-from loopkit._verify.differ import Sizes, glance, look_for_difference
+from loopkit._verify.differ import glance, look_for_difference
 from loopkit._verify.discover import Search
 from loopkit._verify.forms import in_pairs, needed
 from loopkit._verify.prove import Finding, prove, race_by_data
+from loopkit._verify.setting import Sizes
 from loopkit._verify.split import cut
 from loopkit._verify.stray import strayed
 from loopkit._verify.verdict import Difference, Verdict
@@ -118,8 +119,8 @@ class _Case:
                     model.kernel.statements == Model(new).kernel.statements
                     or self.has_one_meaning(new)
                 )
-            if search.farthest[1]:
-                self.reasons.append(search.farthest[1])
+            if search.farthest:
+                self.reasons.append(search.farthest)
             if self.glance():
                 return False
             parts = cut(model, search.parts)

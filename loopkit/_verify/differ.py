@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,34 +9,21 @@ from typing import Any
 import islpy as isl
 import numpy as np
 
-from loopkit import _sets
-from loopkit._arrays import Argument, ValueArg
 from loopkit._assertions import in_order
 from loopkit._assertions.generate import obeying_data
 from loopkit._check.model import Model
 from loopkit._errors import LoopkitError
-from loopkit._expression import evaluate, to_text
-from loopkit._kernel import Kernel
-from loopkit._points import smallest_point
-from loopkit._reference import run_reference
-from loopkit._reference.points import with_values
 from loopkit._verify.arithmetic import close
 from loopkit._verify.budget import EXAMPLES, ExhaustedError, budget
-from loopkit._verify.execute import (
-    ORDERS,
-    TREE,
-    Data,
-    DataDecideError,
-    Entry,
-    Machine,
-    Order,
-    Place,
-    UnsupportedError,
-)
+from loopkit._verify.data import Data, Entry, Place
+from loopkit._verify.execute import Machine
+from loopkit._verify.loaded import by_reference, reckoned
+from loopkit._verify.orders import ORDERS, TREE, Order
 from loopkit._verify.render import rendered
+from loopkit._verify.setting import DataDecideError, Sizes, UnsupportedError
+from loopkit._verify.sizes import numbers_in, sizes_to_try
 from loopkit._verify.verdict import Difference
 
-Sizes = Mapping[str, int]
 MOST = 500_000
 """As many cells are read and written at most, all orders counted; and as many again at the sizes
 of witnesses."""
@@ -49,9 +34,6 @@ _MAKING = 300
 _SHARES = 3
 _TRIALS = 2
 _GLANCES = 4
-_SMALL = (1, 2, 3, 5)
-_BEYOND = 12
-_LARGEST = 256
 _AT_A_GLANCE = 3_000
 
 
@@ -111,11 +93,12 @@ def _compared(
             left[special] -= _TRIALS * (one.work + orders * two.work)
             found = compare(one, two, sizes)
         except DataDecideError:
-            work = sum(map(_reckoned, (before.kernel, after.kernel), (sizes, sizes)))
+            work = sum(map(reckoned, (before.kernel, after.kernel), (sizes, sizes)))
             if work > most:
                 continue
             left[special] -= _TRIALS * work
-            found = by_reference(before.kernel, after.kernel, sizes)
+            difference = by_reference(before.kernel, after.kernel, sizes)
+            found = None if difference is None else Outcome(difference)
         except (UnsupportedError, LoopkitError) as error:
             hindrance.append(str(error))
             continue
@@ -123,12 +106,6 @@ def _compared(
             return found
         tried.append(sizes)
     return None
-
-
-def _reckoned(kernel: Kernel, sizes: Sizes) -> int:
-    """About how many cells a kernel touches in which data decide how often statements run."""
-    largest = max((*sizes.values(), 1))
-    return sum(largest ** len(s.inames) * (1 + len(s.reads)) for s in kernel.statements)
 
 
 def glance(before: Model, after: Model, context: isl.Set) -> Difference | None:
@@ -143,57 +120,6 @@ def glance(before: Model, after: Model, context: isl.Set) -> Difference | None:
         if found is not None:
             return found.difference
     return None
-
-
-def sizes_to_try(
-    context: isl.Set,
-    names: Sequence[str],
-    witnesses: Iterable[Sizes],
-    numbers: Iterable[int] = (),
-    *,
-    only: bool = False,
-) -> list[dict[str, int]]:
-    """Small sizes that the assumptions allow, and those of witnesses, by their sum.
-
-    ``numbers`` stand in the kernels: sizes just beyond them may be where they begin to matter.
-    With ``only``, those of witnesses alone.
-    """
-    if not names:
-        return [{}]
-    found: dict[tuple[int, ...], None] = {}
-    for highest in range(1, 1 if only else len(_SMALL) + 1):
-        grid = itertools.product(_SMALL[:highest], repeat=len(names))
-        for values in itertools.islice(grid, 64):
-            if len(found) < 24 and _allowed(context, names, values):
-                found[values] = None
-    smallest = smallest_point(_sets.project_onto(context, names), names) or {}
-    least = tuple(smallest.get(n, 1) for n in names)
-    if not only:
-        found[least] = None
-    beyond = {n + 1 for n in numbers if 1 < n <= _LARGEST} | {7, 12, 20}
-    for number in () if only else sorted(beyond)[:_BEYOND]:
-        wide = [(number,) * len(names)]
-        wide += [(*least[:p], number, *least[p + 1 :]) for p in range(len(names))]
-        for values in wide:
-            if _allowed(context, names, values):
-                found[values] = None
-    for witness in witnesses:
-        values = tuple(witness.get(n, smallest.get(n, 1)) for n in names)
-        if _allowed(context, names, values):
-            found[values] = None
-    ordered = sorted(found, key=lambda v: (sum(v), v))
-    return [dict(zip(names, values, strict=True)) for values in ordered]
-
-
-def numbers_in(kernel: Kernel) -> frozenset[int]:
-    """The integers that a kernel's expressions and domains mention."""
-    texts = [to_text(e) for s in kernel.statements for e in (s.lhs, s.rhs, *s.predicates)]
-    texts += [d.text for d in kernel.domains]
-    return frozenset(int(n) for t in texts for n in re.findall(r"(?<![\w.])\d{1,4}(?![\w.])", t))
-
-
-def _allowed(context: isl.Set, names: Sequence[str], values: Sequence[int]) -> bool:
-    return not with_values(context, dict(zip(names, values, strict=True))).is_empty()
 
 
 def compare(one: Machine, two: Machine, sizes: Sizes, trials: int = _TRIALS) -> Outcome | None:
@@ -218,54 +144,6 @@ def compare(one: Machine, two: Machine, sizes: Sizes, trials: int = _TRIALS) -> 
             difference = Difference(dict(sizes), name, place, *words, _words(order, two))
             return Outcome(difference)
     return None
-
-
-def by_reference(before: Kernel, after: Kernel, sizes: Sizes) -> Outcome | None:
-    """The first difference of kernels in which data decide how often statements run."""
-    for trial in range(_TRIALS):
-        data = Data(trial)
-        given = {
-            **{n: sizes[n] for n in before.sizes},
-            **{a.name: _filled(a, before, data, sizes) for a in before.args if _is_data(a, before)},
-        }
-        try:
-            one, two = (run_reference(k, given) for k in (before, after))
-        except LoopkitError:
-            continue
-        for name, mine in one.items():
-            for place in np.ndindex(mine.shape):
-                a, b = mine[place].item(), two[name][place].item()
-                if not close(a, b, mine.dtype):
-                    words = (_result(before, name, a), _result(after, name, b))
-                    return Outcome(Difference(dict(sizes), name, place, *words))
-    return None
-
-
-def _is_data(argument: Argument, kernel: Kernel) -> bool:
-    return argument.name not in kernel.sizes
-
-
-def _filled(argument: Argument, kernel: Kernel, data: Data, sizes: Sizes) -> Any:
-    """An argument's values; integers rise, as where rows of a sparse matrix begin."""
-    dtype = argument.dtype or np.dtype(np.float32)
-    if isinstance(argument, ValueArg):
-        return data.cell(argument.name, (), dtype, 1)
-    shape = tuple(max(0, int(evaluate(e, sizes))) for e in argument.shape or ())
-    limit = min((v for v in sizes.values() if v > 0), default=1)
-    values = [data.cell(argument.name, p, dtype, limit) for p in np.ndindex(shape)]
-    filled = np.array(values).reshape(shape).astype(dtype)
-    return np.sort(filled) if dtype.kind in "iu" and len(shape) == 1 else filled
-
-
-def _result(kernel: Kernel, name: str, value: Any) -> str:
-    """What the statements that write an array compute, and what came of it."""
-    texts: dict[str, None] = {}
-    for statement in kernel.writers.get(name, ()):
-        for update in kernel.writers.get(to_text(statement.rhs), ()):
-            if update.operation is not None:
-                texts[f"{update.operation}({to_text(update.rhs)})"] = None
-        texts.setdefault(to_text(statement.rhs), None)
-    return f"{value:g}, by {next(iter(texts))}"
 
 
 def _first(

@@ -8,7 +8,6 @@ instances run.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -17,12 +16,8 @@ from loopkit import _sets
 from loopkit._check.model import Instance, Model
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
-
-if TYPE_CHECKING:
-    from loopkit._verify.discover import Search
-
-OLD, NEW = "__o", "__n"
-"""Suffixes of the inames of a pair's two statements."""
+from loopkit._verify.sides import NEW, OLD, Sides
+from loopkit._verify.solve import Solver
 
 
 def in_time(model: Model, statement: str, inames: Sequence[str]) -> list[str]:
@@ -32,11 +27,11 @@ def in_time(model: Model, statement: str, inames: Sequence[str]) -> list[str]:
 
 
 def by_name(
-    search: Search, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
+    sides: Sides, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
 ) -> isl.Set:
     """Inames of one name have one value, and ``t`` is ``8*t_outer + t_inner``."""
-    domain = search.new.model.domain(Instance(statement.id, NEW))
-    for iname, digits in _named_alike(search, statement, free):
+    domain = sides.new.model.domain(Instance(statement.id, NEW))
+    for iname, digits in _named_alike(sides, statement, free):
         terms: list[Expression] = []
         weight = 1
         for digit in reversed(digits):
@@ -51,12 +46,12 @@ def by_name(
 
 
 def by_digits(
-    search: Search, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
+    sides: Sides, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
 ) -> isl.Set:
     """As many steps as ``t`` is from its first value, as many ``t_outer, t_inner`` is."""
-    for iname, digits in _named_alike(search, statement, free):
-        mine = search.alone(search.root.model, origin, OLD, [iname + OLD])
-        its = search.alone(search.new.model, statement.id, NEW, digits)
+    for iname, digits in _named_alike(sides, statement, free):
+        mine = _alone(sides, sides.root.model, origin, OLD, [iname + OLD])
+        its = _alone(sides, sides.new.model, statement.id, NEW, digits)
         if mine is not None and its is not None:
             same = where & mine.eq_set(its)
             where = where if same.is_empty() else same
@@ -64,10 +59,10 @@ def by_digits(
 
 
 def _named_alike(
-    search: Search, statement: Statement, free: Sequence[str]
+    sides: Sides, statement: Statement, free: Sequence[str]
 ) -> Iterator[tuple[str, list[str]]]:
     """Inames of the origin, with those of the statement that are named after them."""
-    news = in_time(search.new.model, statement.id, sorted(statement.inames))
+    news = in_time(sides.new.model, statement.id, sorted(statement.inames))
     for iname in free:
         if iname in statement.inames:
             yield iname, [iname + NEW]
@@ -78,15 +73,15 @@ def _named_alike(
 
 
 def by_time(
-    search: Search, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
+    sides: Sides, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
 ) -> isl.Set:
     """The first instances on each side belong together, then the second ones, and so on."""
-    olds = in_time(search.root.model, origin, free)
-    news = search.open_inames(statement, origin, where)
+    olds = in_time(sides.root.model, origin, free)
+    news = _open_inames(sides, statement, origin, where)
     if not olds or not news:
         return where
-    old_domain = search.root.model.domain(Instance(origin, OLD))
-    new_domain = search.new.model.domain(Instance(statement.id, NEW))
+    old_domain = sides.root.model.domain(Instance(origin, OLD))
+    new_domain = sides.new.model.domain(Instance(statement.id, NEW))
     if len(olds) == len(news):
         for one, two in zip(olds, news, strict=True):
             mine = _steps(old_domain, one + OLD, [i + OLD for i in olds])
@@ -125,3 +120,20 @@ def counted(domain: isl.Set, group: Sequence[str]) -> isl.PwAff | None:
                 return None
             weight *= high - low + 1
     return total
+
+
+def _alone(
+    sides: Sides, model: Model, statement: str, suffix: str, names: Sequence[str]
+) -> isl.PwAff | None:
+    """Names as the digits of one number, whatever the others are."""
+    domain = model.domain(Instance(statement, suffix))
+    return counted(_sets.project_onto(domain, [*names, *sides.sizes]), names)
+
+
+def _open_inames(sides: Sides, statement: Statement, origin: str, where: isl.Set) -> list[str]:
+    """The inames of a new statement that those of its origin leave open, outermost first."""
+    mine = sides.root.model.statement[origin].inames
+    wanted = [i + NEW for i in statement.inames]
+    solver = Solver(where, wanted, {i + OLD: i + OLD for i in mine}, sides.sizes)
+    found = [i for i in statement.inames if solver.is_open(i + NEW)]
+    return in_time(sides.new.model, statement.id, found)

@@ -18,21 +18,22 @@ from loopkit._expression import (
 )
 from loopkit._make.operations import operations_of
 from loopkit._nodes import Expression
-from loopkit._verify.execute import Entry, Machine
+from loopkit._verify.data import Entry
+from loopkit._verify.setting import Setting
 
 _LEAVES = 10
 _TERMS = 3
 _MORE = prim.Variable("...")
 
 
-def rendered(machine: Machine, entry: Entry) -> str:
+def rendered(setting: Setting, entry: Entry) -> str:
     """``a[0, 0]*b[0, 0] + a[0, 1]*b[1, 0]``; what is long ends in dots."""
-    return to_text(_Renderer(machine).entry(entry))
+    return to_text(_Renderer(setting).entry(entry))
 
 
 class _Renderer:
-    def __init__(self, machine: Machine) -> None:
-        self.machine = machine
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
         self.leaves = _LEAVES
 
     def entry(self, entry: Entry) -> Expression:
@@ -42,30 +43,30 @@ class _Renderer:
             return prim.Variable(self.cell(entry))
         if self.leaves <= 0:
             return _MORE
-        statement = self.machine.kernel.statement_by_id[entry.statement]
+        statement = self.setting.kernel.statement_by_id[entry.statement]
         if statement.operation is not None:
             return self.reduced(entry, statement.operation)
         return _Walker(self, entry)(statement.rhs)
 
     def cell(self, entry: Entry) -> str:
         """The name of a cell that nothing has written."""
-        kernel = self.machine.kernel
+        kernel = self.setting.kernel
         argument = kernel.arg_by_name.get(entry.array)
         if isinstance(argument, ValueArg):
             return entry.array
-        rooms = len(self.machine.copies.get(entry.array, ()))
+        rooms = len(self.setting.copies.get(entry.array, ()))
         place = entry.place[rooms:]
         name = f"{entry.array}[{', '.join(map(str, place))}]" if place else entry.array
         if argument is None:
             return f"{name} (never written)"
-        shape = self.machine.shapes[entry.array]
+        shape = self.setting.shapes[entry.array]
         if not all(0 <= i < e for i, e in zip(place, shape, strict=True)):
             return f"{name} (outside of the array)"
         return name
 
     def reduced(self, entry: Entry, operation: str) -> Expression:
         """What updates have gathered, the first ones spelled out."""
-        kernel = self.machine.kernel
+        kernel = self.setting.kernel
         updates = []
         while entry.statement is not None:
             statement = kernel.statement_by_id[entry.statement]
@@ -94,8 +95,8 @@ class _Renderer:
 
     def is_neutral(self, entry: Entry, operation: str) -> bool:
         """Whether a reduction starts from what changes nothing."""
-        neutral = operations_of(self.machine.kernel.reductions)[operation].neutral
-        dtype = self.machine.dtypes[entry.array]
+        neutral = operations_of(self.setting.kernel.reductions)[operation].neutral
+        dtype = self.setting.dtypes[entry.array]
         return entry.statement is not None and bool(entry.value == neutral(dtype))
 
 
@@ -105,8 +106,8 @@ class _Walker(ExpressionMapper):
     def __init__(self, renderer: _Renderer, entry: Entry) -> None:
         super().__init__()
         self.renderer = renderer
-        statement = renderer.machine.kernel.statement_by_id[entry.statement or ""]
-        self.values = {**renderer.machine.sizes, **entry.point}
+        statement = renderer.setting.kernel.statement_by_id[entry.statement or ""]
+        self.values = {**renderer.setting.sizes, **entry.point}
         self.used: Iterator[Entry | bool] = iter(entry.used)
         for predicate in statement.predicates:
             self.rec(predicate)

@@ -1,0 +1,137 @@
+"""Laying two expressions side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._check.literals import parts, same_constant
+from loopkit._check.model import equal
+from loopkit._expression import is_constant
+from loopkit._verify.forms import commutes
+from loopkit._verify.sides import Sides
+from loopkit._verify.tasks import Meet, Pending, Same, State
+from loopkit._verify.through import Arrays
+from loopkit._verify.views import Access
+
+
+class Expressions:
+    """Compares expressions of two kernels, which tells how inames relate and who wrote what."""
+
+    def __init__(self, sides: Sides, arrays: Arrays) -> None:
+        self.sides = sides
+        self.arrays = arrays
+        self.root = sides.root
+        self.new = sides.new
+
+    def same(self, todo: Same, rest: Pending, state: State) -> Iterator[tuple[State, Pending]]:
+        """Two expressions have one value: as what they are made of has, or what they read."""
+        old, new = todo.old_expr, todo.new_expr
+        mine, its = self.root.access(old), self.new.access(new)
+        if mine is None and its is None:
+            yield from self.same_parts(todo, rest, state)
+        elif mine is not None and its is not None:
+            yield from self.same_access(todo, mine, its, rest, state)
+        elif its is not None:
+            yield from self.arrays.follow_new(todo, its, rest, state)
+        elif mine is not None:
+            yield from self.arrays.follow_old(todo, mine, rest, state)
+
+    def same_parts(
+        self, todo: Same, rest: Pending, state: State
+    ) -> Iterator[tuple[State, Pending]]:
+        old, new = todo.old_expr, todo.new_expr
+        if is_constant(old) and is_constant(new):
+            if same_constant(old, new) or self.starts(todo):
+                yield state, rest
+            else:
+                self.sides.unlike(todo)
+            return
+        if self.sides.is_integer(self.root, old, "") and self.sides.is_integer(self.new, new, ""):
+            yield from self.same_integers(todo, rest, state)
+            return
+        if type(old) is not type(new) or is_constant(old):
+            self.sides.unlike(todo)
+            return
+        one, two = list(parts(old)), list(parts(new))
+        if len(one) != len(two):
+            self.sides.unlike(todo)
+            return
+        pending = rest
+        for a, b in zip(reversed(one), reversed(two), strict=True):
+            if isinstance(a, prim.ExpressionNode) or is_constant(a):
+                pending = (replace(todo, old_expr=a, new_expr=b), pending)
+            elif a != b:
+                self.sides.unlike(todo)
+                return
+        yield state, pending
+        if commutes(old) and commutes(new):
+            pending = rest
+            for a, b in zip(old.children, new.children[::-1], strict=True):
+                pending = (replace(todo, old_expr=a, new_expr=b), pending)
+            yield replace(state, swapped=(*state.swapped, new)), pending
+
+    def starts(self, todo: Same) -> bool:
+        """Whether the expressions are what a reduction starts from; the proof looks at them."""
+        return todo.old_reader.statement.kind == "init"
+
+    def same_integers(
+        self, todo: Same, rest: Pending, state: State
+    ) -> Iterator[tuple[State, Pending]]:
+        mine, its = todo.old_reader.over(todo.old_expr), todo.new_reader.over(todo.new_expr)
+        if mine is None or its is None:
+            yield state, rest
+            return
+        where = state.where[todo.new]
+        try:
+            agree = equal(mine, its)
+        except _sets.NotAffineError:
+            yield state, rest
+            return
+        narrowed = where & agree
+        if narrowed.is_empty():
+            self.sides.unlike(todo)
+            return
+        if where.is_subset(agree):
+            yield state, rest
+            return
+        statement = self.new.model.statement[todo.new]
+        if self.sides.on_its_own(where, statement).is_subset(
+            self.sides.on_its_own(narrowed, statement)
+        ):
+            yield state.related(todo.new, narrowed), rest
+            return
+        self.sides.narrowed.setdefault(todo.new, {}).setdefault(state.origin[todo.new], narrowed)
+        self.sides.unlike(todo)
+
+    def same_access(
+        self, todo: Same, mine: Access, its: Access, rest: Pending, state: State
+    ) -> Iterator[tuple[State, Pending]]:
+        root, new = self.root, self.new
+        if not root.is_temporary(mine[0]) and not new.is_temporary(its[0]):
+            if mine[0] != its[0] or len(mine[1]) != len(its[1]):
+                self.sides.note(f"'{its[0]}' is read where '{mine[0]}' was")
+                return
+            pending = rest
+            for a, b in zip(reversed(mine[1]), reversed(its[1]), strict=True):
+                pending = (replace(todo, old_expr=a, new_expr=b), pending)
+            yield state, pending
+            return
+        written = mine[0] in root.model.written and its[0] in new.model.written
+        sources = [(new, s.writer) for s in self.arrays.new_sources(todo, its)]
+        sources += [(root, s.writer) for s in self.arrays.old_sources(todo, mine)]
+        carried = not todo.is_bound and any(view.is_move(w) for view, w in sources)
+        if not todo.is_bound and any(view.is_fetch(w) for view, w in sources):
+            written = False
+        paired = replace(state, later=(*state.later, Meet(todo, mine, its)))
+        if written and not carried:
+            yield paired, rest
+        if new.is_temporary(its[0]):
+            yield from self.arrays.follow_new(todo, its, rest, state)
+        if root.is_temporary(mine[0]):
+            yield from self.arrays.follow_old(todo, mine, rest, state)
+        if written and carried:
+            yield paired, rest

@@ -1,0 +1,177 @@
+"""Expressions as Python source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pymbolic.primitives as prim
+from pymbolic.mapper import Mapper
+
+from loopkit._expression import index_tuple, variable_names
+from loopkit._kernel import Statement
+from loopkit._nodes import Expression, TypeCast
+from loopkit._verify import arithmetic
+from loopkit._verify.data import Entry
+from loopkit._verify.setting import Setting, UnsupportedError
+
+
+class Printer(Mapper):  # type: ignore[misc]
+    """Expressions as Python source that computes with exact numbers.
+
+    Loads happen from left to right, and every decision is noted beside them.
+    """
+
+    def __init__(self, setting: Setting, statement: Statement, extra: Mapping[Any, str]) -> None:
+        super().__init__()
+        self.setting = setting
+        self.statement = statement
+        self.extra = extra
+        self.space: dict[str, Any] = {"_decide": _decide}
+
+    def bind(self, value: Any) -> str:
+        """A name for a value in the source."""
+        name = f"_{len(self.space)}"
+        self.space[name] = value
+        return name
+
+    def place(self, name: str, indices: Sequence[Expression]) -> str:
+        """Source of the place of a cell: coordinates of its room, then indices."""
+        parts = []
+        for axis in self.setting.copies.get(name, ()):
+            iname = axis.iname_of(self.statement)
+            if iname is not None:
+                parts.append(f"{iname} - {axis.first[iname]}")
+            else:
+                parts.append(self.extra.get(axis.key, "0"))
+        parts += [f"int({self.rec(i)})" for i in indices]
+        return "(" + "".join(f"{p}, " for p in parts) + ")"
+
+    def load(self, name: str, indices: Sequence[Expression]) -> str:
+        """Source of a load."""
+        return f"_load({name!r}, {self.place(name, indices)}, _used)"
+
+    def map_constant(self, expr: Any) -> str:
+        if isinstance(expr, np.generic):
+            expr = expr.item()
+        if isinstance(expr, float) and math.isfinite(expr):
+            exact = Fraction(expr)
+            expr = int(exact) if exact.denominator == 1 else exact
+        return self.bind(expr)
+
+    def map_variable(self, expr: Any) -> str:
+        if expr.name in self.statement.inames:
+            return str(expr.name)
+        if expr.name in self.setting.sizes:
+            return repr(self.setting.sizes[expr.name])
+        return self.load(expr.name, ())
+
+    def map_subscript(self, expr: Any) -> str:
+        return self.load(expr.aggregate.name, index_tuple(expr))
+
+    def _joined(self, expr: Any, symbol: str) -> str:
+        return "(" + symbol.join(self.rec(c) for c in expr.children) + ")"
+
+    def map_sum(self, expr: Any) -> str:
+        return self._joined(expr, " + ")
+
+    def map_product(self, expr: Any) -> str:
+        return self._joined(expr, " * ")
+
+    def map_bitwise_and(self, expr: Any) -> str:
+        return self._joined(expr, " & ")
+
+    def map_bitwise_or(self, expr: Any) -> str:
+        return self._joined(expr, " | ")
+
+    def map_bitwise_xor(self, expr: Any) -> str:
+        return self._joined(expr, " ^ ")
+
+    def map_bitwise_not(self, expr: Any) -> str:
+        return f"(~{self.rec(expr.child)})"
+
+    def map_left_shift(self, expr: Any) -> str:
+        return f"({self.rec(expr.shiftee)} << {self.rec(expr.shift)})"
+
+    def map_right_shift(self, expr: Any) -> str:
+        return f"({self.rec(expr.shiftee)} >> {self.rec(expr.shift)})"
+
+    def _call(self, function: Any, *children: Expression) -> str:
+        return f"{self.bind(function)}({', '.join(self.rec(c) for c in children)})"
+
+    def map_quotient(self, expr: Any) -> str:
+        return self._call(arithmetic.divide, expr.numerator, expr.denominator)
+
+    def map_floor_div(self, expr: Any) -> str:
+        return self._call(arithmetic.floor_divide, expr.numerator, expr.denominator)
+
+    def map_remainder(self, expr: Any) -> str:
+        return self._call(arithmetic.remainder, expr.numerator, expr.denominator)
+
+    def map_power(self, expr: Any) -> str:
+        return self._call(arithmetic.power, expr.base, expr.exponent)
+
+    def _folded(self, function: Any, expr: Any) -> str:
+        name = self.bind(function)
+        result: str = self.rec(expr.children[0])
+        for child in expr.children[1:]:
+            result = f"{name}({result}, {self.rec(child)})"
+        return result
+
+    def map_min(self, expr: Any) -> str:
+        return self._folded(arithmetic.minimum, expr)
+
+    def map_max(self, expr: Any) -> str:
+        return self._folded(arithmetic.maximum, expr)
+
+    def map_comparison(self, expr: Any) -> str:
+        return f"({self.rec(expr.left)} {expr.operator} {self.rec(expr.right)})"
+
+    def is_known(self, expr: Expression) -> bool:
+        """Whether an expression reads no data, so that no decision needs to be noted."""
+        return variable_names(expr) <= self.statement.inames | self.setting.sizes.keys()
+
+    def map_if(self, expr: Any) -> str:
+        if self.is_known(expr):
+            parts = (expr.then, expr.condition, expr.else_)
+            return "({} if {} else {})".format(*(self.rec(p) for p in parts))
+        condition, then = self.rec(expr.condition), self.rec(expr.then)
+        return f"({then} if _decide({condition}, _used) else {self.rec(expr.else_)})"
+
+    def map_logical_and(self, expr: Any) -> str:
+        if self.is_known(expr):
+            return self._joined(expr, " and ")
+        result: str = self.rec(expr.children[-1])
+        for child in reversed(expr.children[:-1]):
+            result = f"({result} if _decide({self.rec(child)}, _used) else False)"
+        return result
+
+    def map_logical_or(self, expr: Any) -> str:
+        if self.is_known(expr):
+            return self._joined(expr, " or ")
+        result: str = self.rec(expr.children[-1])
+        for child in reversed(expr.children[:-1]):
+            result = f"(True if _decide({self.rec(child)}, _used) else {result})"
+        return result
+
+    def map_logical_not(self, expr: Any) -> str:
+        return f"(not {self.rec(expr.child)})"
+
+    def map_type_cast(self, expr: TypeCast) -> str:
+        return (
+            f"{self.bind(arithmetic.converted)}({self.rec(expr.operand)}, {self.bind(expr.dtype)})"
+        )
+
+    def map_call(self, expr: prim.Call) -> str:
+        function = arithmetic.function(expr.function.name)
+        if function is None:
+            raise UnsupportedError(f"'{expr.function.name}' is not known")
+        return self._call(function, *expr.parameters)
+
+
+def _decide(condition: Any, used: list[Entry | bool]) -> bool:
+    used.append(bool(condition))
+    return bool(condition)

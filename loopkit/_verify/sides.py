@@ -1,0 +1,108 @@
+"""Two kernels side by side, and what a search has learnt about them."""
+
+from __future__ import annotations
+
+import islpy as isl
+
+from loopkit import _sets
+from loopkit._check.literals import holds_floats
+from loopkit._check.model import Instance
+from loopkit._expression import to_text, variable_names
+from loopkit._kernel import Statement
+from loopkit._nodes import Expression
+from loopkit._verify.tasks import Same
+from loopkit._verify.views import View
+
+OLD, NEW = "__o", "__n"
+"""Suffixes of the inames of a pair's two statements."""
+
+
+class Sides:
+    """A root, and a new kernel whose statements may stand for the root's.
+
+    ``farthest`` is how far an attempt came, and what stopped it; ``depth`` how far
+    the present one is.
+    """
+
+    def __init__(self, root: View, new: View, context: isl.Set) -> None:
+        self.root = root
+        self.new = new
+        self.context = context
+        self.depth = 0
+        self.farthest = (0, "")
+        self.paired: dict[str, dict[str, isl.Set]] = {}
+        self.narrowed: dict[str, dict[str, isl.Set]] = {}
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The sizes of either kernel."""
+        return tuple(dict.fromkeys((*self.root.kernel.sizes, *self.new.kernel.sizes)))
+
+    def both(self, old: str, new: str) -> isl.Set:
+        """All pairs of instances of two statements."""
+        one = self.root.model.domain(Instance(old, OLD))
+        return one & self.new.model.domain(Instance(new, NEW)) & self.context
+
+    def ranked(self, candidates: tuple[Statement, ...], like: Statement) -> list[Statement]:
+        """Statements of the root, those that look like ``like`` first."""
+        position = {s.id: n for n, s in enumerate(self.new.model.writers(like.written))}
+        place = position[like.id] / max(1, len(position) - 1)
+
+        def rank(item: tuple[int, Statement]) -> tuple[bool, bool, bool, float]:
+            number, other = item
+            return (
+                other.operation != like.operation,
+                other.id != like.id,
+                type(other.rhs) is not type(like.rhs),
+                abs(number / max(1, len(candidates) - 1) - place),
+            )
+
+        return [s for _, s in sorted(enumerate(candidates), key=rank)]
+
+    def is_integer(self, view: View, expr: Expression, suffix: str) -> bool:
+        """Whether an expression is made of inames and sizes alone, and affine."""
+        if holds_floats(expr) or isinstance(expr, bool):
+            return False
+        names = variable_names(expr)
+        if suffix:
+            names = frozenset(n.removesuffix(suffix) for n in names)
+        if not names <= view.model.integers:
+            return False
+        try:
+            _sets.pw_affine(expr)
+        except _sets.NotAffineError:
+            return False
+        return True
+
+    def on_its_own(self, where: isl.Set, its: Statement) -> isl.Set:
+        """The instances of a statement that a relation is about."""
+        names = {i + NEW: i for i in its.inames}
+        onto = _sets.project_onto(where, [*names, *self.sizes])
+        return _sets.rename(onto, names)
+
+    @property
+    def parts(self) -> dict[str, list[isl.Set]]:
+        """For each statement the sets of instances that have counterparts of their own."""
+        result = {}
+        for name, found in self.paired.items():
+            sets = {**found, **self.narrowed.get(name, {})}
+            statement = self.new.model.statement[name]
+            if len(sets) > 1:
+                result[name] = [self.on_its_own(where, statement) for where in sets.values()]
+        return result
+
+    def unlike(self, todo: Same) -> None:
+        """Remember two expressions that do not match."""
+        old, new = to_text(todo.old_expr), to_text(todo.new_expr)
+        if old == new:
+            old = f"one of another type ({type(todo.old_expr).__name__})"
+        mine, its = todo.old_reader.statement.id, todo.new_reader.statement.id
+        if mine == its:
+            self.note(f"in '{mine}', {new} stands where {old} was")
+        else:
+            self.note(f"{new} stands in '{its}' where {old} stands in '{mine}'")
+
+    def note(self, why: str) -> None:
+        """Remember what stopped the attempt that came farthest."""
+        if self.depth >= self.farthest[0]:
+            self.farthest = (self.depth, why)

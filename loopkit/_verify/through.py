@@ -1,0 +1,136 @@
+"""Through arrays: from what is read to the statements that wrote it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._check.model import equal
+from loopkit._check.sources import READER, WRITER
+from loopkit._verify.sides import NEW, OLD, Sides
+from loopkit._verify.tasks import Choose, Pending, Reader, Same, State
+from loopkit._verify.views import Access, Source, View
+
+OLD_SOURCE, NEW_SOURCE = "__p", "__q"
+"""Suffixes of the inames of the statements that wrote what a pair's two statements read."""
+
+_DEPTH = 12
+
+
+class Arrays:
+    """Follows values through the arrays of two kernels."""
+
+    def __init__(self, sides: Sides) -> None:
+        self.sides = sides
+        self.root = sides.root
+        self.new = sides.new
+
+    def new_sources(self, todo: Same, its: Access) -> tuple[Source, ...]:
+        """The statements whose writes the new side may see."""
+        return self.new.sources(todo.new_reader.statement.id, its)
+
+    def old_sources(self, todo: Same, mine: Access) -> tuple[Source, ...]:
+        """The statements whose writes the root's side may see."""
+        return self.root.sources(todo.old_reader.statement.id, mine)
+
+    def follow_new(
+        self, todo: Same, its: Access, rest: Pending, state: State
+    ) -> Iterator[tuple[State, Pending]]:
+        """Go on with what the new kernel stored in the temporary that it reads."""
+        sources = self.new_sources(todo, its)
+        if any(s.writer.operation is not None for s in sources):
+            return
+        for source in sources:
+            writer = source.writer
+            if writer.id in state.origin:
+                continue
+            reader = self.source_reader(self.new, todo.new_reader, its, source)
+            if reader is not None:
+                further = replace(todo, new_reader=reader, new_expr=writer.rhs)
+                yield replace(state, copies=state.copies | {writer.id}), (further, rest)
+
+    def follow_old(
+        self, todo: Same, mine: Access, rest: Pending, state: State
+    ) -> Iterator[tuple[State, Pending]]:
+        """Go on with what the old kernel stored in the temporary that it reads."""
+        sources = self.old_sources(todo, mine)
+        if any(s.writer.operation is not None for s in sources):
+            return
+        for source in sources:
+            reader = self.source_reader(self.root, todo.old_reader, mine, source)
+            if reader is not None:
+                further = replace(todo, old_reader=reader, old_expr=source.writer.rhs)
+                yield state, (further, rest)
+
+    def source_reader(
+        self, view: View, reader: Reader, access: Access, source: Source
+    ) -> Reader | None:
+        """A writer as the next reader, its inames over those of the pair."""
+        if reader.depth >= _DEPTH:
+            return None
+        solver = view.solver(reader.statement.id, access, source)
+        return Reader(source.writer, reader.suffix, behind=reader, solver=solver)
+
+    def pair_sources(
+        self, todo: Same, mine: Access, its: Access, rest: Pending, state: State
+    ) -> Iterator[tuple[State, Pending]]:
+        """Pair the statements that wrote what the two sides read."""
+        where = state.where[todo.new]
+        olds = self.old_sources(todo, mine)
+        news = self.new_sources(todo, its)
+        if not olds or not news:
+            return
+        pending = rest
+        for source in reversed(news):
+            known = state.origin.get(source.writer.id)
+            if known is not None and any(s.writer.id == known for s in olds):
+                continue
+            relation = self.placed(source, todo.new_reader, NEW_SOURCE)
+            candidates = []
+            order = {
+                s.id: n
+                for n, s in enumerate(
+                    self.sides.ranked(tuple(s.writer for s in olds), source.writer)
+                )
+            }
+            for old in sorted(olds, key=lambda s: order[s.writer.id]):
+                if old.writer.operation != source.writer.operation:
+                    continue
+                both = where & relation & self.placed(old, todo.old_reader, OLD_SOURCE)
+                onto = self.composed(both, OLD_SOURCE, NEW_SOURCE)
+                if not onto.is_empty():
+                    candidates.append((old.writer.id, onto))
+            pending = (
+                Choose(source.writer.id, tuple(candidates), self.new.is_move(source.writer)),
+                pending,
+            )
+        yield state, pending
+
+    def placed(self, source: Source, reader: Reader, suffix: str) -> isl.Set:
+        """A source's relation, its writer with ``suffix``, its reader's inames over the pair's."""
+        result = self.renamed(source.relation, {WRITER: suffix})
+        for iname in reader.statement.inames:
+            value = reader.value(iname)
+            if value is not None:
+                result = result & equal(prim.Variable(iname + READER), value)
+        return _sets.project_out(result, [n for n in _sets.names_of(result) if n.endswith(READER)])
+
+    def renamed(self, relation: isl.Set, suffixes: Mapping[str, str]) -> isl.Set:
+        names = {}
+        for name in _sets.names_of(relation):
+            for old, new in suffixes.items():
+                if name.endswith(old):
+                    names[name] = name.removesuffix(old) + new
+        return _sets.rename(relation, names)
+
+    def composed(self, relation: isl.Set, old: str, new: str) -> isl.Set:
+        """A relation onto the names with the two suffixes, which become the pair's."""
+        keep = [
+            n for n in _sets.names_of(relation) if n in self.sides.sizes or n.endswith((old, new))
+        ]
+        onto = _sets.project_onto(relation, keep)
+        return self.renamed(onto, {old: OLD, new: NEW})

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._errors import Instance, RaceError, Witness
+from loopkit._errors import IllegalTransformError, Instance, RaceError, Witness
 from loopkit._expression import evaluate, variable_names
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
@@ -37,6 +37,7 @@ def check_races(conflicts: Conflicts) -> None:
     conditions or in bounds that are loaded, is trusted: whether those meet was
     asked when loops became parallel, of assertions about the data.
     """
+    _check_bounds(conflicts)
     for array, accesses in conflicts.by_array.items():
         if not any(access.is_write for access in accesses) or conflicts.keeps_apart(array):
             continue
@@ -45,6 +46,20 @@ def check_races(conflicts: Conflicts) -> None:
                 _check_statement(conflicts, access)
         if conflicts.is_global(array) and conflicts.other_block:
             _check_blocks(conflicts, accesses)
+
+
+def _check_bounds(conflicts: Conflicts) -> None:
+    """Temporaries that bound loops must be there for every thread: no barrier waits for them."""
+    kernel = conflicts.kernel
+    for domain in kernel.domains:
+        for name in sorted(domain.parameters & kernel.temporary_by_name.keys()):
+            others = not conflicts.single_thread
+            others = others or (conflicts.is_global(name) and bool(conflicts.other_block))
+            if others and conflicts.crosses_threads(name):
+                raise IllegalTransformError(
+                    f"'{name}' bounds the loop over '{domain.inames[0]}', but is shared by threads",
+                    instead=f"set_temporary_address_space('{name}', 'private')",
+                )
 
 
 def _check_statement(conflicts: Conflicts, write: Access) -> None:

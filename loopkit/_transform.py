@@ -10,6 +10,7 @@ from functools import wraps
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from loopkit._budget import SpentError, at_most
 from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
@@ -88,7 +89,7 @@ def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
         given = tuple(list(bound.arguments.items())[1:])
         step = Step(function.__name__, given, required=required)
         try:
-            change = function(*bound.args, **bound.kwargs)
+            change = _made(function, bound)
         except LoopkitError as error:
             if error.step is None:
                 error.step = step.call()[1:]
@@ -102,6 +103,22 @@ def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
     setattr(Kernel, function.__name__, apply)
     _transforms[function.__name__] = apply
     return apply
+
+
+BUDGET = 1_000_000
+"""Operations that isl may spend on making a change, before anything is proven of it."""
+
+
+def _made(function: Callable[..., Change], bound: inspect.BoundArguments) -> Change:
+    """The change that a transform makes."""
+    try:
+        with at_most(BUDGET):
+            return function(*bound.args, **bound.kwargs)
+    except SpentError:
+        raise UndecidedError(
+            f"isl did not work out what becomes of the kernel within {BUDGET:,} operations",
+            instead="steps that leave simpler bounds and subscripts may come first",
+        ) from None
 
 
 def _verdict(change: Change, unchecked: bool) -> str:

@@ -289,6 +289,37 @@ end
         assumptions="m, p >= 1",
     ),
     Found(
+        "loops that bound each other",
+        ILLEGAL,
+        ("{ [i]: 0 <= i < n }",),
+        "v[n - 1 - i] = b[i + 2] - v[n - 1 - i]",
+        {"b v": "int32"},
+        (
+            ("split_iname", {"split_iname": "i", "inner_length": 4}),
+            (
+                "map_domain",
+                {
+                    "transform_map": "{ [i_outer, i_inner] -> [i_outer', next]: "
+                    "next = i_inner - i_outer and i_outer' = i_outer }"
+                },
+            ),
+            ("buffer_array", {"var_name": "v", "buffer_inames": ["i_outer", "next"]}),
+        ),
+        assumptions="n >= 1",
+    ),
+    Found(
+        "a loaded bound that threads share",
+        ILLEGAL,
+        steps=(
+            ("split_iname", {"split_iname": "i", "inner_length": 2}),
+            (
+                "set_temporary_address_space",
+                {"temp_var_names": "hi", "address_space": "shared"},
+            ),
+        ),
+        **SPARSE,
+    ),
+    Found(
         "quotients of a strided loop, and a prefetch",
         EITHER,
         ("{ [i]: 0 <= i < m and i mod 2 = 1 }", "{ [k]: 0 <= k < m }"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import islpy as isl
 import pytest
 
 import loopkit as lk
+from loopkit._budget import SpentError, at_most
 from loopkit._check.check import examine
 from loopkit._transform import Change
 from loopkit._tree import Loop
@@ -49,3 +51,31 @@ def test_unchecked_steps_show() -> None:
     assert "unchecked" in str(knl.history)
     assert knl.cuda().startswith("// not proven to keep the kernel's meaning: split_iname('i', 4)")
     assert "proven" in str(knl.split_iname("i_inner", 2).history)
+
+
+def test_what_a_transform_asks_of_isl_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("loopkit._transform.BUDGET", 10)
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", "a[i] = b[i]", dtypes={"a, b": "float32"})
+    with pytest.raises(lk.UndecidedError, match="within 10 operations"):
+        knl.split_iname("i", 16)
+    assert isl.DEFAULT_CONTEXT.get_max_operations() == 0
+
+
+def test_a_message_without_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where looking for the smallest case takes too long, the step is refused all the same."""
+    monkeypatch.setattr("loopkit._check.report.BUDGET", 10)
+    knl = lk.make_kernel("{ [i]: 1 <= i < n }", "x[i] = x[i - 1] + 1", dtypes={"x": "float32"})
+    with pytest.raises(lk.IllegalTransformError, match="no example of it within 10 operations"):
+        knl.tag_inames({"i": "g.0"})
+
+
+def test_a_bound_holds_inside_and_ends() -> None:
+    """The inner bound holds alone; the outer one is back afterwards."""
+    one = isl.Set("[n] -> { : exists e: n = 3e and 0 <= n < 100 }")
+    other = isl.Set("[n] -> { : exists e: n = 7e and 5 <= n < 90 }")
+    with pytest.raises(SpentError), at_most(5):
+        with at_most(1_000_000):
+            assert not (one - other).is_empty()
+        assert isl.DEFAULT_CONTEXT.get_max_operations() == 5
+        (one - other).is_empty()
+    assert isl.DEFAULT_CONTEXT.get_max_operations() == 0

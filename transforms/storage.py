@@ -63,8 +63,21 @@ def _with_space(kernel: Kernel, names: str | Collection[str], space: AddressSpac
     for name in chosen:
         if name not in temporaries:
             raise UnknownNameError("temporary", name, temporaries)
+        if wanted in (AddressSpace.LOCAL, AddressSpace.GLOBAL):
+            _check_no_bound(kernel, name)
         temporaries[name] = replace(temporaries[name], address_space=wanted)
     return Change(kernel.with_(temporaries=tuple(temporaries.values())))
+
+
+def _check_no_bound(kernel: Kernel, name: str) -> None:
+    """Refuse to share what bounds loops: every thread comes to a loop with values of its own."""
+    bounded = [d.inames[0] for d in kernel.domains if name in d.parameters]
+    if bounded:
+        raise IllegalTransformError(
+            f"'{name}' bounds the loop over '{bounded[0]}', and each thread that comes to the "
+            "loop must have its value",
+            instead=f"'{name}' stays private; another temporary that holds the same can be shared",
+        )
 
 
 # }}}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
+from loopkit._budget import SpentError, at_most
 from loopkit._check.align import Aligner
 from loopkit._check.bounds import check_bounds
 from loopkit._check.declarations import broken_declaration
@@ -94,26 +95,25 @@ def examine(
         raise IllegalTransformError(broken)
     allowed = BUDGET if budget is None else budget
     known = lineage_of(before)
-    lineage = descend(before, known, change.kernel, change.instances, change.moves, change.fixed)
-    isl.DEFAULT_CONTEXT.reset_operations()
-    isl.DEFAULT_CONTEXT.set_max_operations(allowed)
+    without = "unchecked=True skips the proof, and shows in the history"
     try:
-        delta = delta_of(before, change, lineage)
-        if delta is None:
-            found = check(lineage, change.kernel, answered(before), enough, Latest(before, change))
-        else:
-            found = check_delta(lineage, change.kernel, delta)
+        with at_most(allowed):
+            lineage = descend(
+                before, known, change.kernel, change.instances, change.moves, change.fixed
+            )
+            delta = delta_of(before, change, lineage)
+            if delta is None:
+                latest = Latest(before, change)
+                found = check(lineage, change.kernel, answered(before), enough, latest)
+            else:
+                found = check_delta(lineage, change.kernel, delta)
     except Undecided as open_:
         raise UndecidedError(open_.why, instead=open_.instead) from None
+    except SpentError:
+        why = f"isl did not decide whether this is legal within {allowed:,} operations"
+        raise UndecidedError(why, instead=without) from None
     except isl.Error as error:
-        why = f"isl gave up: {error}"
-        if "operations exceeded" in str(error):
-            why = f"isl did not decide whether this is legal within {allowed:,} operations"
-        raise UndecidedError(
-            why, instead="unchecked=True skips the proof, and shows in the history"
-        ) from None
-    finally:
-        isl.DEFAULT_CONTEXT.set_max_operations(0)
+        raise UndecidedError(f"isl gave up: {error}", instead=without) from None
     return lineage, found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from loopkit._budget import SpentError, at_most
 from loopkit._check.model import Model
 from loopkit._check.violation import Violation
 from loopkit._check.witness import Actor, Case, smallest_case
@@ -29,7 +30,15 @@ def error_for(violations: Sequence[Violation], root: Model, new: Model) -> Witne
     What is certain comes before what only some data bring about.
     """
     certain = [v for v in violations if v.exact] or violations
-    cases = [(v, smallest_case(v, v.text or root, new)) for v in certain]
+    cases: list[tuple[Violation, Case]] = []
+    try:
+        with at_most(BUDGET):
+            for one in certain:
+                cases.append((one, smallest_case(one, one.text or root, new)))
+    except SpentError:
+        pass
+    if not cases:
+        return _without_case(certain[0])
     violation, case = min(cases, key=_preference)
     words = _Words(violation, case, violation.text or root, new)
     why = "\n".join([words.headline(), *_table(words.rows())])
@@ -48,6 +57,24 @@ def error_for(violations: Sequence[Violation], root: Model, new: Model) -> Witne
     if witness.kind == "bounds":
         return OutOfBoundsError(why, witness=witness)
     return IllegalTransformError(why, witness=witness)
+
+
+BUDGET = 500_000
+"""Operations that isl may spend on looking for the smallest cases."""
+
+
+def _without_case(violation: Violation) -> WitnessError:
+    """The error where a case is known to exist, but none was written out in time."""
+    names = dict.fromkeys(
+        side.origin or (side.at.statement if side.at is not None else None)
+        for side in (violation.source, violation.other, violation.sink)
+        if side is not None
+    )
+    which = " and ".join(f"'{n}'" for n in names if n is not None)
+    about = f" on '{violation.array}'" if violation.array else ""
+    why = f"{which} would not do what the text says{about} ({violation.kind})"
+    kind: type[WitnessError] = IllegalTransformError if violation.exact else UndecidedError
+    return kind(why + f"; isl found no example of it within {BUDGET:,} operations")
 
 
 def _preference(pair: tuple[Violation, Case]) -> tuple[bool, tuple[int, ...]]:

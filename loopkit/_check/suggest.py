@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
+from loopkit._budget import SpentError, at_most
 from loopkit._check.suggest_arguments import by_arguments, by_numbers
 from loopkit._check.suggest_data import by_assertions, by_axes, by_copies, by_spaces
 from loopkit._check.suggest_launches import by_launches
@@ -38,6 +39,9 @@ SECONDS = 1.3
 
 TRIES = 120
 """As many tries at most, however fast they are, so that results do not hang on time."""
+
+BETWEEN = 100_000
+"""Operations that isl may spend between two tries."""
 
 MOST = 3
 """As many suggestions at most."""
@@ -147,7 +151,7 @@ def _search(refusal: Refusal, trials: Trials, found: dict[str, int]) -> None:
         if family.last and is_enough:
             continue
         mine = 0
-        for suggestion in family.find(refusal, trials):
+        for suggestion in _limited(family.find(refusal, trials)):
             line = suggestion.line()
             if line in found or (suggestion.is_special and is_enough):
                 continue
@@ -158,3 +162,16 @@ def _search(refusal: Refusal, trials: Trials, found: dict[str, int]) -> None:
             mine += 1
             if mine == family.most:
                 break
+
+
+def _limited(found: Iterator[Suggestion]) -> Iterator[Suggestion]:
+    """What a family finds; it ends where isl would take too long between two tries."""
+    while True:
+        try:
+            with at_most(BETWEEN):
+                suggestion = next(found, None)
+        except SpentError:
+            return
+        if suggestion is None:
+            return
+        yield suggestion

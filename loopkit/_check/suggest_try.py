@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import islpy as isl
 import pymbolic.primitives as prim
 
+from loopkit._budget import SpentError, at_most
 from loopkit._check.check import examine
 from loopkit._check.suggest_calls import text_of_calls
 from loopkit._check.violation import Side, Violation
@@ -113,9 +112,12 @@ class Trials:
 def _hindrance(kernel: Kernel) -> str:
     """Why a kernel cannot be written out; empty where it can."""
     try:
-        kernel.program()
+        with at_most(OPERATIONS):
+            kernel.program()
     except LoopkitError as error:
         return error.why
+    except SpentError:
+        return "isl did not end"
     return ""
 
 
@@ -125,7 +127,7 @@ def refused(kernel: Kernel, step: Step, enough: int | None = None) -> Kernel | R
     arguments = dict(step.arguments)
     options = arguments.pop("value_dict", {}) if step.transform == "fix_parameters" else {}
     try:
-        with _limited():
+        with at_most(OPERATIONS):
             change: Change = function(kernel, **arguments, **options)
         lineage, found = examine(kernel, change, OPERATIONS, enough)
     except Exception:
@@ -134,16 +136,6 @@ def refused(kernel: Kernel, step: Step, enough: int | None = None) -> Kernel | R
     if found:
         return Refusal(kernel, step, change, tuple(found))
     return change.kernel.with_(history=(*kernel.history, step), lineage=lineage)
-
-
-@contextmanager
-def _limited() -> Iterator[None]:
-    isl.DEFAULT_CONTEXT.reset_operations()
-    isl.DEFAULT_CONTEXT.set_max_operations(OPERATIONS)
-    try:
-        yield
-    finally:
-        isl.DEFAULT_CONTEXT.set_max_operations(0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -296,6 +296,7 @@ _WRAPPING: dict[str, Callable[[DType, Term], Term]] = {
 
 def truth(x: Term) -> Term:
     """Whether a value is not zero."""
+    x = value_of(x)
     if x.dtype == BOOL:
         return x
     if x.op == "const":

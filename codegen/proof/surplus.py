@@ -8,6 +8,8 @@ lies in its array, which :mod:`.bounds` proves of all that runs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import islpy as isl
 
 from loopkit.codegen.proof.conditions import Condition, conjuncts
@@ -73,19 +75,31 @@ class SurplusCheck:
             seen.add(key)
             written = self.cells(space, where, cells, touch.indices)
             for leaf in self.subject.leaves:
-                for indices in reads_of(self.subject, leaf, array):
-                    read = self.cells(space, self.needed(space, leaf), cells, indices)
+                for indices, needed in self.reads(space, leaf, array):
+                    read = self.cells(space, needed, cells, indices)
                     both = written & read
                     if not both.is_empty():
                         self.report(space, surplus, leaf, array, cells, both)
                         return
 
+    def reads(self, space: Space, leaf: Leaf, array: str) -> Iterator[tuple[Indices, isl.Set]]:
+        """The reads of an array by a line or a guard, each with the instances that need it."""
+        if leaf.statement is None:
+            # What C looks at first decides whether the rest of a guard is read.
+            for touch in leaf.touches:
+                if touch.array == array and not touch.is_write:
+                    yield touch.indices, space.aligned(touch.scope.set)
+            return
+        found = reads_of(self.subject, leaf, array)
+        if found:
+            needed = self.needed(space, leaf)
+            yield from ((indices, needed) for indices in found)
+
     def needed(self, space: Space, leaf: Leaf) -> isl.Set:
         """The instances of a line that the kernel has, on the threads that run them."""
         subject = self.subject
         statement = subject.kernel.statement_by_id.get(leaf.statement or "")
-        if statement is None:
-            return space.aligned(leaf.scope.set)
+        assert statement is not None
         domain, _ = subject.domain(statement)
         conditions: list[Condition] = subject.coordinate_conditions(statement.inames)
         conditions += [p for w in subject.words for p in conjuncts(subject.launched(w))]

@@ -19,8 +19,8 @@ Cell = tuple[str, int]
 
 _PLAIN = (1.5, -2.0, 3.0, 0.5, -1.25, 4.0, 2.5, -0.75)
 _WHOLE = (2, -3, 5, 7, -1, 4, 11, -6)
-SEEDS = range(8)
-_COMPARED, _ENDS = (2, 3), (6, 7)
+SEEDS = range(12)
+_COMPARED, _ENDS = range(2, 6), range(9, 12)
 
 
 class Sample:
@@ -108,19 +108,26 @@ class Sample:
             return _scalar(complex(value, _PLAIN[(number + 3) % 8]), dtype)
         return _scalar(value, dtype)
 
+    def _compares(self) -> bool:
+        """Whether the next value is one of the numbers."""
+        return self.seed in _COMPARED and bool(self.numbers) and self.random.random() < 0.5
+
     def _whole(self, number: int, dtype: DType) -> int:
         unsigned = dtype.kind == "u"
-        if self.seed in _COMPARED and self.numbers:
-            chosen = self.random.choice(self.numbers)
-            return int(chosen) if not unsigned else abs(int(chosen))
+        if self._compares():
+            near = int(self.random.choice(self.numbers)) + self.random.randint(-1, 1)
+            return abs(near) if unsigned else near
         if self.seed in _ENDS:
             info = np.iinfo(dtype)
             return int(self.random.choice((info.max, info.min, info.max - 1, info.max // 2, 1)))
-        value = _WHOLE[number % 8] if self.seed < 2 else self.random.randint(-100, 100)
+        value = _WHOLE[number % 8]
+        if self.seed >= 2:
+            size = 10 ** self.random.randint(1, 4)
+            value = self.random.randint(-size, size)
         return abs(value) if unsigned else value
 
     def _broken(self, number: int) -> float:
-        if self.seed in _COMPARED and self.numbers:
+        if self._compares():
             return self.random.choice(self.numbers)
         return _PLAIN[number % 8] if self.seed < 2 else self.random.uniform(-4, 4)
 

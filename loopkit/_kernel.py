@@ -460,7 +460,7 @@ class Kernel:
         """Prove that the generated source executes this kernel: see ``loopkit.codegen.proof``.
 
         The printed text is read back and compared with the kernel: instances,
-        barriers, bounds, and widths of index arithmetic.
+        values, barriers, bounds, widths of index arithmetic, and what a call passes.
         """
         from loopkit.codegen.proof import prove
 

@@ -55,7 +55,19 @@ class CellCheck:
                         self.statement(leaf, own)
                 else:
                     for touch in leaf.touches:
-                        self.name(touch, guards.get((touch.array, touch.offset.key)))
+                        self.name(touch, self.asked(touch, guards))
+
+    def asked(self, touch: Touch, guards: Mapping[tuple[str, str], Access]) -> Access | None:
+        """The access of a predicate behind one of a guard."""
+        found = guards.get((touch.array, touch.offset.key))
+        if found is not None:
+            return found
+        for name, indices in guards.values():
+            if name == touch.array:
+                difference = touch.offset.minus(self.subject.meaning.offset(name, indices))
+                if self.is_zero(touch.scope, difference):
+                    return name, indices
+        return None
 
     # {{{ the same cells
 
@@ -187,6 +199,9 @@ class CellCheck:
             touch.extents = self.declared_extents(touch.array)
             return
         held = self.subject.held(touch.array)
+        if held is not None and held.shape == ():
+            touch.cell, touch.extents = (), ()
+            return
         if held is None or access is None:
             touch.cell = (touch.offset,) if touch.offset.is_affine else None
             touch.extents = self.flat_extent(held)

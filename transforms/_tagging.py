@@ -94,6 +94,8 @@ def _refuse_reduction(kernel: Kernel, iname: str, tag: Tag, reductions: Mapping[
 
 
 def _check_axis_bounds(kernel: Kernel, iname: str, tag: Tag) -> None:
+    if None not in kernel.range_of(iname):
+        return
     domain = hull(kernel, [iname])
     if domain.is_empty() or extent(kernel, iname) is not None:
         return

@@ -29,14 +29,24 @@ class Determined:
         self._around: dict[tuple[frozenset[str], str], isl.Set] = {}
 
     def by(self, exprs: Iterable[Expression]) -> frozenset[str]:
-        """The inames that each of some expressions determines, taken one at a time."""
-        return frozenset().union(*(self._by_one(e) for e in exprs))
+        """The inames that some expressions determine: each alone, or where it leaves one open."""
+        left = [e for e in exprs if variable_names(e) <= self.model.integers]
+        found: frozenset[str] = frozenset().union(*(self._by_one(e) for e in left))
+        while True:
+            more = set()
+            for expr in left:
+                open_ = (variable_names(expr) & self.inames) - found
+                if len(open_) == 1 and _is_line(expr, *open_):
+                    more |= open_
+            if not more:
+                return found
+            found |= more
 
     def _by_one(self, expr: Expression) -> frozenset[str]:
         if isinstance(expr, prim.Variable):
             return frozenset([expr.name]) & self.inames
         mine = variable_names(expr) & self.inames
-        if not mine or not variable_names(expr) <= self.model.integers:
+        if not mine:
             return frozenset()
         if len(mine) == 1 and _is_line(expr, *mine):
             return mine
@@ -141,7 +151,7 @@ def _all_equal(steps: Sequence[tuple[Expression, Expression]]) -> isl.Set:
 
 
 def _is_line(expr: Expression, iname: str) -> bool:
-    """Whether an expression of one iname is that iname times a number, plus something else."""
+    """Whether an expression is an iname times a number, plus something without it."""
     try:
         terms = linear(expr).terms
     except _sets.NotAffineError:

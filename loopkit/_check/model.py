@@ -512,8 +512,14 @@ class Model:
         """Whether data bound any loop."""
         return any(self.bounds_from_data(s.id) for s in self.kernel.statements)
 
+    @cached_property
+    def _may_load_bounds(self) -> bool:
+        return any(d.parameters & self.data for d in self.kernel.domains)
+
     def bounds_from_data(self, statement: str) -> tuple[str, ...]:
         """Temporaries that the bounds of a statement's loops depend on."""
+        if not self._may_load_bounds:
+            return ()
         found = self._loaded.get(statement)
         if found is None:
             names = _sets.involved_names(self._plain_domain(self.statement[statement]))

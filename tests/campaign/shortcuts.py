@@ -1,0 +1,105 @@
+"""``python -m tests.campaign.shortcuts``: short proofs, compared with whole ones.
+
+Most steps are proven by what they leave alone (``loopkit/_check/refine.py``).
+Here the whole proof is asked for as well: where it finds a step illegal,
+the short one must have found it, too.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+
+import click
+
+import loopkit as lk
+import loopkit._check.check as checker
+from loopkit._check.lineage import Lineage
+from loopkit._check.refine import Delta
+from loopkit._check.undecided import Undecided
+from loopkit._transform import Change
+
+from . import kernels
+from .steps import script
+from .walk import Walk, walk
+
+
+@dataclass
+class Seen:
+    """How many steps were proven in short, and where the whole proof says otherwise."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    differ: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def compared(seen: Seen) -> Iterator[None]:
+    """While this lasts, each step that is proven in short is proven as a whole, too."""
+    short = checker.delta_of
+
+    def both(before: lk.Kernel, change: Change, lineage: Lineage) -> Delta | None:
+        delta = short(before, change, lineage)
+        seen.counts["whole" if delta is None else "in part" if delta.moves else "short"] += 1
+        if delta is not None:
+            try:
+                mine = checker.check_delta(lineage, change.kernel, delta)
+            except Undecided:
+                return delta
+            latest = checker.Latest(before, change)
+            try:
+                found = checker.check(lineage, change.kernel, latest=latest)
+            except Undecided:
+                seen.counts["undecided as a whole"] += 1
+                return delta
+            if found and not mine:
+                kinds = ", ".join(sorted({v.kind for v in found}))
+                seen.differ.append(f"{kinds}: {change.kernel}")
+        return delta
+
+    checker.delta_of = both
+    try:
+        yield
+    finally:
+        checker.delta_of = short
+
+
+def compare(seed: int, sequences: int = 5, steps: int = 8) -> Seen:
+    """Random sequences on one random kernel."""
+    seen = Seen()
+    r = random.Random(seed)
+    drawn, plain = kernels.draw(r)
+    with compared(seen):
+        for _ in range(sequences):
+            before = len(seen.differ)
+            found = walk(r, Walk(plain), steps)
+            for number in range(before, len(seen.differ)):
+                shown = f"{drawn.source()}\n{script(found.calls)}"
+                seen.differ[number] = f"seed {seed}\n{shown}\n{seen.differ[number]}"
+    return seen
+
+
+@click.command()
+@click.option("--kernels", "count", default=500, show_default=True)
+@click.option("--seed", default=0, show_default=True)
+@click.option("--workers", default=os.cpu_count(), show_default=True)
+def main(count: int, seed: int, workers: int) -> None:
+    """Compare short proofs with whole ones, and print where they differ."""
+    total = Seen()
+    with get_context("spawn").Pool(workers) as pool:
+        for seen in pool.imap_unordered(compare, range(seed, seed + count)):
+            total.counts += seen.counts
+            for text in seen.differ:
+                click.echo(f"{text}\n")
+            total.differ += seen.differ
+    click.echo(", ".join(f"{n} {kind}" for kind, n in sorted(total.counts.items())))
+    click.echo(f"{len(total.differ)} differ")
+    raise SystemExit(1 if total.differ else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -6,11 +6,14 @@ import dataclasses
 import functools
 import importlib
 import itertools
+import math
 import sys
 import time
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from refusals.case import schedule
 from refusals.everything import FAMILIES
@@ -558,6 +561,30 @@ def test_kernel_with_a_race_has_no_one_meaning() -> None:
     verdict = lk.verify(racy, racy)
     assert verdict.answer == "undecided"
     assert "'before' has no one meaning" in verdict.why
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        # What is not written keeps its value, whether or not the array is read.
+        ("y[i] = x[i] {if=x[i] > 3}", "y[i] = x[i] if x[i] > 3 else y[i]"),
+        # Of numbers below zero, both are no number.
+        ("y[i] = sqrt(x[i])", "y[i] = x[i]**0.5"),
+    ],
+)
+def test_no_difference_that_is_none(one: str, two: str) -> None:
+    before, after = (make(text, "{ [i]: 0 <= i < n }") for text in (one, two))
+    assert lk.verify(before, after).answer != "different"
+
+
+def test_what_cancels_out_is_close() -> None:
+    """Functions round, in one order of a sum otherwise than in another; integers do not."""
+    from loopkit._verify.arithmetic import close
+
+    kind = np.dtype(np.float64)
+    assert close(math.sin(1) + math.sin(2) - math.sin(1) - math.sin(2), 0, kind)
+    assert not close(1e-4, 0, kind)
+    assert not close(Fraction(1, 10**12), 0, kind)
 
 
 def test_reading_beyond_an_array_is_not_the_same_as_not_reading() -> None:

@@ -43,7 +43,9 @@ def power(a: Number, b: Number) -> Number:
         if b >= 0:
             return a**b
         return divide(1, a**-b)
-    return _safely(lambda: float(a) ** float(b))
+    if isinstance(a, complex) or isinstance(b, complex):
+        return _safely(lambda: a**b)
+    return _safely(lambda: math.pow(a, b))
 
 
 def minimum(a: Number, b: Number) -> Number:
@@ -131,6 +133,10 @@ def close(a: Number, b: Number, dtype: np.dtype[Any]) -> bool:
         return False
     try:
         scale = max(abs(a), abs(b))
-        return bool(abs(a - b) <= 1e-6 * scale) if scale != math.inf else False
+        if scale == math.inf:
+            return False
+        # Where functions have rounded, what should cancel out does so but for a little.
+        rounded = isinstance(a, (float, complex)) or isinstance(b, (float, complex))
+        return bool(abs(a - b) <= max(1e-6 * scale, 1e-9 if rounded else 0))
     except (OverflowError, TypeError):
         return False

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from loopkit._arrays import ArrayArg, ValueArg
+from loopkit._arrays import ValueArg
 from loopkit._expression import evaluate
 from loopkit._kernel import Kernel
 from loopkit._reference.places import copies_of, find_axes
@@ -66,7 +66,7 @@ class Setting:
             if name in self.sizes:
                 return Entry(self.sizes[name], name, place)
             return Entry(data.cell(name, (), dtype, self.limit), name, ())
-        inside = all(0 <= i < e for i, e in zip(place, self.shapes[name], strict=True))
-        if not inside or (isinstance(argument, ArrayArg) and argument.is_input is False):
+        if not all(0 <= i < e for i, e in zip(place, self.shapes[name], strict=True)):
             return Entry(math.nan, name, place)
+        # What a kernel leaves alone keeps what was passed, in outputs too.
         return Entry(data.cell(name, place, dtype, self.limit), name, place)

@@ -12,10 +12,13 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.flow import END, Access, Event, Flow
+from loopkit._check.copies import Copies
+from loopkit._check.event import Access, Event
+from loopkit._check.flow import END, Flow
+from loopkit._check.hardware import Instance
 from loopkit._check.lineage import Image
 from loopkit._check.literals import holds_typed, parts, same_constant, same_number
-from loopkit._check.model import Instance, equal
+from loopkit._check.model import equal
 from loopkit._check.order import Order
 from loopkit._check.sources import READER, WRITER, Sources
 from loopkit._check.types import ValueTypes
@@ -49,6 +52,7 @@ class Aligner:
         self.root = flow.root
         self.new = flow.new
         self.order = Order(flow)
+        self.copies = Copies(flow)
         self.root_types = ValueTypes(flow.root)
         self.new_types = ValueTypes(flow.new)
         self.hops = 0
@@ -269,7 +273,7 @@ class Aligner:
             self.follow(old, mine, its, event)
             return
         if self.flow.copies(its[0]):
-            via = self.flow.behind_copies(event, its)
+            via = self.copies.behind_copies(event, its)
             if not via.is_empty():
                 rest = event.where - via
                 self.follow(old, mine, its, event.narrowed(via))
@@ -325,7 +329,7 @@ class Aligner:
                 "unchecked=True skips the proof, and shows in the history",
             )
         found = self.flow.found
-        for later, statement in self.flow.through_copies(event, its):
+        for later, statement in self.copies.through_copies(event, its):
             rounding = self.new_types.rounds(its[0], statement.rhs)
             if rounding:
                 self.different(later, rounding)
@@ -334,7 +338,7 @@ class Aligner:
             self.copied(old, mine, statement.rhs, later)
             if len(found) == before:
                 continue
-            latest = self.flow.latest(later, its, later.time, event.time)
+            latest = self.copies.latest(later, its, later.time, event.time)
             if not latest.is_equal(later.where):
                 del found[before:]
                 if not latest.is_empty():

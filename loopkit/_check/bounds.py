@@ -7,7 +7,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._check.flow import Flow
-from loopkit._check.model import Instance
+from loopkit._check.hardware import Instance
 from loopkit._check.violation import Violation
 from loopkit._expression import to_text, variable_names
 from loopkit._make.accesses import Guarded, guarded_reads

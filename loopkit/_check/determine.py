@@ -33,7 +33,7 @@ class Determined:
         left = [e for e in exprs if variable_names(e) <= self.model.integers]
         found: frozenset[str] = frozenset().union(*(self._by_one(e) for e in left))
         while True:
-            more = set()
+            more: set[str] = set()
             for expr in left:
                 open_ = (variable_names(expr) & self.inames) - found
                 if len(open_) == 1 and _is_line(expr, *open_):

@@ -10,85 +10,24 @@ copy, and the question is asked there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._check.event import Access, Event, Found
+from loopkit._check.hardware import Instance
 from loopkit._check.lineage import Image, Lineage
-from loopkit._check.model import Axis, Cell, Instance, Model, equal
+from loopkit._check.model import Cell, Model, equal
 from loopkit._check.sources import READER, WRITER, Sources, TextOrder, is_update
 from loopkit._check.violation import Side, Undecided, Violation
-from loopkit._expression import substitute
 from loopkit._kernel import Statement
-from loopkit._nodes import Expression
 
 _OTHER = "__x"
 _SOURCE = "__w"
 _SURE = "__s"
 END = "__e"
-
-Access = tuple[str, tuple[Expression, ...]]
-
-
-@dataclass(frozen=True, eq=False)
-class Event:
-    """Executions of a read.
-
-    ``where`` holds the names of all instances involved; ``time`` is the
-    instance that reads now, ``reader`` and ``values`` the instance of the text
-    whose read this is.  ``sources``, where given, replace the text's answer.
-    """
-
-    where: isl.Set
-    time: Instance
-    reader: str
-    values: Mapping[str, Expression]
-    everywhere: Mapping[Axis, Expression]
-    base: Instance | None
-    sources: Sources | None = None
-    access: Access | None = None
-    depth: int = 0
-
-    @cached_property
-    def bound(self) -> isl.Set:
-        """``where`` with the reader's inames of the text, suffixed ``__R``."""
-        result = self.where
-        for iname, value in self.values.items():
-            result = result & equal(prim.Variable(iname + READER), value)
-        return result
-
-    @property
-    def side(self) -> Side:
-        """The reader in a violation."""
-        return Side(self.base, self.reader, self.values)
-
-    @property
-    def meant(self) -> tuple[str, tuple[Expression, ...]] | None:
-        """The cell that the text reads, over the names of the event."""
-        if self.access is None:
-            return None
-        return self.access[0], tuple(substitute(i, self.values) for i in self.access[1])
-
-    def narrowed(self, where: isl.Set) -> Event:
-        """The event in fewer cases."""
-        return replace(self, where=where)
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """A source of an event: an image, the pairs of source and reader, and how near they are.
-
-    ``equal`` counts the shared loops, outermost first, whose values agree.
-    """
-
-    image: Image
-    at: Instance
-    pairs: isl.Set
-    equal: int
 
 
 class Flow:
@@ -256,37 +195,6 @@ class Flow:
             if not (pairs & _sets.condition_set(differ)).is_empty():
                 return number
         return len(loops)
-
-    def behind_copies(self, event: Event, access: Access) -> isl.Set:
-        """Those cases of an event in which a copy wrote the cell, and no other statement since."""
-        cell = self.cell(event, access)
-        result = event.where - event.where
-        others = [w for w in self.new.writers(cell.array) if w.id in self.lineage.image_of]
-        if any(not self.new.is_exact(w) for w in others):
-            raise Undecided(
-                f"data decide whether '{cell.array}' is written, or what was copied to it is kept"
-            )
-        for statement in self.copies(cell.array):
-            self.check_plain(statement, event)
-            at = Instance(statement.id, _SOURCE)
-            written = self.new.write_cell(at)
-            both = event.where & self.new.domain(at) & self.new.same_cell(written, cell)
-            for piece in self.new.earlier(at, event.time):
-                part = both & piece
-                for writer in others:
-                    if part.is_empty():
-                        break
-                    other = Instance(writer.id, _OTHER)
-                    since = part & self.new.domain(other)
-                    since = since & self.new.same_cell(written, self.new.write_cell(other))
-                    for first in self.new.earlier(at, other):
-                        for second in self.new.earlier(other, event.time):
-                            dead = since & first & second
-                            if not dead.is_empty():
-                                part = part - _sets.project_onto(dead, _sets.names_of(part))
-                if not part.is_empty():
-                    result = result | self.event_names(part, event)
-        return result
 
     def event_names(self, where: isl.Set, event: Event) -> isl.Set:
         """``where`` over the names of the event alone."""
@@ -568,134 +476,7 @@ class Flow:
         """The statements that fill ``array`` but stand for nothing in the text."""
         return tuple(w for w in self.new.writers(array) if w.id not in self.lineage.image_of)
 
-    def check_plain(self, copy: Statement, event: Event) -> None:
-        """Raise :class:`Undecided` for a copy that data may leave out, or that adds up.
-
-        Where the reader runs under the same condition, the copy is not left out.
-        """
-        reader = self.new.statement.get(event.time.statement or "")
-        data = {p for p in copy.predicates if self.new.condition(p) is None}
-        known = set(reader.predicates) if reader is not None else set()
-        if copy.operation is not None:
-            raise Undecided(f"'{copy.id}' adds to '{copy.written}', and stands for no statement")
-        if data - known or self.new.cells_by_data(copy):
-            raise Undecided(f"data decide whether, or to where, '{copy.id}' copies")
-        if set(self.new.bounds_from_data(copy.id)) - set(
-            self.new.bounds_from_data(reader.id) if reader is not None else ()
-        ):
-            raise Undecided(f"data decide how much '{copy.id}' copies")
-
     def is_copy(self, array: str) -> bool:
         """Whether only such statements write ``array``."""
         writers = self.new.writers(array)
         return bool(writers) and len(self.copies(array)) == len(writers)
-
-    def through_copies(self, event: Event, access: Access) -> Iterator[tuple[Event, Statement]]:
-        """The copying instances that a read may see: events at their time, with the statement.
-
-        They may hold instances whose cell a later copy replaced: see :meth:`latest`.
-        """
-        if event.depth > 12:
-            raise Undecided(f"the copies behind '{access[0]}' go round in a circle")
-        cell = self.cell(event, access)
-        remaining = event.where
-        suffix = f"__m{event.depth}"
-        for statement in self.copies(cell.array):
-            self.check_plain(statement, event)
-        for _, group in self.by_time(cell.array, event, suffix):
-            covered: isl.Set | None = None
-            for statement, piece in group:
-                at = Instance(statement.id, suffix)
-                both = remaining & self.new.domain(at) & piece
-                both = both & self.new.same_cell(self.new.write_cell(at), cell)
-                if both.is_empty():
-                    continue
-                self.check_blocks(both, event, at, cell)
-                self.check_no_write_since(both, event, at, cell)
-                bounds, everywhere = self.new.everywhere(at)
-                later = replace(
-                    event,
-                    where=both & bounds,
-                    time=at,
-                    everywhere=everywhere,
-                    depth=event.depth + 1,
-                )
-                yield later, statement
-                part = _sets.project_onto(both, _sets.names_of(remaining))
-                covered = part if covered is None else covered | part
-            if covered is not None:
-                remaining = remaining - covered
-                if remaining.is_empty():
-                    return
-        self.missing(event.narrowed(remaining), cell)
-
-    def by_time(
-        self, array: str, event: Event, suffix: str
-    ) -> list[tuple[float, list[tuple[Statement, isl.Set]]]]:
-        """Copies of an array before the event, by the loop that carries them, latest first."""
-        groups: dict[float, list[tuple[Statement, isl.Set]]] = {}
-        for statement in self.copies(array):
-            at = Instance(statement.id, suffix)
-            for key, piece in self.pieces(at, event.time):
-                groups.setdefault(key, []).append((statement, piece))
-        return sorted(groups.items(), key=lambda g: -g[0])
-
-    def pieces(self, at: Instance, time: Instance) -> Iterator[tuple[float, isl.Set]]:
-        """The ways in which ``at`` comes before ``time``; larger keys are nearer in time."""
-        if time.statement is None:
-            yield 0, _sets.universe()
-            return
-        assert at.statement is not None
-        depth = len(self.new.shared_loops(at.statement, time.statement))
-        for level, piece in self.new.earlier_by_loop(at, time):
-            yield (depth if level == depth else level + 0.5), piece
-
-    def check_blocks(self, both: isl.Set, event: Event, at: Instance, cell: Cell) -> None:
-        """Copies in global memory must come from the block that reads them."""
-        for how, piece in self.new.unordered(at, event.time, cell.array):
-            bad = both & piece
-            if not bad.is_empty():
-                self.report(
-                    self.violation("order", bad, event, cell, source=self.side_of(at), how=how)
-                )
-
-    def check_no_write_since(self, both: isl.Set, event: Event, at: Instance, cell: Cell) -> None:
-        """No statement of the text may write a copied cell between the copy and its use."""
-        for writer in self.new.writers(cell.array):
-            if writer.id not in self.lineage.image_of:
-                continue
-            other = Instance(writer.id, _OTHER)
-            later = both & self.new.domain(other)
-            later = later & self.new.same_cell(self.new.write_cell(other), cell)
-            for piece in self.new.earlier(at, other):
-                since = later & piece
-                if since.is_empty():
-                    continue
-                for how, when in self.new.not_before(event.time, other, cell.array, itself=False):
-                    bad = since & when
-                    if not bad.is_empty():
-                        self.report(
-                            self.violation(
-                                "overwritten", bad, event, cell, other=self.side_of(other), how=how
-                            )
-                        )
-
-    def latest(self, event: Event, access: Access, at: Instance, before: Instance) -> isl.Set:
-        """``event.where`` without copies ``at`` that a later one replaces before ``before``."""
-        result = event.where
-        written = self.new.write_cell(at)
-        for statement in self.copies(access[0]):
-            later = Instance(statement.id, _OTHER)
-            both = event.where & self.new.domain(later)
-            both = both & self.new.same_cell(written, self.new.write_cell(later))
-            for first in self.new.earlier(at, later):
-                part = both & first
-                if part.is_empty():
-                    continue
-                for second in self.new.earlier(later, before):
-                    dead = part & second
-                    if not dead.is_empty():
-                        result = result - _sets.project_onto(dead, _sets.names_of(result))
-        return result
-
-    # }}}

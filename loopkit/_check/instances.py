@@ -9,8 +9,8 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._check.flow import Flow
+from loopkit._check.hardware import Instance
 from loopkit._check.lineage import Image
-from loopkit._check.model import Instance
 from loopkit._check.sources import WRITER, is_update
 from loopkit._check.violation import Side, Violation
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from loopkit._check.flow import Flow
-from loopkit._check.model import Instance, Model
+from loopkit._check.hardware import Instance
+from loopkit._check.model import Model
 from loopkit._check.sources import is_update
 from loopkit._check.violation import Violation
 from loopkit._kernel import Statement

@@ -13,8 +13,7 @@ whole proof is asked for of these alone: see :class:`Delta`.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -25,8 +24,10 @@ from loopkit import _sets
 from loopkit._arrays import TemporaryVariable
 from loopkit._check.alike import Alike, Changes
 from loopkit._check.determine import Determined
+from loopkit._check.hardware import Axis, Instance
 from loopkit._check.lineage import Lineage
-from loopkit._check.model import Axis, Instance, Model, equal
+from loopkit._check.model import Model, equal
+from loopkit._check.private import Rooms
 from loopkit._check.sources import TextOrder, is_update
 from loopkit._expression import substitute, variable_names
 from loopkit._kernel import Statement
@@ -109,7 +110,7 @@ class Step:
         changes = {name: self.changes(twin) for name, twin in self.twins.items()}
         if any(c.more for c in changes.values()):
             return None
-        if not self.keeps_order() or not all(self.flows_inside(a) for a in sorted(self.private)):
+        if not self.keeps_order() or not self.flows_inside():
             return None
         changed = {name: c for name, c in changes.items() if c.reads}
         if not changed.keys() <= self.lineage.image_of.keys():
@@ -391,6 +392,12 @@ class Step:
             return Answer(True, apart)
         return Answer(self.same_order(one.twin, two.twin, same), apart)
 
+    def flows_inside(self) -> bool:
+        """Whether what threads read in arrays of their own was written on the same thread."""
+        new = {axis: self.new.inames_on[axis] for axis in self.new_axes}
+        rooms = Rooms(self.new, self.lineage, self.text, self.determined, new)
+        return all(rooms.hold(array) for array in sorted(self.private))
+
     def same_order(self, one: Twin, two: Twin, same: frozenset[str]) -> bool:
         """Whether the loops that two statements share run as they did, ``same`` inames fixed."""
         inames = self.determined.inames
@@ -432,69 +439,6 @@ class Step:
         return found
 
     # }}}
-
-    # {{{ arrays that exist once per thread from now on
-
-    def flows_inside(self, name: str) -> bool:
-        """Whether all that is read from an array was written on the same new coordinates.
-
-        That is known of the text, and carries over where the schedule touches
-        the array where the text does.
-        """
-        if name not in self.lineage.root.temporary_by_name:
-            return False
-        mine: dict[str, tuple[int, int]] = {}
-        for statement, uses in self._uses.get(name, {}).items():
-            image = self.lineage.image_of.get(statement)
-            if image is None or len(self.lineage.images_from[image.origin]) != 1:
-                return False
-            mine[image.origin] = uses
-        if mine != self._uses_of_text.get(name):
-            return False
-        return all(self.reads_inside(self.text.model.statement[o], name) for o in mine)
-
-    @cached_property
-    def _uses(self) -> dict[str, dict[str, tuple[int, int]]]:
-        return _uses(self.new.kernel.statements)
-
-    @cached_property
-    def _uses_of_text(self) -> dict[str, dict[str, tuple[int, int]]]:
-        return _uses(self.text.model.kernel.statements)
-
-    def reads_inside(self, origin: Statement, name: str) -> bool:
-        (image,) = self.lineage.images_from[origin.id]
-        for access in dict.fromkeys(origin.reads):
-            if access[0] != name:
-                continue
-            for writer, inames in self.text.agreeing(origin.id, access).items():
-                (source,) = self.lineage.images_from[writer]
-                mine = [
-                    image.value_of[i]
-                    for i in sorted(inames)
-                    if image.value_of[i] == source.value_of[i]
-                ]
-                same = self.determined.by(mine)
-                twins = self.twins[image.statement], self.twins[source.statement]
-                for axis in self.new.rooms(name):
-                    if axis not in self.new_axes:
-                        continue
-                    (a,), (b,) = (self.inames_on(t, axis) for t in twins)
-                    if a != b or a not in same:
-                        return False
-        return True
-
-    # }}}
-
-
-def _uses(statements: Sequence[Statement]) -> dict[str, dict[str, tuple[int, int]]]:
-    """By name and statement, how often the name is written and read there."""
-    found: dict[str, dict[str, tuple[int, int]]] = {}
-    for statement in statements:
-        reads = Counter(name for name, _ in statement.reads)
-        for name in {statement.written, *reads}:
-            uses = (int(statement.written == name), reads[name])
-            found.setdefault(name, {})[statement.id] = uses
-    return found
 
 
 def _pairs(touches: list[Touch]) -> Iterator[tuple[Touch, Touch, bool]]:

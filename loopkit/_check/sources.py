@@ -15,7 +15,8 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.model import Cell, Instance, Model
+from loopkit._check.hardware import Instance
+from loopkit._check.model import Cell, Model
 from loopkit._expression import variable_names
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression

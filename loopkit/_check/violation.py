@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 import islpy as isl
 
-from loopkit._check.model import Instance, Model
+from loopkit._check.hardware import Instance
+from loopkit._check.model import Model
 from loopkit._check.undecided import Undecided
 from loopkit._nodes import Expression
 

@@ -13,7 +13,8 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.model import Instance, Model
+from loopkit._check.hardware import Instance
+from loopkit._check.model import Model
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._verify.sides import NEW, OLD, Sides

@@ -5,8 +5,8 @@ from __future__ import annotations
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._check.hardware import Instance
 from loopkit._check.literals import holds_floats
-from loopkit._check.model import Instance
 from loopkit._expression import to_text, variable_names
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression

@@ -13,7 +13,8 @@ from dataclasses import replace
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._check.model import Instance, Model
+from loopkit._check.hardware import Instance
+from loopkit._check.model import Model
 from loopkit._kernel import Kernel, Statement
 from loopkit._tree import Loop, Tree
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import islpy as isl
 import pymbolic.primitives as prim
 
-from loopkit._check.model import Instance, Model
+from loopkit._check.hardware import Instance
+from loopkit._check.model import Model
 from loopkit._check.sources import READER, WRITER
 from loopkit._expression import index_tuple
 from loopkit._kernel import Statement

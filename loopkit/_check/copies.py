@@ -1,0 +1,189 @@
+"""Reads of what statements that only move data have copied.
+
+A read behind a copy moves on: the copying statement must have read, at its own
+time, what the read is to see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import islpy as isl
+
+from loopkit import _sets
+from loopkit._check.event import Access, Event
+from loopkit._check.flow import Flow
+from loopkit._check.hardware import Instance
+from loopkit._check.model import Cell
+from loopkit._check.violation import Undecided
+from loopkit._kernel import Statement
+
+_OTHER = "__x"
+_SOURCE = "__w"
+
+
+class Copies:
+    """Looks behind the copies of one schedule."""
+
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self.new = flow.new
+
+    def behind_copies(self, event: Event, access: Access) -> isl.Set:
+        """Those cases of an event in which a copy wrote the cell, and no other statement since."""
+        cell = self.flow.cell(event, access)
+        result = event.where - event.where
+        others = [w for w in self.new.writers(cell.array) if w.id in self.flow.lineage.image_of]
+        if any(not self.new.is_exact(w) for w in others):
+            raise Undecided(
+                f"data decide whether '{cell.array}' is written, or what was copied to it is kept"
+            )
+        for statement in self.flow.copies(cell.array):
+            self.check_plain(statement, event)
+            at = Instance(statement.id, _SOURCE)
+            written = self.new.write_cell(at)
+            both = event.where & self.new.domain(at) & self.new.same_cell(written, cell)
+            for piece in self.new.earlier(at, event.time):
+                part = both & piece
+                for writer in others:
+                    if part.is_empty():
+                        break
+                    other = Instance(writer.id, _OTHER)
+                    since = part & self.new.domain(other)
+                    since = since & self.new.same_cell(written, self.new.write_cell(other))
+                    for first in self.new.earlier(at, other):
+                        for second in self.new.earlier(other, event.time):
+                            dead = since & first & second
+                            if not dead.is_empty():
+                                part = part - _sets.project_onto(dead, _sets.names_of(part))
+                if not part.is_empty():
+                    result = result | self.flow.event_names(part, event)
+        return result
+
+    def check_plain(self, copy: Statement, event: Event) -> None:
+        """Raise :class:`Undecided` for a copy that data may leave out, or that adds up.
+
+        Where the reader runs under the same condition, the copy is not left out.
+        """
+        reader = self.new.statement.get(event.time.statement or "")
+        data = {p for p in copy.predicates if self.new.condition(p) is None}
+        known = set(reader.predicates) if reader is not None else set()
+        if copy.operation is not None:
+            raise Undecided(f"'{copy.id}' adds to '{copy.written}', and stands for no statement")
+        if data - known or self.new.cells_by_data(copy):
+            raise Undecided(f"data decide whether, or to where, '{copy.id}' copies")
+        if set(self.new.bounds_from_data(copy.id)) - set(
+            self.new.bounds_from_data(reader.id) if reader is not None else ()
+        ):
+            raise Undecided(f"data decide how much '{copy.id}' copies")
+
+    def through_copies(self, event: Event, access: Access) -> Iterator[tuple[Event, Statement]]:
+        """The copying instances that a read may see: events at their time, with the statement.
+
+        They may hold instances whose cell a later copy replaced: see :meth:`latest`.
+        """
+        if event.depth > 12:
+            raise Undecided(f"the copies behind '{access[0]}' go round in a circle")
+        cell = self.flow.cell(event, access)
+        remaining = event.where
+        suffix = f"__m{event.depth}"
+        for statement in self.flow.copies(cell.array):
+            self.check_plain(statement, event)
+        for _, group in self.by_time(cell.array, event, suffix):
+            covered: isl.Set | None = None
+            for statement, piece in group:
+                at = Instance(statement.id, suffix)
+                both = remaining & self.new.domain(at) & piece
+                both = both & self.new.same_cell(self.new.write_cell(at), cell)
+                if both.is_empty():
+                    continue
+                self.check_blocks(both, event, at, cell)
+                self.check_no_write_since(both, event, at, cell)
+                bounds, everywhere = self.new.everywhere(at)
+                later = replace(
+                    event,
+                    where=both & bounds,
+                    time=at,
+                    everywhere=everywhere,
+                    depth=event.depth + 1,
+                )
+                yield later, statement
+                part = _sets.project_onto(both, _sets.names_of(remaining))
+                covered = part if covered is None else covered | part
+            if covered is not None:
+                remaining = remaining - covered
+                if remaining.is_empty():
+                    return
+        self.flow.missing(event.narrowed(remaining), cell)
+
+    def by_time(
+        self, array: str, event: Event, suffix: str
+    ) -> list[tuple[float, list[tuple[Statement, isl.Set]]]]:
+        """Copies of an array before the event, by the loop that carries them, latest first."""
+        groups: dict[float, list[tuple[Statement, isl.Set]]] = {}
+        for statement in self.flow.copies(array):
+            at = Instance(statement.id, suffix)
+            for key, piece in self.pieces(at, event.time):
+                groups.setdefault(key, []).append((statement, piece))
+        return sorted(groups.items(), key=lambda g: -g[0])
+
+    def pieces(self, at: Instance, time: Instance) -> Iterator[tuple[float, isl.Set]]:
+        """The ways in which ``at`` comes before ``time``; larger keys are nearer in time."""
+        if time.statement is None:
+            yield 0, _sets.universe()
+            return
+        assert at.statement is not None
+        depth = len(self.new.shared_loops(at.statement, time.statement))
+        for level, piece in self.new.earlier_by_loop(at, time):
+            yield (depth if level == depth else level + 0.5), piece
+
+    def check_blocks(self, both: isl.Set, event: Event, at: Instance, cell: Cell) -> None:
+        """Copies in global memory must come from the block that reads them."""
+        for how, piece in self.new.unordered(at, event.time, cell.array):
+            bad = both & piece
+            if not bad.is_empty():
+                source = self.flow.side_of(at)
+                self.flow.report(
+                    self.flow.violation("order", bad, event, cell, source=source, how=how)
+                )
+
+    def check_no_write_since(self, both: isl.Set, event: Event, at: Instance, cell: Cell) -> None:
+        """No statement of the text may write a copied cell between the copy and its use."""
+        for writer in self.new.writers(cell.array):
+            if writer.id not in self.flow.lineage.image_of:
+                continue
+            other = Instance(writer.id, _OTHER)
+            later = both & self.new.domain(other)
+            later = later & self.new.same_cell(self.new.write_cell(other), cell)
+            for piece in self.new.earlier(at, other):
+                since = later & piece
+                if since.is_empty():
+                    continue
+                for how, when in self.new.not_before(event.time, other, cell.array, itself=False):
+                    bad = since & when
+                    if not bad.is_empty():
+                        side = self.flow.side_of(other)
+                        self.flow.report(
+                            self.flow.violation(
+                                "overwritten", bad, event, cell, other=side, how=how
+                            )
+                        )
+
+    def latest(self, event: Event, access: Access, at: Instance, before: Instance) -> isl.Set:
+        """``event.where`` without copies ``at`` that a later one replaces before ``before``."""
+        result = event.where
+        written = self.new.write_cell(at)
+        for statement in self.flow.copies(access[0]):
+            later = Instance(statement.id, _OTHER)
+            both = event.where & self.new.domain(later)
+            both = both & self.new.same_cell(written, self.new.write_cell(later))
+            for first in self.new.earlier(at, later):
+                part = both & first
+                if part.is_empty():
+                    continue
+                for second in self.new.earlier(later, before):
+                    dead = part & second
+                    if not dead.is_empty():
+                        result = result - _sets.project_onto(dead, _sets.names_of(result))
+        return result

@@ -1,0 +1,77 @@
+"""What is asked about: executions of a read, and the writes that it may see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit._check.hardware import Axis, Instance
+from loopkit._check.lineage import Image
+from loopkit._check.model import equal
+from loopkit._check.sources import READER, Sources
+from loopkit._check.violation import Side
+from loopkit._expression import substitute
+from loopkit._nodes import Expression
+
+Access = tuple[str, tuple[Expression, ...]]
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """Executions of a read.
+
+    ``where`` holds the names of all instances involved; ``time`` is the
+    instance that reads now, ``reader`` and ``values`` the instance of the text
+    whose read this is.  ``sources``, where given, replace the text's answer.
+    """
+
+    where: isl.Set
+    time: Instance
+    reader: str
+    values: Mapping[str, Expression]
+    everywhere: Mapping[Axis, Expression]
+    base: Instance | None
+    sources: Sources | None = None
+    access: Access | None = None
+    depth: int = 0
+
+    @cached_property
+    def bound(self) -> isl.Set:
+        """``where`` with the reader's inames of the text, suffixed ``__R``."""
+        result = self.where
+        for iname, value in self.values.items():
+            result = result & equal(prim.Variable(iname + READER), value)
+        return result
+
+    @property
+    def side(self) -> Side:
+        """The reader in a violation."""
+        return Side(self.base, self.reader, self.values)
+
+    @property
+    def meant(self) -> tuple[str, tuple[Expression, ...]] | None:
+        """The cell that the text reads, over the names of the event."""
+        if self.access is None:
+            return None
+        return self.access[0], tuple(substitute(i, self.values) for i in self.access[1])
+
+    def narrowed(self, where: isl.Set) -> Event:
+        """The event in fewer cases."""
+        return replace(self, where=where)
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """A source of an event: an image, the pairs of source and reader, and how near they are.
+
+    ``equal`` counts the shared loops, outermost first, whose values agree.
+    """
+
+    image: Image
+    at: Instance
+    pairs: isl.Set
+    equal: int

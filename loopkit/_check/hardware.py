@@ -1,0 +1,160 @@
+"""On which blocks and threads the instances of a kernel run, and where its arrays lie."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import AddressSpace
+from loopkit._expression import variable_names
+from loopkit._kernel import Kernel
+from loopkit._nodes import Expression
+from loopkit._places import first_block_alone
+from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
+
+Axis = tuple[str, object]
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A statement whose inames carry ``suffix``; ``statement`` None stands for the end."""
+
+    statement: str | None
+    suffix: str
+
+
+class Hardware:
+    """A kernel's blocks and threads; its address spaces have been decided."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.statement = kernel.statement_by_id
+        self._reach: dict[tuple[Axis, str], isl.Set] = {}
+        self._rooms: dict[str, tuple[Axis, ...]] = {}
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """Block and thread axes that the kernel's tags use, and inames tagged ``ilp``."""
+        used = frozenset().union(*(s.inames for s in self.kernel.statements))
+        return tuple(sorted({a for i in used if (a := self.axis_of(i)) is not None}, key=str))
+
+    def axis_of(self, iname: str) -> Axis | None:
+        """The hardware axis that an iname is a coordinate on."""
+        tag = self.kernel.iname_tags.get(iname)
+        if isinstance(tag, GroupAxis):
+            return ("g", tag.axis)
+        if isinstance(tag, LocalAxis):
+            return ("l", tag.axis)
+        if isinstance(tag, LocalAuto):
+            return ("l", iname)
+        if isinstance(tag, InstructionParallel):
+            return ("ilp", iname)
+        return None
+
+    @cached_property
+    def inames_on(self) -> dict[Axis, tuple[str, ...]]:
+        """The inames on each axis."""
+        found: dict[Axis, list[str]] = {}
+        for iname in self.kernel.iname_tags:
+            axis = self.axis_of(iname)
+            if axis is not None and iname in self.kernel.home_domain:
+                found.setdefault(axis, []).append(iname)
+        return {axis: tuple(inames) for axis, inames in found.items()}
+
+    @cached_property
+    def _lower(self) -> dict[str, int]:
+        return {}
+
+    def lower(self, iname: str) -> int:
+        """The smallest value of a parallel iname, which hardware index 0 stands for."""
+        if iname not in self._lower:
+            self._lower[iname] = self.kernel.range_of(iname)[0] or 0
+        return self._lower[iname]
+
+    def coordinate(self, at: Instance, axis: Axis) -> Expression | None:
+        """An instance's index on a hardware axis: a value, or None where it runs on all.
+
+        A statement without an iname there runs once, on index 0, unless what it
+        writes exists once per index, and is needed on others, too.
+        """
+        assert at.statement is not None
+        statement = self.statement[at.statement]
+        for iname in self.inames_on.get(axis, ()):
+            if iname in statement.inames:
+                name = prim.Variable(iname + at.suffix)
+                low = self.lower(iname)
+                return name if low == 0 else prim.Sum((name, -low))
+        if axis[0] == "ilp":
+            # No copy of what exists once per value of an iname belongs to all of them.
+            return self.lower(str(axis[1])) - 1
+        return None if axis in self.copies_needed(statement.written) else 0
+
+    def everywhere(self, at: Instance) -> tuple[isl.Set, dict[Axis, Expression]]:
+        """Names for the indices of axes that an instance runs on all of, and their range."""
+        bounds = _sets.universe()
+        values: dict[Axis, Expression] = {}
+        for axis in self.axes:
+            if self.coordinate(at, axis) is not None:
+                continue
+            name = f"_{axis[0]}{axis[1]}{at.suffix}"
+            values[axis] = prim.Variable(name)
+            bounds = bounds & self._launched(axis, name)
+        return bounds, values
+
+    def _launched(self, axis: Axis, name: str) -> isl.Set:
+        """The indices of an axis that are launched: 0, and all up to the largest of an iname."""
+        known = self._reach.get((axis, name))
+        if known is not None:
+            return known
+        index = prim.Variable(name)
+        result = _sets.equality(name, 0)
+        for iname in self.inames_on[axis]:
+            reach = _sets.project_onto(
+                self.kernel.domain_around([iname]) & self.kernel.assumptions.set,
+                [iname, *self.kernel.sizes],
+            )
+            value = prim.Sum((prim.Variable(iname), -self.lower(iname)))
+            between = prim.LogicalAnd(
+                (prim.Comparison(index, ">=", 0), prim.Comparison(index, "<=", value))
+            )
+            result = result | _sets.project_out(reach & _sets.condition_set(between), [iname])
+        self._reach[axis, name] = result
+        return result
+
+    def is_global(self, name: str) -> bool:
+        """Whether all blocks see the same array."""
+        temporary = self.kernel.temporary_by_name.get(name)
+        return temporary is None or temporary.address_space is AddressSpace.GLOBAL
+
+    def rooms(self, name: str) -> tuple[Axis, ...]:
+        """The hardware axes along which an array exists once per index."""
+        temporary = self.kernel.temporary_by_name.get(name)
+        if temporary is None or temporary.address_space is AddressSpace.GLOBAL:
+            return ()
+        if temporary.address_space is AddressSpace.LOCAL:
+            return tuple(a for a in self.axes if a[0] == "g")
+        return tuple(a for a in self.axes if a[0] != "ilp" or self._is_copied(name, str(a[1])))
+
+    def copies_needed(self, name: str) -> tuple[Axis, ...]:
+        """The axes of :meth:`rooms` on which a statement without a coordinate runs on all indices.
+
+        Where only block 0 looks at what an array holds, it runs there alone.
+        """
+        found = self._rooms.get(name)
+        if found is None:
+            alone = first_block_alone(self.kernel).get(name, frozenset())
+            found = self._rooms[name] = tuple(
+                a for a in self.rooms(name) if a[0] != "g" or a[1] not in alone
+            )
+        return found
+
+    def _is_copied(self, name: str, iname: str) -> bool:
+        """Whether a private temporary exists once per value of an iname tagged ``ilp``."""
+        inside = [w for w in self.kernel.writers.get(name, ()) if iname in w.inames]
+        return bool(inside) and not any(
+            iname in variable_names(index) for w in inside for index in w.write[1]
+        )

@@ -13,7 +13,9 @@ from test_c_expressions import INTEGERS, REAL, TYPES, random_text
 
 import loopkit as lk
 from loopkit._program import ValueParam
+from loopkit.codegen.preamble import ALL_PIECES, preamble
 from loopkit.codegen.proof import Proof, prove, prove_source
+from loopkit.codegen.proof.helpers import DIGESTS, digest, unknown_line
 from loopkit.codegen.proof.prove import prove_program
 
 NAMES = "|".join(sorted(TYPES, key=len, reverse=True))
@@ -333,6 +335,42 @@ def test_hardware_indices_that_begin_elsewhere() -> None:
     shifted = knl.cuda().replace("threadIdx.x - 6", "threadIdx.x - 5")
     assert shifted != knl.cuda()
     assert prove_source(knl, shifted).findings
+
+
+# }}}
+
+# {{{ helpers
+
+
+def test_helpers_are_those_that_the_proof_knows() -> None:
+    """Whoever changes a helper of the preamble must look at what the proof takes it for."""
+    text = preamble(ALL_PIECES)
+    blocks = [b for b in text.strip("\n").split("\n\n") if not b.startswith("#")]
+    assert {digest(b) for b in blocks} == set(DIGESTS.values())
+    assert unknown_line((*text.split("\n"), 'extern "C" __global__ void')) is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("return n / d -", "return n / d +"),
+        ("if (d == 0) return 0;", ""),
+        ('extern "C"', '#define float double\n\nextern "C"'),
+        ('extern "C"', '__device__ float fabsf(float x) { return x; }\n\nextern "C"'),
+    ],
+)
+def test_another_helper(old: str, new: str) -> None:
+    knl = assigned("i//j", "int32")
+    source = knl.cuda()
+    assert old in source
+    proof = prove_source(knl, source.replace(old, new, 1))
+    assert [f.kind for f in proof.findings] == ["text"]
+
+
+def test_another_definition_inside() -> None:
+    knl = assigned("x", "float32")
+    proof = prove_source(knl, knl.cuda().replace("    for", "#define x y\n    for"))
+    assert [f.kind for f in proof.findings] == ["text"]
 
 
 # }}}

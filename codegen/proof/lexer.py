@@ -38,13 +38,15 @@ class Token:
 def tokens(lines: list[str], first: int) -> tuple[list[Token], dict[int, str]]:
     """The tokens from line number ``first`` on, and the comment of each line that has one.
 
-    Lines that only speak to the compiler (``#pragma``) mean nothing here.
+    ``#pragma unroll`` only speaks to the compiler, and means nothing here.
     """
     found: list[Token] = []
     comments: dict[int, str] = {}
     for number in range(first, len(lines) + 1):
         line = lines[number - 1]
         if line.lstrip().startswith("#"):
+            if line.strip() != "#pragma unroll":
+                raise ReadError(number, f"'{line.strip()}' is not understood")
             continue
         code, mark, comment = line.partition("//")
         if mark:

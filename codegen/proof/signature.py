@@ -10,6 +10,7 @@ from loopkit._arrays import AddressSpace, ArrayArg, ValueArg, strides_of
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam, ValueParam
 from loopkit._promotion import DType, dtype_name
+from loopkit.codegen.proof.helpers import unknown_line
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.subject import Subject
@@ -38,6 +39,7 @@ class SignatureCheck:
     def run(self) -> None:
         """Check the head, the arguments, and what a call tests."""
         self.head()
+        self.helpers()
         self.order()
         self.arguments()
         with self.recorder.question("call", "whether a call tests what is assumed"):
@@ -63,6 +65,13 @@ class SignatureCheck:
         for option in program.options:
             if option != _FAST or not self.subject.kernel.options.fast_math:
                 self.wrong(f"it is compiled with '{option}', which nobody asked for")
+
+    def helpers(self) -> None:
+        """What the text defines are the helpers that the proof knows."""
+        number = unknown_line(self.subject.function.lines)
+        if number is not None:
+            what = "the text defines what the proof does not know"
+            self.recorder.found(Finding("text", what, Place(number)))
 
     def order(self) -> None:
         """Parameters of the text, one by one, are what a launch passes."""

@@ -171,6 +171,21 @@ fault(
 )
 
 
+def _helper(old: str, new: str) -> Patch:
+    """A helper that the text brings computes something else."""
+    return Patch("codegen.lower:preamble", lambda f: lambda needed: f(needed).replace(old, new))
+
+
+fault(
+    "values: a helper rounds towards zero",
+    thirds,
+    None,
+    _helper("return n / d - T(n % d != 0 && (n < 0) != (d < 0));", "return n / d;"),
+    sizes={"n": 4},
+    values=filled("i4", a=[-1, -3, -4, 7]),
+)
+
+
 def _one_copy(original: Any) -> Any:
     """All values of an ilp iname share the copy of the first one."""
 

@@ -17,7 +17,7 @@ from loopkit._check.flow import Flow
 from loopkit._check.hardware import Instance
 from loopkit._check.lineage import Image
 from loopkit._check.model import Cell
-from loopkit._check.sources import READER, WRITER
+from loopkit._check.sources import READER, WRITER, is_update
 from loopkit._check.violation import Undecided, Violation
 from loopkit._expression import variable_names
 
@@ -148,6 +148,11 @@ class Order:
         same = self.root.together(reader, origin)
         return () if same is None else (same,)
 
+    def is_one_sum(self, first: Image, second: Image) -> bool:
+        """Whether two images update in the order of one reduction, which is free."""
+        origin = self.root.statement[first.origin]
+        return first.origin == second.origin and is_update(origin)
+
     def writes(self, array: str) -> None:
         """Check that writes of an array that may meet keep their order."""
         images = [
@@ -157,6 +162,8 @@ class Order:
             raise Undecided(f"'{array}' is written where data decide, and buffered")
         for first in images:
             for second in images:
+                if self.is_one_sum(first, second):
+                    continue
                 one, two = Instance(first.statement, _ONE), Instance(second.statement, _TWO)
                 cell = self.new.write_cell(one)
                 pairs = self.flow.instances(first, _ONE, READER)

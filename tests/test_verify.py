@@ -421,7 +421,7 @@ UNDECIDED = {
     ),
     "a temporary that data index": (
         lambda: (scattered("t"), scattered("t").split_iname("i", 4)),
-        "data decide about",
+        "data decide which cells of 't' are touched",
     ),
     "a coarser type between": (
         lambda: (make("y[i] = 2*x[i]"), make("<float16> t = x[i]\ny[i] = 2*t")),
@@ -585,6 +585,27 @@ def test_what_cancels_out_is_close() -> None:
     assert close(math.sin(1) + math.sin(2) - math.sin(1) - math.sin(2), 0, kind)
     assert not close(1e-4, 0, kind)
     assert not close(Fraction(1, 10**12), 0, kind)
+
+
+@pytest.mark.parametrize("update", ["t*2 + x[i, j]", "t + x[i, j]", "x[i, j] - t"])
+def test_what_is_fetched_and_carried_on(update: str) -> None:
+    """A scalar that starts from an argument and is then computed further."""
+    plain = make(
+        f"""
+        for i
+          <> t = x[i, 0]
+          for j
+            t = {update}
+            y[i, j] = t
+          end
+        end
+        """,
+        shapes={"x": "n, n", "y": "n, n"},
+    )
+    assert lk.verify(plain, plain)
+    assert lk.verify(plain, forgotten(plain.split_iname("i", 4, inner_tag="l.0")))
+    wrong = plain.split_iname("j", 4, inner_tag="l.0", unchecked=True)
+    assert lk.verify(plain, wrong).answer == "different"
 
 
 def test_reading_beyond_an_array_is_not_the_same_as_not_reading() -> None:

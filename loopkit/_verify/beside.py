@@ -121,10 +121,15 @@ class Expressions:
             yield state, pending
             return
         written = mine[0] in root.model.written and its[0] in new.model.written
-        sources = [(new, s.writer) for s in self.arrays.new_sources(todo, its)]
-        sources += [(root, s.writer) for s in self.arrays.old_sources(todo, mine)]
-        carried = not todo.is_bound and any(view.is_move(w) for view, w in sources)
-        if not todo.is_bound and any(view.is_fetch(w) for view, w in sources):
+        news = [s.writer for s in self.arrays.new_sources(todo, its)]
+        olds = [s.writer for s in self.arrays.old_sources(todo, mine)]
+        moves = [new.is_move(w) for w in news], [root.is_move(w) for w in olds]
+        fetches = [new.is_fetch(w) for w in news], [root.is_fetch(w) for w in olds]
+        # What is carried into a cell and computed further there cannot be followed to one source.
+        mixed = any(any(side) and not all(side) for side in moves)
+        followed = not todo.is_bound and not mixed
+        carried = followed and any(map(any, moves))
+        if followed and any(map(any, fetches)):
             written = False
         paired = replace(state, later=(*state.later, Meet(todo, mine, its)))
         if written and not carried:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import islpy as isl
 
-BUDGET = 4_000_000
+BUDGET = 3_000_000
 """Operations that isl may spend on proving one kernel a schedule of the other: a few seconds."""
 
 EXAMPLES = 2_000_000

@@ -151,8 +151,18 @@ class _Walker:
             if condition is True:
                 result.extend(members)
             else:
-                result.append(If(condition, tuple(members), (context,)))
+                result.append(If(self.data_last(condition), tuple(members), (context,)))
         return tuple(result)
+
+    def data_last(self, condition: Expression) -> Expression:
+        """A condition in an order in which no data is read where it may not have been written."""
+        if not isinstance(condition, prim.LogicalAnd):
+            return condition
+        kernel = self.kernel
+        parts = sorted(
+            condition.children, key=lambda p: any(map(kernel.is_array, variable_names(p)))
+        )
+        return prim.LogicalAnd(tuple(parts))
 
     def node(
         self, node: PlacedNode, context: isl.Set, known: frozenset[str]

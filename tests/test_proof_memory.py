@@ -142,6 +142,37 @@ def test_guards_read_too() -> None:
     assert "unwritten" in kinds(prove_source(knl, faulty))
 
 
+def test_guards_read_data_last() -> None:
+    """A loaded bound has no value where nothing loads it: other conditions are tested first."""
+    knl = lk.make_kernel(
+        ["{ [i, k]: 0 <= i < n and 0 <= k < n }", "{ [r]: lo <= r < hi }"],
+        """
+        <> hi = ptr[i + 1]
+        u[i] = u[i] + g[r] {id=sum}
+        for k
+            x[k, i] = k
+        end
+        """,
+        [lk.GlobalArg("g", "float64", shape="n + 2"), ...],
+        dtypes={"g, u, x": "float64", "ptr": "int32"},
+        assumptions="n >= 1",
+    )
+    knl = (
+        knl.split_iname("i", 32, inner_tag="l.0", outer_tag="g.0")
+        .split_iname("k", 8, inner_tag="l.2", outer_tag="g.2")
+        .split_iname("r", 16)
+    )
+    proof = prove(knl)
+    assert not proof.findings, str(proof)
+    source = knl.cuda()
+    [guard] = [t for t in source.splitlines() if "if (" in t and "lo < hi" in t]
+    first, second = guard.strip()[4:-1].split(" && ")
+    assert second == "lo < hi"
+    faulty = source.replace(f"{first} && {second}", f"{second} && {first}")
+    found = prove_source(knl, faulty)
+    assert [f.array for f in found.findings if f.kind == "unwritten"] == ["hi"]
+
+
 # }}}
 
 # {{{ room

@@ -202,6 +202,9 @@ class CellCheck:
         if held is not None and held.shape == ():
             touch.cell, touch.extents = (), ()
             return
+        if held is not None and held.shape == () and not touch.offset.terms:
+            touch.cell = touch.extents = ()
+            return
         if held is None or access is None:
             touch.cell = (touch.offset,) if touch.offset.is_affine else None
             touch.extents = self.flat_extent(held)

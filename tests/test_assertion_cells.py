@@ -327,10 +327,10 @@ def test_call_is_the_transform_that_makes_it() -> None:
     bound = parse_expression("n - 1")
     assertions = (Injective("p"), Disjoint("p", "q"), Within("p", 0, bound), Increasing("p", True))
     assert [a.call for a in assertions] == [
-        'assume_injective("p")',
-        'assume_disjoint("p", "q")',
-        'assume_within("p", 0, "n - 1")',
-        'assume_increasing("p", strictly=True)',
+        "assume_injective('p')",
+        "assume_disjoint('p', 'q')",
+        "assume_within('p', 0, 'n - 1')",
+        "assume_increasing('p', strictly=True)",
     ]
 
 

@@ -30,7 +30,7 @@ class Injective:
     @property
     def call(self) -> str:
         """The transform that makes it."""
-        return f'assume_injective("{self.array}")'
+        return f"assume_injective({self.array!r})"
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Disjoint:
     @property
     def call(self) -> str:
         """The transform that makes it."""
-        return f'assume_disjoint("{self.first}", "{self.second}")'
+        return f"assume_disjoint({self.first!r}, {self.second!r})"
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Within:
     def call(self) -> str:
         """The transform that makes it."""
         bounds = ", ".join(_argument(bound) for bound in (self.lower, self.upper))
-        return f'assume_within("{self.array}", {bounds})'
+        return f"assume_within({self.array!r}, {bounds})"
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Increasing:
     def call(self) -> str:
         """The transform that makes it."""
         strictly = ", strictly=True" if self.strictly else ""
-        return f'assume_increasing("{self.array}"{strictly})'
+        return f"assume_increasing({self.array!r}{strictly})"
 
 
 Assertion = Injective | Disjoint | Within | Increasing
@@ -131,4 +131,4 @@ def map_bounds(
 
 
 def _argument(bound: Expression) -> str:
-    return str(bound) if isinstance(bound, (int, np.integer)) else f'"{to_text(bound)}"'
+    return str(bound) if isinstance(bound, (int, np.integer)) else repr(to_text(bound))

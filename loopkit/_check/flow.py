@@ -16,6 +16,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._assertions import Increasing
 from loopkit._check.event import Access, Event, Found
 from loopkit._check.hardware import Instance
 from loopkit._check.lineage import Image, Lineage
@@ -58,7 +59,7 @@ class Flow:
             for writer in self.new.writers(name):
                 for array, indices in writer.reads:
                     if indices and array in self.new.kernel.arg_by_name:
-                        calls[f"assume_increasing({array!r})"] = None
+                        calls[Increasing(array).call] = None
         return tuple(calls)
 
     # {{{ reads

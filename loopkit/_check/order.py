@@ -11,7 +11,6 @@ from dataclasses import replace
 import islpy as isl
 
 from loopkit._assertions.cells import data_of, settling
-from loopkit._assertions.values import Assertion, Disjoint, Injective
 from loopkit._check.event import Access, Event
 from loopkit._check.flow import Flow
 from loopkit._check.hardware import Instance
@@ -134,7 +133,7 @@ class Order:
                 violation.where,
                 data_of(kernel),
             )
-            calls = tuple(call_for(a) for a in found)
+            calls = tuple(a.call for a in found)
         return replace(
             violation,
             array=second.array,
@@ -184,12 +183,3 @@ class Order:
                             source = self.flow.origin_side(first, one)
                             found = Violation("rewritten", bad, sink, source, how=how)
                             self.flow.report(self.judged(found, its, cell))
-
-
-def call_for(assertion: Assertion) -> str:
-    """The transform that makes an assertion."""
-    if isinstance(assertion, Injective):
-        return f"assume_injective({assertion.array!r})"
-    if isinstance(assertion, Disjoint):
-        return f"assume_disjoint({assertion.first!r}, {assertion.second!r})"
-    return str(assertion)

@@ -124,6 +124,16 @@ def test_data_decides_only_what_the_kernel_does_itself(old: str, new: str) -> No
     assert {t.what for t in proof.trusted} < {t.what for t in prove(knl).trusted}
 
 
+def test_loops_around_bound_what_data_begin() -> None:
+    """Parts of a loop over data are short, whatever the data."""
+    knl = sparse(asserted=False).split_iname("j", 8)
+    proof = prove(knl)
+    assert proof.ok, str(proof)
+    longer = knl.cuda().replace("min(8", "min(9")
+    assert longer != knl.cuda()
+    assert prove_source(knl, longer).findings
+
+
 def test_data_decides_under_a_predicate() -> None:
     knl = lk.make_kernel(
         "{ [i]: 0 <= i < n }",

@@ -68,7 +68,7 @@ class WidthCheck:
         site = Site(loop.upper, outer, loop.line)
         if self.subject.names.type_of(loop.upper) == kind and loop.step == 1 and not loop.inclusive:
             return  # what it is compared with fits, and so does what ends it
-        if upper.is_affine and not upper.names & self.subject.data_names:
+        if upper.is_affine:
             self.fits(last, kind, site, f"counter '{loop.name}'", above_only=True)
         else:
             what = f"whether '{loop.name}' reaches the end of its loop as {kind}"
@@ -136,12 +136,14 @@ class WidthCheck:
             return
         self._seen.add(key)
         with self.recorder.question("width", f"whether {form.key} fits 32 bits (line {site.line})"):
+            beyond = [at_most(constant(high + 1), form)]
+            if not above_only:
+                beyond.append(at_most(form, constant(low - 1)))
             if form.is_data or form.names & self.subject.data_names:
-                self.recorder.open("width", f"{form.key}: data decides", line=site.line)
+                # Loops and guards around may leave no room, whatever the data.
+                if not form.is_affine or not self.never(beyond, site.scope):
+                    self.recorder.open("width", f"{form.key}: data decides", line=site.line)
             elif form.is_affine:
-                beyond = [at_most(constant(high + 1), form)]
-                if not above_only:
-                    beyond.append(at_most(form, constant(low - 1)))
                 self.affine(form, beyond, site, what)
             elif not self.bounded(expr, site.scope, (low, high)):
                 self.product(form, (low, high), site, what)
@@ -192,6 +194,11 @@ class WidthCheck:
             if not overflow.is_empty():
                 self.report(form, overflow, site, what)
                 return
+
+    @staticmethod
+    def never(beyond: list[Condition], scope: Scope) -> bool:
+        """Whether nothing beyond a type's limits is reached, whatever the data."""
+        return all((scope.set & scope.space.where(c)).is_empty() for c in beyond)
 
     def product(self, form: Form, limits: Range, site: Site, what: str) -> None:
         """Products of names: a concrete overflow, or nothing decided.

@@ -55,7 +55,7 @@ def lineage_of(kernel: Kernel) -> Lineage:
     return kernel.lineage if kernel.lineage is not None else origin(kernel)
 
 
-BUDGET = 1_500_000
+BUDGET = 400_000
 """Operations that isl may spend on one step: seconds, and more than any step of the gallery."""
 
 

@@ -21,7 +21,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._transform import Change, InstanceMap, transform_named
 
-OPERATIONS = 1_500_000
+OPERATIONS = 200_000
 """What isl may spend on one try, up to half a second."""
 
 LARGE = 40

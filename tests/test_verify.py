@@ -608,6 +608,22 @@ def test_what_is_fetched_and_carried_on(update: str) -> None:
     assert lk.verify(plain, wrong).answer == "different"
 
 
+def test_what_never_runs_needs_no_counterpart() -> None:
+    text = "y[i] = x[i]\ny[0] = x[1] {if=i < 0}"
+    plain = make(text, "{ [i]: 0 <= i < n }")
+    assert lk.verify(plain, make("y[i] = x[i]", "{ [i]: 0 <= i < n }"))
+    assert lk.verify(plain, forgotten(plain.split_iname("i", 4, inner_tag="l.0")))
+
+
+def test_one_text_is_equal_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a proof; but literals of other types are another text."""
+    from loopkit._verify.answer import _Case
+
+    monkeypatch.setattr(_Case, "proven_from", lambda *_: False)
+    assert lk.verify(make("y[i] = 2*x[i]"), make("y[i] = 2*x[i]"))
+    assert not lk.verify(make("y[i] = 2*x[i]"), make("y[i] = 2.0*x[i]"))
+
+
 def test_reading_beyond_an_array_is_not_the_same_as_not_reading() -> None:
     """What is read there may be used by nobody."""
     plain = make("y[i] = x[i]", "{ [i]: 0 <= i < n }", shapes={"x": "n", "y": "n"})

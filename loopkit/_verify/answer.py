@@ -20,7 +20,7 @@ from loopkit._verify.arguments import prepared
 from loopkit._verify.budget import BUDGET, WITNESS, ExhaustedError, budget
 from loopkit._verify.differ import glance, look_for_difference
 from loopkit._verify.discover import Search
-from loopkit._verify.forms import in_pairs, needed
+from loopkit._verify.forms import in_pairs, needed, spelled
 from loopkit._verify.prove import Finding, prove, race_by_data
 from loopkit._verify.setting import Sizes
 from loopkit._verify.split import cut
@@ -90,6 +90,8 @@ class _Case:
     def proven(self) -> bool:
         """Whether a correspondence was found and proven, in either direction."""
         plain = sorted((_simple(self.before), _simple(self.after)), key=_how_plain)
+        if not _parallel(plain[0]) and spelled(plain[0]) == spelled(plain[1]):
+            return True
         for root, new in (plain, plain[::-1]):
             try:
                 with budget(BUDGET // 2 if self.exhausted else BUDGET):

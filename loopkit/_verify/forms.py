@@ -1,12 +1,13 @@
 """One form for kernels that compute in the same way.
 
-Statements that no output depends on go.  Operands of a sum are added from left
-to right, so ``a + b + c`` is ``(a + b) + c``; and ``a + b`` is ``b + a``, rounding included.
+Statements that never run go, and those that no output depends on.  Operands of a
+sum are added from left to right, so ``a + b + c`` is ``(a + b) + c``; and ``a + b`` is
+``b + a``, rounding included.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,14 +21,37 @@ from loopkit._tree import build, flatten
 
 
 def needed(kernel: Kernel) -> Kernel:
-    """A kernel without the statements that no output depends on."""
+    """A kernel without the statements that never run, or that no output depends on."""
+    kernel = _with_only(kernel, [s for s in kernel.statements if _runs(kernel, s)])
     names = live(kernel)
-    if all(s.written in names for s in kernel.statements):
+    return _with_only(kernel, [s for s in kernel.statements if s.written in names])
+
+
+def _runs(kernel: Kernel, statement: Statement) -> bool:
+    """Whether a statement has an instance for some sizes."""
+    domain = kernel.statement_domain(statement) & kernel.assumptions.set
+    return not domain.is_empty()
+
+
+def _with_only(kernel: Kernel, kept: Sequence[Statement]) -> Kernel:
+    if len(kept) == len(kernel.statements):
         return kernel
-    kept = tuple(s for s in kernel.statements if s.written in names)
     ids = {s.id for s in kept}
     entries = [e for e in flatten(kernel.tree) if e[0] in ids]
-    return kernel.with_(tree=build(entries), statements=kept)
+    return kernel.with_(tree=build(entries), statements=tuple(kept))
+
+
+def spelled(kernel: Kernel) -> tuple[str, ...]:
+    """All that a kernel's text says; kernels that say the same compute the same.
+
+    Literals are spelled with their types: expressions that are equal to pymbolic may not be.
+    """
+    parts = [repr(kernel.tree), repr(kernel.tags), repr(kernel.args), repr(kernel.temporaries)]
+    parts += [d.text for d in (*kernel.domains, kernel.assumptions)]
+    for s in kernel.statements:
+        parts.append(repr((s.id, s.lhs, s.operation, s.rhs, s.kind, s.predicates)))
+        parts.append(repr(sorted(s.inames)))
+    return tuple(parts)
 
 
 def live(kernel: Kernel) -> frozenset[str]:

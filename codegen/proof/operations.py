@@ -214,7 +214,9 @@ def quotient(word: str, dtype: DType, a: Term, b: Term) -> Term:
             return bits("and", dtype, a, const(b.data - 1, dtype))
         return shift("shr", dtype, a, const(b.data.bit_length() - 1, INT32))
     kind, parts = _exactly(dtype, a, b)
-    if kind != BOOL and (word == "mod" or kind.kind == "u" or b.op == "const"):
+    # The least value divided by -1 is the one quotient that does not fit.
+    fit = word == "mod" or kind.kind == "u" or (b.op == "const" and b.data > 0)
+    if kind != BOOL and fit:
         return cast(dtype, Term(word, kind, tuple(parts)))
     return Term(word, dtype, (a, b))
 

@@ -14,7 +14,7 @@ from loopkit._arrays import ValueArg
 from loopkit._errors import LoopkitError
 from loopkit._expression import to_text
 from loopkit._kernel import Statement
-from loopkit._promotion import INT32, DType
+from loopkit._promotion import INT32, INT64, DType
 from loopkit.codegen.proof.forms import Form, constant, variable
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding
@@ -60,8 +60,8 @@ class ValueCheck:
         kernel = self.subject.kernel
         types: dict[str, DType] = {}
         for name in (*kernel.all_inames, *self.subject.sizes):
-            kinds = self.text_types.get(name, frozenset())
-            types[name] = max(kinds, key=lambda t: t.itemsize) if kinds else INT32
+            is_long = INT64 in self.text_types.get(name, frozenset())
+            types[name] = INT64 if is_long else INT32
         for data in (*kernel.args, *kernel.temporaries):
             if data.dtype is not None:
                 types[data.name] = np.dtype(data.dtype)

@@ -36,6 +36,7 @@ def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
     storage = lay_out(kernel)
     scratch = global_temporaries(kernel)
     ranges = Ranges(kernel, nest.hardware)
+    ranges.pass_through(nest.code)
     writer = BodyWriter(kernel, nest, storage, ranges)
     writer.declarations()
     writer.coordinates(names_in(nest.code))

@@ -13,10 +13,12 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ValueArg
+from loopkit._expression import variable_names
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._sets import NotAffineError
 from loopkit.codegen.hardware import Hardware
+from loopkit.codegen.ir import Code, For, If, Let
 
 INT32 = np.dtype("int32")
 INT64 = np.dtype("int64")
@@ -119,6 +121,33 @@ class Ranges:
             found = extremes(domain & self._context, prim.Variable(name))
             self._known[name] = found
         return found
+
+    def pass_through(self, nodes: tuple[Code, ...]) -> None:
+        """Take note of the values that loops pass beyond their domains, where guards do the rest.
+
+        Counters must hold these, too, and guards compute with them.
+        """
+        for node in nodes:
+            if isinstance(node, For):
+                self._pass(node)
+            if isinstance(node, (For, Let, If)):
+                self.pass_through(node.body)
+
+    def _pass(self, loop: For) -> None:
+        low, high = self.of_name(loop.iname)
+        first, last = self.of(loop.lower)[0], self.of(loop.upper)[1] - 1
+        if low <= first and last <= high:
+            return
+        names = variable_names(loop.lower) | variable_names(loop.upper)
+        if not names <= self.kernel.home_domain.keys() | set(self.kernel.sizes):
+            return
+        self.enter(loop.context)
+        try:
+            first = extremes(self._place.set, loop.lower)[0]
+            last = extremes(self._place.set, loop.upper)[1] - 1
+        except NotAffineError:
+            return
+        self._known[loop.iname] = min(low, first), max(high, last)
 
     def dtype_of(self, name: str) -> np.dtype[Any]:
         """The type that an iname or size has in the generated code."""

@@ -177,3 +177,18 @@ def test_coordinates_of_64_bits_that_begin_below_zero() -> None:
     assert "long long const i = (long long)blockIdx.x - 3;" in knl.cuda()
     assert knl.executor("host")(n=4).tolist() == [7 * i for i in range(-3, 4)]
     assert prove(knl.assume("n <= 1099511627776")).ok
+
+
+def test_counters_hold_what_loops_pass() -> None:
+    """A loop may pass far more than its domain, with a guard inside."""
+    knl = lk.make_kernel(
+        [
+            "{ [k2]: 0 <= k2 < 2 }",
+            "{ [h2]: 0 <= h2 < n and h2 <= 2*k2 + 1 }",
+        ],
+        "z[k2, h2] = c[k2] + h2",
+        dtypes={"c, z": "float64"},
+        assumptions="n >= 1",
+    ).join_inames(["h2", "k2"])
+    assert "for (long long h2_and_k2 = 0; h2_and_k2 < 2LL * n; ++h2_and_k2)" in knl.cuda()
+    assert prove(knl).ok

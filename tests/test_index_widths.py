@@ -190,5 +190,5 @@ def test_counters_hold_what_loops_pass() -> None:
         dtypes={"c, z": "float64"},
         assumptions="n >= 1",
     ).join_inames(["h2", "k2"])
-    assert "for (long long h2_and_k2 = 0; h2_and_k2 < 2LL * n; ++h2_and_k2)" in knl.cuda()
+    assert "for (long long k2_and_h2 = 0; k2_and_h2 < 2LL * n; ++k2_and_h2)" in knl.cuda()
     assert prove(knl).ok

@@ -122,6 +122,47 @@ def test_what_nothing_uses_may_be_anything() -> None:
     assert prove(knl).ok
 
 
+def test_what_is_overwritten_unseen_may_be_anything() -> None:
+    """A copy of what nothing wrote is overwritten before it is used; or it is not."""
+    knl = lk.make_kernel(
+        "{ [i, j, k]: 0 <= i < 3 and 0 <= j < m and 0 <= k < m }",
+        "w[i] = product((j, k), c[j, k])",
+        dtypes={"c, w": "int32"},
+        assumptions="m >= 2",
+    )
+    knl = knl.split_iname("j", 2)
+    knl = knl.buffer_array("acc", ["j_inner"], default_tag=None, init_expression="base")
+    source = knl.cuda()
+    assert "acc_buf = acc;" in source
+    assert prove(knl).ok, str(prove(knl))
+    [line] = [t for t in source.splitlines() if t.rstrip().endswith("// insn_init")]
+    assert "unwritten" in kinds(prove_source(knl, source.replace(line, "")))
+
+
+def test_the_same_data_by_other_names() -> None:
+    """Lines that data may leave out, in loops of their own, ask for the same."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < 4 }", "{ [j]: i <= j < n }"],
+        """
+        for i
+            if u[i] > 2
+                v[i] = sum(j, c[i, j]) {id=total}
+            end
+        end
+        """,
+        dtypes={"c, v": "float32", "u": "int32"},
+        assumptions="n >= 4",
+    ).duplicate_inames(["i", "j"], "id:total_update")
+    assert prove(knl).ok, str(prove(knl))
+    split = knl.split_iname("i", 2)
+    assert prove(split).ok, str(prove(split))
+    source = knl.cuda()
+    for old, new in (("u[i] > 2", "u[i] > 3"), ("u[i] > 2", "u[i + 0*n] > 2 && u[i + 1] > 2")):
+        assert old in source
+        proof = prove_source(knl, source.replace(old, new, 1))
+        assert "unwritten" in {u.kind for u in proof.undecided}
+
+
 def test_guards_read_too() -> None:
     """Private values that decide whether lines run are followed, and lie in their arrays."""
     knl = lk.make_kernel(

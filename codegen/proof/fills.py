@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import cached_property
 
@@ -10,6 +9,7 @@ import islpy as isl
 
 from loopkit import _sets
 from loopkit.codegen.proof import conditions
+from loopkit.codegen.proof.alike import Alike, alike, offsets, words_in
 from loopkit.codegen.proof.divergence import varying_names
 from loopkit.codegen.proof.forms import Form, Opaque, variable
 from loopkit.codegen.proof.scopes import Scope
@@ -19,7 +19,6 @@ from loopkit.codegen.proof.syntax import For, Let
 from loopkit.codegen.proof.tree import Group, Leaf, Touch
 
 _EARLIER = "earlier"
-_WORD = re.compile(r"[A-Za-z_]\w*(?:\.[xyz])?")
 
 Cell = tuple[Form, ...]
 
@@ -51,7 +50,13 @@ class Lines:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
+        self.position = {leaf: number for number, leaf in enumerate(subject.leaves)}
         self._spans: dict[int, tuple[int, int]] = {}
+
+    @cached_property
+    def offsets(self) -> dict[str, Form]:
+        """The forms of subscripts, by their texts."""
+        return offsets(self.subject)
 
     @cached_property
     def varying(self) -> set[str]:
@@ -104,7 +109,7 @@ class Fills:
         self.cells = [f"cell {axis}" for axis in range(rank)]
         self.space = self.subject.cell_space(rank)
         self._aligned: dict[int, isl.Set] = {}
-        self._pieces: dict[tuple[object, ...], isl.Set] = {}
+        self._pieces: dict[tuple[object, ...], isl.Set | None] = {}
 
     def is_fixed(self, write: Write, read: Read) -> bool:
         """Whether the written cell is called the same until it is read."""
@@ -118,7 +123,7 @@ class Fills:
             words |= form.names & self.subject.data_names
             for atom in form.atoms:
                 if isinstance(atom, Opaque):
-                    words.update(_WORD.findall(atom.key))
+                    words |= words_in(atom.key)
         places = self.subject.names.places
         return frozenset(w for w in words if places.get(w, "value") != "value")
 
@@ -129,14 +134,21 @@ class Fills:
             found = self._aligned[id(scope)] = self.space.aligned(scope.set)
         return found
 
-    def pieces(self, read: Read) -> Iterator[isl.Set]:
-        """The cells that were written before a read, by what is around both; nearest first."""
+    def pieces(self, read: Read, after: Leaf | None = None) -> Iterator[isl.Set]:
+        """The cells that were written before a read, by what is around both; nearest first.
+
+        Only by what surely comes behind a line, if one is given that stands before the read.
+        """
+        start = self.lines.position[after] if after is not None else -1
         for write in reversed(self.writes):
-            if write.position < read.position:
+            if start < write.position < read.position:
                 found = self.piece(write, read, None)
                 if found is not None:
                     yield found
+        passed = after.scope.loops if after is not None else ()
         for loop in reversed(read.scope.loops):
+            if any(other is loop for other in passed):
+                continue
             for write in reversed(self.writes):
                 if any(other is loop for other in write.scope.loops):
                     found = self.piece(write, read, loop)
@@ -148,49 +160,55 @@ class Fills:
 
         None where only data decides that they are.
         """
-        memory = self.decided_by(write, read, carried)
-        if memory is None:
+        same = self.same_data(write, read, carried)
+        if same is None:
             return None
         common = _common(write.scope, read.scope, carried)
-        same_data = tuple(a.key if not a.is_affine else "" for a in write.cell)
-        key = (write.position, id(write.leaf), id(common), id(carried), memory, same_data)
-        found = self._pieces.get(key)
-        if found is None:
-            found = self._pieces[key] = self.make_piece(write, common, carried, memory)
-        return found
+        # Cells that data decide are those of the read, which may not be those of the next one.
+        cell = tuple(a.key if not a.is_affine else "" for a in write.cell)
+        key = (write.position, id(write.leaf), id(common), id(carried), same.key, cell)
+        if key not in self._pieces:
+            self._pieces[key] = self.make_piece(write, common, carried, same)
+        return self._pieces[key]
 
-    def decided_by(self, write: Write, read: Read, carried: For | None) -> frozenset[str] | None:
-        """The names on which conditions and cells that only data decides depend.
+    def same_data(self, write: Write, read: Read, carried: For | None) -> Alike | None:
+        """Where what only data decides, conditions and cells, is the same for write and read.
 
-        They stand for the same values at the read; None if they may not, or if
-        the read does not ask for the same.
+        None if the read does not ask for the same, or what lies in memory may have changed.
         """
-        unknown = {u.key for u in write.scope.unknown}
-        if not unknown <= {u.key for u in read.scope.unknown}:
-            return None
-        words: set[str] = set()
-        for key in unknown:
-            words.update(_WORD.findall(key))
-        for mine, other in zip(write.cell, read.cell, strict=True):
-            if not mine.is_affine:
-                if mine.key != other.key:
+        same = Alike(frozenset())
+        asked = {u.key: None for u in read.scope.unknown}
+        for condition in write.scope.unknown:
+            mine = condition.key
+            several = [mine] if mine in asked else asked
+            found = (alike(mine, other, self.lines.offsets) for other in several)
+            match = next((m for m in found if m is not None), None)
+            if match is None:
+                return None
+            same = same.joined(match)
+        for own, due in zip(write.cell, read.cell, strict=True):
+            if not own.is_affine:
+                match = alike(own.key, due.key, self.lines.offsets)
+                if match is None:
                     return None
-                words.update(_WORD.findall(mine.key))
+                same = same.joined(match)
+        words = set(same.words)
         data = self.subject.data_names
         if data:
-            for condition in write.scope.all_conditions:
-                words |= conditions.names_in(condition) & data
-            for mine in write.cell:
-                words |= mine.names & data
+            for known in write.scope.all_conditions:
+                words |= conditions.names_in(known) & data
+            used = (*write.cell, *(form for pair in same.pairs for form in pair))
+            for form in used:
+                words |= form.names & data
         if not words:
-            return frozenset()
+            return same
         places = self.subject.names.places
         memory = frozenset(w for w in words if places.get(w, "value") != "value")
         if carried is not None and carried.name in words:
             return None
         if self.place != "private":
-            own = {m for m in memory if places[m] == "private"}
-            if own & self.lines.varying:
+            threads_own = {m for m in memory if places[m] == "private"}
+            if threads_own & self.lines.varying:
                 return None
         if memory:
             span = self.lines.between(write, read)
@@ -198,12 +216,13 @@ class Fills:
                 span = self.lines.span(_group_of(write.leaf, carried), write.position)
             if self.lines.written_in(span, memory):
                 return None
-        return frozenset(words)
+        return Alike(frozenset(words), same.pairs)
 
     def make_piece(
-        self, write: Write, common: Scope, carried: For | None, kept: frozenset[str]
-    ) -> isl.Set:
+        self, write: Write, common: Scope, carried: For | None, same: Alike
+    ) -> isl.Set | None:
         """The cells that all executions of a write reach, by the names around it and the read."""
+        kept = same.words
         space, subject = self.space, self.subject
 
         def name(old: str) -> str:
@@ -219,6 +238,7 @@ class Fills:
             for c, i in zip(self.cells, write.cell, strict=True)
             if i.is_affine
         )
+        where = where & space.all_of(equal(a.renamed(name), b) for a, b in same.pairs)
         # What equations fix goes first: isl then finds the simplest form.
         lets: list[str] = []
         loops: list[str] = []
@@ -237,7 +257,11 @@ class Fills:
             words += subject.block_words
         if carried is not None:
             loops.append(_EARLIER)
-        for one in (*lets, *words, *loops):
+        gone = [one for one in (*lets, *words, *loops) if one not in kept]
+        if any(b.names & set(gone) for _, b in same.pairs):
+            # A name stands for something else at the read.
+            return None
+        for one in gone:
             where = where.eliminate(_sets.PARAM, space.position[one], 1)
         return where
 

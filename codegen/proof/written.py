@@ -46,13 +46,16 @@ class WrittenCheck:
                         read = Read(position, leaf, touch, touch.cell)
                         self.reads.setdefault(touch.array, []).append(read)
         self.lines = Lines(subject)
-
-    def run(self) -> None:
-        """Check all reads of all temporaries."""
+        self.arrays: dict[str, list[_OneArray]] = {}
         for array, reads in self.reads.items():
             for rank in sorted({len(read.cell) for read in reads}):
                 own = [read for read in reads if len(read.cell) == rank]
-                _OneArray(self, array, own).run()
+                self.arrays.setdefault(array, []).append(_OneArray(self, array, own))
+
+    def run(self) -> None:
+        """Check all reads of all temporaries."""
+        for array in [one for several in self.arrays.values() for one in several]:
+            array.run()
 
     # {{{ what is used
 
@@ -76,9 +79,17 @@ class WrittenCheck:
         return frozenset(used)
 
     def is_used(self, leaf: Leaf) -> bool:
-        """Whether anything depends on what a line reads."""
+        """Whether anything depends on what a line computes."""
         written = [touch.array for touch in leaf.touches if touch.is_write]
         return not written or any(name in self.used for name in written)
+
+    def is_seen(self, leaf: Leaf) -> bool:
+        """Whether anything may see what a line writes before it is written anew."""
+        written = [touch.array for touch in leaf.touches if touch.is_write]
+        if not written or any(self.subject.place_of(name) == "global" for name in written):
+            return self.is_used(leaf)
+        arrays = [one for name in written for one in self.arrays.get(name, ())]
+        return self.is_used(leaf) and not all(one.hides(leaf) for one in arrays)
 
     # }}}
 
@@ -156,7 +167,7 @@ class _OneArray:
                 if rest is None:
                     return True
         left = self.without_written(read, self.asked(read))
-        if left is None or not self.check.is_used(read.leaf):
+        if left is None or not self.check.is_seen(read.leaf):
             return True
         self.report(read, left)
         return False
@@ -178,18 +189,33 @@ class _OneArray:
                 parts.append(in_range(variable(name), extent))
         return where & self.space.all_of(parts)
 
-    def without_written(self, read: Read, asked: isl.Set) -> isl.Set | None:
-        """What of ``asked`` was not written before; None if all was."""
+    def without_written(
+        self, read: Read, asked: isl.Set, after: Leaf | None = None
+    ) -> isl.Set | None:
+        """What of ``asked`` was not written before (behind a line); None if all was."""
         if asked.is_empty():
             return None
         left = asked
-        for piece in self.fills.pieces(read):
+        for piece in self.fills.pieces(read, after):
             if left.is_subset(piece):
                 return None
             left = left.subtract(piece)
             if left.is_empty():
                 return None
         return left
+
+    def hides(self, leaf: Leaf) -> bool:
+        """Whether all that a line writes is overwritten before it is read."""
+        position = self.check.lines.position[leaf]
+        for read in self.reads:
+            if not self.check.is_used(read.leaf):
+                continue
+            if read.position <= position:
+                if any(loop in leaf.scope.loops for loop in read.scope.loops):
+                    return False
+            elif self.without_written(read, self.asked(read), leaf) is not None:
+                return False
+        return True
 
     # }}}
 

@@ -320,6 +320,89 @@ end
         **SPARSE,
     ),
     Found(
+        "sums under a condition on data, in another order",
+        LEGAL,
+        ("{ [i, j]: 1 <= i < m and 0 <= j < n }",),
+        """
+for i
+    if a[i] > 3
+        u[i] = sum(j, d[i, j])
+    end
+end
+""",
+        {"a d u": "int32"},
+        (
+            ("split_iname", {"split_iname": "i", "inner_length": 4}),
+            ("prioritize_loops", {"loop_priority": ["i_inner", "i_outer", "j"]}),
+        ),
+        assumptions="n, m >= 1",
+    ),
+    Found(
+        "sums under a condition that the block itself changes",
+        LEGAL,
+        ("{ [i]: 0 <= i < 2 }", "{ [j]: 0 <= j < n }", "{ [k]: 0 <= k < p }"),
+        """
+for i
+    for j
+        if x[j, i + 1] > 2
+            u[j] = d[1, j + 1] + 2 - u[j] + i
+        else
+            x[i, j] = sum(k, c[j, i] * b[i])
+        end
+    end
+end
+""",
+        {"b c d u x": "int32"},
+        (
+            (
+                "privatize_temporaries_with_inames",
+                {"privatizing_inames": ["i"], "only_var_names": ["acc"]},
+            ),
+        ),
+    ),
+    Found(
+        "what a condition leaves from earlier iterations, in another order",
+        ILLEGAL,
+        ("{ [i]: 0 <= i < n }",),
+        """
+<> t = 0
+for i
+    if a[i] > 3
+        t = b[i]
+    end
+    u[i] = t
+end
+""",
+        {"a b u": "int32"},
+        (
+            ("split_iname", {"split_iname": "i", "inner_length": 2}),
+            ("prioritize_loops", {"loop_priority": ["i_inner", "i_outer"]}),
+        ),
+        assumptions="n >= 1",
+    ),
+    Found(
+        "values under one condition on data that are read under another",
+        ILLEGAL,
+        ("{ [i]: 0 <= i < n }",),
+        """
+<> t = 0
+for i
+    if a[i] > 3
+        t = b[i]
+    end
+    if b[i] > 3
+        u[i] = t
+    end
+end
+""",
+        {"a b u": "int32"},
+        (
+            ("split_iname", {"split_iname": "i", "inner_length": 2}),
+            ("prioritize_loops", {"loop_priority": ["i_inner", "i_outer"]}),
+        ),
+        assumptions="n >= 1",
+    ),
+    Found(
         "quotients of a strided loop, and a prefetch",
         EITHER,
         ("{ [i]: 0 <= i < m and i mod 2 = 1 }", "{ [k]: 0 <= k < m }"),

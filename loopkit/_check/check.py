@@ -255,5 +255,5 @@ def questions(
     for array in dict.fromkeys((*flow.root.kernel.writers, *kernel.writers)):
         if array in kernel.arg_by_name:
             yield depends.of_end(array), partial(aligner.ends, array)
-        elif array in flow.root.written and aligner.order.is_inexact(array):
+        elif array in flow.root.written and aligner.order.matters(array):
             yield depends.of_end(array), partial(aligner.order.writes, array)

@@ -36,6 +36,43 @@ class Order:
         """Whether data decide about some write of an array in the text."""
         return any(not self.root.is_exact(w) for w in self.root.writers(array))
 
+    def matters(self, array: str) -> bool:
+        """Whether the order of an inexact array's writes can show in what is read of it.
+
+        It cannot where each read sees a write that surely happens, under the reader's
+        own conditions say, and sums on top of it: that is asked read by read.
+        """
+        if not self.is_inexact(array):
+            return False
+        if array not in self.root.kernel.temporary_by_name or self.is_scattered(array):
+            return True
+        if any(array in self.root.bounds_from_data(s.id) for s in self.root.kernel.statements):
+            return True
+        return not all(
+            self._is_sure(reader.id, access)
+            for reader in self.root.kernel.readers.get(array, ())
+            for access in dict.fromkeys(reader.reads)
+            if access[0] == array
+        )
+
+    def _is_sure(self, reader: str, access: Access) -> bool:
+        """Whether all that a read of the text may see, sums aside, is set for certain."""
+        if any(variable_names(i) & self.root.data for i in access[1]):
+            return False
+        try:
+            sources = self.flow.text.of_read(reader, access)
+        except Undecided:
+            return False
+        if not sources.untouched.is_empty():
+            return False
+        for name, relation in sources.writes.items():
+            if is_update(self.root.statement[name]):
+                continue
+            sure = sources.sure.get(name)
+            if sure is None or not relation.is_subset(sure):
+                return False
+        return True
+
     def is_scattered(self, array: str) -> bool:
         """Whether data decide which cells of an array are written in the text."""
         return any(self.root.cells_by_data(w) for w in self.root.writers(array))

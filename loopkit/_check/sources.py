@@ -294,8 +294,8 @@ class TextOrder:
         """The inames that writer and reader must share for the write to be sure; None if never.
 
         A write under a condition on data is sure where the reader runs under
-        the same condition, on data that nobody changes; likewise one in a loop
-        whose bounds were loaded, if the reader is inside the same bounds.
+        the same condition, on data that nobody changes in between; likewise one in
+        a loop whose bounds were loaded, if the reader is inside the same bounds.
         Names of loaded bounds are among the inames that must agree.
         """
         model = self.model
@@ -311,10 +311,33 @@ class TextOrder:
             if model.condition(predicate) is not None:
                 continue
             names = variable_names(predicate)
-            if predicate not in reader.predicates or names & model.written:
+            if predicate not in reader.predicates:
                 return None
+            for name in names & model.written:
+                held = self._held(name, writer, reader)
+                if held is None:
+                    return None
+                inames |= held
             inames |= names & model.kernel.home_domain.keys()
         return frozenset(inames)
+
+    def _held(self, name: str, writer: Statement, reader: Statement) -> frozenset[str] | None:
+        """The inames in which two statements that agree see one value of a scalar; None if unknown.
+
+        Its only writer stands above both, in loops that both are inside of.
+        """
+        model = self.model
+        temporary = model.kernel.temporary_by_name.get(name)
+        setters = model.writers(name)
+        if temporary is None or temporary.shape or len(setters) != 1:
+            return None
+        (setter,) = setters
+        place, loops = model.time(setter.id)
+        for other in (writer, reader):
+            its_place, its_loops = model.time(other.id)
+            if its_place <= place or its_loops[: len(loops)] != loops:
+                return None
+        return setter.inames if setter.inames <= writer.inames & reader.inames else None
 
     def _load(self, name: str, writer: Statement, reader: Statement) -> frozenset[str] | None:
         """The inames that decide a loaded bound that two statements share; None if unknown."""

@@ -615,6 +615,21 @@ def test_what_never_runs_needs_no_counterpart() -> None:
     assert lk.verify(plain, forgotten(plain.split_iname("i", 4, inner_tag="l.0")))
 
 
+def test_cells_that_no_set_can_name() -> None:
+    """What isl cannot hold makes the search rougher, and ends in an answer all the same."""
+    text = "for i\n <> t[(i + 1) % n] = x[i] + 1\nend\nfor j\n y[j] = t[j]\nend"
+    domains = ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j < n }"]
+
+    def kernel(read: str) -> lk.Kernel:
+        arrays = [lk.GlobalArg("x", "float32", "n"), lk.GlobalArg("y", "float32", "n")]
+        t = lk.TemporaryVariable("t", "float32", "n")
+        return lk.make_kernel(domains, text.replace("t[j]", read), [*arrays, t, ...])
+
+    plain, other = kernel("t[j]"), kernel("t[n - 1 - j]")
+    assert lk.verify(plain, plain.with_(name="again")).answer != "different"
+    assert lk.verify(plain, other).answer != "equal"
+
+
 def test_one_text_is_equal_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a proof; but literals of other types are another text."""
     from loopkit._verify.answer import _Case

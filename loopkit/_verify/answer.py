@@ -10,7 +10,7 @@ from loopkit._check.check import Text, text_of
 from loopkit._check.lineage import origin
 from loopkit._check.model import Model
 from loopkit._check.report import error_for
-from loopkit._check.violation import Violation
+from loopkit._check.violation import Undecided, Violation
 from loopkit._check.witness import smallest_case
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
@@ -99,6 +99,8 @@ class _Case:
                         return True
             except ExhaustedError:
                 self.exhausted = True
+            except Undecided as open_:
+                self.reasons.append(open_.why)
             if self.glance():
                 return False
         return False
@@ -209,7 +211,7 @@ class _Case:
             try:
                 with budget(WITNESS):
                     found.append(smallest_case(violation, root, new).sizes)
-            except (ExhaustedError, isl.Error):
+            except (ExhaustedError, Undecided, isl.Error):
                 failed += 1
         return found
 
@@ -219,7 +221,7 @@ class _Case:
             try:
                 with budget(WITNESS):
                     return error_for([violation], root, new).why.splitlines()[0]
-            except (ExhaustedError, isl.Error):
+            except (ExhaustedError, Undecided, isl.Error):
                 break
         return self.reasons[0] if self.reasons else ""
 

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pymbolic.primitives as prim
 
-from loopkit import _sets
 from loopkit._check.literals import parts, same_constant
 from loopkit._check.model import equal
+from loopkit._check.undecided import Undecided
 from loopkit._expression import is_constant
 from loopkit._verify.forms import commutes
 from loopkit._verify.sides import Sides
@@ -88,7 +88,7 @@ class Expressions:
         where = state.where[todo.new]
         try:
             agree = equal(mine, its)
-        except _sets.NotAffineError:
+        except Undecided:
             yield state, rest
             return
         narrowed = where & agree

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 import islpy as isl
@@ -11,6 +12,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._check.model import equal
 from loopkit._check.sources import READER, WRITER
+from loopkit._check.undecided import Undecided
 from loopkit._verify.sides import NEW, OLD, Sides
 from loopkit._verify.tasks import Choose, Pending, Reader, Same, State
 from loopkit._verify.views import Access, Source, View
@@ -115,7 +117,9 @@ class Arrays:
         result = self.renamed(source.relation, {WRITER: suffix})
         for iname in reader.statement.inames:
             value = reader.value(iname)
-            if value is not None:
+            if value is None:
+                continue
+            with suppress(Undecided):
                 result = result & equal(prim.Variable(iname + READER), value)
         return _sets.project_out(result, [n for n in _sets.names_of(result) if n.endswith(READER)])
 

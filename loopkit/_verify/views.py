@@ -6,6 +6,7 @@ Nothing here needs to be exact.  What the search finds is proven afterwards.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import islpy as isl
@@ -14,6 +15,7 @@ import pymbolic.primitives as prim
 from loopkit._check.hardware import Instance
 from loopkit._check.model import Model
 from loopkit._check.sources import READER, WRITER
+from loopkit._check.undecided import Undecided
 from loopkit._expression import index_tuple
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
@@ -79,7 +81,8 @@ class View:
         for writer in model.writers(access[0]):
             source = Instance(writer.id, WRITER)
             both = model.domain(at) & model.domain(source)
-            both = both & model.same_cell(model.write_cell(source), cell)
+            with suppress(Undecided):  # It may be any cell then.
+                both = both & model.same_cell(model.write_cell(source), cell)
             for piece in model.earlier(source, at):
                 nearest = both & piece
                 if not nearest.is_empty():

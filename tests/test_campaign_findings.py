@@ -403,6 +403,35 @@ end
         assumptions="n >= 1",
     ),
     Found(
+        "a store that computes what a buffer held",
+        LEGAL,
+        ("{ [i]: 0 <= i < n }",),
+        "u[i] = c[i, i + 1] + a[i]",
+        {"a c u": "float64"},
+        (
+            ("split_iname", {"split_iname": "i", "inner_length": 2, "inner_tag": "l.0"}),
+            ("buffer_array", {"var_name": "u", "buffer_inames": ["i_inner"]}),
+            ("assignment_to_subst", {"lhs_name": "u_buf"}),
+        ),
+        assumptions="n >= 1",
+    ),
+    Found(
+        "a store that would compute it from what has changed since",
+        ILLEGAL,
+        ("{ [i]: 0 <= i < 4 }",),
+        """
+for i
+    u[i] = a[i] + c[i]
+    a[i] = 3
+end
+""",
+        {"a c u": "float64"},
+        (
+            ("buffer_array", {"var_name": "u", "buffer_inames": ["i"]}),
+            ("assignment_to_subst", {"lhs_name": "u_buf"}),
+        ),
+    ),
+    Found(
         "quotients of a strided loop, and a prefetch",
         EITHER,
         ("{ [i]: 0 <= i < m and i mod 2 = 1 }", "{ [k]: 0 <= k < m }"),

@@ -350,10 +350,12 @@ class Aligner:
             return
         its = self.access(new, self.new.data)
         if its is None:
-            if old is None or isinstance(old, Untouched):
+            if isinstance(old, Untouched):
                 self.different(event, "a copy holds another expression")
-                return
-            self.same(old, new, event)
+            elif old is None:
+                self.inline(mine, new, event)
+            else:
+                self.same(old, new, event)
         elif old is None:
             self.read(event, mine, its)
         else:
@@ -364,7 +366,7 @@ class Aligner:
         if event.depth > DEPTH:
             self.different(event, f"what '{mine[0]}' holds is not computed in place")
             return
-        sources = self.flow.text.of_read(event.reader, mine)
+        sources = event.sources or self.flow.text.of_read(event.reader, mine)
         rest = event.where
         held = self.root_types.array(mine[0])
         is_cast = isinstance(new, TypeCast) and new.dtype == held
@@ -384,7 +386,12 @@ class Aligner:
                 )
             values = {i: prim.Variable(i + suffix) for i in statement.inames}
             inner = dataclasses.replace(
-                event, where=where, reader=origin, values=values, depth=event.depth + 1
+                event,
+                where=where,
+                reader=origin,
+                values=values,
+                sources=None,
+                depth=event.depth + 1,
             )
             rest = rest - _sets.project_onto(where, _sets.names_of(rest))
             rounding = self.root_types.rounds(mine[0], statement.rhs)

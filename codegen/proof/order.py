@@ -15,15 +15,16 @@ Key = tuple[str, int]
 def check_order(subject: Subject, recorder: Recorder) -> None:
     """Compare the text's loops and their contents with the loop tree.
 
-    Loops that run once may be printed as constants.  Lines of one statement
-    may repeat where loops were cut in parts; then only the order of first lines
-    is compared.
+    Loops that run once may be printed as constants.  Where a statement stands on
+    several lines, which loopkit does not print, only the order of first lines is
+    compared, and that of the others stays open.
     """
     paths = subject.kernel.paths
     lines: dict[str, Leaf] = {}
     for leaf in subject.leaves:
-        if leaf.statement is not None:
-            lines.setdefault(leaf.statement, leaf)
+        if leaf.statement is not None and lines.setdefault(leaf.statement, leaf) is not leaf:
+            what = f"whether '{leaf.statement}', which stands on several lines, keeps its place"
+            recorder.open("order", what, [lines[leaf.statement], leaf])
     wanted = [s.id for s in subject.kernel.statements if s.id in lines]
     printed = list(lines)
     for expected, found in zip(wanted, printed, strict=True):

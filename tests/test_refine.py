@@ -15,7 +15,8 @@ from loopkit._check.check import examine
 from loopkit._check.refine import Step
 from loopkit._kernel import Domain
 from loopkit._sets import condition_set
-from loopkit._transform import Change
+from loopkit._transform import Change, InstanceMap
+from loopkit._tree import Loop
 
 
 def matmul() -> lk.Kernel:
@@ -160,6 +161,135 @@ def test_each_condition_is_needed(
     with compared(seen):
         step()
     assert seen.differ
+
+
+# {{{ steps that are no transform's
+
+
+def along_i(arrays: str, text: str) -> Callable[[], lk.Kernel]:
+    """Makes a kernel of one loop."""
+    return lambda: lk.make_kernel("{ [i]: 0 <= i < n }", text, dtypes={arrays: "float32"})
+
+
+def split(kernel: lk.Kernel, iname: str = "i", length: int = 4) -> Change:
+    """What ``split_iname`` hands over."""
+    made = lk.split_iname.__wrapped__(kernel, iname, length)  # type: ignore[attr-defined]
+    assert isinstance(made, Change)
+    return made
+
+
+def with_rhs(kernel: lk.Kernel, **rhs: object) -> lk.Kernel:
+    """Some statements compute something else."""
+    changed = (replace(s, rhs=rhs.get(s.id, s.rhs)) for s in kernel.statements)
+    return kernel.with_(statements=tuple(changed))
+
+
+def inner_apart(kernel: lk.Kernel) -> Change:
+    """A split whose inner loop is distributed over two statements that need each other."""
+    change = split(kernel)
+    (outer,) = change.kernel.tree
+    assert isinstance(outer, Loop)
+    (inner,) = outer.body
+    assert isinstance(inner, Loop)
+    apart = tuple(Loop(inner.iname, (name,)) for name in inner.body)
+    return replace(change, kernel=change.kernel.with_(tree=(Loop(outer.iname, apart),)))
+
+
+def other_index(kernel: lk.Kernel) -> Change:
+    """``a[i % 3] + i`` becomes ``a[i] + i``: the index is a node that stands elsewhere, too."""
+    (statement,) = kernel.statements
+    read, i = statement.rhs.children
+    return Change(with_rhs(kernel, insn=prim.Sum((prim.Subscript(read.aggregate, i), i))))
+
+
+def other_number(kernel: lk.Kernel) -> Change:
+    """``b[i, 1] + 2`` becomes ``b[i, 2] + 2``."""
+    (statement,) = kernel.statements
+    read, two = statement.rhs.children
+    other = prim.Subscript(read.aggregate, (read.index_tuple[0], two))
+    return Change(with_rhs(kernel, insn=prim.Sum((other, two))))
+
+
+def shared_node(kernel: lk.Kernel) -> Change:
+    """A statement reads what its neighbour reads, by the same node; both changed elsewhere."""
+    first, second = kernel.statements
+    mine, other = first.rhs.children
+    wrong = prim.Subscript(other.aggregate, (prim.Variable("i") + prim.Variable("i")) % 2)
+    rhs = {first.id: prim.Sum((mine, wrong)), second.id: mine}
+    return Change(with_rhs(kernel, **rhs))
+
+
+def float_index(kernel: lk.Kernel) -> Change:
+    """``a[i + 1]`` becomes ``a[i + 1.0]``."""
+    (statement,) = kernel.statements
+    read, factor = statement.rhs.children
+    other = prim.Subscript(read.aggregate, prim.Sum((prim.Variable("i"), 1.0)))
+    return Change(with_rhs(kernel, insn=prim.Product((other, factor))))
+
+
+def other_size(kernel: lk.Kernel) -> Change:
+    """``n`` becomes ``n + 1``, and is said to be an iname."""
+    (statement,) = kernel.statements
+    more = prim.Sum((prim.Variable("n"), 1))
+    change = Change(with_rhs(kernel, insn=prim.Product((statement.rhs.children[0], more))))
+    return replace(change, instances=(InstanceMap("insn", "insn", {"n": more}),))
+
+
+def turned_round(kernel: lk.Kernel) -> Change:
+    """Nothing changes, and it is said that the loop runs backwards."""
+    back = prim.Sum((prim.Variable("n"), -1, prim.Product((-1, prim.Variable("i")))))
+    return Change(kernel, (InstanceMap("insn", "insn", {"i": back}),))
+
+
+def other_zero(kernel: lk.Kernel) -> Change:
+    """``0.0`` becomes ``-0.0``."""
+    (statement,) = kernel.statements
+    return Change(with_rhs(kernel, insn=prim.Product((statement.rhs.children[0], -0.0))))
+
+
+def move_with_a_map(kernel: lk.Kernel) -> Change:
+    """A statement that fills a new array is said to be the one that fills ``t``."""
+    made = lk.add_prefetch.__wrapped__(kernel, "t", ["i"])  # type: ignore[attr-defined]
+    (move,) = made.moves
+    wrong = with_rhs(made.kernel, **{move: 7.0})
+    return replace(made, kernel=wrong, instances=(*made.instances, InstanceMap(move, "fill")))
+
+
+@pytest.mark.parametrize(
+    ("make", "change"),
+    [
+        (along_i("a, x, y", "for i\n x[(i + 1) % 3] = a[i]\n y[i] = x[i % 3]\nend"), inner_apart),
+        (along_i("a, x", "x[i] = a[i % 3] + i"), other_index),
+        (along_i("b, x", "x[i] = b[i, 1] + 2"), other_number),
+        (along_i("a, b, x, y", "for i\n x[i] = a[i] + b[i]\n y[i] = b[i]\nend"), shared_node),
+        (along_i("a, x", "x[i] = a[i + 1] * 2"), float_index),
+        (along_i("a, x", "x[i] = a[i] * n"), other_size),
+        (along_i("a, x", "x[i] = a[i]"), turned_round),
+        (along_i("a, x", "x[i] = a[i] * 0.0"), other_zero),
+        (
+            lambda: lk.make_kernel(
+                ["{ [i]: 0 <= i < 8 }", "{ [k]: 0 <= k < 8 }"],
+                "<> t[k] = a[k] {id=fill}\nx[i] = t[i]",
+                dtypes={"a, x": "float32"},
+            ),
+            move_with_a_map,
+        ),
+    ],
+)
+def test_what_no_transform_does_is_refused(
+    make: Callable[[], lk.Kernel], change: Callable[[lk.Kernel], Change]
+) -> None:
+    kernel = make()
+    seen = Seen()
+    with compared(seen):
+        try:
+            _, found = examine(kernel, change(kernel))
+        except lk.LoopkitError:
+            return
+    assert found and not seen.differ
+
+
+# }}}
 
 
 def test_short_and_whole_agree_on_random_steps() -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.literals import parts, same_constant
+from loopkit._check.literals import holds_typed, parts, same_constant
 from loopkit._expression import index_tuple, is_constant, substitute, variable_names
 from loopkit._kernel import Statement
 from loopkit._linear import linear
@@ -28,11 +28,6 @@ class Changes:
     reads: bool = False
     kept: set[int] = field(default_factory=set)
     others: set[int] = field(default_factory=set)
-
-    @property
-    def settled(self) -> frozenset[int]:
-        """Nodes that have the old value wherever they stand."""
-        return frozenset(self.kept - self.others)
 
 
 class Alike:
@@ -53,7 +48,7 @@ class Alike:
 
     def statements(self, old: Statement, new: Statement) -> None:
         """Compare two statements; what they write, and when, must be the same."""
-        if old is new:
+        if old is new and not self.values:
             return
         same = (
             old.operation == new.operation
@@ -76,16 +71,19 @@ class Alike:
 
     def node(self, old: Expression, new: Expression) -> bool:
         """Compare two nodes, of which the old one speaks of new inames already."""
-        if old is new:
-            same = True
-        elif is_constant(old) or is_constant(new):
+        if is_constant(old) or is_constant(new):
             same = is_constant(old) and is_constant(new) and same_constant(old, new)
             self.changes.more |= not same
-            # Small numbers are one object wherever they stand.
+            # Small numbers are one object wherever they stand, in subscripts as well.
             return same
+        if old is new:
+            same = True
         elif self.is_read(new) and self.is_read(old):
             same = self.reads(old, new)
-            self.changes.reads |= not same
+            if not same:
+                self.changes.reads = True
+                # Of its indices nothing is known, and one node may stand in many places.
+                self.changes.others |= {id(node) for node in _inside(new)}
         elif isinstance(new, prim.Comparison) and self.are_integers(old, new):
             same = self.comparison(old, new)
             self.changes.more |= not same
@@ -126,7 +124,10 @@ class Alike:
         return all(self.same_index(a, b) for a, b in zip(mine, its, strict=True))
 
     def are_integers(self, old: Expression, new: Expression) -> bool:
-        return variable_names(old) | variable_names(new) <= self.integers
+        if not variable_names(old) | variable_names(new) <= self.integers:
+            return False
+        # Sets know no types: 2.0 would be 2.
+        return not (holds_typed(old) or holds_typed(new))
 
     def comparison(self, old: Expression, new: Expression) -> bool:
         return (
@@ -173,3 +174,11 @@ class Alike:
             self.same_data(a, b) if isinstance(a, prim.ExpressionNode) or is_constant(a) else a == b
             for a, b in zip(mine, its, strict=True)
         )
+
+
+def _inside(expr: Expression) -> Iterator[Expression]:
+    """All nodes of an expression."""
+    if isinstance(expr, prim.ExpressionNode):
+        yield expr
+        for part in parts(expr):
+            yield from _inside(part)

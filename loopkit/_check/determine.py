@@ -112,20 +112,26 @@ class Determined:
     ) -> bool:
         """Whether nested loops over ``inames`` run through ``values`` in lexicographic order.
 
-        Each combination of values must occur once.  ``equal`` are inames that any two
-        iterations to be compared have in common.
+        Each combination of values must occur in one iteration, and each iteration must
+        have one combination.  ``equal`` are inames that any two iterations to be compared
+        have in common.
         """
         used = frozenset(inames).union(*(variable_names(v) & self.inames for v in values))
         try:
             steps = [(self.named(v, ONE), self.named(v, TWO)) for v in values]
-            forward = [*_before(steps), _all_equal(steps)]
+            ahead, level = _before(steps), _all_equal(steps)
         except _sets.NotAffineError:
             return False
         both = self.around(used, ONE) & self.around(used, TWO)
         for iname in sorted(equal & used):
             both = both & _sets.equality(iname + ONE, prim.Variable(iname + TWO))
         back = [(prim.Variable(i + TWO), prim.Variable(i + ONE)) for i in inames]
-        return all((both & f & b).is_empty() for b in _before(back) for f in forward)
+        if not all((both & f & b).is_empty() for b in _before(back) for f in (*ahead, level)):
+            return False
+        # Loops around one of two statements alone may say which value it is: then what
+        # both share does not order them.
+        once = both & _all_equal(back)
+        return all((once & f).is_empty() for f in ahead)
 
 
 def differ(iname: str) -> isl.Set:

@@ -26,7 +26,7 @@ def same_constant(a: Expression, b: Expression) -> bool:
     """Whether two literals are the same number of the same kind."""
     if isinstance(a, np.generic) or isinstance(b, np.generic):
         return np.asarray(a).dtype == np.asarray(b).dtype and repr(a) == repr(b)
-    return type(a) is type(b) and (a == b or (a != a and b != b))
+    return type(a) is type(b) and repr(a) == repr(b)
 
 
 def same_number(a: Expression, b: Expression) -> bool:

@@ -34,7 +34,7 @@ from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 
 if TYPE_CHECKING:
-    from loopkit._transform import Change
+    from loopkit._transform import Change, InstanceMap
 
 _OLD = "__W"
 _NOTHING: Mapping[str, Expression] = {}
@@ -85,6 +85,11 @@ class Touch:
     writes: bool
     kind: tuple[object, ...]
 
+    @property
+    def sums(self) -> bool:
+        """Whether it is the cell to which an update adds, in any order."""
+        return is_update(self.twin.new) and self.indices == self.twin.new.write[1]
+
 
 class Step:
     """One step of a schedule, compared with the proven schedule before it."""
@@ -115,11 +120,11 @@ class Step:
         changed = {name: c for name, c in changes.items() if c.reads}
         if not changed.keys() <= self.lineage.image_of.keys():
             return None
+        # Statements may share nodes: what stands for something else in one is settled in none.
+        kept: set[int] = set().union(*(c.kept for c in changed.values()))
+        others: set[int] = set().union(*(c.others for c in changed.values()))
         return Delta(
-            frozenset(changed),
-            frozenset(self.moves),
-            self.new_arrays,
-            frozenset().union(*(c.settled for c in changed.values())),
+            frozenset(changed), frozenset(self.moves), self.new_arrays, frozenset(kept - others)
         )
 
     # {{{ declarations
@@ -171,7 +176,10 @@ class Step:
 
     @cached_property
     def twins(self) -> dict[str, Twin]:
-        """Statements by their new name; none where they do not match one to one."""
+        """Statements by their new name; none where they do not match one to one.
+
+        Of what a step says of an iname, only that counts which is said of a statement inside.
+        """
         maps = {m.new: m for m in self.change.instances}
         found: dict[str, Twin] = {}
         for statement in self.new.kernel.statements:
@@ -181,8 +189,7 @@ class Step:
             old = self.old.statement.get(statement.id if step is None else step.old)
             if old is None:
                 return {}
-            values = _NOTHING if step is None else step.values
-            found[statement.id] = Twin(statement, old, values)
+            found[statement.id] = Twin(statement, old, _moved(old, step))
         return found
 
     def twins_fit(self) -> bool:
@@ -192,6 +199,9 @@ class Step:
             return False
         kept = self.change.moves - self.moves
         if any(name in self.new.statement for name in kept):
+            return False
+        if any(m.new in self.moves for m in self.change.instances):
+            # What carries data stands for no statement.
             return False
         return all(self.new.statement[m].written in self.new_arrays for m in self.moves) and not (
             self.new_arrays & {t.new.written for t in self.twins.values()}
@@ -215,7 +225,7 @@ class Step:
 
     def same_instances(self, twin: Twin) -> bool:
         """Whether each old instance of a statement is one new instance."""
-        values = tuple(sorted((i, v) for i, v in twin.values.items() if i in twin.old.inames))
+        values = tuple(sorted(twin.values.items()))
         key = (twin.old.inames, twin.new.inames, twin.old.predicates, twin.new.predicates, values)
         found = self._known.get(key)
         if found is None:
@@ -224,11 +234,7 @@ class Step:
 
     def _same_instances(self, twin: Twin) -> bool:
         old, new = twin.old, twin.new
-        moved = {
-            i: v
-            for i, v in twin.values.items()
-            if i in old.inames and not (isinstance(v, prim.Variable) and v.name == i)
-        }
+        moved = twin.values
         is_plain = not moved and old.inames == new.inames and old.predicates == new.predicates
         if is_plain and self.same_domains(old.inames):
             return True
@@ -388,7 +394,7 @@ class Step:
                 apart = True
             if a == b:
                 same |= {a}
-        if itself and is_update(one.twin.new):
+        if itself and one.sums and two.sums:
             return Answer(True, apart)
         return Answer(self.same_order(one.twin, two.twin, same), apart)
 
@@ -439,6 +445,17 @@ class Step:
         return found
 
     # }}}
+
+
+def _moved(old: Statement, step: InstanceMap | None) -> Mapping[str, Expression]:
+    """What became of the inames around a statement, those left out that are what they were."""
+    if step is None:
+        return _NOTHING
+    return {
+        iname: value
+        for iname, value in step.values.items()
+        if iname in old.inames and not (isinstance(value, prim.Variable) and value.name == iname)
+    }
 
 
 def _pairs(touches: list[Touch]) -> Iterator[tuple[Touch, Touch, bool]]:

@@ -432,6 +432,19 @@ end
         ),
     ),
     Found(
+        "a prefetch of cells whose subscripts use a rule",
+        LEGAL,
+        ("{ [i]: 0 <= i < n }", "{ [h]: 0 <= h < n }"),
+        "u[0] = d[i, h] - 4 - u[0] + i",
+        {"d u": "float64"},
+        (
+            ("extract_subst", {"subst_name": "rule", "template": "i", "parameters": []}),
+            ("split_iname", {"split_iname": "h", "inner_length": 33, "inner_tag": "unr"}),
+            ("add_prefetch", {"var_name": "d", "sweep_inames": ["h_inner"], "default_tag": None}),
+        ),
+        assumptions="n >= 1",
+    ),
+    Found(
         "quotients of a strided loop, and a prefetch",
         EITHER,
         ("{ [i]: 0 <= i < m and i mod 2 = 1 }", "{ [k]: 0 <= k < m }"),

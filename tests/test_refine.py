@@ -247,6 +247,22 @@ def other_zero(kernel: lk.Kernel) -> Change:
     return Change(with_rhs(kernel, insn=prim.Product((statement.rhs.children[0], -0.0))))
 
 
+def without_loop(kernel: lk.Kernel) -> Change:
+    """The statement is still inside ``i``, and no loop is there."""
+    return Change(kernel.with_(tree=("insn",)))
+
+
+def loop_twice(kernel: lk.Kernel) -> Change:
+    """One loop stands in another one over the same iname."""
+    return Change(kernel.with_(tree=(Loop("i", kernel.tree),)))
+
+
+def loop_of_a_thread(kernel: lk.Kernel) -> Change:
+    """An iname is a thread's, and a loop."""
+    tagged = lk.tag_inames.__wrapped__(kernel, {"i": "l.0"})  # type: ignore[attr-defined]
+    return replace(tagged, kernel=tagged.kernel.with_(tree=kernel.tree))
+
+
 def move_with_a_map(kernel: lk.Kernel) -> Change:
     """A statement that fills a new array is said to be the one that fills ``t``."""
     made = lk.add_prefetch.__wrapped__(kernel, "t", ["i"])  # type: ignore[attr-defined]
@@ -266,6 +282,9 @@ def move_with_a_map(kernel: lk.Kernel) -> Change:
         (along_i("a, x", "x[i] = a[i] * n"), other_size),
         (along_i("a, x", "x[i] = a[i]"), turned_round),
         (along_i("a, x", "x[i] = a[i] * 0.0"), other_zero),
+        (along_i("a, x", "x[i] = a[i]"), without_loop),
+        (along_i("a, x", "x[i] = a[i]"), loop_twice),
+        (along_i("a, x", "x[i] = a[i]"), loop_of_a_thread),
         (
             lambda: lk.make_kernel(
                 ["{ [i]: 0 <= i < 8 }", "{ [k]: 0 <= k < 8 }"],

@@ -24,6 +24,7 @@ from loopkit._check.refine import Step as Refinement
 from loopkit._check.report import error_for, with_suggestions
 from loopkit._check.sources import TextOrder
 from loopkit._check.storage import check_storage
+from loopkit._check.structure import broken_structure
 from loopkit._check.violation import Undecided, Violation
 from loopkit._errors import IllegalTransformError, UndecidedError
 
@@ -86,11 +87,12 @@ def examine(
 ) -> tuple[Lineage, list[Violation]]:
     """The lineage of a changed kernel, and what is wrong with it; no message is made.
 
-    Raises :class:`~loopkit.IllegalTransformError` where a declaration changed, and
-    :class:`~loopkit.UndecidedError` where isl does not answer within ``budget``
-    operations, or a question has no violation and no answer.
+    Raises :class:`~loopkit.IllegalTransformError` where a declaration changed, or the
+    tree and the statements do not fit each other, and :class:`~loopkit.UndecidedError`
+    where isl does not answer within ``budget`` operations, or a question has no
+    violation and no answer.
     """
-    broken = broken_declaration(before, change)
+    broken = broken_declaration(before, change) or broken_structure(change.kernel)
     if broken:
         raise IllegalTransformError(broken)
     allowed = BUDGET if budget is None else budget

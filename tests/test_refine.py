@@ -311,6 +311,19 @@ def test_what_no_transform_does_is_refused(
 # }}}
 
 
+@pytest.mark.parametrize("space", ["private", "global"])
+def test_where_the_loops_around_let_threads_begin(space: str) -> None:
+    """Thread 0 has ``i = 2``, for ``k`` begins there, and ``j = 0``."""
+    kernel = lk.make_kernel(
+        ["{ [k]: 2 <= k < 6 }", "{ [i]: k <= i < 10 }", "{ [j]: 0 <= j < 8 }"],
+        "<> t[i] = a[i] + k\ny[k, j] = t[j] {if=k <= j}",
+        dtypes={"a, y": "float32"},
+    ).set_temporary_address_space("t", space)
+    axis = "g.0" if space == "global" else "l.0"
+    with pytest.raises(lk.IllegalTransformError, match="t\\["):
+        kernel.tag_inames({"i": axis, "j": axis})
+
+
 def test_short_and_whole_agree_on_random_steps() -> None:
     for seed in range(300, 308):
         assert not compare(seed, sequences=3).differ

@@ -37,7 +37,7 @@ class Dependencies:
         kernel = self.new.kernel
         lineage = self.flow.lineage
         axes = tuple(
-            (str(axis), *(self._domain_text(i) for i in self.new.inames_on[axis]))
+            (str(axis), *(self._domains((i,)) for i in self.new.inames_on[axis]))
             for axis in self.new.axes
         )
         return (
@@ -71,10 +71,6 @@ class Dependencies:
                 else (image.origin, tuple((i, to_text(v)) for i, v in image.values)),
             )
         return found
-
-    def _domain_text(self, iname: str) -> str:
-        kernel = self.new.kernel
-        return kernel.domains[kernel.home_domain[iname]].text
 
     def _domains(self, inames: tuple[str, ...]) -> Key:
         """The domains of some inames, and of those that their bounds use."""

@@ -642,6 +642,41 @@ x[i, j] = t1 + x[i + 1, 2*j + 0]
         assumptions="n >= 1",
     ),
     Found(
+        "a read beyond what is written, for some sizes only, by a statement that knows no size",
+        ILLEGAL,
+        (
+            "{ [i, j, k]: 0 <= i < n and 0 <= j < n and 0 <= k < 8 }",
+            "{ [h]: k <= h < k + 3 }",
+        ),
+        """
+v[i] = y[(i + 1) % 2, i + 1] - d[i, i + 2]
+u[h + 1] = u[h] + v[k] + k
+""",
+        {"d u v y": "float64"},
+        (("assignment_to_subst", {"lhs_name": "v"}),),
+    ),
+    Found(
+        "a buffer that each thread stores a part of, and one thread reads",
+        ILLEGAL,
+        ("{ [i]: 0 <= i < 4 }",),
+        """
+u[i] = u[i] + b[i]
+""",
+        {"b u": "float64"},
+        (
+            ("buffer_array", {"var_name": "u", "buffer_inames": ["i"], "default_tag": None}),
+            (
+                "buffer_array",
+                {
+                    "var_name": "u",
+                    "buffer_inames": ["u_init_dim_0", "u_store_dim_0"],
+                    "init_expression": "base",
+                },
+            ),
+            ("tag_inames", {"iname_to_tag": {"u_store_dim_0": "l.0"}}),
+        ),
+    ),
+    Found(
         "a buffer of one block in global memory",
         EITHER,
         ("{ [i, j, k]: 0 <= i < m and 0 <= j < 2 and 0 <= k < m }",),

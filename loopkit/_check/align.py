@@ -338,7 +338,7 @@ class Aligner:
             self.copied(old, mine, statement.rhs, later)
             if len(found) == before:
                 continue
-            latest = self.copies.latest(later, its, later.time, event.time)
+            latest = self.copies.latest(later, its, event)
             if not latest.is_equal(later.where):
                 del found[before:]
                 if not latest.is_empty():
@@ -393,7 +393,7 @@ class Aligner:
                 sources=None,
                 depth=event.depth + 1,
             )
-            rest = rest - _sets.project_onto(where, _sets.names_of(rest))
+            rest = rest - self.flow.onto(where, rest)
             rounding = self.root_types.rounds(mine[0], statement.rhs)
             if rounding and not is_cast:
                 self.different(inner, rounding)
@@ -441,7 +441,7 @@ class Aligner:
                 both = where & self.root.domain(w)
                 for a, b in zip(cell.indices, indices, strict=True):
                     both = both & equal(a, b)
-                where = where - _sets.project_onto(both, _sets.names_of(where))
+                where = where - self.flow.onto(both, where)
             if where.is_empty():
                 continue
             event = Event(where, at, statement.id, {}, everywhere, at)

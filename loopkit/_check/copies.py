@@ -51,12 +51,12 @@ class Copies:
                         break
                     other = Instance(writer.id, _OTHER)
                     since = part & self.new.domain(other)
-                    since = since & self.new.same_cell(written, self.new.write_cell(other))
+                    since = since & self.new.same_cell(self.new.write_cell(other), cell)
                     for first in self.new.earlier(at, other):
                         for second in self.new.earlier(other, event.time):
                             dead = since & first & second
                             if not dead.is_empty():
-                                part = part - _sets.project_onto(dead, _sets.names_of(part))
+                                part = part - self.flow.onto(dead, part)
                 if not part.is_empty():
                     result = result | self.flow.event_names(part, event)
         return result
@@ -94,22 +94,26 @@ class Copies:
             covered: isl.Set | None = None
             for statement, piece in group:
                 at = Instance(statement.id, suffix)
-                both = remaining & self.new.domain(at) & piece
-                both = both & self.new.same_cell(self.new.write_cell(at), cell)
+                bounds, everywhere = self.new.everywhere(at)
+                # Of a copy that all threads make, each thread has its own.
+                written = self.new.cell(
+                    cell.array, self.new.indices(at, statement.write[1]), at, everywhere
+                )
+                both = remaining & self.new.domain(at) & bounds & piece
+                both = both & self.new.same_cell(written, cell)
                 if both.is_empty():
                     continue
                 self.check_blocks(both, event, at, cell)
                 self.check_no_write_since(both, event, at, cell)
-                bounds, everywhere = self.new.everywhere(at)
                 later = replace(
                     event,
-                    where=both & bounds,
+                    where=both,
                     time=at,
                     everywhere=everywhere,
                     depth=event.depth + 1,
                 )
                 yield later, statement
-                part = _sets.project_onto(both, _sets.names_of(remaining))
+                part = self.flow.onto(both, remaining)
                 covered = part if covered is None else covered | part
             if covered is not None:
                 remaining = remaining - covered
@@ -170,20 +174,23 @@ class Copies:
                             )
                         )
 
-    def latest(self, event: Event, access: Access, at: Instance, before: Instance) -> isl.Set:
-        """``event.where`` without copies ``at`` that a later one replaces before ``before``."""
+    def latest(self, event: Event, access: Access, reader: Event) -> isl.Set:
+        """``event.where`` without copies that a later one replaces before they are read.
+
+        ``event`` is one that :meth:`through_copies` found behind an access of ``reader``.
+        """
         result = event.where
-        written = self.new.write_cell(at)
+        cell = self.flow.cell(reader, access)
         for statement in self.flow.copies(access[0]):
             later = Instance(statement.id, _OTHER)
             both = event.where & self.new.domain(later)
-            both = both & self.new.same_cell(written, self.new.write_cell(later))
-            for first in self.new.earlier(at, later):
+            both = both & self.new.same_cell(self.new.write_cell(later), cell)
+            for first in self.new.earlier(event.time, later):
                 part = both & first
                 if part.is_empty():
                     continue
-                for second in self.new.earlier(later, before):
+                for second in self.new.earlier(later, reader.time):
                     dead = part & second
                     if not dead.is_empty():
-                        result = result - _sets.project_onto(dead, _sets.names_of(result))
+                        result = result - self.flow.onto(dead, result)
         return result

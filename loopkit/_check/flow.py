@@ -199,8 +199,12 @@ class Flow:
 
     def event_names(self, where: isl.Set, event: Event) -> isl.Set:
         """``where`` over the names of the event alone."""
-        keep = set(_sets.names_of(event.where)) | set(self.new.kernel.sizes)
-        return _sets.project_onto(where, keep)
+        return self.onto(where, event.where)
+
+    def onto(self, where: isl.Set, like: isl.Set) -> isl.Set:
+        """``where`` over the names of ``like``, and the sizes, which ``like`` may not mention."""
+        sizes = (*self.new.kernel.sizes, *self.root.kernel.sizes)
+        return _sets.project_onto(where, {*_sets.names_of(like), *sizes})
 
     def check_source(self, event: Event, found: Found, cell: Cell) -> None:
         """Check that an image writes the cell that the event reads, and does so before."""
@@ -464,7 +468,7 @@ class Flow:
                     late = [one - piece for one in late]
                 for one in late:
                     if not one.is_empty():
-                        bad = bad - _sets.project_onto(one, _sets.names_of(bad))
+                        bad = bad - self.onto(one, bad)
                 if bad.is_empty():
                     return bad
         return bad

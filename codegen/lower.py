@@ -15,6 +15,7 @@ from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam, Check, Program, ValueParam
 from loopkit.codegen.nest import make_nest
+from loopkit.codegen.passed import note_passed
 from loopkit.codegen.preamble import preamble
 from loopkit.codegen.prepare import prepare
 from loopkit.codegen.source import BodyWriter, Lines, names_in, parameters, signature
@@ -36,7 +37,7 @@ def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
     storage = lay_out(kernel)
     scratch = global_temporaries(kernel)
     ranges = Ranges(kernel, nest.hardware)
-    ranges.pass_through(nest.code)
+    note_passed(ranges, nest.code)
     writer = BodyWriter(kernel, nest, storage, ranges)
     writer.declarations()
     writer.coordinates(names_in(nest.code))

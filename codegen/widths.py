@@ -13,12 +13,10 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ValueArg
-from loopkit._expression import variable_names
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._sets import NotAffineError
 from loopkit.codegen.hardware import Hardware
-from loopkit.codegen.ir import Code, For, If, Let
 
 INT32 = np.dtype("int32")
 INT64 = np.dtype("int64")
@@ -72,17 +70,11 @@ class Ranges:
         self.kernel = kernel
         self.hardware = hardware
         self._known: dict[str, Range] = {}
+        self._held: dict[str, Range] = {}
         self._context = kernel.assumptions.set
         self._extent_sizes = _sizes_of_extents(kernel)
         for name in kernel.sizes:
-            low, high = self._type_range(name)
-            box = prim.LogicalAnd(
-                (
-                    prim.Comparison(prim.Variable(name), ">=", low),
-                    prim.Comparison(prim.Variable(name), "<=", high),
-                )
-            )
-            self._context = self._context & _sets.condition_set(box)
+            self._context = self._context & _box(name, self._type_range(name))
         self._places: dict[tuple[int, ...], _Place] = {}
         self._place = _Place((), self._context)
 
@@ -110,51 +102,65 @@ class Ranges:
         found = self._known.get(name)
         if found is None:
             if name in self.kernel.home_domain:
-                domain = self.kernel.domain_of([name])
-                parents = _sets.involved_names(domain) & set(self.kernel.all_inames) - {name}
-                if parents:
-                    domain = domain & self.kernel.domain_of(parents)
+                # What only data bounds stays as large as can be.
+                domain = self.kernel.domain_around([name])
             elif name in self.kernel.sizes:
                 domain = _sets.universe()
             else:
-                return EVERYTHING
+                return self._data_limits(name) or EVERYTHING
             found = extremes(domain & self._context, prim.Variable(name))
             self._known[name] = found
         return found
 
-    def pass_through(self, nodes: tuple[Code, ...]) -> None:
-        """Take note of the values that loops pass beyond their domains, where guards do the rest.
+    def add(self, name: str, values: Range) -> None:
+        """An iname's variable takes these values, too, and texts compute with them."""
+        self._known[name] = hull(self.of_name(name), values)
 
-        Counters must hold these, too, and guards compute with them.
+    def hold(self, name: str, values: Range) -> None:
+        """An iname's variable must hold these values, though nothing is computed with them."""
+        self._held[name] = hull(self._held.get(name, values), values)
+
+    def reached(self, expr: Expression) -> Range:
+        """The smallest and largest value of an integer expression where texts stand now.
+
+        Exactly so where sets can say it.
         """
-        for node in nodes:
-            if isinstance(node, For):
-                self._pass(node)
-            if isinstance(node, (For, Let, If)):
-                self.pass_through(node.body)
-
-    def _pass(self, loop: For) -> None:
-        low, high = self.of_name(loop.iname)
-        first, last = self.of(loop.lower)[0], self.of(loop.upper)[1] - 1
-        if low <= first and last <= high:
-            return
-        names = variable_names(loop.lower) | variable_names(loop.upper)
-        if not names <= self.kernel.home_domain.keys() | set(self.kernel.sizes):
-            return
-        self.enter(loop.context)
+        rough = self.of(expr)
+        value = prim.Variable("_loopkit_value")
         try:
-            first = extremes(self._place.set, loop.lower)[0]
-            last = extremes(self._place.set, loop.upper)[1] - 1
+            graph = _sets.condition_set(prim.Comparison(value, "==", expr))
         except NotAffineError:
-            return
-        self._known[loop.iname] = min(low, first), max(high, last)
+            return rough
+        values = self._with_data(self._place.set & graph)
+        if values.is_empty():
+            return 0, 0
+        low, high = extremes(values, value)
+        return max(low, rough[0]), min(high, rough[1])
+
+    def _with_data(self, domain: isl.Set) -> isl.Set:
+        """A set where data in it has values of its type."""
+        for name in sorted(_sets.involved_names(domain)):
+            limits = self._data_limits(name)
+            if limits is not None:
+                domain = domain & _box(name, limits)
+        return domain
+
+    def _data_limits(self, name: str) -> Range | None:
+        if not self.kernel.is_array(name):
+            return None
+        dtype = self.kernel.array(name).dtype
+        if dtype is None or dtype.kind not in "iu":
+            return None
+        info = np.iinfo(dtype)
+        return int(info.min), int(info.max)
 
     def dtype_of(self, name: str) -> np.dtype[Any]:
         """The type that an iname or size has in the generated code."""
         argument = self.kernel.arg_by_name.get(name)
         if isinstance(argument, ValueArg):
             return argument.dtype or INT32
-        return INT32 if fits(self.of_name(name)) else INT64
+        values = self.of_name(name)
+        return INT32 if fits(hull(values, self._held.get(name, values))) else INT64
 
     def of(self, expr: Expression) -> Range:
         """The smallest and largest value of an integer expression, by intervals."""
@@ -233,6 +239,11 @@ def extremes(domain: isl.Set, expr: Expression) -> Range:
     return EVERYTHING[0] if low is None else low, EVERYTHING[1] if high is None else high
 
 
+def hull(first: Range, second: Range) -> Range:
+    """The range around two ranges."""
+    return min(first[0], second[0]), max(first[1], second[1])
+
+
 def product_range(first: Range, second: Range) -> Range:
     """The smallest and largest product of values of two ranges."""
     corners = tuple(x * y for x in first for y in second)
@@ -251,6 +262,13 @@ def quotient_range(
         return min(low, -high), max(high, -low)
     low, high = denominator
     return (0, high - 1) if low > 0 else (min(low + 1, 0), max(high - 1, 0))
+
+
+def _box(name: str, values: Range) -> isl.Set:
+    """Where a name has a value in a range."""
+    variable = prim.Variable(name)
+    low = prim.Comparison(variable, ">=", values[0])
+    return _sets.condition_set(prim.LogicalAnd((low, prim.Comparison(variable, "<=", values[1]))))
 
 
 def _sizes_of_extents(kernel: Kernel) -> frozenset[str]:

@@ -11,7 +11,7 @@ import re
 import pytest
 
 import loopkit as lk
-from loopkit.codegen.proof import prove
+from loopkit.codegen.proof import prove, prove_source
 
 LARGEST = 2**31 - 1025
 
@@ -192,3 +192,91 @@ def test_counters_hold_what_loops_pass() -> None:
     ).join_inames(["h2", "k2"])
     assert "for (long long k2_and_h2 = 0; k2_and_h2 < 2LL * n; ++k2_and_h2)" in knl.cuda()
     assert prove(knl).ok
+
+
+BEYOND = [
+    # What ends a loop: its end, or a step beyond its last value.
+    (["{ [i]: 0 <= i < n + 1025 }"], "x[i] = y[i]", "i", ""),
+    (["{ [i]: 0 <= i < n and i mod 4096 = 0 }"], "x[i] = y[i]", "i", ""),
+    # A first value that is beyond the end: the loop is empty, and its counter is set all the same.
+    (["{ [i]: 0 <= i < n }", "{ [j]: 2*i <= j < m }"], "x[i, j] = y[j]", "j", "i:g.0"),
+    (["{ [i]: 0 <= i < n }", "{ [j]: 2*i, i + 5 <= j < m }"], "x[i, j] = y[j]", "j", "i:g.0"),
+    (["{ [i]: 0 <= i < n }", "{ [j]: -3*i <= j < m - 5*i }"], "x[j + 3*i] = y[i]", "j", ""),
+    # The one value of a loop, with a guard inside.
+    (["{ [i]: 0 <= i < n }", "{ [j]: j = 2*i and j < m }"], "x[i, j] = y[j]", "j", "i:g.0"),
+    # A block that runs, though the domain is empty.
+    (["{ [i]: 3000000000 <= i < n }"], "x[i] = y[i]\nx[0] = y[0]", "i", "i:g.0"),
+]
+
+
+@pytest.mark.parametrize(("domains", "text", "name", "tags"), BEYOND)
+def test_variables_beyond_their_domains(
+    domains: list[str], text: str, name: str, tags: str
+) -> None:
+    knl = lk.make_kernel(domains, text, dtypes={"x, y": "int8"})
+    if tags:
+        knl = knl.tag_inames(tags)
+    source = knl.cuda()
+    assert re.search(rf"long long (const )?{name} = ", source), source
+    assert len(re.findall(r"long long (?:const )?\w+ = ", source)) == 1, source
+    assert prove(knl).ok, str(prove(knl))
+    narrow = re.sub(rf"long long ((const )?{name} = )", r"int \1", source)
+    proof = prove_source(knl, narrow)
+    assert any(f.kind == "width" for f in proof.findings), str(proof)
+
+
+@pytest.mark.parametrize(
+    ("domains", "text", "tags", "assumptions"),
+    [
+        (["{ [i]: 0 <= i < n + 1024 }"], "x[i] = y[i]", "", ""),
+        (["{ [i]: 0 <= i < n and i mod 1024 = 0 }"], "x[i] = y[i]", "", ""),
+        # The outer loop or an assumption leaves nothing that would not fit.
+        (["{ [i]: 0 <= i < n }", "{ [j]: 2*i <= j < m }"], "x[i, j] = y[j]", "", ""),
+        (
+            ["{ [i]: 0 <= i < n }", "{ [j]: 2*i <= j < m }"],
+            "x[i, j] = y[j]",
+            "i:g.0",
+            "n <= 1073741824",
+        ),
+        (
+            ["{ [i]: 0 <= i < n }", "{ [j]: j = 2*i and j < m }"],
+            "x[i, j] = y[j]",
+            "i:g.0",
+            "n <= 1073741824",
+        ),
+        # Three loops inside each other: the innermost is bounded by the outermost.
+        (
+            ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= j < i }", "{ [k]: 0 <= k < j }"],
+            "x[i, j, k] = y[k]",
+            "",
+            "",
+        ),
+        (["{ [i]: -n <= i < n }"], "x[i + n] = y[i + n]", "", "n >= 0"),
+    ],
+)
+def test_variables_of_32_bits_where_they_suffice(
+    domains: list[str], text: str, tags: str, assumptions: str
+) -> None:
+    knl = lk.make_kernel(domains, text, dtypes={"x, y": "int8"}, assumptions=assumptions)
+    if tags:
+        knl = knl.tag_inames(tags)
+    assert not re.search(r"long long (const )?\w+ = ", knl.cuda()), knl.cuda()
+    assert prove(knl).ok, str(prove(knl))
+
+
+def test_counters_whose_first_value_is_a_maximum() -> None:
+    """The map of a triangle: where blocks have nothing to do, first values are beyond all else."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < m }", "{ [j]: 0 <= j < i }", "{ [k]: 0 <= k < j }"],
+        "f[i, j, k] = e[j, i, k]",
+        dtypes={"e, f": "int32"},
+        assumptions="m >= 1",
+    )
+    knl = (
+        knl.split_iname("i", 8, slabs=(0, 1))
+        .split_iname("k", 3, inner_tag="l.0", outer_tag="g.0")
+        .split_iname("i_outer", 4, inner_tag="l.1", outer_tag="g.1")
+        .map_domain("{ [i_inner, j] -> [_x, jj]: _x = i_inner + j and jj = j }")
+    )
+    assert "for (long long _x = max(" in knl.cuda()
+    assert prove(knl).ok, str(prove(knl))

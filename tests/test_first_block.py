@@ -95,3 +95,64 @@ def test_the_proof_sees_blocks_that_were_left_out() -> None:
 def test_no_block_loads_what_another_stores() -> None:
     knl = beside_blocks("y[i] = a[i]\nx[k] = x[k] + 1").buffer_array("x", ["k"])
     assert all(guarded(knl.cuda(), s) for s in ("load_x", "store_x"))
+
+
+def guarded_by_data() -> lk.Kernel:
+    """Beside blocks, a predicate that only its own statement looks at."""
+    return beside_blocks(
+        """
+        y[i] = 2*a[i]
+        if x[k] > 2
+            x[k] = 1
+        else
+            x[k] = b[k]
+        end
+        """
+    )
+
+
+def test_guards_that_only_the_first_block_comes_to() -> None:
+    """What such a guard reads is read where the operands before it hold."""
+    knl = guarded_by_data()
+    source = knl.cuda()
+    assert guarded(source, "cond_set") and "blockIdx.x == 0 && threadIdx.x == 0 && cond)" in source
+    assert knl.prove().ok
+
+
+def test_operands_that_all_blocks_come_to() -> None:
+    """With the operands in the other order, all blocks look at the condition."""
+    knl = guarded_by_data()
+    source = knl.cuda()
+    first = "blockIdx.x == 0 && threadIdx.x == 0"
+    wrong = source.replace(f"{first} && cond", f"cond && {first}")
+    assert wrong != source
+    found = prove_source(knl, wrong).findings
+    assert any("'cond_set' is not executed" in f.what for f in found)
+
+
+def test_temporaries_that_nothing_reads() -> None:
+    """Their conditions, and what is fetched for these, are computed in the first block."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < 4 }", "{ [k]: 0 <= k < 4 }"],
+        """
+        if a[i] > 3
+            <> s[i] = c[i, i]
+        else
+            a[i] = 0
+        end
+        u[k + 1] = c[k + 2, 2*k + 1] - k
+        """,
+        dtypes={"a, c, u": "int32"},
+    ).tag_inames({"k": "g.0"})
+    assert guarded(knl.cuda(), "cond_set")
+    assert knl.prove().ok
+    fetched = beside_blocks(
+        """
+        y[i] = 2*a[i]
+        if x[k] > 3
+            <> s[k] = b[k]
+        end
+        """
+    ).add_prefetch("x", ["k"], default_tag="unr")
+    assert guarded(fetched.cuda(), "insn_0") and "blockIdx.x == 0 && x_r" in fetched.cuda()
+    assert fetched.prove().ok

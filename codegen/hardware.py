@@ -184,8 +184,12 @@ def same_value(a: Expression, b: Expression, context: isl.Set) -> bool:
 def _coordinate(
     kernel: Kernel, iname: str, tag: GroupAxis | LocalAxis, context: isl.Set
 ) -> Coordinate:
-    reach = _sets.project_onto(kernel.domain_around([iname]) & context, [*kernel.sizes, iname])
     kind = "g" if isinstance(tag, GroupAxis) else "l"
+    if not kernel.domains[kernel.home_domain[iname]].parameters & kernel.home_domain.keys():
+        low, high = kernel.range_of(iname)
+        if kind == "l" and low is not None and high is not None:
+            return Coordinate(iname, kind, tag.axis, low, high - low + 1)
+    reach = _sets.project_onto(kernel.domain_around([iname]) & context, [*kernel.sizes, iname])
     lower = _sets.minimum_value(reach, prim.Variable(iname))
     upper = _sets.maximum_value(reach, prim.Variable(iname))
     if reach.is_empty():

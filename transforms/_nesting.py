@@ -126,6 +126,15 @@ def _bound(function: isl.PwAff, kind: type) -> Expression:
     return kind(tuple(_sets.from_affine(aff) for aff in pieces))
 
 
+def is_bounded(domain: isl.Set, iname: str) -> bool:
+    """Whether ``iname`` has a lower and an upper bound in terms of the other names."""
+    if domain.find_dim_by_name(_sets.PARAM, iname) < 0:
+        return False
+    line = _sets.as_dimension(domain, iname)
+    sets = isl.dim_type.set
+    return bool(line.dim_has_lower_bound(sets, 0) and line.dim_has_upper_bound(sets, 0))
+
+
 def extent(kernel: Kernel, iname: str) -> tuple[Expression, Expression] | None:
     """The smallest value and the number of values of ``iname``, as expressions over sizes.
 
@@ -135,9 +144,7 @@ def extent(kernel: Kernel, iname: str) -> tuple[Expression, Expression] | None:
     domain = hull(kernel, [iname])
     if domain.find_dim_by_name(_sets.PARAM, iname) < 0 or domain.is_empty():
         return None
-    line = _sets.as_dimension(domain, iname)
-    sets = isl.dim_type.set
-    if not line.dim_has_lower_bound(sets, 0) or not line.dim_has_upper_bound(sets, 0):
+    if not is_bounded(domain, iname):
         return None
     variable = prim.Variable(iname)
     low: Expression = _sets.minimum_value(domain, variable)

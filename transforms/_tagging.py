@@ -14,7 +14,7 @@ from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._tags import InstructionParallel, LocalAuto, LocalAxis, Tag, Unroll
-from loopkit.transforms._nesting import extent, hull, longest_run, settled_tree
+from loopkit.transforms._nesting import extent, hull, is_bounded, longest_run, settled_tree
 
 
 def reduction_inames(kernel: Kernel) -> Mapping[str, str]:
@@ -94,9 +94,10 @@ def _refuse_reduction(kernel: Kernel, iname: str, tag: Tag, reductions: Mapping[
 
 
 def _check_axis_bounds(kernel: Kernel, iname: str, tag: Tag) -> None:
-    if None not in kernel.range_of(iname):
-        return
     domain = hull(kernel, [iname])
+    home = kernel.domains[kernel.home_domain[iname]]
+    if not home.parameters & kernel.home_domain.keys() and is_bounded(domain, iname):
+        return
     if domain.is_empty() or extent(kernel, iname) is not None:
         return
     sizes = {a.name for a in kernel.args if isinstance(a, ValueArg)}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import islpy as isl
+import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._check.flow import Flow
 from loopkit._check.hardware import Instance
+from loopkit._check.model import Model
 from loopkit._check.violation import Violation
 from loopkit._expression import to_text, variable_names
 from loopkit._make.accesses import Guarded, guarded_reads
@@ -44,7 +46,7 @@ def check_bounds(flow: Flow, statement_id: str) -> None:
             if condition is not None:
                 where = where & new.suffixed(condition, _AT)
         for index, extent in zip(indices, shape, strict=True):
-            if variable_names(index) & new.data:
+            if variable_names(index) & new.data or _is_inside(new, index, extent):
                 continue
             value = new.named(index, _AT)
             for outside, words in (
@@ -67,6 +69,16 @@ def check_bounds(flow: Flow, statement_id: str) -> None:
                         )
                     )
                     return
+
+
+def _is_inside(new: Model, index: Expression, extent: Expression) -> bool:
+    """Whether an index is an iname whose values all lie in an axis of constant length."""
+    if not (isinstance(index, prim.Variable) and isinstance(extent, (int, np.integer))):
+        return False
+    if index.name not in new.kernel.home_domain:
+        return False
+    low, high = new.kernel.range_of(index.name)
+    return low is not None and high is not None and 0 <= low and high < int(extent)
 
 
 def _outside(value: Expression, operator: str, limit: Expression) -> isl.Set | None:

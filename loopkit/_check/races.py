@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from loopkit._check.determine import Determined
 from loopkit._check.flow import Flow
 from loopkit._check.hardware import Instance
 from loopkit._check.model import Model
 from loopkit._check.sources import is_update
 from loopkit._check.violation import Violation
+from loopkit._expression import variable_names
 from loopkit._kernel import Statement
 
 _ONE, _TWO = "__b", "__x"
@@ -29,6 +31,8 @@ def check_races(flow: Flow, array: str) -> None:
             if key in known:
                 continue
             known.add(key)
+            if first is second and _shows_its_threads(new, first):
+                continue
             one, two = Instance(first.id, _ONE), Instance(second.id, _TWO)
             pieces = new.unordered(one, two, array)
             if not pieces:
@@ -53,6 +57,21 @@ def check_races(flow: Flow, array: str) -> None:
                             cell=b.indices,
                         )
                     )
+
+
+def _shows_its_threads(new: Model, statement: Statement) -> bool:
+    """Whether the cell that a statement writes says on which blocks and threads it ran."""
+    array, indices = statement.write
+    known = Determined(new).by(indices)
+    at = Instance(statement.id, "")
+    rooms = new.rooms(array)
+    for axis in new.axes:
+        if axis in rooms or axis[0] == "ilp":
+            continue
+        index = new.coordinate(at, axis)
+        if index is None or not variable_names(index) <= known:
+            return False
+    return True
 
 
 def check_carriers(flow: Flow, array: str) -> None:

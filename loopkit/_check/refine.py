@@ -244,6 +244,8 @@ class Step:
         fresh = new.inames - kept
         if fresh and not fresh <= self.determined.by(moved.values()):
             return False
+        if not (old.predicates or new.predicates) and self.same_boxes(twin, fresh):
+            return True
         marks = {i: i + _OLD for i in self.old.kernel.all_inames}
         wanted = _sets.rename(self.old.domain(Instance(old.id, "")), marks)
         wanted = wanted & self.new.kernel.assumptions.set
@@ -253,6 +255,33 @@ class Step:
         mine = _sets.project_out(mine, sorted(fresh))
         mine = _sets.rename(mine, {i: i + _OLD for i in kept})
         return bool(mine.is_equal(wanted))
+
+    def same_boxes(self, twin: Twin, fresh: frozenset[str]) -> bool:
+        """Whether one domain holds all inames that a step replaced, and the new ones all of it.
+
+        One question, then, for all statements inside.
+        """
+        old, new = self.old.kernel, self.new.kernel
+        homes = {old.home_domain[i] for i in twin.values}
+        homes_now = {new.home_domain[i] for i in fresh}
+        if len(homes) != 1 or len(homes_now) != 1:
+            return False
+        before, after = old.domains[homes.pop()], new.domains[homes_now.pop()]
+        rest = [i for i in before.inames if i not in twin.values]
+        if fresh & {*before.inames} or {*rest, *fresh} != {*after.inames}:
+            return False
+        others = frozenset(i for i in twin.old.inames if i not in before.inames)
+        if not self.same_domains(others | before.parameters & old.home_domain.keys()):
+            return False
+        key = (id(before), id(after), tuple(sorted(twin.values.items())))
+        found = self._known.get(key)
+        if found is None:
+            reached = after.set
+            for iname, value in twin.values.items():
+                reached = reached & equal(prim.Variable(iname), value)
+            reached = _sets.project_out(reached, sorted(fresh))
+            found = self._known[key] = bool(reached.is_equal(before.set))
+        return found
 
     def same_domains(self, inames: frozenset[str]) -> bool:
         """Whether what bounds some inames is what it was."""

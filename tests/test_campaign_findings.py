@@ -720,6 +720,125 @@ def test_found(found):
     assert wrong is None, f"{wrong}\n{program.source}"
 
 
+PROVEN = (
+    Found(
+        "what only the first block looks at, behind its own guard",
+        LEGAL,
+        (
+            "{ [i]: 0 <= i < 8 }",
+            "{ [j]: 0 <= j < m }",
+            "{ [k]: 0 <= k < m }",
+            "{ [h]: k < h < n }",
+        ),
+        """
+if u[i] > 2
+    <> s1[i] = (a[i] - b[i + 2])
+else
+    u[i + 1] = b[i] - b[i + 2]
+end
+<> t2 = sum(h, b[h] * e[k, j, h + k]) + j + k
+""",
+        {"a b e u": "int32"},
+        (("tag_inames", {"iname_to_tag": {"k": "g.1"}}),),
+        assumptions="n, m >= 2",
+    ),
+    Found(
+        "a copy that only the first block looks at, behind its own guard",
+        LEGAL,
+        ("{ [i]: 0 <= i < 4 }", "{ [i2]: 0 <= i2 < 4 }"),
+        """
+if a[i] > 3
+    <> s1[i] = c[i, i]
+end
+u[i2 + 1] = c[i2 + 2, 2*i2 + 1] - i2
+""",
+        {"a c u": "int32"},
+        (
+            ("add_prefetch", {"var_name": "a", "sweep_inames": ["i"], "default_tag": "unr"}),
+            (
+                "split_iname",
+                {
+                    "split_iname": "i2",
+                    "inner_length": 2,
+                    "outer_tag": "g.0",
+                    "inner_tag": "l.0",
+                    "slabs": (0, 1),
+                },
+            ),
+        ),
+    ),
+    Found(
+        "a copy of what nothing has written, moved to global memory",
+        LEGAL,
+        ("{ [i, j]: -2 <= i < n and 0 <= j < 5 }",),
+        """
+<> s1[j] = d[i + 2, j] + i
+y[i + 2, j % 3] = s1[j] + s1[j]
+""",
+        {"d y": "int32"},
+        (
+            (
+                "buffer_array",
+                {
+                    "var_name": "s1",
+                    "buffer_inames": ["j"],
+                    "default_tag": None,
+                    "fetch_bounding_box": True,
+                    "init_expression": "base",
+                },
+            ),
+            (
+                "set_temporary_address_space",
+                {"temp_var_names": "s1_buf", "address_space": "global"},
+            ),
+        ),
+    ),
+    Found(
+        "threads that compute what only the first thread stores, from what they did not write",
+        LEGAL,
+        (
+            "{ [i]: 0 <= i < n and i < m }",
+            "{ [j]: 0 <= j < 3 }",
+            "{ [k]: 0 <= k < m and k mod 2 = 0 }",
+            "{ [h]: 0 <= h < m }",
+        ),
+        """
+u[i + 1] = min(j, d[i + 2, j])
+for k
+    x[k + 1, i + 1] = min(h, g[col[k]])
+end
+""",
+        {"col d g u x": "int32"},
+        (
+            ("split_iname", {"split_iname": "k", "inner_length": 16, "inner_tag": "ilp"}),
+            ("extract_subst", {"subst_name": "rule", "template": "2147483647", "parameters": []}),
+            (
+                "split_iname",
+                {
+                    "split_iname": "k_outer",
+                    "inner_length": 4,
+                    "outer_tag": "g.1",
+                    "inner_tag": "l.1",
+                },
+            ),
+            ("precompute", {"subst_use": "rule", "sweep_inames": []}),
+        ),
+        shapes=(("g", "n + 2"),),
+        assumptions="n, m >= 1",
+    ),
+)
+
+
+@pytest.mark.parametrize("found", PROVEN, ids=lambda f: f.name)
+def test_proven(found):
+    """Right sources in which the proof found fault."""
+    kernel = found.drawn().make()
+    for call in found.calls():
+        kernel = call.apply(kernel)
+    proof = kernel.prove()
+    assert proof.ok, str(proof)
+
+
 def test_sums_of_narrow_terms_are_wide():
     """``m*k`` and ``i`` fit 32 bits each for every size, their sum does not."""
     kernel = lk.make_kernel(

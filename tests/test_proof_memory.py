@@ -131,12 +131,51 @@ def test_what_is_overwritten_unseen_may_be_anything() -> None:
         assumptions="m >= 2",
     )
     knl = knl.split_iname("j", 2)
-    knl = knl.buffer_array("acc", ["j_inner"], default_tag=None, init_expression="base")
+    knl = knl.buffer_array("acc", ["j_inner"], default_tag=None, init_expression="2*base")
     source = knl.cuda()
-    assert "acc_buf = acc;" in source
+    assert "acc_buf = 2 * acc;" in source
     assert prove(knl).ok, str(prove(knl))
     [line] = [t for t in source.splitlines() if t.rstrip().endswith("// insn_init")]
     assert "unwritten" in kinds(prove_source(knl, source.replace(line, "")))
+
+
+def test_what_is_overwritten_unseen_in_memory_that_threads_share() -> None:
+    """The same of a scratch copy in global and in shared memory, but not of an output."""
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 5 }",
+        "<> s[j] = d[i, j] + i  {id=first}\ny[i, j] = s[j]",
+        dtypes={"d, y": "int32"},
+    ).buffer_array("s", ["j"], default_tag=None, init_expression="2*base")
+    for space in ("private", "shared", "global"):
+        moved = knl.set_temporary_address_space("s_buf", space)
+        source = moved.cuda()
+        assert "// init_s" in source
+        assert prove(moved).ok, str(prove(moved))
+        # The last cell is read as it was loaded.
+        [line] = [t for t in source.splitlines() if t.rstrip().endswith("// first")]
+        faulty = source.replace(line, f"if (j < 4) {line.strip()}")
+        assert "unwritten" in kinds(prove_source(moved, faulty))
+
+
+def test_threads_without_work_may_read_what_is_unwritten() -> None:
+    """A thread's private result that this thread does not use; or that it uses."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n and i < m }", "{ [j]: 0 <= j < 3 }", "{ [k]: 0 <= k < m }"],
+        """
+        u[i] = min(j, d[i, j])
+        x[k, i] = 2147483647
+        """,
+        dtypes={"d, u, x": "int32"},
+        assumptions="n, m >= 1",
+    )
+    knl = knl.extract_subst("rule", "2147483647", [])
+    knl = knl.split_iname("k", 4, outer_tag="g.1", inner_tag="l.1").precompute("rule")
+    source = knl.cuda()
+    assert "acc = rule_r;" in source
+    assert prove(knl).ok, str(prove(knl))
+    last = source.replace("threadIdx.y == 0)\n            u[", "threadIdx.y == 3)\n            u[")
+    assert last != source
+    assert "unwritten" in kinds(prove_source(knl, last))
 
 
 def test_the_same_data_by_other_names() -> None:

@@ -144,8 +144,10 @@ def buffer_array(
             )
         result, id_ = mover.add(result, "store", write_uses, stored, exact=True)
         moves.append(id_)
-    if init_expression is not None or not _reads_follow_writes(expanded, place, box, reads, writes):
-        loaded = _given(init_expression, "base", {"base"}, "init_expression")
+    loaded = _given(init_expression, "base", {"base"}, "init_expression")
+    # What nothing sees is not loaded: a temporary may hold nothing yet.
+    is_load = loaded == prim.Variable("base")
+    if not (is_load and _reads_follow_writes(expanded, place, box, reads, writes)):
         result, id_ = mover.add(
             result, "init", [*read_uses, *write_uses], loaded, whole_box=fetch_bounding_box
         )

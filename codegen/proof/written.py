@@ -9,8 +9,6 @@ instances they run, by :mod:`.order` and :mod:`.instances`.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import islpy as isl
 
 from loopkit import _sets
@@ -22,6 +20,7 @@ from loopkit.codegen.proof.report import Finding
 from loopkit.codegen.proof.spaces import equal, in_range
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf
+from loopkit.codegen.proof.uses import Uses, written_by
 
 _MANY = 8
 _WHOSE = {"private": "this thread", "shared": "this block", "global": "any thread"}
@@ -46,6 +45,7 @@ class WrittenCheck:
                         read = Read(position, leaf, touch, touch.cell)
                         self.reads.setdefault(touch.array, []).append(read)
         self.lines = Lines(subject)
+        self.uses = Uses(subject)
         self.arrays: dict[str, list[_OneArray]] = {}
         for array, reads in self.reads.items():
             for rank in sorted({len(read.cell) for read in reads}):
@@ -59,37 +59,15 @@ class WrittenCheck:
 
     # {{{ what is used
 
-    @cached_property
-    def used(self) -> frozenset[str]:
-        """The arrays whose values reach an output, or decide what runs."""
-        writers: dict[str, list[Leaf]] = {}
-        waiting: list[Leaf] = []
-        for leaf in self.subject.leaves:
-            written = [touch.array for touch in leaf.touches if touch.is_write]
-            for name in written:
-                writers.setdefault(name, []).append(leaf)
-            if not written or any(name in self.subject.kernel.arg_by_name for name in written):
-                waiting.append(leaf)
-        used: set[str] = set(self.subject.kernel.arg_by_name)
-        while waiting:
-            for touch in waiting.pop().touches:
-                if touch.array not in used and not touch.is_write:
-                    used.add(touch.array)
-                    waiting += writers.get(touch.array, ())
-        return frozenset(used)
-
-    def is_used(self, leaf: Leaf) -> bool:
-        """Whether anything depends on what a line computes."""
-        written = [touch.array for touch in leaf.touches if touch.is_write]
-        return not written or any(name in self.used for name in written)
-
     def is_seen(self, leaf: Leaf) -> bool:
         """Whether anything may see what a line writes before it is written anew."""
-        written = [touch.array for touch in leaf.touches if touch.is_write]
-        if not written or any(self.subject.place_of(name) == "global" for name in written):
-            return self.is_used(leaf)
+        written = written_by(leaf)
+        if not self.uses.is_used(leaf):
+            return False
+        if not written or any(name not in self.subject.temporaries for name in written):
+            return True
         arrays = [one for name in written for one in self.arrays.get(name, ())]
-        return self.is_used(leaf) and not all(one.hides(leaf) for one in arrays)
+        return not all(one.hides(leaf) for one in arrays)
 
     # }}}
 
@@ -169,6 +147,9 @@ class _OneArray:
         left = self.without_written(read, self.asked(read))
         if left is None or not self.check.is_seen(read.leaf):
             return True
+        left = self.check.uses.by_own_thread(read.leaf, left, self.space)
+        if left.is_empty():
+            return True
         self.report(read, left)
         return False
 
@@ -208,7 +189,7 @@ class _OneArray:
         """Whether all that a line writes is overwritten before it is read."""
         position = self.check.lines.position[leaf]
         for read in self.reads:
-            if not self.check.is_used(read.leaf):
+            if not self.check.uses.is_used(read.leaf):
                 continue
             if read.position <= position:
                 if any(loop in leaf.scope.loops for loop in read.scope.loops):

@@ -44,8 +44,10 @@ def test_load_and_store():
 
 
 def test_no_load_where_all_is_overwritten():
-    knl = updates("c[i, j0] = 0 {id=zero}").buffer_array("c", ["j", "j0"], default_tag=None)
-    assert list(statements_in(knl.tree)) == ["zero", "add", "store_c"]
+    zeroed = updates("c[i, j0] = 0 {id=zero}")
+    for init in (None, "base"):
+        knl = zeroed.buffer_array("c", ["j", "j0"], default_tag=None, init_expression=init)
+        assert list(statements_in(knl.tree)) == ["zero", "add", "store_c"]
     partly = updates("c[i, j0] = 0 {id=zero, if=j0 >= 1}")
     knl = partly.buffer_array("c", ["j", "j0"], default_tag=None)
     assert list(statements_in(knl.tree)) == ["load_c", "zero", "add", "store_c"]

@@ -78,7 +78,7 @@ def _is_inside(new: Model, index: Expression, extent: Expression) -> bool:
     if index.name not in new.kernel.home_domain:
         return False
     low, high = new.kernel.range_of(index.name)
-    return low is not None and high is not None and 0 <= low and high < int(extent)
+    return low is not None and high is not None and low >= 0 and high < int(extent)
 
 
 def _outside(value: Expression, operator: str, limit: Expression) -> isl.Set | None:

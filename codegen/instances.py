@@ -222,6 +222,9 @@ class _Enlarger:
     def _reads_are_safe(self, statement: Statement, locations: frozenset[str]) -> bool:
         """Whether all that the enlarged statement reads and writes exists."""
         kernel = self.kernel
+        if any(variable_names(p) & kernel.temporary_by_name.keys() for p in statement.predicates):
+            # Where nothing has written a condition, it may be anything.
+            return False
         domain = None
         for name, indices in (statement.write, *statement.reads):
             array = kernel.temporary_by_name.get(name)

@@ -178,6 +178,36 @@ def test_threads_without_work_may_read_what_is_unwritten() -> None:
     assert "unwritten" in kinds(prove_source(knl, last))
 
 
+@pytest.mark.parametrize("value", ["g[s]", "s + 1"])
+def test_subscripts_are_looked_at_even_if_results_are_not(value: str) -> None:
+    """Dead results may come from anywhere, but only from cells that exist."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        f"<> s = col[0]  {{id=first}}\n<> r = {value}\ny[i] = a[i]",
+        [lk.GlobalArg("g", "int32", shape="n + 2"), ...],
+        dtypes={"a, col, y": "int32"},
+    )
+    source = knl.cuda()
+    [line] = [t for t in source.splitlines() if t.rstrip().endswith("// first")]
+    assert ("unwritten" in kinds(prove_source(knl, source.replace(line, "")))) == (value == "g[s]")
+
+
+@pytest.mark.parametrize("value", ["g[s]", "s + 1"])
+def test_subscripts_are_looked_at_on_all_threads(value: str) -> None:
+    """The same of threads whose result is dead."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        f"<> s = col[0]  {{id=first}}\n<> r = {value}\nx[0] = r\ny[i] = a[i]",
+        [lk.GlobalArg("g", "int32", shape="n + 2"), ...],
+        dtypes={"a, col, x, y": "int32"},
+        assumptions="n >= 1",
+    ).split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+    source = knl.cuda()
+    [line] = [t for t in source.splitlines() if t.rstrip().endswith("// first")]
+    faulty = source.replace(line, f"if (threadIdx.x == 0) {line.strip()}")
+    assert ("unwritten" in kinds(prove_source(knl, faulty))) == (value == "g[s]")
+
+
 def test_the_same_data_by_other_names() -> None:
     """Lines that data may leave out, in loops of their own, ask for the same."""
     knl = lk.make_kernel(

@@ -2,7 +2,8 @@
 
 A private value that a thread computes and then never looks at may be anything,
 such as what a thread without work in a block has made of memory that only the
-threads with work have written.
+threads with work have written.  A value in a subscript is looked at in any case:
+where the line reads must exist, even if nobody needs what it reads.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import islpy as isl
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space
 from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.syntax import Assign, Element, Name, walk
 from loopkit.codegen.proof.tree import Leaf
 
 
@@ -23,6 +25,7 @@ class Uses:
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
         self._scopes: dict[int, isl.Set] = {}
+        self._addressing: dict[Leaf, frozenset[str]] = {}
 
     @cached_property
     def used(self) -> frozenset[str]:
@@ -36,12 +39,30 @@ class Uses:
             if not written or any(name in self.subject.kernel.arg_by_name for name in written):
                 waiting.append(leaf)
         used: set[str] = set(self.subject.kernel.arg_by_name)
+        for name in frozenset().union(*map(self.addressing, self.subject.leaves)) - used:
+            used.add(name)
+            waiting += writers.get(name, ())
         while waiting:
             for touch in waiting.pop().touches:
                 if touch.array not in used and not touch.is_write:
                     used.add(touch.array)
                     waiting += writers.get(touch.array, ())
         return frozenset(used)
+
+    def addressing(self, leaf: Leaf) -> frozenset[str]:
+        """The arrays whose values decide which cells an assignment reads or writes."""
+        if leaf not in self._addressing:
+            node = leaf.node
+            parts = (*walk(node.target), *walk(node.value)) if isinstance(node, Assign) else ()
+            self._addressing[leaf] = frozenset(
+                part.name if isinstance(part, Name) else part.array
+                for element in parts
+                if isinstance(element, Element)
+                for index in element.indices
+                for part in walk(index)
+                if isinstance(part, (Name, Element))
+            )
+        return self._addressing[leaf]
 
     def is_used(self, leaf: Leaf) -> bool:
         """Whether anything depends on what a line computes."""
@@ -63,22 +84,23 @@ class Uses:
         """Per private array the threads, and sizes, where something depends on what it holds.
 
         The least solution: a thread needs an array if it reads it for what others may see, or
-        decides by it what runs, or for a private array that it needs.
+        decides by it what runs or which cells are meant, or for a private array that it needs.
         """
         nothing = self.subject.space.nothing
         found: dict[str, isl.Set] = {}
         # What is read, where, and the private arrays that it goes to.
         onward: list[tuple[str, isl.Set, tuple[str, ...]]] = []
         for leaf in self.subject.leaves:
-            if not self.is_used(leaf):
-                continue
             written = written_by(leaf)
+            needed, addressing = self.is_used(leaf), self.addressing(leaf)
             own = all(self.subject.place_of(name) == "private" for name in written)
             for touch in leaf.touches:
                 if touch.is_write or self.subject.place_of(touch.array) != "private":
                     continue
+                if not needed and touch.array not in addressing:
+                    continue
                 where = self._threads_at(touch.scope)
-                if written and own:
+                if written and own and touch.array not in addressing:
                     onward.append((touch.array, where, written))
                 else:
                     found[touch.array] = found.get(touch.array, nothing) | where

@@ -145,19 +145,26 @@ class _OneArray:
                 if rest is None:
                     return True
         left = self.without_written(read, self.asked(read))
-        if left is None or not self.check.is_seen(read.leaf):
+        if left is None:
             return True
-        left = self.check.uses.by_own_thread(read.leaf, left, self.space)
-        if left.is_empty():
-            return True
+        if not self.addresses(read):
+            if not self.check.is_seen(read.leaf):
+                return True
+            left = self.check.uses.by_own_thread(read.leaf, left, self.space)
+            if left.is_empty():
+                return True
         self.report(read, left)
         return False
+
+    def addresses(self, read: Read) -> bool:
+        """Whether what is read decides which cells the line touches, and so must be sound."""
+        return self.array in self.check.uses.addressing(read.leaf)
 
     def asked(self, read: Read) -> isl.Set:
         """Cells and instances of a read, as far as anything depends on them."""
         where = self.fills.aligned(read.scope)
         statement = self.check.surplus.get(id(read.leaf))
-        if statement is not None:
+        if statement is not None and not self.addresses(read):
             # Nothing sees what the others compute.
             domain, _ = self.subject.domain(statement)
             where = where & self.space.aligned(domain)
@@ -189,7 +196,7 @@ class _OneArray:
         """Whether all that a line writes is overwritten before it is read."""
         position = self.check.lines.position[leaf]
         for read in self.reads:
-            if not self.check.uses.is_used(read.leaf):
+            if not (self.check.uses.is_used(read.leaf) or self.addresses(read)):
                 continue
             if read.position <= position:
                 if any(loop in leaf.scope.loops for loop in read.scope.loops):

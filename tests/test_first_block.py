@@ -156,3 +156,25 @@ def test_temporaries_that_nothing_reads() -> None:
     ).add_prefetch("x", ["k"], default_tag="unr")
     assert guarded(fetched.cuda(), "insn_0") and "blockIdx.x == 0 && x_r" in fetched.cuda()
     assert fetched.prove().ok
+
+
+def test_copies_for_users_outside_the_blocks() -> None:
+    """A thread without a share of the blocks' work has the copy that it reads, too."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < 8 }", "{ [k]: 0 <= k < m }"],
+        """
+        <> t = g[col[0]]
+        u[i] = t
+        x[k] = g[col[0]]
+        """,
+        [lk.GlobalArg("g", "int32", shape="m + 2"), ...],
+        dtypes={"u, x, col": "int32"},
+        assumptions="m >= 1",
+    )
+    knl = knl.extract_subst("rule", "col[0]", []).split_iname(
+        "k", 4, outer_tag="g.0", inner_tag="l.0"
+    )
+    knl = knl.precompute("rule")
+    assert not knl.statement_by_id["compute_rule"].inames
+    assert "if" not in knl.cuda().split("rule_r = col[0]")[0]
+    assert knl.prove().ok

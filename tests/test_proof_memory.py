@@ -20,7 +20,7 @@ def kinds(proof: Proof) -> set[str]:
 
 
 def test_copies_in_one_block_for_all() -> None:
-    """A copy that the last block alone fetches, and all blocks read."""
+    """A copy that one block alone fetches, and all blocks read."""
     knl = lk.make_kernel(
         "{ [i, k]: 0 <= i < n and 0 <= k < n }",
         """
@@ -41,7 +41,11 @@ def test_copies_in_one_block_for_all() -> None:
             unchecked=True,
         )
     )
-    proof = prove(knl)
+    assert prove(knl).ok, str(prove(knl))
+    source = knl.cuda()
+    [line] = [t for t in source.splitlines() if "// fetch_a" in t]
+    faulty = source.replace(line, f"if (blockIdx.y == 0 && blockIdx.x == 0) {line.strip()}")
+    proof = prove_source(knl, faulty)
     assert "unwritten" in kinds(proof)
     assert any(f.array == "a_s" and "for this block" in f.what for f in proof.findings)
 
@@ -173,6 +177,9 @@ def test_threads_without_work_may_read_what_is_unwritten() -> None:
     source = knl.cuda()
     assert "acc = rule_r;" in source
     assert prove(knl).ok, str(prove(knl))
+    [line] = [t for t in source.splitlines() if "// compute_rule" in t]
+    source = source.replace(line, f"if (4 * k_outer + k_inner < m) {line.strip()}")
+    assert "unwritten" not in kinds(prove_source(knl, source))
     last = source.replace("threadIdx.y == 0)\n            u[", "threadIdx.y == 3)\n            u[")
     assert last != source
     assert "unwritten" in kinds(prove_source(knl, last))

@@ -14,7 +14,7 @@ from loopkit._expression import to_text
 from loopkit._footprint import Use
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
-from loopkit._tags import GroupAxis, LocalAxis
+from loopkit._tags import GroupAxis, LocalAxis, Tag
 from loopkit._tree import Entry, Path, common_prefix, flatten, path_inames
 from loopkit.transforms._spaces import is_thread_iname
 
@@ -89,7 +89,8 @@ def coordinates(
 ) -> frozenset[str]:
     """The parallel inames of a statement that fills memory in ``space`` for ``users``.
 
-    Every block fills its own shared memory, every thread its private memory.
+    Every block fills its own shared memory, every thread its private memory.  A user
+    without an iname on an axis runs everywhere along it, so that it is filled there, too.
     """
     kinds: tuple[type, ...] = ()
     if space is AddressSpace.LOCAL:
@@ -97,12 +98,15 @@ def coordinates(
     elif space is AddressSpace.PRIVATE:
         kinds = (GroupAxis, LocalAxis)
     chosen: dict[object, str] = {}
+    common: set[Tag | None] | None = None
     for user in users:
+        tags = {kernel.iname_tags.get(iname) for iname in user.inames}
+        common = tags if common is None else common & tags
         for iname in sorted(user.inames, key=lambda i: (i not in needed, i)):
             tag = kernel.iname_tags.get(iname)
             if isinstance(tag, kinds) and iname not in swept:
                 chosen.setdefault(tag, iname)
-    return frozenset(chosen.values())
+    return frozenset(i for tag, i in chosen.items() if i in needed or tag in (common or ()))
 
 
 def _out_of_reach(

@@ -17,8 +17,9 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._assertions import Data, data_of, equal_cells
+from loopkit._digits import told_by
 from loopkit._expression import substitute
-from loopkit._kernel import Kernel
+from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import runs_once_along
 from loopkit.codegen.accesses import Access, Accesses, Cell
@@ -232,11 +233,13 @@ class Conflicts(Accesses):
         kept = tuple(found[0].cells[0][axis] for axis in same)
         if not all(map(self.is_plain, kept)):
             return False
+        blocks = self.is_global(array)
+        if self._tells_threads(statements[0], kept, blocks):
+            return True
         probes = [Access(a.statement, array, (kept,), True) for a in found]
         kinds = list({self.kind(a): a for a in probes}.values())
         if len(kinds) > 4:
             return False
-        blocks = self.is_global(array)
         differ = (*self.other_block, *self.other_thread) if blocks else self.other_thread
         for position, a in enumerate(kinds):
             for b in kinds[position:]:
@@ -247,6 +250,14 @@ class Conflicts(Accesses):
         return True
 
     # }}}
+
+    def _tells_threads(self, statement: Statement, cell: Cell, blocks: bool) -> bool:
+        """Whether a cell tells on which thread a statement touches it, and in which block."""
+        told = frozenset().union(*(told_by(self.kernel, index) for index in cell))
+        mine = [c for c in self.hardware.coordinates if c.iname in statement.inames & told]
+        axes = {(c.kind, c.axis) for c in mine}
+        kinds = "gl" if blocks else "l"
+        return all((k, axis) in axes for k in kinds for axis in self.hardware.used_axes(k))
 
     # {{{ threads that differ
 

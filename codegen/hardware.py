@@ -185,15 +185,16 @@ def _coordinate(
     kernel: Kernel, iname: str, tag: GroupAxis | LocalAxis, context: isl.Set
 ) -> Coordinate:
     kind = "g" if isinstance(tag, GroupAxis) else "l"
-    if not kernel.domains[kernel.home_domain[iname]].parameters & kernel.home_domain.keys():
-        low, high = kernel.range_of(iname)
-        if kind == "l" and low is not None and high is not None:
-            return Coordinate(iname, kind, tag.axis, low, high - low + 1)
     reach = _sets.project_onto(kernel.domain_around([iname]) & context, [*kernel.sizes, iname])
-    lower = _sets.minimum_value(reach, prim.Variable(iname))
-    upper = _sets.maximum_value(reach, prim.Variable(iname))
-    if reach.is_empty():
-        return Coordinate(iname, kind, tag.axis, 0, 0 if kind == "g" else 1)
+    lower: int | None = None
+    upper: int | None = None
+    if not kernel.domains[kernel.home_domain[iname]].parameters & kernel.home_domain.keys():
+        lower, upper = kernel.range_of(iname)
+    if lower is None:
+        lower = _sets.minimum_value(reach, prim.Variable(iname))
+        upper = _sets.maximum_value(reach, prim.Variable(iname))
+        if reach.is_empty():
+            return Coordinate(iname, kind, tag.axis, 0, 0 if kind == "g" else 1)
     if lower is None:
         raise IllegalTransformError(
             f"iname '{iname}' is tagged {tag}, but has no constant lower bound",

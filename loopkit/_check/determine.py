@@ -13,6 +13,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._check.model import Model
+from loopkit._digits import told_by
 from loopkit._expression import variable_names
 from loopkit._linear import linear
 from loopkit._nodes import Expression
@@ -43,14 +44,13 @@ class Determined:
             found |= more
 
     def _by_one(self, expr: Expression) -> frozenset[str]:
-        if isinstance(expr, prim.Variable):
-            return frozenset([expr.name]) & self.inames
         mine = variable_names(expr) & self.inames
         if not mine:
             return frozenset()
-        if len(mine) == 1 and _is_line(expr, *mine):
-            return mine
         kernel = self.model.kernel
+        told = told_by(kernel, expr)
+        if told:
+            return told
         homes = {kernel.home_domain[i] for i in mine}
         if len(homes) > 1:
             return self._asked(expr, mine)

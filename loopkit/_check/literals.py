@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 
 import numpy as np
+import pymbolic.primitives as prim
 
 from loopkit._expression import is_constant
 from loopkit._nodes import Expression
@@ -45,6 +46,10 @@ def literals(expr: Expression) -> Iterator[Expression]:
 
 def holds_typed(expr: Expression) -> bool:
     """Whether a literal that is no plain integer stands in an expression."""
+    if isinstance(expr, prim.Variable):
+        return False
+    if isinstance(expr, (prim.Sum, prim.Product)):
+        return any(map(holds_typed, expr.children))
     return any(not isinstance(literal, int) for literal in literals(expr))
 
 

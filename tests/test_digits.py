@@ -1,0 +1,60 @@
+"""Indices that tell their inames."""
+
+from __future__ import annotations
+
+import itertools
+
+import pymbolic.primitives as prim
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import loopkit as lk
+from loopkit._digits import told_by
+from loopkit._syntax import parse_expression
+
+
+def kernel(*ranges: tuple[int, int]) -> lk.Kernel:
+    inames = [f"i{n}" for n in range(len(ranges))]
+    bounds = [f"{a} <= {i} < {b}" for i, (a, b) in zip(inames, ranges, strict=True)]
+    return lk.make_kernel(
+        [f"{{ [{', '.join(inames)}, k]: {' and '.join(bounds)} and 0 <= k < n }}"],
+        f"x[k] = {' + '.join(inames)}",
+        dtypes={"x": "int32"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("index", "told"),
+    [
+        ("i0", {"i0"}),
+        ("16*i1 + i0", {"i0", "i1"}),
+        ("15*i1 + i0", set()),
+        ("16*k + i0", {"i0", "k"}),
+        ("k + 100*i0", set()),
+        ("-16*i1 + i0 + n", {"i0", "i1"}),
+        ("n", set()),
+        ("i0 // 2", set()),
+        ("x + i0", set()),
+    ],
+)
+def test_examples(index: str, told: set[str]) -> None:
+    assert told_by(kernel((0, 16), (0, 5)), parse_expression(index)) == told
+
+
+@given(
+    st.lists(st.tuples(st.integers(-3, 3), st.integers(1, 4)), min_size=1, max_size=3),
+    st.lists(st.integers(-9, 9), min_size=3, max_size=3),
+)
+def test_what_is_told_is_told(boxes: list[tuple[int, int]], factors: list[int]) -> None:
+    ranges = [(low, low + length) for low, length in boxes]
+    used = factors[: len(ranges)]
+    index = prim.Sum(
+        tuple(prim.Product((c, prim.Variable(f"i{n}"))) for n, c in enumerate(used) if c) or (0,)
+    )
+    told = told_by(kernel(*ranges), index)
+    values: dict[int, set[tuple[int, ...]]] = {}
+    for point in itertools.product(*(range(*r) for r in ranges)):
+        seen = tuple(v for n, v in enumerate(point) if f"i{n}" in told)
+        values.setdefault(sum(c * v for c, v in zip(used, point, strict=True)), set()).add(seen)
+    assert all(len(seen) == 1 for seen in values.values())

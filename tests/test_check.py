@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import islpy as isl
 import pytest
 
@@ -28,8 +30,17 @@ def test_copies_are_there_in_every_block_that_reads() -> None:
         .tag_inames({"k_outer_last": "g.0"}, force=True)
         .split_iname("k_inner_first", 16, outer_tag="g.1", inner_tag="l.1")
     )
-    with pytest.raises(lk.IllegalTransformError, match="nothing has written for it"):
-        knl.add_prefetch("a", ["k_inner_first_inner", "k_inner"], temporary_address_space="shared")
+    fetched = knl.add_prefetch(
+        "a", ["k_inner_first_inner", "k_inner"], temporary_address_space="shared"
+    )
+    moves = frozenset(fetched.statement_by_id.keys() - knl.statement_by_id.keys())
+    in_one_block = tuple(
+        replace(s, inames=s.inames | {"k_outer_last"}) if s.id in moves else s
+        for s in fetched.statements
+    )
+    for statements, kinds in ((fetched.statements, set()), (in_one_block, {"missing"})):
+        change = Change(fetched.with_(statements=statements), moves=moves)
+        assert {v.kind for v in examine(knl, change)[1]} == kinds
 
 
 def test_a_budget_ends_as_undecided() -> None:

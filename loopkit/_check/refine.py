@@ -323,13 +323,17 @@ class Step:
                 return False
             if any(old.lower(i) != new.lower(i) for i in before):
                 return False
-            same_range = len(after) == len(before) and self.same_domains(frozenset(before))
+            indices = []
             for twin in self.twins.values():
-                one = old.coordinate(Instance(twin.old.id, ""), axis)
-                if one != new.coordinate(twin.at, axis) or (one is None and not same_range):
+                indices.append(old.coordinate(Instance(twin.old.id, ""), axis))
+                if indices[-1] != new.coordinate(twin.at, axis):
                     return False
                 if any(i in twin.values for i in before):
                     return False
+            same_range = len(after) == len(before)
+            # Of those that run on all indices there must not be more.
+            if None in indices and not (same_range and self.same_domains(frozenset(before))):
+                return False
         return all(
             len(self.inames_on(t, axis)) == 1 for axis in self.new_axes for t in self.twins.values()
         )

@@ -21,23 +21,33 @@ def smallest_point(domain: isl.Set, order: Sequence[str]) -> dict[str, int] | No
     names = list(dict.fromkeys(order))
     names += [n for n in _sets.names_of(domain) if n not in set(names)]
     point: dict[str, int] = {}
+    whole = domain
     for name in names:
         position = domain.find_dim_by_name(_sets.PARAM, name)
         if position < 0:
             continue
         # Coordinate by coordinate: isl's lexmin gives up on some sets with strides.
         value = _smallest_value(_sets.project_onto(domain, [name]), name)
+        if value is None:
+            # isl misjudged a smallest value before: any point, then.
+            return _some_point(whole)
         point[name] = value
         domain = domain.fix_val(_sets.PARAM, position, isl.Val(value))
     return point
 
 
-def _smallest_value(line: isl.Set, name: str) -> int:
-    """The smallest value of ``name`` that is not below zero, or else the largest."""
+def _some_point(domain: isl.Set) -> dict[str, int]:
+    """A point of a set that is not empty."""
+    point = domain.sample_point()
+    return {
+        name: int(point.get_coordinate_val(_sets.PARAM, position).to_python())
+        for position, name in enumerate(_sets.names_of(domain))
+    }
+
+
+def _smallest_value(line: isl.Set, name: str) -> int | None:
+    """The smallest value of ``name`` that is not below zero, or else the largest; None if none."""
     variable = prim.Variable(name)
     cut = line & _sets.condition_set(prim.Comparison(variable, ">=", 0))
     found = _sets.minimum_value(cut, variable)
-    if found is None:
-        found = _sets.maximum_value(line, variable)
-    assert found is not None
-    return found
+    return _sets.maximum_value(line, variable) if found is None else found

@@ -865,3 +865,18 @@ def test_negative_extents_are_empty(space):
     for executor in ("host", "reference"):
         result = kernel.executor(executor)(b=nothing, v=nothing, p=3)
         assert result.shape == (0,)
+
+
+def test_an_example_is_found_where_isl_misjudges_the_smallest() -> None:
+    kernel = lk.make_kernel(
+        "{ [j]: -2 <= j < n }",
+        """
+        if j % 2 == 0
+            q[col[j + 2]] = x[j + 3, j + 2] - q[col[j + 2]]
+        end
+        """,
+        [lk.GlobalArg("q", "float64", shape="n + 2"), ...],
+        dtypes={"col": "int32", "q, x": "float64"},
+    )
+    with pytest.raises(lk.UndecidedError, match="assume_injective"):
+        kernel.split_iname("j", 3, outer_tag="g.1", inner_tag="l.1")

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -371,9 +372,14 @@ def _cache() -> str:
             instead="give it back to yourself, or set XDG_CACHE_HOME; "
             "without it everything is compiled anew in every process",
         ) from error
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    size = sum(path.stat().st_size for path in files) / 1e6
-    return f"{folder} can be written; {len(files)} files, {size:.1f} MB"
+    files, size = 0, 0.0
+    for path in folder.rglob("*"):
+        # Another process may be writing or clearing the cache.
+        with suppress(FileNotFoundError):
+            if path.is_file():
+                size += path.stat().st_size / 1e6
+                files += 1
+    return f"{folder} can be written; {files} files, {size:.1f} MB"
 
 
 def _interop(library: str) -> str:

@@ -115,7 +115,7 @@ def _bounds(domain: isl.Set, name: str, basic: isl.BasicSet) -> Bounds:
         position = constraint.get_space().find_dim_by_name(_sets.PARAM, name)
         if position < 0:
             continue
-        coefficient = int(constraint.get_coefficient_val(_sets.PARAM, position).to_python())
+        coefficient = _sets.integer(constraint.get_coefficient_val(_sets.PARAM, position))
         inside_floor = name in _floor_names(constraint)
         if inside_floor:
             strided = strided or constraint.is_equality()
@@ -163,7 +163,7 @@ def _determined(lowers: list[Expression], uppers: list[Expression]) -> Expressio
         for high in uppers:
             negated = prim.Product((-1, low))
             gap = _sets.affine(prim.Sum((high, negated)))
-            if gap.is_cst() and int(gap.get_constant_val().to_python()) == 1:
+            if gap.is_cst() and _sets.integer(gap.get_constant_val()) == 1:
                 return low
     return None
 
@@ -171,7 +171,7 @@ def _determined(lowers: list[Expression], uppers: list[Expression]) -> Expressio
 def _floor_names(constraint: isl.Constraint) -> frozenset[str]:
     found: set[str] = set()
     for position in range(constraint.dim(isl.dim_type.div)):
-        if int(constraint.get_coefficient_val(isl.dim_type.div, position).to_python()):
+        if _sets.integer(constraint.get_coefficient_val(isl.dim_type.div, position)):
             div = constraint.get_div(position)
             found |= _sets.names_in(_sets.from_affine(div, floor=True))
     return frozenset(found)
@@ -183,7 +183,7 @@ def _stride(
     """The step of a strided loop, its first value, and the congruence it enforces."""
     line = _sets.as_dimension(domain, name)
     info = line.get_stride_info(0)
-    stride = int(info.get_stride().to_python())
+    stride = _sets.integer(info.get_stride())
     if stride == 1:
         return 1, lower, None
     # An integer wherever the loop is reached, also where it is a quotient: of a strided name, say.

@@ -186,15 +186,9 @@ def _coordinate(
 ) -> Coordinate:
     kind = "g" if isinstance(tag, GroupAxis) else "l"
     reach = _sets.project_onto(kernel.domain_around([iname]) & context, [*kernel.sizes, iname])
-    lower: int | None = None
-    upper: int | None = None
-    if not kernel.domains[kernel.home_domain[iname]].parameters & kernel.home_domain.keys():
-        lower, upper = kernel.range_of(iname)
-    if lower is None:
-        lower = _sets.minimum_value(reach, prim.Variable(iname))
-        upper = _sets.maximum_value(reach, prim.Variable(iname))
-        if reach.is_empty():
-            return Coordinate(iname, kind, tag.axis, 0, 0 if kind == "g" else 1)
+    lower, upper = kernel.range_around(iname)
+    if lower is None and reach.is_empty():
+        return Coordinate(iname, kind, tag.axis, 0, 0 if kind == "g" else 1)
     if lower is None:
         raise IllegalTransformError(
             f"iname '{iname}' is tagged {tag}, but has no constant lower bound",

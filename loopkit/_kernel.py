@@ -327,6 +327,10 @@ class Kernel:
             statement = self.statement_by_id[statement]
         return self.domain_around(statement.inames)
 
+    def parents_of(self, iname: str) -> frozenset[str]:
+        """Inames that the bounds of ``iname`` use as given (parameters of its domain)."""
+        return self.domains[self.home_domain[iname]].parameters & self.home_domain.keys()
+
     def range_of(self, iname: str) -> tuple[int | None, int | None]:
         """The smallest and largest value of an iname for all sizes; None where it has none.
 
@@ -336,10 +340,22 @@ class Kernel:
         known = home.__dict__.setdefault("_ranges", {})
         found: tuple[Domain, int | None, int | None] | None = known.get(iname)
         if found is None or found[0] is not self.assumptions:
-            domain = self.domain_of([iname]) & self.assumptions.set
-            low, high = (f(domain, prim.Variable(iname)) for f in _EXTREMES)
+            low, high = self._extremes(self.domain_of([iname]), iname)
             found = known[iname] = (self.assumptions, low, high)
         return found[1], found[2]
+
+    def range_around(self, iname: str) -> tuple[int | None, int | None]:
+        """Like :meth:`range_of`, but for what the loops around let the iname be.
+
+        A hardware index counts from the first of these values.
+        """
+        if not self.parents_of(iname):
+            return self.range_of(iname)
+        return self._extremes(self.domain_around([iname]), iname)
+
+    def _extremes(self, domain: isl.Set, iname: str) -> tuple[int | None, int | None]:
+        domain, value = domain & self.assumptions.set, prim.Variable(iname)
+        return _sets.minimum_value(domain, value), _sets.maximum_value(domain, value)
 
     def domain_around(self, inames: Iterable[str]) -> isl.Set:
         """Like :meth:`domain_of`, with all other inames projected out.
@@ -507,7 +523,6 @@ class Kernel:
     # }}}
 
 
-_EXTREMES = (_sets.minimum_value, _sets.maximum_value)
 _OF_ITSELF = frozenset(
     [
         *("statement_by_id", "iname_tags", "home_domain", "all_inames", "arg_by_name", "sizes"),

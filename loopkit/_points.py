@@ -40,7 +40,7 @@ def _some_point(domain: isl.Set) -> dict[str, int]:
     """A point of a set that is not empty."""
     point = domain.sample_point()
     return {
-        name: int(point.get_coordinate_val(_sets.PARAM, position).to_python())
+        name: _sets.integer(point.get_coordinate_val(_sets.PARAM, position))
         for position, name in enumerate(_sets.names_of(domain))
     }
 

@@ -289,8 +289,7 @@ def sample(domain: isl.Set) -> dict[str, int]:
     lifted = lifted.move_dims(isl.dim_type.set, 0, PARAM, 0, len(names))
     point = lifted.lexmin().sample_point() if _is_bounded_below(lifted) else lifted.sample_point()
     return {
-        name: int(point.get_coordinate_val(isl.dim_type.set, i).to_python())
-        for i, name in enumerate(names)
+        name: integer(point.get_coordinate_val(isl.dim_type.set, i)) for i, name in enumerate(names)
     }
 
 
@@ -342,19 +341,19 @@ def from_affine(aff: isl.Aff, *, floor: bool = False) -> Expression:
 
     ``floor=True`` rounds a function with a denominator down (isl's divs).
     """
-    denominator = int(aff.get_denominator_val().to_python())
+    denominator = integer(aff.get_denominator_val())
     scaled = aff.scale_val(isl.Val(denominator)) if denominator != 1 else aff
     terms: list[tuple[int, Expression]] = []
     for position in range(aff.dim(PARAM)):
-        value = int(scaled.get_coefficient_val(PARAM, position).to_python())
+        value = integer(scaled.get_coefficient_val(PARAM, position))
         if value:
             terms.append((value, prim.Variable(aff.get_dim_name(PARAM, position))))
     divs = [
-        int(scaled.get_coefficient_val(isl.dim_type.div, p).to_python())
+        integer(scaled.get_coefficient_val(isl.dim_type.div, p))
         for p in range(aff.dim(isl.dim_type.div))
     ]
     terms += _div_terms(aff, divs)
-    constant = int(scaled.get_constant_val().to_python())
+    constant = integer(scaled.get_constant_val())
     if denominator == 1:
         return _folded(terms, constant)
     numerator = linear_sum(terms, constant)
@@ -368,13 +367,13 @@ def constraint_terms(constraint: isl.Constraint) -> tuple[list[tuple[int, Expres
     terms: list[tuple[int, Expression]] = []
     constant = 0
     for key, value in constraint.get_coefficients_by_name().items():
-        number = int(value.to_python())
+        number = integer(value)
         if key == 1:
             constant = number
         elif number:
             terms.append((number, prim.Variable(key)))
     divs = [
-        int(constraint.get_coefficient_val(isl.dim_type.div, p).to_python())
+        integer(constraint.get_coefficient_val(isl.dim_type.div, p))
         for p in range(constraint.dim(isl.dim_type.div))
     ]
     terms += _div_terms(constraint, divs)
@@ -460,7 +459,7 @@ def constant_value(domain: isl.Set, name: str) -> int | None:
     if position < 0:
         return None
     value = domain.plain_get_val_if_fixed(PARAM, position)
-    return None if value.is_nan() else int(value.to_python())
+    return None if value.is_nan() else integer(value)
 
 
 def as_dimension(domain: isl.Set, name: str) -> isl.Set:
@@ -482,6 +481,21 @@ def maximum(domain: isl.Set, name: str) -> isl.PwAff:
 def minimum(domain: isl.Set, name: str) -> isl.PwAff:
     """The smallest value of ``name`` as a function of the other names."""
     return as_dimension(domain, name).dim_min(0)
+
+
+def integer(value: isl.Val) -> int:
+    """A whole number of isl's.
+
+    Writing it out, as islpy does, counts as work that a budget bounds: it gives nothing
+    where none is left.
+    """
+    try:
+        return int(value.get_num_si())
+    except isl.Error:  # beyond 64 bits
+        text = value.to_str()
+    if text is None:
+        raise isl.Error("maximal number of operations exceeded")
+    return int(text)
 
 
 def maximum_value(domain: isl.Set, expr: Expression) -> int | None:
@@ -506,7 +520,7 @@ def _extreme(domain: isl.Set, expr: Expression, sign: int) -> int | None:
     best = line.max_val(_identity(sign))
     if best.is_infty() or best.is_nan() or best.is_neginfty():
         return None
-    return sign * int(best.to_python())
+    return sign * integer(best)
 
 
 @lru_cache(maxsize=2)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pymbolic.primitives as p
 
 from loopkit._program import ArrayParam, Check, Program, ValueParam
+from loopkit._run.module import LoadedProgram
 
 F32 = np.dtype("float32")
 I32 = np.dtype("int32")
@@ -16,6 +18,13 @@ n, m, l = (p.Variable(x) for x in "nml")
 
 def ceil_div(a: Any, b: int) -> Any:
     return p.FloorDiv(a + (b - 1), b)
+
+
+def loaded(program: Program, device: Any, function: int) -> LoadedProgram:
+    """As if it had been compiled, and were known to the driver by a number."""
+    shared = program.static_shared + program.dynamic_shared
+    compiled: Any = SimpleNamespace(resources=SimpleNamespace(shared=shared))
+    return LoadedProgram(program, compiled, device, 0, function, None)
 
 
 def size(name: str, dtype: Any = I32) -> ValueParam:

@@ -151,3 +151,21 @@ def sparse(*, asserted: bool) -> Kernel:
     if asserted:
         knl = knl.assume_within("rows", 0, "nonzeros + 1").assume_within("col", 0, "m")
     return knl.split_iname("i", 64, outer_tag="g.0", inner_tag="l.0")
+
+
+def peeled_over_blocks() -> Kernel:
+    """All blocks run some statements, and those of the last slab run in one of them each."""
+    knl = lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < n }",
+        """
+        <> t = a[i] + c[k]
+        z[i, k] = t
+        """,
+        dtypes={"a, c, z": "int32"},
+        assumptions="n >= 1",
+    )
+    return (
+        knl.split_iname("k", 2, slabs=(1, 1))
+        .tag_inames({"k_outer_last": "g.0"}, force=True)
+        .split_iname("k_inner_first", 16, outer_tag="g.1", inner_tag="l.1")
+    )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import islpy as isl
 import pytest
+from proof_kernels import peeled_over_blocks
 
 import loopkit as lk
 from loopkit._budget import SpentError, at_most
@@ -16,20 +17,7 @@ from loopkit._tree import Loop
 
 def test_copies_are_there_in_every_block_that_reads() -> None:
     """A fetch by the last block alone serves no statement that all blocks run."""
-    knl = lk.make_kernel(
-        "{ [i, k]: 0 <= i < n and 0 <= k < n }",
-        """
-        <> t = a[i] + c[k]
-        z[i, k] = t
-        """,
-        dtypes={"a, c, z": "int32"},
-        assumptions="n >= 1",
-    )
-    knl = (
-        knl.split_iname("k", 2, slabs=(1, 1))
-        .tag_inames({"k_outer_last": "g.0"}, force=True)
-        .split_iname("k_inner_first", 16, outer_tag="g.1", inner_tag="l.1")
-    )
+    knl = peeled_over_blocks()
     fetched = knl.add_prefetch(
         "a", ["k_inner_first_inner", "k_inner"], temporary_address_space="shared"
     )

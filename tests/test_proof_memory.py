@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from proof_kernels import dynamic, matmul, reversed_rows
+from proof_kernels import dynamic, matmul, peeled_over_blocks, reversed_rows
 
 import loopkit as lk
 from loopkit.codegen.proof import Proof, prove, prove_source
@@ -21,25 +21,11 @@ def kinds(proof: Proof) -> set[str]:
 
 def test_copies_in_one_block_for_all() -> None:
     """A copy that one block alone fetches, and all blocks read."""
-    knl = lk.make_kernel(
-        "{ [i, k]: 0 <= i < n and 0 <= k < n }",
-        """
-        <> t = a[i] + c[k]
-        z[i, k] = t
-        """,
-        dtypes={"a, c, z": "int32"},
-        assumptions="n >= 1",
-    )
-    knl = (
-        knl.split_iname("k", 2, slabs=(1, 1))
-        .tag_inames({"k_outer_last": "g.0"}, force=True)
-        .split_iname("k_inner_first", 16, outer_tag="g.1", inner_tag="l.1")
-        .add_prefetch(
-            "a",
-            ["k_inner_first_inner", "k_inner"],
-            temporary_address_space="shared",
-            unchecked=True,
-        )
+    knl = peeled_over_blocks().add_prefetch(
+        "a",
+        ["k_inner_first_inner", "k_inner"],
+        temporary_address_space="shared",
+        unchecked=True,
     )
     assert prove(knl).ok, str(prove(knl))
     source = knl.cuda()

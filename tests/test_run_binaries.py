@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from _run_programs import AXPY_SOURCE, BIG_SHARED, MATMUL, axpy
+from _run_programs import AXPY_SOURCE, BIG_SHARED, MATMUL, axpy, loaded
 
 from loopkit._errors import CompileError, MissingDependencyError, ResourceError
 from loopkit._program import Program
@@ -95,6 +95,18 @@ ptxas info    : Function properties for axpy
     40 bytes stack frame, 36 bytes spill stores, 72 bytes spill loads
 ptxas info    : Used 64 registers, used 1 barriers, 40 bytes cumulative stack size, 1024 bytes smem
 """
+
+
+@pytest.mark.parametrize(
+    ("static", "dynamic", "asked"),
+    [(0, 0, 0), (20, 0, 12), (48 * 1024 - 4, 0, 4), (1024, 512, 512), (0, 80_004, 80_016)],
+)
+def test_the_shared_memory_of_a_block_ends_at_a_whole_16_bytes(
+    static: int, dynamic: int, asked: int
+) -> None:
+    """The compiler reads the last element of ``int a[5]`` with what is behind it."""
+    program = dataclasses.replace(axpy(), static_shared=static, dynamic_shared=dynamic)
+    assert loaded(program, None, 1).dynamic_shared == asked
 
 
 def test_resources_from_the_log() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as p
 import pytest
-from _run_programs import MATMUL, SUMDIFF, axpy, m, n
+from _run_programs import MATMUL, SUMDIFF, axpy, loaded, m, n
 
 from loopkit._errors import AssumptionError, InvalidArgumentError, LaunchError
 from loopkit._program import ArrayParam, Check, Program
@@ -93,7 +93,7 @@ class Gpu:
 
     def load(self, program: Program, device: Any) -> LoadedProgram:
         function = 1000 + len(self.loaded)
-        made = LoadedProgram(program, None, device, 0, function, None)  # type: ignore[arg-type]
+        made = loaded(program, device, function)
         self.loaded[function] = made
         return made
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from _run_programs import AXPY_SOURCE, MATMUL, SUMDIFF, axpy
+from _run_programs import AXPY_SOURCE, MATMUL, SUMDIFF, axpy, loaded
 
 from loopkit._errors import CompileError, LaunchError, ResourceError
 from loopkit._run import buffers, copies, driver, relaunch
@@ -303,13 +303,13 @@ def failing(monkeypatch: pytest.MonkeyPatch, lost: Any) -> Callable[..., Any]:
             _ours=False,
             _handle=0,
         )
-        loaded = copies.LoadedProgram(axpy(), None, device, 0, 1, None)  # type: ignore[arg-type]
+        there = loaded(axpy(), device, 1)
         monkeypatch.setattr(driver, "device", lambda index: device)
         monkeypatch.setattr(driver, "call", made.call)
         monkeypatch.setattr(driver, "api", lambda: SimpleNamespace(CUstream_flags=FLAGS))
         monkeypatch.setattr(driver, "describe_status", lambda status: f"CUDA error {status}")
         monkeypatch.setattr(copies.launch, "launch_function", lambda: made.launch)
-        monkeypatch.setattr(copies.Modules, "on", lambda self, strided, device: loaded)
+        monkeypatch.setattr(copies.Modules, "on", lambda self, strided, device: there)
         return made, device
 
     return make

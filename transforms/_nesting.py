@@ -18,12 +18,6 @@ from loopkit._tree import Entry, Path, build, common_prefix, flatten
 # {{{ domains
 
 
-def parents_of(kernel: Kernel, iname: str) -> frozenset[str]:
-    """Inames that the bounds of ``iname`` use as given (parameters of its domain)."""
-    domain = kernel.domains[kernel.home_domain[iname]]
-    return domain.parameters & kernel.home_domain.keys()
-
-
 def loaded_parameters(kernel: Kernel, iname: str) -> frozenset[str]:
     """Temporaries and arrays whose values bound ``iname``."""
     domain = kernel.domains[kernel.home_domain[iname]]
@@ -38,7 +32,7 @@ def ancestors_of(kernel: Kernel, inames: Iterable[str]) -> frozenset[str]:
         iname = waiting.pop()
         if iname not in found:
             found.add(iname)
-            waiting += parents_of(kernel, iname)
+            waiting += kernel.parents_of(iname)
     return frozenset(found)
 
 
@@ -219,7 +213,7 @@ def _with_loop(kernel: Kernel, entries: list[Entry], iname: str) -> list[Entry]:
     number = fresh_number(entries)
     outside = [path for id_, path in entries if iname not in kernel.statement_by_id[id_].inames]
     blocked = {key for path in outside for key in path}
-    parents = parents_of(kernel, iname)
+    parents = kernel.parents_of(iname)
     rank = {name: i for i, name in enumerate(kernel.all_inames)}
     result: list[Entry] = []
     for id_, path in entries:
@@ -232,7 +226,7 @@ def _with_loop(kernel: Kernel, entries: list[Entry], iname: str) -> list[Entry]:
             if key in blocked or key[0] in parents:
                 at = position + 1
         while at < len(path) and rank[inames[at]] < rank[iname]:
-            if iname in parents_of(kernel, inames[at]):
+            if iname in kernel.parents_of(inames[at]):
                 break
             at += 1
         result.append((id_, (*path[:at], (iname, number), *path[at:])))
@@ -250,7 +244,7 @@ def check_nesting(kernel: Kernel) -> None:
             continue
         seen.add(inames)
         for position, iname in enumerate(inames):
-            for parent in sorted(parents_of(kernel, iname) & set(inames[position + 1 :])):
+            for parent in sorted(kernel.parents_of(iname) & set(inames[position + 1 :])):
                 raise IllegalTransformError(
                     f"loop '{iname}' cannot stand outside of loop '{parent}': "
                     f"its bounds depend on '{parent}'",

@@ -95,8 +95,7 @@ def _refuse_reduction(kernel: Kernel, iname: str, tag: Tag, reductions: Mapping[
 
 def _check_axis_bounds(kernel: Kernel, iname: str, tag: Tag) -> None:
     domain = hull(kernel, [iname])
-    home = kernel.domains[kernel.home_domain[iname]]
-    if not home.parameters & kernel.home_domain.keys() and is_bounded(domain, iname):
+    if not kernel.parents_of(iname) and is_bounded(domain, iname):
         return
     if domain.is_empty() or extent(kernel, iname) is not None:
         return

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from loopkit import _sets
 from loopkit._kernel import Statement
 from loopkit.codegen.proof.conditions import Compare, Condition, conjuncts
 from loopkit.codegen.proof.forms import Form, constant, variable
@@ -243,7 +244,7 @@ class InstanceCheck:
         position = self.subject.space.position[word]
         value = executed.plain_get_val_if_fixed(PARAM, position)
         if not value.is_nan():
-            return int(value.to_python())
+            return _sets.integer(value)
         if executed.is_empty():
             return 0
         names = (*self.subject.sizes, *sorted(statement.inames), *self.subject.words)

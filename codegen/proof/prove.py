@@ -8,12 +8,13 @@ from dataclasses import replace
 import pymbolic.primitives as prim
 
 from loopkit._arrays import Argument, ArrayArg, Strided
+from loopkit._budget import SpentError, at_most
 from loopkit._kernel import Kernel
 from loopkit._make.infer import infer_types
 from loopkit._program import Program, ValueParam
 from loopkit._rules import expand_rules
 from loopkit.codegen.proof.bounds import BoundsCheck
-from loopkit.codegen.proof.budget import OPERATIONS, BudgetError, limited
+from loopkit.codegen.proof.budget import OPERATIONS
 from loopkit.codegen.proof.cells import CellCheck
 from loopkit.codegen.proof.conflicts import ConflictCheck
 from loopkit.codegen.proof.copies import with_private_copies
@@ -83,12 +84,12 @@ def prove_program(kernel: Kernel, program: Program, *, operations: int = OPERATI
 def _check(kernel: Kernel, program: Program, recorder: Recorder) -> None:
     try:
         function = read_function(program.source, _origin(kernel, program))
-        with limited(_READING):
+        with at_most(_READING):
             subject = Subject(kernel, program, function)
     except ReadError as error:
         recorder.found(Finding("text", error.what, Place(error.line)))
         return
-    except BudgetError:
+    except SpentError:
         recorder.open(
             "text", f"isl needs more than {10 * recorder.operations} operations to read it"
         )

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._budget import SpentError, at_most
 from loopkit._points import smallest_point
-from loopkit.codegen.proof.budget import ENOUGH, OPERATIONS, BudgetError, limited
+from loopkit.codegen.proof.budget import ENOUGH, OPERATIONS
 from loopkit.codegen.proof.forms import NotAffineError
 from loopkit.codegen.proof.report import KINDS, Finding, Trusted, Undecided
 from loopkit.codegen.proof.spaces import Space
@@ -50,9 +51,9 @@ class Recorder:
     def question(self, kind: str, what: str, *leaves: Leaf) -> Iterator[None]:
         """A check that may turn out to be too hard: then it stays open."""
         try:
-            with limited(self.operations):
+            with at_most(self.operations):
                 yield
-        except BudgetError:
+        except SpentError:
             self.open(kind, f"{what}: isl needs more than {self.operations} operations", leaves)
             if self.operations > ENOUGH:
                 # One hard question may take its time; many of them may not.
@@ -70,11 +71,11 @@ class Recorder:
         order = [n for n in wanted if n in used]
         domain = _sets.project_onto(domain, order)
         try:
-            with limited(self.operations):
+            with at_most(self.operations):
                 found = smallest_point(domain, order) or {}
-        except (BudgetError, isl.Error):
+        except (SpentError, isl.Error):
             # There is no smallest, or it is hard to find.
-            with limited(self.operations):
+            with at_most(self.operations):
                 found = _sets.sample(domain)
         return {**dict.fromkeys(wanted, 0), **found}
 

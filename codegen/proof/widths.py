@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import islpy as isl
 
+from loopkit import _sets
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import ZERO, Form, NotAffineError, constant, variable
 from loopkit.codegen.proof.names import CATEGORIES
@@ -253,7 +254,7 @@ def _extreme(domain: isl.Set, aff: isl.Aff) -> int | None:
     found = isl.PwAff.from_aff(aff).intersect_domain(domain).max_val()
     if found.is_infty() or found.is_nan() or found.is_neginfty():
         return None
-    return int(found.to_python())
+    return _sets.integer(found)
 
 
 def _driven_up(scope: Scope, where: isl.Set, form: Form) -> isl.Set:

@@ -13,14 +13,14 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._check.copies import Copies
-from loopkit._check.event import Access, Event
+from loopkit._check.event import Event
 from loopkit._check.flow import END, Flow
 from loopkit._check.hardware import Instance
 from loopkit._check.lineage import Image
 from loopkit._check.literals import holds_typed, parts, same_constant, same_number
 from loopkit._check.model import equal
 from loopkit._check.order import Order
-from loopkit._check.sources import READER, WRITER, Sources
+from loopkit._check.sources import READER, WRITER, Access, Sources
 from loopkit._check.types import ValueTypes
 from loopkit._check.violation import Undecided, Violation
 from loopkit._expression import index_tuple, is_constant, substitute, variable_names

@@ -12,10 +12,11 @@ from dataclasses import replace
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._check.event import Access, Event
+from loopkit._check.event import Event
 from loopkit._check.flow import Flow
 from loopkit._check.hardware import Instance
 from loopkit._check.model import Cell
+from loopkit._check.sources import Access
 from loopkit._check.violation import Undecided
 from loopkit._kernel import Statement
 

@@ -12,12 +12,10 @@ import pymbolic.primitives as prim
 from loopkit._check.hardware import Axis, Instance
 from loopkit._check.lineage import Image
 from loopkit._check.model import equal
-from loopkit._check.sources import READER, Sources
+from loopkit._check.sources import READER, Access, Sources
 from loopkit._check.violation import Side
 from loopkit._expression import substitute
 from loopkit._nodes import Expression
-
-Access = tuple[str, tuple[Expression, ...]]
 
 
 @dataclass(frozen=True, eq=False)

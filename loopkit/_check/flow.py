@@ -17,11 +17,11 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._assertions import Increasing
-from loopkit._check.event import Access, Event, Found
+from loopkit._check.event import Event, Found
 from loopkit._check.hardware import Instance
 from loopkit._check.lineage import Image, Lineage
 from loopkit._check.model import Cell, Model, equal
-from loopkit._check.sources import READER, WRITER, Sources, TextOrder, is_update
+from loopkit._check.sources import READER, WRITER, Access, Sources, TextOrder, is_update
 from loopkit._check.violation import Side, Undecided, Violation
 from loopkit._kernel import Statement
 

@@ -75,15 +75,8 @@ class Hardware:
         The loops around bound it, too: of ``i >= k``, where ``k >= 2``, it is 2.
         """
         if iname not in self._lower:
-            self._lower[iname] = self._least(iname) or 0
+            self._lower[iname] = self.kernel.range_around(iname)[0] or 0
         return self._lower[iname]
-
-    def _least(self, iname: str) -> int | None:
-        kernel = self.kernel
-        if not kernel.domains[kernel.home_domain[iname]].parameters & kernel.home_domain.keys():
-            return kernel.range_of(iname)[0]
-        around = kernel.domain_around([iname]) & kernel.assumptions.set
-        return _sets.minimum_value(around, prim.Variable(iname))
 
     def coordinate(self, at: Instance, axis: Axis) -> Expression | None:
         """An instance's index on a hardware axis: a value, or None where it runs on all.

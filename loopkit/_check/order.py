@@ -11,12 +11,12 @@ from dataclasses import replace
 import islpy as isl
 
 from loopkit._assertions.cells import data_of, settling
-from loopkit._check.event import Access, Event
+from loopkit._check.event import Event
 from loopkit._check.flow import Flow
 from loopkit._check.hardware import Instance
 from loopkit._check.lineage import Image
 from loopkit._check.model import Cell
-from loopkit._check.sources import READER, WRITER, is_update
+from loopkit._check.sources import READER, WRITER, Access, is_update
 from loopkit._check.violation import Undecided, Violation
 from loopkit._expression import variable_names
 

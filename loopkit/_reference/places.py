@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from loopkit import _sets
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import index_tuple, variable_names
@@ -78,7 +79,7 @@ def _range(kernel: Kernel, iname: str, sizes: Mapping[str, int]) -> tuple[int, i
     low, high = lifted.dim_min_val(0), lifted.dim_max_val(0)
     if not (low.is_int() and high.is_int()):
         raise InvalidArgumentError(f"iname '{iname}' is parallel, but unbounded")
-    return low.to_python(), high.to_python()
+    return _sets.integer(low), _sets.integer(high)
 
 
 def address_space(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:

@@ -8,6 +8,7 @@ from typing import Any
 import islpy as isl
 import numpy as np
 
+from loopkit import _sets
 from loopkit._errors import InvalidArgumentError
 
 PARAM = isl.dim_type.param
@@ -71,9 +72,9 @@ def _points_of_piece(piece: isl.BasicSet, names: Sequence[str], most: int | None
         low, high = whole.dim_min_val(position), whole.dim_max_val(position)
         if not (low.is_int() and high.is_int()):
             raise InvalidArgumentError(f"the loop over '{name}' is unbounded")
-        if most is not None and (high.to_python() - low.to_python() + 1) * len(rows) > most:
+        if most is not None and (_sets.integer(high) - _sets.integer(low) + 1) * len(rows) > most:
             raise TooManyPointsError
-        values = np.arange(low.to_python(), high.to_python() + 1, dtype=np.int64)
+        values = np.arange(_sets.integer(low), _sets.integer(high) + 1, dtype=np.int64)
         rows = np.concatenate(
             [
                 np.repeat(rows, len(values), axis=0),
@@ -91,11 +92,11 @@ def _divs(piece: isl.BasicSet, count: int) -> list[tuple[list[int], list[int], i
     space = piece.get_local_space()
     for number in range(piece.dim(DIV)):
         aff = space.get_div(number)
-        divisor = aff.get_denominator_val().to_python()
+        divisor = _sets.integer(aff.get_denominator_val())
         aff = aff.scale_val(isl.Val(divisor))
-        own = [aff.get_coefficient_val(isl.dim_type.in_, p).to_python() for p in range(count)]
-        earlier = [aff.get_coefficient_val(DIV, d).to_python() for d in range(number)]
-        found.append((own, earlier, aff.get_constant_val().to_python(), divisor))
+        own = [_sets.integer(aff.get_coefficient_val(isl.dim_type.in_, p)) for p in range(count)]
+        earlier = [_sets.integer(aff.get_coefficient_val(DIV, d)) for d in range(number)]
+        found.append((own, earlier, _sets.integer(aff.get_constant_val()), divisor))
     return found
 
 
@@ -105,9 +106,9 @@ Constraint = tuple[bool, list[int], list[int], int]
 def _coefficients(constraint: isl.Constraint, count: int, divs: int) -> Constraint:
     return (
         bool(constraint.is_equality()),
-        [constraint.get_coefficient_val(SET, p).to_python() for p in range(count)],
-        [constraint.get_coefficient_val(DIV, d).to_python() for d in range(divs)],
-        constraint.get_constant_val().to_python(),
+        [_sets.integer(constraint.get_coefficient_val(SET, p)) for p in range(count)],
+        [_sets.integer(constraint.get_coefficient_val(DIV, d)) for d in range(divs)],
+        _sets.integer(constraint.get_constant_val()),
     )
 
 

@@ -57,8 +57,8 @@ def new_slot(loaded: LoadedProgram, grid: tuple[int, int, int]) -> Slot:
     table = ARGUMENTS_OFFSET + -(-layout.size // 16) * 16
     memory = (ctypes.c_char * (table + 8 * max(len(layout.offsets), 1)))()
     start = ctypes.addressof(memory)
-    program = loaded.program
-    struct.pack_into(f"<{_EXTENTS}", memory, 0, *grid, *program.block, program.dynamic_shared)
+    block, shared = loaded.program.block, loaded.dynamic_shared
+    struct.pack_into(f"<{_EXTENTS}", memory, 0, *grid, *block, shared)
     pointers = [start + ARGUMENTS_OFFSET + offset for offset in layout.offsets]
     struct.pack_into(f"<{len(pointers)}Q", memory, table, *pointers)
     return memory, ctypes.c_void_p(start), ctypes.c_void_p(start + table)

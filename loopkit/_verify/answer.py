@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import islpy as isl
 
+from loopkit._budget import SpentError, at_most
 from loopkit._check.check import Text, text_of
 from loopkit._check.lineage import origin
 from loopkit._check.model import Model
@@ -17,7 +18,7 @@ from loopkit._kernel import Kernel
 from loopkit._sets import conditions
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._verify.arguments import prepared
-from loopkit._verify.budget import BUDGET, WITNESS, ExhaustedError, budget
+from loopkit._verify.budget import BUDGET, WITNESS
 from loopkit._verify.differ import glance, look_for_difference
 from loopkit._verify.discover import Search
 from loopkit._verify.forms import in_pairs, needed, spelled
@@ -94,10 +95,10 @@ class _Case:
             return True
         for root, new in (plain, plain[::-1]):
             try:
-                with budget(BUDGET // 2 if self.exhausted else BUDGET):
+                with at_most(BUDGET // 2 if self.exhausted else BUDGET):
                     if self.proven_from(root, new):
                         return True
-            except ExhaustedError:
+            except SpentError:
                 self.exhausted = True
             except Undecided as open_:
                 self.reasons.append(open_.why)
@@ -209,9 +210,9 @@ class _Case:
             if failed == _GIVE_UP:
                 break
             try:
-                with budget(WITNESS):
+                with at_most(WITNESS):
                     found.append(smallest_case(violation, root, new).sizes)
-            except (ExhaustedError, Undecided, isl.Error):
+            except (SpentError, Undecided, isl.Error):
                 failed += 1
         return found
 
@@ -219,9 +220,9 @@ class _Case:
         """What stood against the likeliest correspondence, in words."""
         for violation, root, new in self.violations[:1]:
             try:
-                with budget(WITNESS):
+                with at_most(WITNESS):
                     return error_for([violation], root, new).why.splitlines()[0]
-            except (ExhaustedError, Undecided, isl.Error):
+            except (SpentError, Undecided, isl.Error):
                 break
         return self.reasons[0] if self.reasons else ""
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from loopkit._assertions import in_order
 from loopkit._assertions.generate import obeying_data
+from loopkit._budget import SpentError, at_most
 from loopkit._check.model import Model
 from loopkit._errors import LoopkitError
 from loopkit._verify.arithmetic import close
-from loopkit._verify.budget import EXAMPLES, ExhaustedError, budget
+from loopkit._verify.budget import EXAMPLES
 from loopkit._verify.data import Data, Entry, Place
 from loopkit._verify.execute import Machine
 from loopkit._verify.loaded import by_reference, reckoned
@@ -56,13 +57,13 @@ def look_for_difference(
     tried: list[Sizes] = []
     hindrance: list[str] = []
     try:
-        with budget(EXAMPLES):
+        with at_most(EXAMPLES):
             needed = sizes_to_try(context, names, witnesses, only=True)
             candidates = sizes_to_try(context, names, witnesses, numbers)
             found = _compared(before, after, candidates, needed, tried, hindrance)
             if found is not None:
                 return found
-    except ExhaustedError:
+    except SpentError:
         hindrance.append(f"isl did not find their instances within {EXAMPLES:,} operations")
     return Outcome(None, tuple(tried), hindrance=hindrance[0] if hindrance else "")
 

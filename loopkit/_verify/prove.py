@@ -10,11 +10,12 @@ import numpy as np
 
 from loopkit._check.align import Aligner
 from loopkit._check.check import Text, questions
-from loopkit._check.event import Access, Event
+from loopkit._check.event import Event
 from loopkit._check.flow import Flow
 from loopkit._check.hardware import Instance
 from loopkit._check.lineage import Lineage
 from loopkit._check.model import Cell, Model
+from loopkit._check.sources import Access
 from loopkit._check.violation import Undecided, Violation
 from loopkit._expression import is_constant, to_text, variable_names
 from loopkit._kernel import Statement

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 from proof_kernels import dynamic, matmul, peeled_over_blocks, reversed_rows
@@ -110,6 +111,38 @@ def test_what_nothing_uses_may_be_anything() -> None:
     ).buffer_array("acc", ["i"], init_expression="0", store_expression="base + buffer")
     assert "acc = acc + acc_buf" in knl.cuda()
     assert prove(knl).ok
+
+
+@pytest.mark.parametrize("inner_tag", [None, "l.0"])
+def test_cells_of_a_box_that_nothing_reads_may_hold_anything(inner_tag: str | None) -> None:
+    """A box is copied whole, of which but the cells that are read have been written."""
+    knl = (
+        lk.make_kernel(
+            "{ [i]: 0 <= i < n }",
+            "o[i] = a[i] - b[i]",
+            dtypes={"a, b, o": "float32"},
+            assumptions="n >= 2",
+        )
+        .split_iname("i", 8, outer_tag="g.0", inner_tag=inner_tag)
+        .add_prefetch("b", ["i_inner"], default_tag=None, temporary_address_space="shared")
+        .add_prefetch(
+            "b_s",
+            ["i_inner"],
+            default_tag=None,
+            fetch_bounding_box=True,
+            temporary_address_space="shared",
+        )
+    )
+    source = knl.cuda()
+    [guard] = re.findall(r"b_dim_0 < (min\(8, n - 8 \* i_outer\))", source)
+    assert "b_s_s[b_s_dim_0] = b_s[b_s_dim_0];" in source
+    assert prove(knl).ok, str(prove(knl))
+    for old, new in (
+        (f"b_dim_0 < {guard}", f"b_dim_0 < {guard} - 1"),
+        ("b_s_s[i_inner]", "b_s_s[7 - i_inner]"),
+    ):
+        assert source.count(old) == 1
+        assert "unwritten" in kinds(prove_source(knl, source.replace(old, new)))
 
 
 def test_what_is_overwritten_unseen_may_be_anything() -> None:

@@ -691,6 +691,35 @@ def test_bounds_that_threads_load() -> None:
     assert lk.verify(plain, scheduled).answer != "different"
 
 
+@pytest.mark.timeout(60)
+def test_readers_behind_readers_end() -> None:
+    """A cell that is read, added to and written again and again, on threads that race."""
+    plain = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 1 <= j < n }",
+        """
+        for i
+            for j
+                o[perm[i]] = (d[j, i + 1] - d[i + 1, j]) - d[n - 1 - i, j + 1]
+            end
+            for j
+                <> t = c[i, j] + 5
+                v[i] = t - v[i] + j
+            end
+        end
+        """,
+        [lk.GlobalArg("o", "int32", shape="n"), lk.GlobalArg("perm", "int32", shape="n"), ...],
+        dtypes={"c, d, o, perm, v": "int32"},
+        assumptions="n >= 1",
+    )
+    racing = (
+        plain.split_iname("j", 8, inner_tag="unr")
+        .buffer_array("v", ["j_inner"])
+        .split_iname("i", 8)
+        .split_iname("j_outer", 2, inner_tag="l.0", unchecked=True)
+    )
+    assert lk.verify(plain, racing).answer == "different"
+
+
 @pytest.mark.parametrize(("name", "operations"), [("BUDGET", 5_000), ("EXAMPLES", 500)])
 def test_budgets_are_named(monkeypatch: pytest.MonkeyPatch, name: str, operations: int) -> None:
     """A computation that grows too large ends, and nothing is said that was not seen."""

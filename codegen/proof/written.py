@@ -9,6 +9,8 @@ instances they run, by :mod:`.order` and :mod:`.instances`.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import islpy as isl
 
 from loopkit import _sets
@@ -17,9 +19,9 @@ from loopkit.codegen.proof.forms import variable
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding
-from loopkit.codegen.proof.spaces import equal, in_range
+from loopkit.codegen.proof.spaces import Space, equal, in_range
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Leaf
+from loopkit.codegen.proof.tree import Leaf, Touch
 from loopkit.codegen.proof.uses import Uses, written_by
 
 _MANY = 8
@@ -68,6 +70,25 @@ class WrittenCheck:
             return True
         arrays = [one for name in written for one in self.arrays.get(name, ())]
         return not all(one.hides(leaf) for one in arrays)
+
+    def read_at_all(self, leaf: Leaf, where: isl.Set, space: Space) -> isl.Set:
+        """Those of some executions of a line that write cells of temporaries which are ever read.
+
+        A copy of a whole box may hold anything where nobody looks.
+        """
+        writes = [touch for touch in leaf.touches if touch.is_write]
+        if not writes:
+            return where
+        needing = space.nothing
+        for touch in writes:
+            arrays = self.arrays.get(touch.array, ())
+            if len(arrays) != 1 or touch.array not in self.subject.temporaries:
+                return where
+            found = arrays[0].read_at_all(touch)
+            if found is None:
+                return where
+            needing = needing | space.aligned(found)
+        return where & needing
 
     # }}}
 
@@ -151,6 +172,7 @@ class _OneArray:
             if not self.check.is_seen(read.leaf):
                 return True
             left = self.check.uses.by_own_thread(read.leaf, left, self.space)
+            left = self.check.read_at_all(read.leaf, left, self.space)
             if left.is_empty():
                 return True
         self.report(read, left)
@@ -204,6 +226,28 @@ class _OneArray:
             elif self.without_written(read, self.asked(read), leaf) is not None:
                 return False
         return True
+
+    def read_at_all(self, write: Touch) -> isl.Set | None:
+        """The executions of a write whose cells some line reads; None where that is open."""
+        if write.cell is None or len(write.cell) != len(self.cells):
+            return None
+        if not all(index.is_affine for index in write.cell):
+            return None
+        cells = [equal(variable(c), i) for c, i in zip(self.cells, write.cell, strict=True)]
+        there = self.fills.aligned(write.scope) & self.space.all_of(cells) & self.cells_read
+        return _sets.project_out(there, self.cells)
+
+    @cached_property
+    def cells_read(self) -> isl.Set:
+        """The cells that any line reads for a value that is used, per block or thread."""
+        words = {"private": self.subject.words, "shared": self.subject.block_words, "global": ()}
+        kept = {*self.subject.sizes, *words[self.fills.place], *self.cells}
+        result = self.space.nothing
+        for read in self.reads:
+            if self.check.uses.is_used(read.leaf) or self.addresses(read):
+                asked = self.asked(read)
+                result = result | self.space.project_onto(asked, kept & self.space.position.keys())
+        return result
 
     # }}}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -14,6 +14,9 @@ from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._verify.solve import Solver
 from loopkit._verify.views import Access
+
+_LONG = 500
+"""Of how many parts a value may consist."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +69,8 @@ class Reader:
         if self.solver is None or self.behind is None:
             return prim.Variable(iname + self.suffix)
         value = self.solver.value(iname + WRITER)
-        return None if value is None else self.behind.over(value)
+        found = None if value is None else self.behind.over(value)
+        return found if _is_short(found) else None
 
     def over(self, expr: Expression) -> Expression | None:
         """``expr`` over the inames of the pair."""
@@ -77,6 +81,20 @@ class Reader:
                 return None
             values[iname] = value
         return substitute(expr, values)
+
+
+def _is_short(expr: Expression | None) -> bool:
+    """Whether a value is worth following: cases of cases triple with each reader behind another."""
+    waiting: list[object] = [expr]
+    for _ in range(_LONG):
+        if not waiting:
+            return True
+        part = waiting.pop()
+        if isinstance(part, tuple):
+            waiting += part
+        elif isinstance(part, prim.ExpressionNode):
+            waiting += [getattr(part, one.name) for one in fields(part)]
+    return False
 
 
 @dataclass(frozen=True, eq=False)

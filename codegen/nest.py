@@ -188,10 +188,11 @@ class _Walker:
             alone = self.tied(node, reach, visible) or alone
         if alone.value is not None:
             # One value: what the domain asks beyond it is tested inside.
-            body = self.sequence(node.body, context & alone.enforced, known | {node.iname})
-            if not body:
+            condition, inner = self.before_data(alone.value, where, context)
+            body = self.sequence(node.body, inner & alone.enforced, known | {node.iname})
+            if not body or condition is False:
                 return False, ()
-            return True, (Let(node.iname, alone.value, body, (context,)),)
+            return condition, (Let(node.iname, alone.value, body, (inner,)),)
         condition, inner, bounds = self.entry(node, reach, where, context, alone)
         if condition is False:
             return False, ()
@@ -200,6 +201,16 @@ class _Walker:
             return False, ()
         unroll, ends = self.is_unrolled(node.iname), (bounds.lower, bounds.upper)
         return condition, (For(node.iname, *ends, bounds.step, unroll, body, (inner,)),)
+
+    def before_data(
+        self, value: Expression, where: isl.Set, context: isl.Set
+    ) -> tuple[Expression, isl.Set]:
+        """What to test before data are read for a value, which are written only there."""
+        if not any(map(self.kernel.is_array, variable_names(value))):
+            return True, context
+        data = [n for n in _sets.names_of(where) if self.kernel.is_array(n)]
+        condition, enforced = guard(_sets.project_out(where, data), context)
+        return condition, context & enforced
 
     def tied(self, node: GuardedLoop, reach: isl.Set, visible: frozenset[str]) -> Bounds | None:
         """The one value of an iname that is tied to others, whatever else its domain asks."""

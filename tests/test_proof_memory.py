@@ -309,6 +309,32 @@ def test_guards_read_data_last() -> None:
     assert [f.array for f in found.findings if f.kind == "unwritten"] == ["hi"]
 
 
+def test_a_value_is_taken_from_data_where_they_were_written() -> None:
+    """The first slab's one index comes from a bound that threads without work never load."""
+    knl = (
+        lk.make_kernel(
+            ["{ [i]: 0 <= i < n }", "{ [r]: lo <= r < hi }"],
+            """
+            <> lo = ptr[i]
+            x[i] = sum(r, g[r])
+            """,
+            [lk.GlobalArg("g", "int32", shape="n + 2"), ...],
+            dtypes={"g, ptr, x": "int32"},
+            assumptions="n >= 1",
+        )
+        .split_iname("i", 5, inner_tag="l.0", outer_tag="g.0")
+        .split_iname("r", 3, slabs=(1, 0))
+    )
+    assert prove(knl).ok, str(prove(knl))
+    source = knl.cuda()
+    lines = source.splitlines()
+    [guard] = [number for number, line in enumerate(lines) if line.startswith("    if (5 *")]
+    [let] = [number for number, line in enumerate(lines) if "r_outer_first = lk_floor" in line]
+    early = [*lines[:guard], lines[let], *lines[guard:let], *lines[let + 1 :]]
+    found = prove_source(knl, "\n".join(early))
+    assert ("unwritten", "lo") in {(f.kind, f.array) for f in found.findings}
+
+
 # }}}
 
 # {{{ room

@@ -257,7 +257,30 @@ def _array_parameter(kernel: Kernel, array: ArrayArg | TemporaryVariable, role: 
     )
 
 
-def signature(kernel: Kernel, params: list[ValueParam | ArrayParam], threads: int) -> list[str]:
+def exchanged(kernel: Kernel, code: tuple[Code, ...]) -> frozenset[str]:
+    """Arrays through which threads may pass values to each other.
+
+    ``__restrict__`` would let the compiler keep what a thread has read across a barrier:
+    other threads write through pointers of their own.
+    """
+    if not _has_barrier(code):
+        return frozenset()
+    return frozenset(kernel.readers) & frozenset(kernel.writers)
+
+
+def _has_barrier(code: tuple[Code, ...]) -> bool:
+    return any(
+        isinstance(node, Barrier) or (isinstance(node, (For, Let, If)) and _has_barrier(node.body))
+        for node in code
+    )
+
+
+def signature(
+    kernel: Kernel,
+    params: list[ValueParam | ArrayParam],
+    threads: int,
+    exchanged: frozenset[str] = frozenset(),
+) -> list[str]:
     """``extern "C" __global__ void ...`` up to the opening brace."""
     texts = []
     for p in params:
@@ -265,7 +288,8 @@ def signature(kernel: Kernel, params: list[ValueParam | ArrayParam], threads: in
             texts.append(f"{c_type(p.dtype)} const {p.name}")
         else:
             constant = " const" if not p.is_written else ""
-            texts.append(f"{c_type(p.dtype)}{constant} *__restrict__ {p.name}")
+            alone = "" if p.name in exchanged else "__restrict__ "
+            texts.append(f"{c_type(p.dtype)}{constant} *{alone}{p.name}")
     head = f'extern "C" __global__ void __launch_bounds__({threads})'
     joined = ", ".join(texts)
     if len(joined) < 80:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import loopkit as lk
+from loopkit.codegen.proof import prove_source
 
 MATMUL = "{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < l }"
 
@@ -163,6 +164,29 @@ def test_const_and_restrict_where_true():
     source = knl.cuda()
     assert "float const *__restrict__ x" in source
     assert "float *__restrict__ y" in source
+
+
+def test_what_threads_exchange_is_not_restricted():
+    """The compiler would keep what a thread has read of ``u`` across the barrier."""
+    knl = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [k]: 0 <= k < 3 }"],
+        """
+        for i
+            u[i + 1] = a[i]
+            for k
+                u[k] = g[i] - u[k]
+            end
+        end
+        """,
+        dtypes={"a, g, u": "int32"},
+        assumptions="n >= 2",
+    ).tag_inames({"k": "l.0"})
+    source = knl.cuda()
+    assert "__syncwarp();" in source and "int *u" in source
+    assert "int const *__restrict__ a" in source
+    assert prove_source(knl, source).ok
+    found = prove_source(knl, source.replace("int *u", "int *__restrict__ u"))
+    assert any("'u' is declared __restrict__" in f.what for f in found.findings)
 
 
 def test_lines_know_their_statements():

@@ -80,7 +80,9 @@ class SignatureCheck:
         if len(taken) != len(passed):
             self.wrong(f"a launch passes {len(passed)} values, but the text takes {len(taken)}")
             return
-        written = {t.array for leaf in self.subject.leaves for t in leaf.touches if t.is_write}
+        touches = [t for leaf in self.subject.leaves for t in leaf.touches]
+        written = {t.array for t in touches if t.is_write}
+        self.exchanged(written & {t.array for t in touches if not t.is_write})
         for number, (own, given) in enumerate(zip(taken, passed, strict=True), 1):
             if own.name != given.name:
                 self.wrong(
@@ -88,6 +90,17 @@ class SignatureCheck:
                 )
                 return
             self.parameter(own, given, is_written=own.name in written)
+
+    def exchanged(self, both: set[str]) -> None:
+        """No array is promised to one pointer that other threads may write behind a barrier."""
+        if not any("__sync" in line for line in self.subject.function.lines):
+            return
+        for own in self.subject.function.parameters:
+            if own.is_restrict and own.name in both:
+                self.wrong(
+                    f"'{own.name}' is declared __restrict__, but threads read and write it "
+                    "around barriers: the compiler may keep what a thread has read before"
+                )
 
     def parameter(
         self, own: Parameter, given: ValueParam | ArrayParam, *, is_written: bool

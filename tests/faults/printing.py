@@ -161,12 +161,12 @@ fault(
 def _swapped_parameters(original: Any) -> Any:
     """The text names two pointers in another order than a launch passes them."""
 
-    def signature(kernel: Any, params: Any, threads: int) -> Any:
+    def signature(kernel: Any, params: Any, *rest: Any) -> Any:
         names = [p.name for p in params]
         a, b = names.index("a"), names.index("b")
         params = list(params)
         params[a], params[b] = params[b], params[a]
-        return original(kernel, params, threads)
+        return original(kernel, params, *rest)
 
     return signature
 

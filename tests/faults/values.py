@@ -313,8 +313,8 @@ fault(
 def _too_few(original: Any) -> Any:
     """The text promises fewer threads than are launched."""
 
-    def signature(kernel: Any, params: Any, threads: int) -> Any:
-        return original(kernel, params, threads // 2)
+    def signature(kernel: Any, params: Any, threads: int, *rest: Any) -> Any:
+        return original(kernel, params, threads // 2, *rest)
 
     return signature
 

@@ -276,7 +276,11 @@ def _compile_something() -> tuple[str, bytes]:
 
 
 def _nvrtc() -> str:
+    from loopkit._run.nvrtc import UPGRADE, known_fault
+
     version, cubin = _compile_something()
+    if fault := known_fault(version):
+        raise LoopkitError(fault, instead=UPGRADE)
     return f"{version}, compiles ({len(cubin)} bytes for a small kernel)"
 
 

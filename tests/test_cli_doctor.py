@@ -74,6 +74,16 @@ def test_only_what_is_required_is_fatal(
     assert json.loads(capsys.readouterr().out)["ok"] is False
 
 
+def test_a_compiler_that_is_known_to_be_wrong_is_broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_doctor, "_compile_something", lambda: ("12.9", b""))
+    finding = Probe("NVRTC", _doctor._nvrtc).run()
+    assert finding.status == "broken"
+    assert finding.detail.startswith("NVRTC 12.9 compiles some loop nests to wrong addresses")
+    assert finding.fix.startswith("pip install")
+    monkeypatch.setattr(_doctor, "_compile_something", lambda: ("13.2", b""))
+    assert Probe("NVRTC", _doctor._nvrtc).run().status == "ok"
+
+
 @pytest.mark.nvrtc
 def test_nvrtc_and_disassemblers_are_tried() -> None:
     assert "compiles" in _doctor._nvrtc()

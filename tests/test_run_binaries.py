@@ -27,6 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.delenv("LOOPKIT_NO_CACHE", raising=False)
     monkeypatch.setattr(nvrtc, "_compiled", type(nvrtc._compiled)())
     monkeypatch.setattr(cache, "_warned", False)
+    monkeypatch.setattr(nvrtc, "_warned", False)
     yield tmp_path / "cache"
 
 
@@ -65,6 +66,22 @@ def test_compile_error_shows_the_numbered_source() -> None:
     assert 'axpy.cu(5): error: identifier "nn" is undefined' in text
     assert "5 |     if (i < nn)" in text
     assert caught.value.source == bad.source
+
+
+@pytest.mark.nvrtc
+def test_a_compiler_that_is_known_to_be_wrong_is_named_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for version in ("13.2", "13.10", "14.0"):
+            monkeypatch.setattr(nvrtc, "nvrtc_version", lambda version=version: version)
+            nvrtc.compile_program(axpy(), "sm_80")
+    monkeypatch.setattr(nvrtc, "nvrtc_version", lambda: "13.0")
+    with pytest.warns(RuntimeWarning, match="NVRTC 13.0 .*wrong addresses.*: pip install") as said:
+        nvrtc.compile_program(axpy(), "sm_80")
+        nvrtc.compile_program(MATMUL, "sm_80")
+    assert [warning.filename for warning in said] == [__file__]
 
 
 @pytest.mark.nvrtc

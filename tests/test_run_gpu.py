@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 from _run_programs import BIG_SHARED, MATMUL, SUMDIFF, axpy
 
+import loopkit as lk
 from loopkit._errors import InvalidArgumentError, LaunchError, ResourceError
 from loopkit._program import ValueParam
+from loopkit._run import nvrtc
 from loopkit._run.executor import CudaExecutor
 
 pytestmark = pytest.mark.gpu
@@ -307,6 +309,7 @@ BROKEN = """
 import dataclasses, numpy as np
 from _run_programs import axpy, AXPY_SOURCE
 from loopkit import _errors
+from loopkit._run import nvrtc
 from loopkit._run.executor import CudaExecutor
 bad = CudaExecutor(lambda s: dataclasses.replace(
     axpy(), source=AXPY_SOURCE.replace("y[i] =", "y[i + (1ll << 40)] =")))
@@ -364,3 +367,21 @@ import os; sys.stdout.flush(); os._exit(0)
     )
     assert out.count("CUDA context on <cuda:0") == 2, out
     assert out.count("is lost, and with it the arrays of PyTorch") == 2, out
+
+
+def test_a_loop_nest_that_older_compilers_get_wrong() -> None:
+    fault = nvrtc.known_fault(nvrtc.nvrtc_version())
+    if fault:
+        pytest.skip(fault)
+    knl = lk.make_kernel(
+        "{ [i, j, k]: 1 <= i < n and 0 <= j < n and 0 <= k < m }",
+        "f[i, 2*j + 1, k] = f[i + 1, k, j + 1]",
+        dtypes={"f": "float64"},
+        assumptions="n, m >= 1",
+    )
+    n, m = 5, 4
+    given = np.random.default_rng(0).random((n + 1, max(2 * n, m), max(m, n + 1)))
+    expected = given.copy()
+    knl.executor("reference")(f=expected, n=n, m=m)
+    knl.executor("cuda")(f=given, n=n, m=m)
+    np.testing.assert_array_equal(given, expected)

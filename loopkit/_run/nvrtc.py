@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import warnings
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any
 
 from loopkit._errors import CompileError, MissingDependencyError
 from loopkit._program import Program
-from loopkit._run import cache, headers, resources
+from loopkit._run import cache, headers, outside, resources
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,40 @@ class CompiledProgram:
 # A binary out of NVRTC's own cache comes without the assembler's report.
 _BASE_OPTIONS = ("--std=c++17", "--ptxas-options=-v", "--no-cache")
 _KEPT = 256
+#: Older ones compile some loop nests wrongly: docs/checking.md says which, under what is trusted.
+SOUND_SINCE = (13, 2)
+UPGRADE = "pip install --upgrade nvidia-cuda-nvrtc"
 _compiled: OrderedDict[str, CompiledProgram] = OrderedDict()
 _lock = threading.Lock()
+_warned = False
 
 
 @functools.cache
 def nvrtc_version() -> str:
     """``13.4``; an error that names the remedy where there is no NVRTC."""
     return ".".join(str(n) for n in _checked(_nvrtc().nvrtcVersion()))
+
+
+def known_fault(version: str) -> str:
+    """What this version of NVRTC (``13.4``) is known to do wrong; empty if that is nothing."""
+    if tuple(int(part) for part in version.split(".")) >= SOUND_SINCE:
+        return ""
+    sound = ".".join(str(part) for part in SOUND_SINCE)
+    return (
+        f"NVRTC {version} compiles some loop nests to wrong addresses, without a word; "
+        f"{sound} and newer do not"
+    )
+
+
+def _warn(version: str) -> None:
+    """Say once what is wrong with the compiler, if anything is."""
+    global _warned
+    fault = known_fault(version)
+    with _lock:
+        if _warned or not fault:
+            return
+        _warned = True
+    warnings.warn(f"{fault}: {UPGRADE}", RuntimeWarning, stacklevel=outside.frames())
 
 
 @functools.cache
@@ -69,6 +96,7 @@ def compile_program(program: Program, arch: str) -> CompiledProgram:
     Raises `CompileError` with the numbered source if the compiler rejects it.
     """
     version = nvrtc_version()
+    _warn(version)
     key = cache.key_of(program.name, program.source, arch, version, *program.options)
     with _lock:
         known = _compiled.get(key)

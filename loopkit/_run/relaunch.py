@@ -28,7 +28,7 @@ from typing import Any, BinaryIO, cast
 
 from loopkit._errors import LaunchError
 from loopkit._program import Program
-from loopkit._run import driver, exchange
+from loopkit._run import driver, exchange, outside
 from loopkit._run.buffers import Arena, Buffer
 
 GPU = "loopkit._run.worker:Gpu"
@@ -89,17 +89,8 @@ def _warn(device: driver.Device) -> None:
         "in host memory go through another process from now on: the same results at a higher "
         "cost. Arrays on the device are lost with the context; for those, start this process anew.",
         RuntimeWarning,
-        stacklevel=_frames_of_loopkit(),
+        stacklevel=outside.frames(),
     )
-
-
-def _frames_of_loopkit() -> int:
-    """How many frames up the caller of loopkit is, counted from the caller of this."""
-    frame, count = sys._getframe(1), 1
-    package = __name__.partition(".")[0]
-    while frame.f_back and frame.f_globals.get("__name__", package).partition(".")[0] == package:
-        frame, count = frame.f_back, count + 1
-    return count
 
 
 class Worker:

@@ -18,7 +18,14 @@ from loopkit.codegen.nest import make_nest
 from loopkit.codegen.passed import note_passed
 from loopkit.codegen.preamble import preamble
 from loopkit.codegen.prepare import prepare
-from loopkit.codegen.source import BodyWriter, Lines, exchanged, names_in, parameters, signature
+from loopkit.codegen.source import (
+    BodyWriter,
+    Lines,
+    exchanged_arrays,
+    names_in,
+    parameters,
+    signature,
+)
 from loopkit.codegen.storage import global_temporaries, lay_out
 from loopkit.codegen.widths import INT32, INT64, Ranges, largest_size
 
@@ -49,8 +56,8 @@ def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
     head = preamble({*writer.values.needs, *writer.index.helpers})
     if head:
         whole.add(head)
-    shared = exchanged(kernel, nest.code)
-    for text in signature(kernel, params, prod(nest.hardware.block), shared):
+    exchanged = exchanged_arrays(kernel, nest)
+    for text in signature(kernel, params, prod(nest.hardware.block), exchanged):
         whole.add(text)
     whole.text += writer.lines.text
     whole.origins += writer.lines.origins

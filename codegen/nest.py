@@ -41,11 +41,12 @@ from loopkit.codegen.ties import tied_value
 
 @dataclass(frozen=True)
 class Nest:
-    """A kernel's code, and the launch it is for."""
+    """A kernel's code, and the launch it is for; whether its threads wait for each other."""
 
     code: tuple[Code, ...]
     hardware: Hardware
     instances: Instances
+    has_barrier: bool
 
 
 def make_nest(kernel: Kernel) -> Nest:
@@ -55,7 +56,8 @@ def make_nest(kernel: Kernel) -> Nest:
     conflicts = Conflicts(kernel, hardware, instances)
     check_races(conflicts)
     placed = place_barriers(conflicts)
-    return Nest(_Walker(kernel, hardware, instances).run(placed), hardware, instances)
+    code = _Walker(kernel, hardware, instances).run(placed)
+    return Nest(code, hardware, instances, any(map(has_barrier, placed)))
 
 
 def statements_of(node: PlacedNode) -> tuple[str, ...]:

@@ -257,22 +257,15 @@ def _array_parameter(kernel: Kernel, array: ArrayArg | TemporaryVariable, role: 
     )
 
 
-def exchanged(kernel: Kernel, code: tuple[Code, ...]) -> frozenset[str]:
+def exchanged_arrays(kernel: Kernel, nest: Nest) -> frozenset[str]:
     """Arrays through which threads may pass values to each other.
 
     ``__restrict__`` would let the compiler keep what a thread has read across a barrier:
     other threads write through pointers of their own.
     """
-    if not _has_barrier(code):
+    if not nest.has_barrier:
         return frozenset()
     return frozenset(kernel.readers) & frozenset(kernel.writers)
-
-
-def _has_barrier(code: tuple[Code, ...]) -> bool:
-    return any(
-        isinstance(node, Barrier) or (isinstance(node, (For, Let, If)) and _has_barrier(node.body))
-        for node in code
-    )
 
 
 def signature(

@@ -145,6 +145,57 @@ def test_cells_of_a_box_that_nothing_reads_may_hold_anything(inner_tag: str | No
         assert "unwritten" in kinds(prove_source(knl, source.replace(old, new)))
 
 
+def test_cells_of_a_box_are_those_of_the_iteration_that_copies_it() -> None:
+    """What the next iteration reads of the box is copied anew in it."""
+    knl = (
+        lk.make_kernel(
+            "{ [i]: 2 <= i < n }", "u[i] = a[i] + i", dtypes={"a, u": "int32"}, assumptions="n >= 2"
+        )
+        .split_iname("i", 4, inner_tag="l.1")
+        .add_prefetch("a", ["i_inner"], temporary_address_space="shared")
+        .add_prefetch(
+            "a_s",
+            ["i_inner"],
+            default_tag="unr",
+            fetch_bounding_box=True,
+            temporary_address_space="global",
+        )
+    )
+    source = knl.cuda()
+    assert prove(knl).ok, str(prove(knl))
+    for old, new in (
+        ("if (a_dim_0 + 4 * i_outer >= 2 &&", "if (a_dim_0 + 4 * i_outer >= 3 &&"),
+        ("a_s_r[i_inner]", "a_s_r[3 - i_inner]"),
+        ("a_s_r[a_s_dim_0] = a_s[a_s_dim_0]", "a_s_r[a_s_dim_0] = a_s[3 - a_s_dim_0]"),
+    ):
+        assert source.count(old) == 1
+        assert "unwritten" in kinds(prove_source(knl, source.replace(old, new)))
+
+
+def test_what_data_may_have_written_is_open() -> None:
+    """A copy of cells that were written where data say so: no fault, and no proof."""
+    knl = (
+        lk.make_kernel(
+            ["{ [i]: 0 <= i < 5 }", "{ [k]: 0 <= k < n }"],
+            "if a[i + 2] > 3\n x[i] = product(k, e[k, i])\nend",
+            dtypes={"a, e, x": "int32"},
+            assumptions="n >= 1",
+        )
+        .prioritize_loops(["k", "i"])
+        .extract_subst("rule", "acc[i]", ["i"])
+        .precompute("rule", ["i"], default_tag="unr", temporary_address_space="shared")
+    )
+    source = knl.cuda()
+    assert "= acc[rule_dim_0];" in source
+    found = prove(knl)
+    assert not found.findings and [one.kind for one in found.undecided] == ["unwritten"]
+    outside = source.replace("= acc[rule_dim_0];", "= acc[4 - rule_dim_0];")
+    assert not prove_source(knl, outside).ok
+    # No data make shorter loops write the last cell, which the last line reads.
+    shorter = source.replace("i < 5;", "i < 4;", 2)
+    assert "unwritten" in kinds(prove_source(knl, shorter)), str(prove_source(knl, shorter))
+
+
 def test_what_is_overwritten_unseen_may_be_anything() -> None:
     """A copy of what nothing wrote is overwritten before it is used; or it is not."""
     knl = lk.make_kernel(

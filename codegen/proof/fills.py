@@ -139,21 +139,33 @@ class Fills:
 
         Only by what surely comes behind a line, if one is given that stands before the read.
         """
+        for write, carried in self.before(read, after):
+            found = self.piece(write, read, carried)
+            if found is not None:
+                yield found
+
+    def perhaps(self, read: Read) -> Iterator[isl.Set]:
+        """Cells that may have been written before a read, as data have it, beside `pieces`."""
+        for write, carried in self.before(read):
+            if self.same_data(write, read, carried) is None:
+                common = _common(write.scope, read.scope, carried)
+                found = self.make_piece(write, common, carried, Alike(frozenset()))
+                if found is not None:
+                    yield found
+
+    def before(self, read: Read, after: Leaf | None = None) -> Iterator[tuple[Write, For | None]]:
+        """The writes that come before a read, and the loop in whose earlier iterations they do."""
         start = self.lines.position[after] if after is not None else -1
         for write in reversed(self.writes):
             if start < write.position < read.position:
-                found = self.piece(write, read, None)
-                if found is not None:
-                    yield found
+                yield write, None
         passed = after.scope.loops if after is not None else ()
         for loop in reversed(read.scope.loops):
             if any(other is loop for other in passed):
                 continue
             for write in reversed(self.writes):
                 if any(other is loop for other in write.scope.loops):
-                    found = self.piece(write, read, loop)
-                    if found is not None:
-                        yield found
+                    yield write, loop
 
     def piece(self, write: Write, read: Read, carried: For | None) -> isl.Set | None:
         """The cells written by a line; ``carried``: in earlier iterations of a loop.

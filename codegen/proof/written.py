@@ -9,8 +9,6 @@ instances they run, by :mod:`.order` and :mod:`.instances`.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import islpy as isl
 
 from loopkit import _sets
@@ -21,6 +19,7 @@ from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding
 from loopkit.codegen.proof.spaces import Space, equal, in_range
 from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.syntax import For
 from loopkit.codegen.proof.tree import Leaf, Touch
 from loopkit.codegen.proof.uses import Uses, written_by
 
@@ -84,7 +83,7 @@ class WrittenCheck:
             arrays = self.arrays.get(touch.array, ())
             if len(arrays) != 1 or touch.array not in self.subject.temporaries:
                 return where
-            found = arrays[0].read_at_all(touch)
+            found = arrays[0].read_at_all(leaf, touch)
             if found is None:
                 return where
             needing = needing | space.aligned(found)
@@ -227,27 +226,42 @@ class _OneArray:
                 return False
         return True
 
-    def read_at_all(self, write: Touch) -> isl.Set | None:
+    def read_at_all(self, leaf: Leaf, write: Touch) -> isl.Set | None:
         """The executions of a write whose cells some line reads; None where that is open."""
         if write.cell is None or len(write.cell) != len(self.cells):
             return None
         if not all(index.is_affine for index in write.cell):
             return None
         cells = [equal(variable(c), i) for c, i in zip(self.cells, write.cell, strict=True)]
-        there = self.fills.aligned(write.scope) & self.space.all_of(cells) & self.cells_read
+        there = self.fills.aligned(write.scope) & self.space.all_of(cells) & self.cells_read(leaf)
         return _sets.project_out(there, self.cells)
 
-    @cached_property
-    def cells_read(self) -> isl.Set:
-        """The cells that any line reads for a value that is used, per block or thread."""
+    def cells_read(self, leaf: Leaf) -> isl.Set:
+        """The cells that any line reads for a value that is used, per block or thread.
+
+        Also per iteration of the loops around a read and the line, if that writes them all anew.
+        """
         words = {"private": self.subject.words, "shared": self.subject.block_words, "global": ()}
-        kept = {*self.subject.sizes, *words[self.fills.place], *self.cells}
+        always = {*self.subject.sizes, *words[self.fills.place], *self.cells}
         result = self.space.nothing
         for read in self.reads:
-            if self.check.uses.is_used(read.leaf) or self.addresses(read):
-                asked = self.asked(read)
-                result = result | self.space.project_onto(asked, kept & self.space.position.keys())
+            if not (self.check.uses.is_used(read.leaf) or self.addresses(read)):
+                continue
+            asked = self.asked(read)
+            kept = always
+            if self.writes_all(leaf, read, asked):
+                kept = always | {x.name for x in read.scope.loops if _stands_in(leaf, x)}
+            result = result | self.space.project_onto(asked, kept & self.space.position.keys())
         return result
+
+    def writes_all(self, leaf: Leaf, read: Read, asked: isl.Set) -> bool:
+        """Whether a line writes all that is asked of a read in the iteration around both."""
+        for write in self.writes:
+            if write.leaf is leaf and write.position < read.position:
+                piece = self.fills.piece(write, read, None)
+                if piece is not None and asked.is_subset(piece):
+                    return True
+        return False
 
     # }}}
 
@@ -260,6 +274,11 @@ class _OneArray:
             what = f"the line reads '{self.array}', which nothing writes"
         involved = set(_sets.involved_names(left)) & subject.data_names
         doubts = read.scope.unknown or involved or not all(c.is_affine for c in read.cell)
+        if self.writes and not doubts:
+            sure = left
+            for piece in self.fills.perhaps(read):
+                sure = sure.subtract(piece)
+            doubts, left = sure.is_empty(), sure
         if doubts and self.writes:
             recorder.open("unwritten", f"whether {what}: data decide", [read.leaf])
             return
@@ -276,3 +295,7 @@ class _OneArray:
                 sizes=subject.sizes_at(point),
             )
         )
+
+
+def _stands_in(leaf: Leaf, loop: For) -> bool:
+    return any(other is loop for other in leaf.scope.loops)

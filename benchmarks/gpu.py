@@ -182,6 +182,8 @@ def main() -> None:
     torch.manual_seed(2026)
     import _gpu_cases
 
+    from loopkit._run.nvrtc import nvrtc_version
+
     unknown = set(arguments.only) - set(_gpu_cases.CASES)
     if unknown:
         sys.exit(
@@ -191,6 +193,7 @@ def main() -> None:
     head = _report.header(
         "speed on the GPU", "torch", "triton", "cupy-cuda13x", "cuda-core", cuda=torch.version.cuda
     )
+    head["versions"]["NVRTC"] = nvrtc_version()
     _report.print_header(head)
     known = bandwidths(arguments.quick, seconds)
     print(f"copy {known['copy']:.3f} TB/s (read plus written), read {known['read']:.3f} TB/s\n")

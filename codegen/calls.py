@@ -23,6 +23,7 @@ from loopkit._promotion import (
     promote,
     real_of,
 )
+from loopkit.codegen import wrapping
 from loopkit.codegen.conversions import Converter, Operand
 from loopkit.codegen.texts import MULTIPLY, NARROW, NEEDED_FOR_TYPE, POSTFIX, Text, c_type
 
@@ -91,7 +92,11 @@ def _integer_call(
     if name == "imag":
         return converter.exact(0, common)
     if name == "abs":
-        return Text(f"abs({converter.reduced(text).text})", POSTFIX, common, common in NARROW)
+        argument = converter.reduced(text)
+        if wrapping.overflows(wrapping.magnitude(argument, common), common):
+            converter.need("lk_abs")
+            return Text(f"lk_abs({argument.text})", POSTFIX, common)
+        return Text(f"abs({argument.text})", POSTFIX, common, common in NARROW)
     if name == "sign":
         converter.need("lk_sign")
         return Text(f"lk_sign({converter.reduced(text).text})", POSTFIX, common)
@@ -151,9 +156,14 @@ def _constant_power(converter: Converter, base: Text, exponent: int, result: DTy
     if result in SMALL_FLOATS and exponent > 2:  # rounded once, not after each multiplication
         single = _constant_power(converter, converter.cast(base, FLOAT32), exponent, FLOAT32)
         return converter.exact(single, result)
-    if exponent <= 3 and _is_simple(base.text):
+    is_short = exponent <= 3 and _is_simple(base.text)
+    if result in INTEGERS:
+        if not is_short:
+            converter.need("lk_power")
+        return wrapping.power(base, exponent, result, is_short)
+    if is_short:
         text = " * ".join([base.at(MULTIPLY + 1)] * exponent)
-        return Text(text, MULTIPLY, result, result in NARROW)
+        return Text(text, MULTIPLY, result)
     converter.need("lk_power")
     if result in COMPLEXES:
         converter.need(NEEDED_FOR_TYPE[result])

@@ -6,8 +6,8 @@ reduced, operands are cast where C would compute in another type, division and
 remainder of possibly negative integers go through helper functions, and so do
 ``min`` and ``max`` of floating-point numbers, which give NaN if an operand is
 one.  Arithmetic of a complex with a real number leaves the imaginary part of
-the real one out instead of computing with a zero.  Overflow of ``int`` and
-``long long`` is left to C.
+the real one out instead of computing with a zero.  Integers that may overflow
+are computed with unsigned ones (:mod:`.wrapping`).
 """
 
 from __future__ import annotations
@@ -42,6 +42,7 @@ from loopkit._promotion import (
     refuse,
     subtrahend,
 )
+from loopkit.codegen import wrapping
 from loopkit.codegen.calls import print_call, print_power
 from loopkit.codegen.choices import ChoicePrinter, asked_in, typed
 from loopkit.codegen.conversions import Operand
@@ -81,6 +82,9 @@ class CExpressionPrinter(ChoicePrinter):
     is_nonnegative
         Whether an integer expression is proven never to be negative: then C's own
         ``/`` and ``%`` serve.
+    largest
+        The largest magnitude that an integer expression is proven to have, if any:
+        what does not overflow needs no care.
 
     What the printed texts need collects in ``needs``; :func:`preamble` makes
     headers and device functions of it.
@@ -93,12 +97,14 @@ class CExpressionPrinter(ChoicePrinter):
         print_subscript: Callable[[str, tuple[Expression, ...]], str],
         *,
         is_nonnegative: Callable[[Expression], bool] = lambda expr: False,
+        largest: Callable[[Expression], int | None] = lambda expr: None,
     ) -> None:
         super().__init__()
         self.dtype_of_name = dtype_of_name
         self.print_variable = print_variable
         self.print_subscript = print_subscript
         self.is_nonnegative = is_nonnegative
+        self.largest = largest
 
     # {{{ what callers use
 
@@ -131,7 +137,10 @@ class CExpressionPrinter(ChoicePrinter):
                 symbol = "||" if operation == "sum" else "&&"
                 return f"{target} = {target} {symbol} {self.condition(value).at(AND + 1)};"
             symbol = "+" if operation == "sum" else "*"
-            return f"{target} {symbol}= {self.stored(value, dtype).text};"
+            stored = self.stored(value, dtype)
+            if dtype in INTEGERS:
+                return wrapping.updated(target, symbol, dtype, stored, value)
+            return f"{target} {symbol}= {stored.text};"
         if operation in ("max", "min"):
             node = prim.Max if operation == "max" else prim.Min
             self.stored(value, dtype)  # whether it may be stored at all
@@ -154,7 +163,9 @@ class CExpressionPrinter(ChoicePrinter):
         return expr
 
     def variable(self, expr: prim.Variable) -> Operand:
-        return Text(self.print_variable(expr.name), POSTFIX, self.dtype_of_name(expr.name))
+        dtype = self.dtype_of_name(expr.name)
+        most = self.largest(expr) if dtype in INTEGERS else None
+        return Text(self.print_variable(expr.name), POSTFIX, dtype, most=most)
 
     def subscript(self, expr: Any) -> Operand:
         name = expr.aggregate.name
@@ -165,7 +176,7 @@ class CExpressionPrinter(ChoicePrinter):
     def sum(self, expr: prim.Sum) -> Operand:
         asked = asked_in(expr)
         total = self.rec(expr.children[0])
-        for child in expr.children[1:]:
+        for number, child in enumerate(expr.children[1:], 2):
             node: type = prim.Sum
             subtracted = subtrahend(child)
             if subtracted is None:
@@ -183,11 +194,21 @@ class CExpressionPrinter(ChoicePrinter):
                 parts = (self.condition(total), self.condition(term))
                 total = Text(f"{parts[0].at(OR)} || {parts[1].at(OR + 1)}", OR, BOOL)
                 continue
-            left, right = self.unify(total, term, common)
             symbol = "+" if node is prim.Sum else "-"
-            text = f"{left.at(ADD)} {symbol} {right.at(ADD + 1)}"
-            total = Text(text, ADD, common, common in NARROW)
+            part = prim.Sum(expr.children[:number])
+            total = self.arithmetic(symbol, ADD, total, term, common, part)
         return total
+
+    def arithmetic(
+        self, symbol: str, level: int, a: Operand, b: Operand, common: DType, whole: Expression
+    ) -> Text:
+        """``a symbol b`` in the type ``common``; ``whole`` is the expression that this is."""
+        left, right = self.unify(a, b, common)
+        if common in INTEGERS:
+            return wrapping.combined(
+                symbol, level, (left, right), (a, b), common, lambda: self.largest(whole)
+            )
+        return Text(f"{left.at(level)} {symbol} {right.at(level + 1)}", level, common)
 
     def product(self, expr: prim.Product) -> Operand:
         asked = asked_in(expr)
@@ -198,7 +219,7 @@ class CExpressionPrinter(ChoicePrinter):
             children = children[1:]
         else:
             result = self.rec(first)
-        for child in children[1:]:
+        for number, child in enumerate(children[1:], len(expr.children) - len(children) + 2):
             factor = self.rec(child)
             if not isinstance(result, Text) and not isinstance(factor, Text):
                 result = fold(FOLD[prim.Product], result, factor, asked=asked)
@@ -208,9 +229,8 @@ class CExpressionPrinter(ChoicePrinter):
                 parts = (self.condition(result), self.condition(factor))
                 result = Text(f"{parts[0].at(AND)} && {parts[1].at(AND + 1)}", AND, BOOL)
                 continue
-            left, right = self.unify(result, factor, common)
-            text = f"{left.at(MULTIPLY)} * {right.at(MULTIPLY + 1)}"
-            result = Text(text, MULTIPLY, common, common in NARROW)
+            part = prim.Product(expr.children[:number])
+            result = self.arithmetic("*", MULTIPLY, result, factor, common, part)
         return result
 
     def negated(self, operand: Operand, asked: Callable[[], str]) -> Operand:
@@ -218,9 +238,11 @@ class CExpressionPrinter(ChoicePrinter):
             return fold(lambda x: -1 * x, operand, asked=asked)  # type: ignore[no-any-return]
         if operand.dtype == BOOL:  # -1 is an integer, and so is the result
             operand = self.cast(operand, INT64)
+        if operand.dtype in INTEGERS:
+            return wrapping.negated(operand)
         text = operand.at(UNARY)
         text = f"-({text})" if text.startswith("-") else f"-{text}"
-        return Text(text, UNARY, operand.dtype, operand.dtype in NARROW)
+        return Text(text, UNARY, operand.dtype)
 
     # }}}
 
@@ -250,18 +272,22 @@ class CExpressionPrinter(ChoicePrinter):
             texts = [self.exact(self.exact(x, common), compute).text for x in (a, b)]
             return self.exact(Text(f"{name}({texts[0]}, {texts[1]})", POSTFIX, compute), common)
         left, right = (self.reduced(x) for x in self.unify(a, b, common))
+        most = None
+        if type(b) is int and b > 0:
+            most = wrapping.magnitude(left, common) // b + 1 if is_floor else b - 1
         if self._divides_like_c(expr, common, b):
             symbol = "/" if is_floor else "%"
             text = f"{left.at(MULTIPLY)} {symbol} {right.at(MULTIPLY + 1)}"
-            return Text(text, MULTIPLY, common)
+            return Text(text, MULTIPLY, common, most=most)
         if type(b) is int and b > 0 and b & (b - 1) == 0:
             # Shifting and masking round down for negative numbers, too.
             if not is_floor:
-                return Text(f"{left.at(UNARY)} & {b - 1}", BIT_AND, common)
-            return Text(f"{left.at(UNARY)} >> {b.bit_length() - 1}", SHIFT, common)
+                return Text(f"{left.at(UNARY)} & {b - 1}", BIT_AND, common, most=most)
+            text = f"{left.at(UNARY)} >> {b.bit_length() - 1}"
+            return Text(text, SHIFT, common, most=most)
         self.need(name)
         wide = common in NARROW and common not in UNSIGNED
-        return Text(f"{name}({left.text}, {right.text})", POSTFIX, common, wide)
+        return Text(f"{name}({left.text}, {right.text})", POSTFIX, common, wide, most=most)
 
     def _divides_like_c(self, expr: Any, common: DType, divisor: Operand) -> bool:
         if isinstance(divisor, Text):
@@ -289,10 +315,11 @@ class CExpressionPrinter(ChoicePrinter):
                 continue
             common = operation_type(node, typed(result), typed(operand), asked)
             left, right = self.unify(result, operand, common)
-            wide = left.wide or right.wide
+            wide, unsigned = left.wide or right.wide, left.unsigned or right.unsigned
             # C's precedence of these operators surprises people: parentheses around all else.
             first = left.text if left.level == level else left.at(UNARY)
-            result = Text(f"{first} {symbol} {right.at(UNARY)}", level, common, wide)
+            text = f"{first} {symbol} {right.at(UNARY)}"
+            result = Text(text, level, common, wide, unsigned=unsigned)
         return result
 
     def bitwise_not(self, expr: prim.BitwiseNot) -> Operand:
@@ -303,7 +330,9 @@ class CExpressionPrinter(ChoicePrinter):
             return Text(f"!{operand.at(UNARY)}", UNARY, BOOL)
         if operand.dtype not in INTEGERS:
             raise refuse("'~'", operand.dtype, asked_in(expr)())
-        return Text(f"~{operand.at(UNARY)}", UNARY, operand.dtype, operand.dtype in NARROW)
+        wide = operand.wide or operand.dtype in NARROW
+        text = f"~{operand.at(UNARY)}"
+        return Text(text, UNARY, operand.dtype, wide, unsigned=operand.unsigned)
 
     def shift(self, expr: Any) -> Operand:
         node = type(expr)

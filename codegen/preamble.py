@@ -115,6 +115,13 @@ template <int N, typename T> INLINE T lk_power(T x) {
 """,
 )
 _piece(
+    "lk_abs",
+    """
+// The absolute value; the smallest integer has none and stays itself, as in NumPy.
+template <typename T> INLINE T lk_abs(T a) { return a < 0 ? T(0ull - (unsigned long long)a) : a; }
+""",
+)
+_piece(
     "lk_sign",
     """
 // 1, -1 or 0; a NaN stays one.

@@ -83,6 +83,8 @@ NEEDED_FOR_TYPE: dict[DType, str] = {
 
 # C computes in `int` what is narrower.
 NARROW = frozenset((BOOL, INT8, INT16, UINT8, UINT16))
+# C computes these with signed integers, and leaves open what becomes of an overflow.
+SIGNED = frozenset((INT8, INT16, INT32, INT64, UINT8, UINT16))
 
 
 def c_type(dtype: DType) -> str:
@@ -93,18 +95,30 @@ def c_type(dtype: DType) -> str:
 class Text:
     """A piece of C text.
 
-    ``level`` is the precedence of its outermost operator.  A text of a narrow
-    integer type is ``wide`` when its value, an ``int`` in C, still has to be
-    reduced to that type.
+    ``level`` is the precedence of its outermost operator.  A text of an integer
+    type is ``wide`` when its value in C still has to be reduced to that type: an
+    ``int`` for a narrow type, or an unsigned integer where it is ``unsigned``.
+    ``most`` is the largest magnitude of its value, where that is known.
     """
 
-    __slots__ = ("dtype", "level", "text", "wide")
+    __slots__ = ("dtype", "level", "most", "text", "unsigned", "wide")
 
-    def __init__(self, text: str, level: int, dtype: DType, wide: bool = False) -> None:
+    def __init__(
+        self,
+        text: str,
+        level: int,
+        dtype: DType,
+        wide: bool = False,
+        *,
+        unsigned: bool = False,
+        most: int | None = None,
+    ) -> None:
         self.text = text
         self.level = level
         self.dtype = dtype
         self.wide = wide
+        self.unsigned = unsigned
+        self.most = most
 
     def at(self, level: int) -> str:
         """The text as an operand of an operator of ``level``, in parentheses if need be."""
@@ -191,7 +205,7 @@ def operand_literal(value: Constant, dtype: DType, need: Callable[[str], None]) 
     """
     if dtype in INTEGERS and isinstance(value, int) and -(2**31) < value < 2**31:
         number = int(value)
-        return Text(str(number), UNARY if number < 0 else POSTFIX, INT32)
+        return Text(str(number), UNARY if number < 0 else POSTFIX, INT32, most=abs(number))
     return literal(value, dtype, need)
 
 

@@ -30,7 +30,11 @@ class ValuePrinter:
         self.ranges = ranges
         self.access = access
         self.print = CExpressionPrinter(
-            self.dtype_of, self.variable, access, is_nonnegative=ranges.is_nonnegative
+            self.dtype_of,
+            self.variable,
+            access,
+            is_nonnegative=ranges.is_nonnegative,
+            largest=self.largest,
         )
 
     @property
@@ -85,6 +89,15 @@ class ValuePrinter:
             return True
         names = {n for n in variable_names(expr) if "." not in n}
         return bool(names - self._integers)
+
+    def largest(self, expr: Expression) -> int | None:
+        """The largest magnitude of an expression of inames and sizes."""
+        if self.is_data(expr):
+            return None
+        low, high = self.ranges.of(expr)
+        if not self.ranges.is_narrow((low, high)):
+            low, high = self.ranges.reached(expr)
+        return max(-low, high)
 
     @cached_property
     def _integers(self) -> frozenset[str]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import math
+import os
 import subprocess
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -202,6 +205,23 @@ def test_texts(golden: Any) -> None:
         ("h*g", "float32", "__half2float(h * g)"),
         ("x", "complex64", "lk_complex64{x, 0.0f}"),
         ("if(b, 1, 2)", "float32", "b ? 1.0f : 2.0f"),
+        ("i + j - 3", "int32", "(unsigned)i + j - 3"),
+        ("3 - i", "int32", "3 - (unsigned)i"),
+        ("i*j + i", "int32", "(unsigned)i * j + i"),
+        ("-i", "int32", "-(unsigned)i"),
+        ("i + j", "int64", "(int)((unsigned)i + j)"),
+        ("l*i", "int64", "(unsigned long long)l * i"),
+        ("l + i*j", "int64", "(unsigned long long)l + (int)((unsigned)i * j)"),
+        ("i + j & 7", "int32", "((unsigned)i + j) & 7"),
+        ("~(i + j)", "int32", "~((unsigned)i + j)"),
+        ("abs(i)", "int32", "lk_abs(i)"),
+        ("abs(i % 7)", "int32", "abs(lk_mod(i, 7))"),
+        ("i % 7 + i//4", "int32", "lk_mod(i, 7) + (i >> 2)"),
+        ("i**5", "int32", "lk_power<5>((unsigned)i)"),
+        ("i8*j8*i16", "int16", "(signed char)(i8 * j8) * i16"),
+        ("i16**3", "int16", "(unsigned)i16 * i16 * i16"),
+        ("u16*u16", "uint16", "(unsigned)u16 * u16"),
+        ("u*u + 1", "uint32", "u * u + 1"),
     ],
 )
 def test_assigned(text: str, dtype: str, expected: str) -> None:
@@ -218,6 +238,18 @@ def test_division_of_what_is_never_negative() -> None:
     assert printed("j//i", is_nonnegative=is_nonnegative) == "lk_floordiv(j, i)"
 
 
+def test_what_cannot_overflow_is_computed_as_it_stands() -> None:
+    def largest(expr: Any) -> int | None:
+        if expr == prim.Variable("i"):
+            return 2**20
+        return 2**31 - 1 if expr == parse_expression("2048*i - 1") else None
+
+    assert printed("1000*i + 5", "int32", largest=largest) == "1000 * i + 5"
+    assert printed("2048*i - 1", "int32", largest=largest) == "2048 * (unsigned)i - 1"
+    assert printed("2047*i + 1", "int32", largest=largest) == "2047 * i + 1"
+    assert printed("i*j", "int32", largest=largest) == "(unsigned)i * j"
+
+
 @pytest.mark.parametrize(
     ("operation", "dtype", "text", "expected"),
     [
@@ -228,6 +260,13 @@ def test_division_of_what_is_never_negative() -> None:
         ("any", "bool", "x < 1 and b", "acc = acc || (x < 1.0f && b);"),
         ("all", "bool", "x < 1", "acc = acc && x < 1.0f;"),
         ("sum", "float16", "x", "acc += __float2half(x);"),
+        ("sum", "int32", "1", "acc += 1u;"),
+        ("sum", "int32", "-2", "acc += (unsigned)-2;"),
+        ("sum", "int32", "i*j", "acc += (unsigned)i * j;"),
+        ("product", "int64", "i", "acc *= (unsigned long long)i;"),
+        ("sum", "int16", "i16", "acc += i16;"),
+        ("product", "uint16", "u16", "acc *= (unsigned)u16;"),
+        ("sum", "uint32", "u", "acc += u;"),
     ],
 )
 def test_update(operation: str, dtype: str, text: str, expected: str) -> None:
@@ -415,6 +454,15 @@ def inputs() -> dict[str, Any]:
     return env
 
 
+@functools.cache
+def overflow_flags() -> tuple[str, ...]:
+    """What has a program name signed overflow when it happens, if the compiler can do that."""
+    flags = ("-fsanitize=signed-integer-overflow",)
+    command = ["g++", *flags, "-x", "c++", "-shared", "-fPIC", "-o", os.devnull, "-"]
+    done = subprocess.run(command, input=b"int f(int a) { return a + 1; }", capture_output=True)
+    return flags if done.returncode == 0 else ("-fwrapv",)
+
+
 def compute(texts: list[str], env: dict[str, Any], folder: Path) -> list[np.ndarray[Any, Any]]:
     """The values of expressions by way of C, all compiled at once."""
     out: list[np.ndarray[Any, Any]] = []
@@ -442,7 +490,8 @@ def compute(texts: list[str], env: dict[str, Any], folder: Path) -> list[np.ndar
     subprocess.run(
         [
             "g++",
-            *("-std=c++17", "-shared", "-fPIC", "-O0", "-fwrapv", "-ffp-contract=off", "-w"),
+            *("-std=c++17", "-shared", "-fPIC", "-O0", "-ffp-contract=off", "-w"),
+            *overflow_flags(),
             f"-I{Path(loopkit._host.__file__).parent}",
             *("-o", str(library), str(source)),
         ],
@@ -482,6 +531,26 @@ def values(texts: list[str], tmp_path: Path) -> None:
             ]
     for text, got, want in zip(texts, compute(texts, env, tmp_path), expected, strict=True):
         assert_same(text, got, want)
+
+
+@pytest.fixture(autouse=True)
+def no_overflow(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
+    """No text computes what C has no meaning for."""
+    yield
+    said = capfd.readouterr().err
+    assert "runtime error" not in said, said
+
+
+@pytest.mark.host
+def test_overflow_shows_here(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    if overflow_flags() == ("-fwrapv",):
+        pytest.skip("the compiler comes without its sanitizer")
+    source, library = tmp_path / "over.cpp", tmp_path / "over.so"
+    source.write_text('extern "C" int f(int a) { return a + 1; }')
+    flags = ["-shared", "-fPIC", *overflow_flags()]
+    subprocess.run(["g++", *flags, "-o", str(library), str(source)], check=True)
+    assert ctypes.CDLL(str(library)).f(2**31 - 1) == -(2**31)
+    assert "signed integer overflow" in capfd.readouterr().err
 
 
 @pytest.mark.host
@@ -528,6 +597,8 @@ def test_functions_have_numpys_values(tmp_path: Path) -> None:
     texts += ["hypot(x, y)", "copysign(x, y)", "fmod(x, y)", "fmin(x, y)", "fmax(d, x)"]
     texts += ["abs(i8)", "abs(l)", "abs(u8)", "sign(i16)", "floor(i)", "x**-2", "d**0.5", "x**y"]
     texts += ["i**u8 % 7", "l << j8", "i >> u8", "i8 << j8", "x**4", "i8**3", "u8 == 300"]
+    texts += ["abs(i)", "abs(i + j)", "i**2", "i**3", "l**5 - i", "i16**3 + i16*j8*i16", "u16*u16"]
+    texts += ["-(i*j) + 7", "3 - (i - j)*l", "(i + j)//3", "(i - 3*j) % 5", "u16**2*u16 - i16"]
     texts += ["u < -1", "-1 < u", "i < 2**40", "l < ul", "ul <= l", "u > i", "l == ul"]
     values(texts, tmp_path)
 

@@ -152,7 +152,7 @@ def test_constants_that_are_folded() -> None:
         ("i % 8", "int32", "& 7", "& 8"),
         ("i//8", "int32", ">> 3", ">> 2"),
         ("u8 + u8", "int32", "(unsigned char)", ""),
-        ("float32(i)*x", "float32", "(float)i[q]", "(float)(i[q] + 1)"),
+        ("float32(i)*x", "float32", "(float)i[q]", "(float)(i[q] | 1)"),
         ("int8(i)", "int32", "(signed char)", "(short)"),
         ("l + i", "int64", "l[q] + i[q]", "(int)l[q] + i[q]"),
         ("d + x", "float64", "d[q] + x[q]", "(float)d[q] + x[q]"),
@@ -191,7 +191,7 @@ def test_another_condition(old: str, new: str) -> None:
     [
         ("x + y", "float32", "x[q] + y[q]", "y[q] + x[q]"),
         ("x*2", "float32", "x[q] * 2.0f", "x[q] + x[q]"),
-        ("i + j", "int32", "i[q] + j[q]", "j[q] - -i[q]"),
+        ("i + j", "int32", "i[q] + j[q]", "j[q] - -(unsigned)i[q]"),
         ("x if b else y", "float32", "b[q] ? x[q] : y[q]", "!b[q] ? y[q] : x[q]"),
     ],
 )

@@ -385,3 +385,25 @@ def test_a_loop_nest_that_older_compilers_get_wrong() -> None:
     knl.executor("reference")(f=expected, n=n, m=m)
     knl.executor("cuda")(f=given, n=n, m=m)
     np.testing.assert_array_equal(given, expected)
+
+
+@pytest.mark.parametrize("n", [1, 5])
+def test_integers_wrap_around(n: int) -> None:
+    """A maximum of nothing is the smallest integer, and goes on from there."""
+    knl = lk.make_kernel(
+        "{ [i, h]: 0 <= i < m and 1 <= h < n }",
+        """
+        y[i] = y[i] + max(h, d[h, i])
+        z[i] = -y[i] - sum(h, y[i]*d[h, i]*d[h, i])
+        """,
+        dtypes={"d, y, z": "int32"},
+        assumptions="n, m >= 1",
+    ).split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+    rng = np.random.default_rng(0)
+    y, d = (rng.integers(-(2**31), 2**31, shape, dtype="i4") for shape in (100, (n, 100)))
+    found = {"y": y.copy(), "z": np.zeros(100, "i4")}
+    expected = {"y": y.copy(), "z": np.zeros(100, "i4")}
+    knl.executor("cuda")(d=d, m=100, n=n, **found)
+    knl.executor("reference")(d=d, m=100, n=n, **expected)
+    np.testing.assert_array_equal(found["y"], expected["y"])
+    np.testing.assert_array_equal(found["z"], expected["z"])

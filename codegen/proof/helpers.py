@@ -21,6 +21,7 @@ DIGESTS = {
     "lk_shr": "4a129740487e9725",
     "lk_ipow": "c0cf2e9410c9a084",
     "lk_power": "0879525ddc866a8b",
+    "lk_abs": "f24b86a41d76dcd8",
     "lk_sign": "8fd680268eea0d5b",
     "lk_compare": "15bcd0a965aff875",
     "lk_max": "6bdb724b4a163642",

@@ -33,6 +33,7 @@ CATEGORIES = {
     "unsigned short": "int",
     "int": "int",
     "unsigned int": "uint",
+    "unsigned": "uint",
     "long long": "long",
     "unsigned long long": "ulong",
     "__half": "float",

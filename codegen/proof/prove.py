@@ -25,6 +25,7 @@ from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.layout import check_layout
 from loopkit.codegen.proof.lexer import ReadError
 from loopkit.codegen.proof.order import check_coordinates, check_order
+from loopkit.codegen.proof.overflow import OverflowCheck
 from loopkit.codegen.proof.reader import Origin, by_comment, read_function
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place, Proof
@@ -102,13 +103,16 @@ def _check(kernel: Kernel, program: Program, recorder: Recorder) -> None:
     SurplusCheck(subject, recorder, instances).run()
     check_coordinates(subject, recorder)
     check_order(subject, recorder)
-    CellCheck(subject, recorder).run()
+    cells = CellCheck(subject, recorder)
+    cells.run()
     data = DataFacts(subject)
     BoundsCheck(subject, recorder, data, instances).run()
     WrittenCheck(subject, recorder, instances).run()
     DivergenceCheck(subject, recorder).run()
     ConflictCheck(subject, recorder, data).run()
-    WidthCheck(subject, recorder).run()
+    widths = WidthCheck(subject, recorder)
+    widths.run()
+    OverflowCheck(subject, recorder, cells.values, widths).run()
 
 
 def _origin(kernel: Kernel, program: Program) -> Origin:

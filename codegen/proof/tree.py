@@ -107,6 +107,7 @@ class Site:
     scope: Scope
     line: int
     ctype: str | None = None
+    is_guard: bool = False
 
 
 class TreeBuilder:
@@ -199,7 +200,7 @@ class TreeBuilder:
             reads = self._reads((part,), inner)
             if reads:
                 self._leaf(group, node, scope, reads)
-            self.sites.append(Site(part, inner, node.line))
+            self.sites.append(Site(part, inner, node.line, is_guard=True))
             inner = self._narrowed(inner, part, node)
         self._fill(self._group(group, node, inner), node.body, inner)
 

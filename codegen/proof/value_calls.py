@@ -38,6 +38,7 @@ TYPES: dict[str, DType] = {
     "unsigned short": UINT16,
     "int": INT32,
     "unsigned int": UINT32,
+    "unsigned": UINT32,
     "long long": INT64,
     "unsigned long long": UINT64,
     "__half": FLOAT16,
@@ -120,7 +121,7 @@ class Calls:
             return ops.shift(name[3:], args[0].dtype, *args)
         if name in ("min", "max", "lk_min", "lk_max") and len(args) == 2:
             return self._extremum(name, args)
-        if name == "abs" and len(args) == 1 and args[0].dtype in INTEGERS:
+        if name in ("abs", "lk_abs") and len(args) == 1 and args[0].dtype in INTEGERS:
             kind = terms.in_registers(args[0].dtype)
             return ops.call("abs", kind, ops.cast(kind, args[0]))
         if name == "lk_sign" and len(args) == 1:

@@ -34,7 +34,7 @@ _COMPUTING = ("+", "-", "*", "/", "%", "<<")
 class WidthCheck:
     """Looks at every printed subscript, bound, guard and constant.
 
-    Arithmetic on data, on the right sides of statements, is left to C.
+    Arithmetic on data, on the right sides of statements, is looked at by :mod:`.overflow`.
     """
 
     def __init__(self, subject: Subject, recorder: Recorder) -> None:
@@ -91,6 +91,8 @@ class WidthCheck:
             self.expression(child, site)
         kind = self.subject.names.type_of(expr)
         if isinstance(expr, Cast):
+            if site.is_guard and self.is_data(expr.operand):
+                return  # it is compared with the kernel's own, types and all
             inner = self.subject.names.type_of(expr.operand)
             if kind in LIMITS and inner in ("long", "ulong", "uint", "int") and inner != kind:
                 self.fits(self.form(expr.operand, site.scope), kind, site, f"cast to {kind}")
@@ -99,17 +101,17 @@ class WidthCheck:
         computes = computes or (isinstance(expr, Unary) and expr.operator == "-")
         if not computes or kind not in LIMITS:
             return
-        if self._is_data(expr):
+        if self.is_data(expr):
             return
         self.fits(self.form(expr, site.scope), kind, site, "32-bit integer", expr)
 
-    def _is_data(self, expr: CExpression) -> bool:
+    def is_data(self, expr: CExpression) -> bool:
         """Whether the values of an expression are loaded."""
         if isinstance(expr, Element):
             return True
         if isinstance(expr, Name):
             return self.subject.names.places.get(expr.name, "value") != "value"
-        return any(self._is_data(c) for c in children(expr))
+        return any(self.is_data(c) for c in children(expr))
 
     def form(self, expr: CExpression, scope: Scope) -> Form:
         """The exact value of an expression."""

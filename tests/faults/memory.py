@@ -235,6 +235,45 @@ def _overflows(kernel: Any) -> str | None:
     return None
 
 
+def _signed(pattern: str) -> Callable[[Any], str | None]:
+    """What the source computes with signed integers, however large the data are."""
+
+    def look(kernel: Any) -> str | None:
+        found = re.search(pattern, kernel.cuda())
+        return f"{found[0]} may overflow as int" if found else None
+
+    return look
+
+
+fault(
+    "arithmetic: sums of data are computed with signed integers",
+    programs.integers,
+    None,
+    Patch("codegen.wrapping:unsigned", lambda f: lambda text, dtype: text),
+    sizes={"n": 3},
+    evidence=_signed(r"= c\[i\] \+ acc;"),
+)
+fault(
+    "arithmetic: an update of integers is computed with signed ones",
+    programs.integers,
+    None,
+    Patch(
+        "codegen.wrapping:updated",
+        lambda f: lambda target, symbol, dtype, value, operand: f"{target} {symbol}= {value.text};",
+    ),
+    sizes={"n": 3},
+    evidence=_signed(r"acc \+= a\["),
+)
+fault(
+    "arithmetic: inames are taken to be small",
+    programs.integers,
+    None,
+    Patch("codegen.values:ValuePrinter.largest", lambda f: lambda self, expr: 1),
+    sizes={"n": 3},
+    evidence=_signed(r"= i \* j;"),
+)
+
+
 fault(
     "arithmetic: sizes may be as large as integers get",
     kernels.added,

@@ -128,6 +128,19 @@ def wide() -> lk.Kernel:
     return make("{ [i, j]: 0 <= i < n and 0 <= j < m }", "b[i, j] = 2*a[i, j] {id=s}", "a, b")
 
 
+def integers() -> lk.Kernel:
+    """Sums and products of integers, which wrap around."""
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < n }",
+        """
+        c[i] = c[i] + sum(j, a[i, j]) {id=s}
+        b[i, j] = i*j {id=t}
+        """,
+        dtypes={"a, b, c": "int32"},
+        assumptions="n >= 1",
+    )
+
+
 def oblong() -> lk.Kernel:
     """Rows and columns of different number, through a temporary."""
     return make(

@@ -1,0 +1,189 @@
+"""What lines and guards compute of data with signed integers never overflows.
+
+C gives signed overflow no meaning, so the text must compute with unsigned integers
+whatever may become too large.  That it then is the kernel's value, modulo a power of
+two, is shown by :mod:`.values`; subscripts and bounds are looked at by :mod:`.widths`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from loopkit._promotion import BOOL, INT32, INT64, INTEGERS, DType
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding, Place
+from loopkit.codegen.proof.scopes import Range, Scope
+from loopkit.codegen.proof.subject import Subject
+from loopkit.codegen.proof.syntax import (
+    Assign,
+    Binary,
+    Call,
+    Cast,
+    CExpression,
+    Choice,
+    Element,
+    If,
+    Name,
+    Number,
+    Unary,
+    children,
+)
+from loopkit.codegen.proof.tree import Leaf
+from loopkit.codegen.proof.value_calls import UnreadableError
+from loopkit.codegen.proof.value_text import TextValues
+from loopkit.codegen.proof.values import ValueCheck
+from loopkit.codegen.proof.widths import WidthCheck
+
+
+class OverflowCheck:
+    """Bounds all integers that right sides and guards compute, by intervals."""
+
+    def __init__(
+        self, subject: Subject, recorder: Recorder, values: ValueCheck, widths: WidthCheck
+    ) -> None:
+        self.subject = subject
+        self.recorder = recorder
+        self.values = values
+        self.widths = widths
+
+    def run(self) -> None:
+        """Check all lines that assign, and all guards that test data."""
+        for leaf in self.subject.leaves:
+            node = leaf.node
+            if isinstance(node, Assign):
+                whole = node.value
+                if node.operator not in ("=", "max=", "min="):
+                    whole = Binary(node.operator[:-1], node.target, node.value)
+                self.line(leaf, whole)
+            elif isinstance(node, If):
+                self.line(leaf, node.condition)
+
+    def line(self, leaf: Leaf, expr: CExpression) -> None:
+        """Check an expression of a line; the first that may overflow is reported."""
+        bounds = _Bounds(self.values.text_values(leaf.scope), leaf.scope, self.widths)
+        try:
+            bounds.of(expr)
+        except UnreadableError:
+            return  # reported where the value is compared
+        if bounds.beyond is None:
+            return
+        dtype, is_data = bounds.beyond
+        what = f"signed integers of {8 * dtype.itemsize} bits may overflow, which C leaves open"
+        if is_data:
+            place = Place(leaf.line, leaf.statement)
+            self.recorder.found(Finding("width", what, place))
+        else:
+            self.recorder.open("width", f"whether {what}", [leaf])
+
+
+class _Bounds:
+    """The least and the greatest value of expressions at one point of the text."""
+
+    def __init__(self, text: TextValues, scope: Scope, widths: WidthCheck) -> None:
+        self.text = text
+        self.scope = scope
+        self.widths = widths
+        self.beyond: tuple[DType, bool] | None = None
+
+    def of(self, expr: CExpression) -> Range:
+        """Bounds of an integer expression; those of its parts are looked at, too."""
+        if isinstance(expr, Element):
+            return _limits(self.dtype(expr))
+        if isinstance(expr, Number):
+            return int(expr.value), int(expr.value)
+        parts = [self.of(child) for child in children(expr)]
+        dtype = self.dtype(expr)
+        limits = _limits(dtype)
+        if dtype not in INTEGERS:
+            return limits
+        if isinstance(expr, Name):
+            return limits if self.is_data(expr) else _within(limits, self.exact(expr))
+        found = self.computed(expr, parts)
+        if found is None:
+            return limits
+        if limits[0] <= found[0] and found[1] <= limits[1]:
+            return found
+        computes = isinstance(expr, (Binary, Unary))
+        if computes and dtype in (INT32, INT64):
+            is_data = self.is_data(expr)
+            exact = (limits[0] - 1, limits[1]) if is_data else self.exact(expr)
+            if not (limits[0] <= exact[0] and exact[1] <= limits[1]):
+                self.beyond = self.beyond or (dtype, is_data)
+            return _within(limits, exact)
+        return limits
+
+    def computed(self, expr: CExpression, parts: list[Range]) -> Range | None:
+        """The exact result of an operation on values between bounds; None if it is not known."""
+        if isinstance(expr, Cast):
+            return parts[0] if self.dtype(expr.operand) in (*INTEGERS, BOOL) else None
+        if isinstance(expr, Unary):
+            (low, high) = parts[0]
+            return (-high, -low) if expr.operator == "-" else None
+        if isinstance(expr, Choice):
+            return _hull(parts[1], parts[2])
+        if isinstance(expr, Binary):
+            return _binary(expr.operator, parts[0], parts[1])
+        if isinstance(expr, Call):
+            return _call(expr.function, parts)
+        return None
+
+    def dtype(self, expr: CExpression) -> DType:
+        """The type that an expression has in C; that of narrow data is narrow."""
+        return self.text.value(expr).dtype
+
+    def exact(self, expr: CExpression) -> Range:
+        """Bounds of what loop variables and sizes make."""
+        return self.widths.span(expr, self.scope)
+
+    def is_data(self, expr: CExpression) -> bool:
+        """Whether the values of an expression are loaded."""
+        return self.widths.is_data(expr)
+
+
+def _binary(operator: str, left: Range, right: Range) -> Range | None:
+    (a, b), (c, d) = left, right
+    if operator == "+":
+        return a + c, b + d
+    if operator == "-":
+        return a - d, b - c
+    if operator == "*":
+        corners = (a * c, a * d, b * c, b * d)
+        return min(corners), max(corners)
+    if operator in ("/", "%") and c > 0:
+        if operator == "/":
+            return min(a, a // d, 0), max(b, 0)
+        return (0 if a >= 0 else 1 - d), d - 1
+    if operator == "&" and min(c, d) >= 0:
+        return 0, d
+    if operator == ">>" and c == d >= 0:
+        return a >> c, b >> c
+    return None
+
+
+def _call(function: str, parts: list[Range]) -> Range | None:
+    if function in ("min", "max"):
+        pick = min if function == "min" else max
+        return pick(p[0] for p in parts), pick(p[1] for p in parts)
+    if function == "abs":
+        return 0, max(-parts[0][0], parts[0][1], 0)
+    if function == "lk_mod" and parts[1][0] > 0:
+        return 0, parts[1][1] - 1
+    if function == "lk_floordiv" and parts[1][0] > 0:
+        (a, b), (c, d) = parts
+        return min(a // c, a // d), max(b // c, b // d)
+    return None
+
+
+def _limits(dtype: DType) -> Range:
+    if dtype not in INTEGERS:
+        return 0, 1  # truth, and what is no integer is never looked at
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def _hull(first: Range, second: Range) -> Range:
+    return min(first[0], second[0]), max(first[1], second[1])
+
+
+def _within(limits: Range, values: Range) -> Range:
+    return max(limits[0], values[0]), min(limits[1], values[1])

@@ -85,7 +85,8 @@ def updated(target: str, symbol: str, dtype: DType, value: Text, operand: Operan
     most = _SYMBOLS[symbol](_largest_of(dtype), magnitude(operand, dtype))
     if overflows(most, dtype) and not value.unsigned:
         if type(operand) is int and 0 <= operand < 2**31:
-            value = Text(f"{operand}u", POSTFIX, dtype, unsigned=True)
+            suffix = "ULL" if dtype == INT64 else "u"
+            value = Text(f"{operand}{suffix}", POSTFIX, dtype, unsigned=True)
         else:
             value = unsigned(value, dtype)
     return f"{target} {symbol}= {value.text};"

@@ -261,6 +261,7 @@ def test_what_cannot_overflow_is_computed_as_it_stands() -> None:
         ("all", "bool", "x < 1", "acc = acc && x < 1.0f;"),
         ("sum", "float16", "x", "acc += __float2half(x);"),
         ("sum", "int32", "1", "acc += 1u;"),
+        ("sum", "int64", "2", "acc += 2ULL;"),
         ("sum", "int32", "-2", "acc += (unsigned)-2;"),
         ("sum", "int32", "i*j", "acc += (unsigned)i * j;"),
         ("product", "int64", "i", "acc *= (unsigned long long)i;"),

@@ -181,10 +181,13 @@ class _Walker:
             _, rest = split_predicates(self.kernel, statement)
             whole = conjunction(condition, *self.chosen_thread(statement), *rest)
             return whole, (Do(statement, (context, reach)),)
-        where = loosened(self.reach(statements, visible))
         reach = self.reach(statements, visible | {node.iname})
         if reach.is_empty():
             return False, ()
+        where = self.reach(statements, visible)
+        data = self.data_in(reach)
+        # Data are read for the bounds, and may have been written only where the loop runs.
+        where = _sets.project_out(where, self.data_in(where)) if data else loosened(where)
         alone = self.bounds(node, reach, context)
         if alone.value is None:
             alone = self.tied(node, reach, visible) or alone
@@ -195,7 +198,8 @@ class _Walker:
             if not body or condition is False:
                 return False, ()
             return condition, (Let(node.iname, alone.value, body, (inner,)),)
-        condition, inner, bounds = self.entry(node, reach, where, context, alone)
+        known_before = context if data else context & alone.enforced
+        condition, inner, bounds = self.entry(node, reach, where, context, known_before)
         if condition is False:
             return False, ()
         body = self.sequence(node.body, inner & bounds.enforced, known | {node.iname})
@@ -210,9 +214,12 @@ class _Walker:
         """What to test before data are read for a value, which are written only there."""
         if not any(map(self.kernel.is_array, variable_names(value))):
             return True, context
-        data = [n for n in _sets.names_of(where) if self.kernel.is_array(n)]
-        condition, enforced = guard(_sets.project_out(where, data), context)
+        condition, enforced = guard(where, context)
         return condition, context & enforced
+
+    def data_in(self, domain: isl.Set) -> list[str]:
+        """The data that a set mentions."""
+        return [name for name in _sets.involved_names(domain) if self.kernel.is_array(name)]
 
     def tied(self, node: GuardedLoop, reach: isl.Set, visible: frozenset[str]) -> Bounds | None:
         """The one value of an iname that is tied to others, whatever else its domain asks."""
@@ -227,16 +234,16 @@ class _Walker:
         return Bounds(value, plus_one(value), 1, equal, value) if reach.is_subset(equal) else None
 
     def entry(
-        self, node: GuardedLoop, reach: isl.Set, where: isl.Set, context: isl.Set, alone: Bounds
+        self, node: GuardedLoop, reach: isl.Set, where: isl.Set, context: isl.Set, known: isl.Set
     ) -> tuple[Expression, isl.Set, Bounds]:
         """The guard of a loop, what holds behind it, and the loop's bounds there.
 
-        What fails only where the loop is empty needs no guard.
+        What is ``known`` needs no guard: it fails only where the loop is empty.
         """
-        condition, enforced = guard(where, context & alone.enforced)
+        condition, enforced = guard(where, known)
         if node.iname in variable_names(condition):
             # Said shorter with the loop's own iname, which has no value out here.
-            runs = _sets.project_out(context & alone.enforced, [node.iname])
+            runs = _sets.project_out(known, [node.iname])
             condition, enforced = guard(where, runs)
         inner = context & enforced
         bounds = self.bounds(node, reach, inner)

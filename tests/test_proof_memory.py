@@ -332,31 +332,51 @@ def test_guards_read_too() -> None:
 def test_guards_read_data_last() -> None:
     """A loaded bound has no value where nothing loads it: other conditions are tested first."""
     knl = lk.make_kernel(
-        ["{ [i, k]: 0 <= i < n and 0 <= k < n }", "{ [r]: lo <= r < hi }"],
+        "{ [i, k]: 0 <= i < n and 0 <= k < n }",
         """
-        <> hi = ptr[i + 1]
-        u[i] = u[i] + g[r] {id=sum}
-        for k
-            x[k, i] = k
-        end
+        <> hi = ptr[i + 1] {id=load}
+        x[k, i] = k {id=between}
+        u[i] = 1 {id=last, if=hi > lo}
         """,
-        [lk.GlobalArg("g", "float64", shape="n + 2"), ...],
-        dtypes={"g, u, x": "float64", "ptr": "int32"},
+        [lk.ValueArg("lo", "int32"), ...],
+        dtypes={"u, x": "float64", "ptr": "int32"},
         assumptions="n >= 1",
     )
-    knl = (
-        knl.split_iname("i", 32, inner_tag="l.0", outer_tag="g.0")
-        .split_iname("k", 8, inner_tag="l.2", outer_tag="g.2")
-        .split_iname("r", 16)
-    )
+    knl = knl.split_iname("i", 32, inner_tag="l.0", outer_tag="g.0")
     proof = prove(knl)
-    assert not proof.findings, str(proof)
+    assert proof.ok, str(proof)
     source = knl.cuda()
-    [guard] = [t for t in source.splitlines() if "if (" in t and "lo < hi" in t]
+    [guard] = [t for t in source.splitlines() if "if (" in t and "hi > lo" in t]
     first, second = guard.strip()[4:-1].split(" && ")
-    assert second == "lo < hi"
+    assert second == "hi > lo"
     faulty = source.replace(f"{first} && {second}", f"{second} && {first}")
     found = prove_source(knl, faulty)
+    assert [f.array for f in found.findings if f.kind == "unwritten"] == ["hi"]
+
+
+def test_loops_ask_data_where_they_were_written() -> None:
+    """Threads that load no bound run no loop, also where a stride alone keeps them from it."""
+    knl = (
+        lk.make_kernel(
+            ["{ [i]: 0 <= i < n }", "{ [r]: lo <= r < hi }"],
+            """
+            <> hi = ptr[i + 1]
+            y[i] = y[i] + g[r]
+            """,
+            [lk.GlobalArg("g", shape="n + 2"), ...],
+            dtypes={"g, y": "float64", "ptr": "int32"},
+            assumptions="n >= 1",
+        )
+        .map_domain("{ [i] -> [wide]: wide = 3*i }")
+        .split_iname("wide", 4, outer_tag="g.0", inner_tag="l.0")
+    )
+    source = knl.cuda()
+    proof = prove(knl)
+    assert proof.ok, str(proof)
+    [loop] = [number for number, line in enumerate(source.splitlines()) if "r < hi" in line]
+    assert " % 3 == 0" in source.splitlines()[loop - 1]
+    [stride] = re.findall(r"\(wide_outer \+ wide_inner\) % 3 == 0 && ", source)
+    found = prove_source(knl, source.replace(stride, ""))
     assert [f.array for f in found.findings if f.kind == "unwritten"] == ["hi"]
 
 

@@ -61,19 +61,20 @@ class OverflowCheck:
     def line(self, leaf: Leaf, expr: CExpression) -> None:
         """Check an expression of a line; the first that may overflow is reported."""
         bounds = _Bounds(self.values.text_values(leaf.scope), leaf.scope, self.widths)
-        try:
-            bounds.of(expr)
-        except UnreadableError:
-            return  # reported where the value is compared
-        if bounds.beyond is None:
-            return
-        dtype, is_data = bounds.beyond
-        what = f"signed integers of {8 * dtype.itemsize} bits may overflow, which C leaves open"
-        if is_data:
-            place = Place(leaf.line, leaf.statement)
-            self.recorder.found(Finding("width", what, place))
-        else:
-            self.recorder.open("width", f"whether {what}", [leaf])
+        with self.recorder.question("width", "whether integers of the line may overflow", leaf):
+            try:
+                bounds.of(expr)
+            except UnreadableError:
+                return  # reported where the value is compared
+            if bounds.beyond is None:
+                return
+            dtype, is_data = bounds.beyond
+            what = f"signed integers of {8 * dtype.itemsize} bits may overflow, which C leaves open"
+            if is_data:
+                place = Place(leaf.line, leaf.statement)
+                self.recorder.found(Finding("width", what, place))
+            else:
+                self.recorder.open("width", f"whether {what}", [leaf])
 
 
 class _Bounds:
@@ -97,7 +98,7 @@ class _Bounds:
         if dtype not in INTEGERS:
             return limits
         if isinstance(expr, Name):
-            return limits if self.is_data(expr) else _within(limits, self.exact(expr))
+            return limits if self.is_data(expr) else _within(limits, self.rough(expr))
         found = self.computed(expr, parts)
         if found is None:
             return limits
@@ -130,6 +131,10 @@ class _Bounds:
     def dtype(self, expr: CExpression) -> DType:
         """The type that an expression has in C; that of narrow data is narrow."""
         return self.text.value(expr).dtype
+
+    def rough(self, expr: CExpression) -> Range:
+        """Bounds of a loop variable or a size, without a computation on sets."""
+        return self.scope.range_of(self.widths.form(expr, self.scope))
 
     def exact(self, expr: CExpression) -> Range:
         """Bounds of what loop variables and sizes make."""

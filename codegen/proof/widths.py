@@ -253,7 +253,8 @@ class WidthCheck:
 
 def _extreme(domain: isl.Set, aff: isl.Aff) -> int | None:
     """The greatest value of an affine function; None where there is none."""
-    found = isl.PwAff.from_aff(aff).intersect_domain(domain).max_val()
+    values = isl.Set.from_pw_aff(isl.PwAff.from_aff(aff).intersect_domain(domain))
+    found = values.project_out_all_params().dim_max_val(0)
     if found.is_infty() or found.is_nan() or found.is_neginfty():
         return None
     return _sets.integer(found)

@@ -1,0 +1,79 @@
+"""Integers wrap around, so the text computes them unsigned; the proof says where it does not."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import loopkit as lk
+from loopkit.codegen.proof import prove, prove_source
+
+TEXT = """
+y[i] = y[i] + max(h, d[h, i])
+z[i] = sum(h, d[h, i]*i) - y[i]
+if y[i] + 1 > 3
+    w[i] = -y[i]
+end
+v[i] = l[i] + sum(h, 2)
+"""
+
+
+def knl() -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i, h]: 0 <= i < m and 1 <= h < n }",
+        TEXT,
+        dtypes={"d, y, z, w": "int32", "l, v": "int64"},
+        assumptions="n, m >= 1",
+    )
+
+
+def test_every_cast_is_needed() -> None:
+    source = str(knl().cuda())
+    assert prove(knl()).ok, str(prove(knl()))
+    casts = list(re.finditer(r"\(unsigned( long long)?\)", source))
+    assert len(casts) == 6
+    for cast in casts:
+        faulty = source[: cast.start()] + source[cast.end() :]
+        found = prove_source(knl(), faulty)
+        assert [f.kind for f in found.findings] == ["width"], f"{faulty}\n{found}"
+        assert "overflow" in found.findings[0].what
+
+
+def test_a_constant_of_half_the_width_helps_nothing() -> None:
+    source = str(knl().cuda())
+    assert source.count("+= 2ULL;") == 1
+    found = prove_source(knl(), source.replace("2ULL", "2u"))
+    assert [f.kind for f in found.findings] == ["width"]
+
+
+@pytest.mark.parametrize(("most", "cast"), [(46340, ""), (46342, "(unsigned)")])
+def test_inames_are_signed_as_long_as_they_fit(most: int, cast: str) -> None:
+    """46340 squared is the largest square of 31 bits."""
+    small = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < n }",
+        "b[i, j] = i*j",
+        dtypes={"b": "int32"},
+        assumptions=f"1 <= n <= {most}",
+    )
+    source = str(small.cuda())
+    assert f"= {cast}i * j;" in source
+    assert prove(small).ok
+    bare = prove_source(small, source.replace("(unsigned)", ""))
+    assert bare.ok == (not cast)
+
+
+def test_bounds_with_divisions_are_found() -> None:
+    """Where a loop is split twice, and its first tile peeled, names are bounded by divisions."""
+    split = (
+        lk.make_kernel(
+            ["{ [i]: 0 <= i < m }", "{ [j]: i <= j < i + 3 }"],
+            "v[j + 1] = c[j, i] + i + j + g[j]",
+            dtypes={"c, g, v": "int32"},
+            assumptions="m >= 1",
+        )
+        .split_iname("i", 4, inner_tag="unr")
+        .split_iname("j", 4, inner_tag="ilp", slabs=(1, 0))
+        .split_iname("j_outer", 4, inner_tag="l.2")
+    )
+    assert prove(split).ok, str(prove(split))

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from loopkit._promotion import BOOL, INT64, INTEGERS, Choice, DType
+from loopkit._promotion import BOOL, INT64, INTEGERS, UNSIGNED, Choice, DType
 from loopkit.codegen.conversions import Operand
 from loopkit.codegen.texts import MULTIPLY, NARROW, POSTFIX, SIGNED, UNARY, Text
 
@@ -34,7 +34,9 @@ def magnitude(operand: Operand, common: DType) -> int:
     if operand.wide and operand.dtype == common:
         return operand.most if operand.most is not None else 2**64
     limit = _largest_of(operand.dtype)
-    return limit if operand.most is None else min(operand.most, limit)
+    # What is negative becomes large where it is reduced to an unsigned type.
+    known = operand.most if not (operand.wide and operand.dtype in UNSIGNED) else None
+    return limit if known is None else min(known, limit)
 
 
 def overflows(most: int, dtype: DType) -> bool:
@@ -58,7 +60,8 @@ def combined(
         most = most if known is None else min(most, known)
     if dtype not in SIGNED or not (left.unsigned or right.unsigned or overflows(most, dtype)):
         text = f"{left.at(level)} {symbol} {right.at(level + 1)}"
-        return Text(text, level, dtype, dtype in NARROW, most=most)
+        wraps = dtype not in SIGNED and symbol == "-"
+        return Text(text, level, dtype, dtype in NARROW, most=None if wraps else most)
     if not (left.unsigned or right.unsigned):
         if isinstance(operands[0], Text):
             left = unsigned(left, dtype)
@@ -77,7 +80,8 @@ def negated(text: Text) -> Text:
     shown = text.at(UNARY)
     shown = f"-({shown})" if shown.startswith("-") else f"-{shown}"
     wide = dtype in NARROW or text.unsigned
-    return Text(shown, UNARY, dtype, wide, unsigned=text.unsigned, most=most)
+    known = most if dtype in SIGNED else None
+    return Text(shown, UNARY, dtype, wide, unsigned=text.unsigned, most=known)
 
 
 def updated(target: str, symbol: str, dtype: DType, value: Text, operand: Operand) -> str:
@@ -114,6 +118,8 @@ def unsigned(text: Text, dtype: DType) -> Text:
 
 
 def _largest_of(dtype: DType) -> int:
-    if dtype == BOOL:
-        return 1
-    return -int(np.iinfo(dtype).min) or int(np.iinfo(dtype).max) if dtype in INTEGERS else 2**64
+    """The largest magnitude that a type holds; of one that is no integer, more than any."""
+    if dtype not in INTEGERS:
+        return 1 if dtype == BOOL else 2**64
+    info = np.iinfo(dtype)
+    return max(-int(info.min), int(info.max))

@@ -222,6 +222,11 @@ def test_texts(golden: Any) -> None:
         ("i16**3", "int16", "(unsigned)i16 * i16 * i16"),
         ("u16*u16", "uint16", "(unsigned)u16 * u16"),
         ("u*u + 1", "uint32", "u * u + 1"),
+        (
+            "(u % 8 - 5)*(i % 2**20)*(i % 2**20)",
+            "int64",
+            "(unsigned long long)((long long)(u % 8 - 5) * (i & 1048575)) * (i & 1048575)",
+        ),
     ],
 )
 def test_assigned(text: str, dtype: str, expected: str) -> None:
@@ -600,6 +605,11 @@ def test_functions_have_numpys_values(tmp_path: Path) -> None:
     texts += ["i**u8 % 7", "l << j8", "i >> u8", "i8 << j8", "x**4", "i8**3", "u8 == 300"]
     texts += ["abs(i)", "abs(i + j)", "i**2", "i**3", "l**5 - i", "i16**3 + i16*j8*i16", "u16*u16"]
     texts += ["-(i*j) + 7", "3 - (i - j)*l", "(i + j)//3", "(i - 3*j) % 5", "u16**2*u16 - i16"]
+    texts += ["(u % 8 - u % 5)*(i % 2**20)*(i % 2**20)", "(-(u % 3))*(i % 2**20)*(i % 2**20)"]
+    texts += [
+        "(u8 % 4 - u8 % 3)*(i % 2**13)*(j % 2**13)",
+        "int64(u % 8 - u % 5)*(i % 2**20)*(i % 2**20)",
+    ]
     texts += ["u < -1", "-1 < u", "i < 2**40", "l < ul", "ul <= l", "u > i", "l == ul"]
     values(texts, tmp_path)
 

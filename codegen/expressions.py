@@ -138,7 +138,7 @@ class CExpressionPrinter(ChoicePrinter):
                 return f"{target} = {target} {symbol} {self.condition(value).at(AND + 1)};"
             symbol = "+" if operation == "sum" else "*"
             stored = self.stored(value, dtype)
-            if dtype in INTEGERS:
+            if dtype in INTEGERS and not (isinstance(value, Text) and value.dtype in FLOATS):
                 return wrapping.updated(target, symbol, dtype, stored, value)
             return f"{target} {symbol}= {stored.text};"
         if operation in ("max", "min"):

@@ -265,6 +265,8 @@ def test_what_cannot_overflow_is_computed_as_it_stands() -> None:
         ("any", "bool", "x < 1 and b", "acc = acc || (x < 1.0f && b);"),
         ("all", "bool", "x < 1", "acc = acc && x < 1.0f;"),
         ("sum", "float16", "x", "acc += __float2half(x);"),
+        ("sum", "int32", "x", "acc += x;"),
+        ("sum", "int32", "l", "acc += (unsigned)l;"),
         ("sum", "int32", "1", "acc += 1u;"),
         ("sum", "int64", "2", "acc += 2ULL;"),
         ("sum", "int32", "-2", "acc += (unsigned)-2;"),

@@ -69,7 +69,8 @@ def arguments(kernel: lk.Kernel, sizes: Sizes, seed: int, *, friendly: bool) -> 
     """Contents for every array argument, outputs included.
 
     Index arrays are what assertions in `steps` may say of them where ``friendly``:
-    permutations, and ranges that do not overlap.  Otherwise they collide.
+    permutations, and ranges that do not overlap.  Otherwise they collide.  Integers
+    are small, or some of them as large as they get, by sizes.
     """
     rng = np.random.default_rng(seed)
     shapes = {
@@ -94,6 +95,10 @@ def arguments(kernel: lk.Kernel, sizes: Sizes, seed: int, *, friendly: bool) -> 
         elif name == "ptr":
             values = rng.integers(0, reach + 1, shape)
             values = np.sort(values) if friendly else values
+        elif argument.dtype == np.int32 and (seed + sum(sizes.values())) % 3 == 0:
+            # Sums and products of these wrap around.
+            far = np.random.default_rng([seed, len(found)]).integers(-(2**31), 2**31, shape)
+            values = np.where(values % 4 == 0, far, values)
         found[name] = values.astype(argument.dtype)
     return found
 

@@ -77,3 +77,39 @@ def test_bounds_with_divisions_are_found() -> None:
         .split_iname("j_outer", 4, inner_tag="l.2")
     )
     assert prove(split).ok, str(prove(split))
+
+
+def test_guards_between_loaded_bounds_are_index_arithmetic() -> None:
+    ragged = (
+        lk.make_kernel(
+            ["{ [i]: 0 <= i < n }", "{ [r]: lo <= r < hi }"],
+            """
+            <> lo = ptr[i]
+            <> hi = ptr[i + 1]
+            x[i] = x[i] + g[r]
+            """,
+            [lk.GlobalArg("g", shape="n + 2"), ...],
+            dtypes={"g, x": "float64", "ptr": "int32"},
+            assumptions="n >= 1",
+        )
+        .assume_increasing("ptr")
+        .split_iname("r", 4, inner_tag="ilp")
+    )
+    assert "if (lo <= r_inner + 4 * r_outer" in str(ragged.cuda())
+    assert not [u for u in prove(ragged).undecided if u.kind == "width"]
+
+
+@pytest.mark.parametrize(("above", "kinds"), [(2000, set()), (500, {"width"})])
+def test_lines_that_never_run_are_not_asked(above: int, kinds: set[str]) -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "x[i] = i*i*i",
+        dtypes={"x": "int32"},
+        assumptions="1 <= n <= 1000",
+    )
+    source = str(knl.cuda())
+    assert "= i * i * i;" in source and prove(knl).ok
+    line = next(text for text in source.splitlines() if "= i * i * i;" in text)
+    more = source.replace(line, f"{{ if (i > {above}) x[i] = i * i * i * i;\n{line}\n}}")
+    found = prove_source(knl, more)
+    assert {u.kind for u in found.undecided if "overflow" in u.what} == kinds, str(found)

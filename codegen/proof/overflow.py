@@ -60,13 +60,16 @@ class OverflowCheck:
 
     def line(self, leaf: Leaf, expr: CExpression) -> None:
         """Check an expression of a line; the first that may overflow is reported."""
-        bounds = _Bounds(self.values.text_values(leaf.scope), leaf.scope, self.widths)
+        # What guards make of inames and sizes alone is index arithmetic.
+        data_alone = isinstance(leaf.node, If)
+        text = self.values.text_values(leaf.scope)
+        bounds = _Bounds(text, leaf.scope, self.widths, data_alone)
         with self.recorder.question("width", "whether integers of the line may overflow", leaf):
             try:
                 bounds.of(expr)
             except UnreadableError:
                 return  # reported where the value is compared
-            if bounds.beyond is None:
+            if bounds.beyond is None or leaf.scope.set.is_empty():
                 return
             dtype, is_data = bounds.beyond
             what = f"signed integers of {8 * dtype.itemsize} bits may overflow, which C leaves open"
@@ -80,10 +83,13 @@ class OverflowCheck:
 class _Bounds:
     """The least and the greatest value of expressions at one point of the text."""
 
-    def __init__(self, text: TextValues, scope: Scope, widths: WidthCheck) -> None:
+    def __init__(
+        self, text: TextValues, scope: Scope, widths: WidthCheck, data_alone: bool
+    ) -> None:
         self.text = text
         self.scope = scope
         self.widths = widths
+        self.data_alone = data_alone
         self.beyond: tuple[DType, bool] | None = None
 
     def of(self, expr: CExpression) -> Range:
@@ -107,7 +113,9 @@ class _Bounds:
         computes = isinstance(expr, (Binary, Unary))
         if computes and dtype in (INT32, INT64):
             is_data = self.is_data(expr)
-            exact = (limits[0] - 1, limits[1]) if is_data else self.exact(expr)
+            if not is_data and self.data_alone:
+                return limits
+            exact = found if is_data else self.exact(expr)
             if not (limits[0] <= exact[0] and exact[1] <= limits[1]):
                 self.beyond = self.beyond or (dtype, is_data)
             return _within(limits, exact)

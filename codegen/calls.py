@@ -156,18 +156,20 @@ def _constant_power(converter: Converter, base: Text, exponent: int, result: DTy
     if result in SMALL_FLOATS and exponent > 2:  # rounded once, not after each multiplication
         single = _constant_power(converter, converter.cast(base, FLOAT32), exponent, FLOAT32)
         return converter.exact(single, result)
-    is_short = exponent <= 3 and _is_simple(base.text)
+    first = base
     if result in INTEGERS:
-        if not is_short:
-            converter.need("lk_power")
-        return wrapping.power(base, exponent, result, is_short)
-    if is_short:
-        text = " * ".join([base.at(MULTIPLY + 1)] * exponent)
-        return Text(text, MULTIPLY, result)
+        most = wrapping.magnitude(base, result) ** exponent
+        first = wrapping.guarded(base, most, result)
+    wide = result in NARROW or first.unsigned
+    if exponent <= 3 and _is_simple(base.text):
+        factors = [first, *[base] * (exponent - 1)]
+        text = " * ".join(factor.at(MULTIPLY + 1) for factor in factors)
+        return Text(text, MULTIPLY, result, wide, unsigned=first.unsigned)
     converter.need("lk_power")
     if result in COMPLEXES:
         converter.need(NEEDED_FOR_TYPE[result])
-    return Text(f"lk_power<{exponent}>({base.text})", POSTFIX, result)
+    text = f"lk_power<{exponent}>({first.text})"
+    return Text(text, POSTFIX, result, wide, unsigned=first.unsigned)
 
 
 def _is_simple(text: str) -> bool:

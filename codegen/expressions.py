@@ -59,6 +59,7 @@ from loopkit.codegen.texts import (
     OR,
     POSTFIX,
     SHIFT,
+    SIGNED,
     UNARY,
     Text,
     c_type,
@@ -238,11 +239,15 @@ class CExpressionPrinter(ChoicePrinter):
             return fold(lambda x: -1 * x, operand, asked=asked)  # type: ignore[no-any-return]
         if operand.dtype == BOOL:  # -1 is an integer, and so is the result
             operand = self.cast(operand, INT64)
-        if operand.dtype in INTEGERS:
-            return wrapping.negated(operand)
+        dtype, most = operand.dtype, None
+        if dtype in INTEGERS:
+            most = wrapping.magnitude(operand, dtype)
+            operand = wrapping.guarded(operand, most, dtype)
         text = operand.at(UNARY)
         text = f"-({text})" if text.startswith("-") else f"-{text}"
-        return Text(text, UNARY, operand.dtype)
+        wide = dtype in NARROW or operand.unsigned
+        known = most if dtype in SIGNED else None
+        return Text(text, UNARY, dtype, wide, unsigned=operand.unsigned, most=known)
 
     # }}}
 

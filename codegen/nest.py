@@ -187,7 +187,7 @@ class _Walker:
         where = self.reach(statements, visible)
         data = self.data_in(reach)
         # Data are read for the bounds, and may have been written only where the loop runs.
-        where = _sets.project_out(where, self.data_in(where)) if data else loosened(where)
+        where = _sets.project_out(where, data) if data else loosened(where)
         alone = self.bounds(node, reach, context)
         if alone.value is None:
             alone = self.tied(node, reach, visible) or alone

@@ -13,7 +13,7 @@ import numpy as np
 
 from loopkit._promotion import BOOL, INT64, INTEGERS, UNSIGNED, Choice, DType
 from loopkit.codegen.conversions import Operand
-from loopkit.codegen.texts import MULTIPLY, NARROW, POSTFIX, SIGNED, UNARY, Text
+from loopkit.codegen.texts import NARROW, POSTFIX, SIGNED, UNARY, Text
 
 Largest = Callable[[], int | None]
 """The largest magnitude that an expression has, if it is known; asked where it matters."""
@@ -55,33 +55,24 @@ def combined(
     """``left symbol right`` in an integer type; ``operands`` are both sides as they were before."""
     left, right = sides
     most = _SYMBOLS[symbol](*(magnitude(o, dtype) for o in operands))
-    if dtype in SIGNED and not (left.unsigned or right.unsigned):
-        known = largest() if overflows(most, dtype) else None
+    if not (left.unsigned or right.unsigned) and overflows(most, dtype):
+        known = largest()
         most = most if known is None else min(most, known)
-    if dtype not in SIGNED or not (left.unsigned or right.unsigned or overflows(most, dtype)):
-        text = f"{left.at(level)} {symbol} {right.at(level + 1)}"
-        wraps = dtype not in SIGNED and symbol == "-"
-        return Text(text, level, dtype, dtype in NARROW, most=None if wraps else most)
-    if not (left.unsigned or right.unsigned):
         if isinstance(operands[0], Text):
-            left = unsigned(left, dtype)
+            left = guarded(left, most, dtype)
         else:
-            right = unsigned(right, dtype)
-    text = f"{left.at(level)} {symbol} {right.at(level + 1)}"
-    return Text(text, level, dtype, wide=True, unsigned=True)
-
-
-def negated(text: Text) -> Text:
-    """``-x`` of an integer."""
-    dtype = text.dtype
-    most = magnitude(text, dtype)
-    if overflows(most, dtype):
-        text = unsigned(text, dtype)
-    shown = text.at(UNARY)
-    shown = f"-({shown})" if shown.startswith("-") else f"-{shown}"
-    wide = dtype in NARROW or text.unsigned
-    known = most if dtype in SIGNED else None
-    return Text(shown, UNARY, dtype, wide, unsigned=text.unsigned, most=known)
+            right = guarded(right, most, dtype)
+    is_unsigned = left.unsigned or right.unsigned
+    # The difference of unsigned integers may be as large as they get.
+    is_known = not is_unsigned and (dtype in SIGNED or symbol != "-")
+    return Text(
+        f"{left.at(level)} {symbol} {right.at(level + 1)}",
+        level,
+        dtype,
+        is_unsigned or dtype in NARROW,
+        unsigned=is_unsigned,
+        most=most if is_known else None,
+    )
 
 
 def updated(target: str, symbol: str, dtype: DType, value: Text, operand: Operand) -> str:
@@ -96,17 +87,9 @@ def updated(target: str, symbol: str, dtype: DType, value: Text, operand: Operan
     return f"{target} {symbol}= {value.text};"
 
 
-def power(base: Text, exponent: int, dtype: DType, repeated: bool) -> Text:
-    """``base`` to the power of a positive constant, spelled out where it may be ``repeated``."""
-    may = overflows(magnitude(base, dtype) ** exponent, dtype)
-    first = unsigned(base, dtype) if may else base
-    wide = dtype in NARROW or first.unsigned
-    if not repeated:
-        text, level = f"lk_power<{exponent}>({first.text})", POSTFIX
-    else:
-        rest = [base.at(MULTIPLY + 1)] * (exponent - 1)
-        text, level = " * ".join([first.at(MULTIPLY + 1), *rest]), MULTIPLY
-    return Text(text, level, dtype, wide, unsigned=first.unsigned)
+def guarded(text: Text, most: int, dtype: DType) -> Text:
+    """An operand of what has at most this magnitude: unsigned where that may overflow."""
+    return unsigned(text, dtype) if overflows(most, dtype) else text
 
 
 def unsigned(text: Text, dtype: DType) -> Text:

@@ -14,7 +14,7 @@ from _run_programs import AXPY_SOURCE, BIG_SHARED, MATMUL, axpy, loaded
 
 from loopkit._errors import CompileError, MissingDependencyError, ResourceError
 from loopkit._program import Program
-from loopkit._run import cache, driver, nvrtc
+from loopkit._run import cache, driver, nvrtc, once
 from loopkit._run.module import check_grid, check_resources
 from loopkit._run.resources import Resources, disassemble, from_log
 
@@ -27,7 +27,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.delenv("LOOPKIT_NO_CACHE", raising=False)
     monkeypatch.setattr(nvrtc, "_compiled", type(nvrtc._compiled)())
     monkeypatch.setattr(cache, "_warned", False)
-    monkeypatch.setattr(nvrtc, "_warned", False)
+    monkeypatch.setattr(once, "given", {})
     yield tmp_path / "cache"
 
 

@@ -309,7 +309,6 @@ BROKEN = """
 import dataclasses, numpy as np
 from _run_programs import axpy, AXPY_SOURCE
 from loopkit import _errors
-from loopkit._run import nvrtc
 from loopkit._run.executor import CudaExecutor
 bad = CudaExecutor(lambda s: dataclasses.replace(
     axpy(), source=AXPY_SOURCE.replace("y[i] =", "y[i + (1ll << 40)] =")))

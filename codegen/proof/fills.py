@@ -159,12 +159,11 @@ class Fills:
         for write in reversed(self.writes):
             if start < write.position < read.position:
                 yield write, None
-        passed = after.scope.loops if after is not None else ()
         for loop in reversed(read.scope.loops):
-            if any(other is loop for other in passed):
+            if after is not None and after.scope.is_inside(loop):
                 continue
             for write in reversed(self.writes):
-                if any(other is loop for other in write.scope.loops):
+                if write.scope.is_inside(loop):
                     yield write, loop
 
     def piece(self, write: Write, read: Read, carried: For | None) -> isl.Set | None:

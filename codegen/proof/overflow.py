@@ -10,9 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from loopkit._promotion import BOOL, INT32, INT64, INTEGERS, DType
+from loopkit.codegen.proof import intervals
+from loopkit.codegen.proof.intervals import Range
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
-from loopkit.codegen.proof.scopes import Range, Scope
+from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.syntax import (
     Assign,
@@ -104,21 +106,23 @@ class _Bounds:
         if dtype not in INTEGERS:
             return limits
         if isinstance(expr, Name):
-            return limits if self.is_data(expr) else _within(limits, self.rough(expr))
+            if self.widths.is_data(expr):
+                return limits
+            return intervals.meet(limits, self.scope.range_of(self.widths.form(expr, self.scope)))
         found = self.computed(expr, parts)
         if found is None:
             return limits
-        if limits[0] <= found[0] and found[1] <= limits[1]:
+        if intervals.holds(limits, found):
             return found
         computes = isinstance(expr, (Binary, Unary))
         if computes and dtype in (INT32, INT64):
-            is_data = self.is_data(expr)
+            is_data = self.widths.is_data(expr)
             if not is_data and self.data_alone:
                 return limits
-            exact = found if is_data else self.exact(expr)
-            if not (limits[0] <= exact[0] and exact[1] <= limits[1]):
+            exact = found if is_data else self.widths.span(expr, self.scope)
+            if not intervals.holds(limits, exact):
                 self.beyond = self.beyond or (dtype, is_data)
-            return _within(limits, exact)
+            return intervals.meet(limits, exact)
         return limits
 
     def computed(self, expr: CExpression, parts: list[Range]) -> Range | None:
@@ -140,28 +144,11 @@ class _Bounds:
         """The type that an expression has in C; that of narrow data is narrow."""
         return self.text.value(expr).dtype
 
-    def rough(self, expr: CExpression) -> Range:
-        """Bounds of a loop variable or a size, without a computation on sets."""
-        return self.scope.range_of(self.widths.form(expr, self.scope))
-
-    def exact(self, expr: CExpression) -> Range:
-        """Bounds of what loop variables and sizes make."""
-        return self.widths.span(expr, self.scope)
-
-    def is_data(self, expr: CExpression) -> bool:
-        """Whether the values of an expression are loaded."""
-        return self.widths.is_data(expr)
-
 
 def _binary(operator: str, left: Range, right: Range) -> Range | None:
+    if operator in ("+", "-", "*"):
+        return intervals.computed(operator, left, right)
     (a, b), (c, d) = left, right
-    if operator == "+":
-        return a + c, b + d
-    if operator == "-":
-        return a - d, b - c
-    if operator == "*":
-        corners = (a * c, a * d, b * c, b * d)
-        return min(corners), max(corners)
     if operator in ("/", "%") and c > 0:
         if operator == "/":
             return min(a, a // d, 0), max(b, 0)
@@ -196,7 +183,3 @@ def _limits(dtype: DType) -> Range:
 
 def _hull(first: Range, second: Range) -> Range:
     return min(first[0], second[0]), max(first[1], second[1])
-
-
-def _within(limits: Range, values: Range) -> Range:
-    return max(limits[0], values[0]), min(limits[1], values[1])

@@ -7,12 +7,12 @@ from functools import cached_property
 
 import islpy as isl
 
+from loopkit.codegen.proof import intervals
 from loopkit.codegen.proof.conditions import Condition, Unknown, renamed
 from loopkit.codegen.proof.forms import Atom, Extreme, Floor, Form, NotAffineError, Variable
+from loopkit.codegen.proof.intervals import Range
 from loopkit.codegen.proof.spaces import Space
 from loopkit.codegen.proof.syntax import For, If, Let
-
-Range = tuple[int, int]
 
 FAR = 1 << 200
 """A bound that stands for none."""
@@ -86,6 +86,10 @@ class Scope:
         outer = self.parent.lets if self.parent is not None else ()
         return (*outer, self.node) if isinstance(self.node, Let) else outer
 
+    def is_inside(self, loop: For) -> bool:
+        """Whether a loop is one of those around; another may look the same."""
+        return any(other is loop for other in self.loops)
+
     def copied(self, name: Callable[[str], str]) -> list[Condition]:
         """All conditions with other names."""
         return [renamed(c, name) for c in self.all_conditions]
@@ -104,13 +108,11 @@ class Scope:
         """Bounds of a form by interval arithmetic."""
         low = high = 0
         for monomial, factor in form.terms.items():
-            a, b = factor, factor
+            part = factor, factor
             for atom in monomial:
-                c, d = self._range_of_atom(atom)
-                corners = (a * c, a * d, b * c, b * d)
-                a, b = min(corners), max(corners)
-            low, high = low + min(a, b), high + max(a, b)
-        return max(low, -FAR), min(high, FAR)
+                part = intervals.computed("*", part, self._range_of_atom(atom))
+            low, high = low + part[0], high + part[1]
+        return intervals.meet((low, high), (-FAR, FAR))
 
     def _range_of_atom(self, atom: Atom) -> Range:
         if isinstance(atom, Variable):

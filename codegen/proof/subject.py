@@ -16,9 +16,10 @@ from loopkit._program import Program
 from loopkit._tags import GroupAxis, LocalAxis
 from loopkit.codegen.proof.conditions import Condition, conjuncts, joined
 from loopkit.codegen.proof.forms import Atom, Form, Monomial, NotAffineError, constant, variable
+from loopkit.codegen.proof.intervals import Range
 from loopkit.codegen.proof.names import HARDWARE, INTEGERS, Names, declared
 from loopkit.codegen.proof.report import Place
-from loopkit.codegen.proof.scopes import Range, Scope
+from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space, at_most, equal, less, primed
 from loopkit.codegen.proof.syntax import Function, Let, walk
 from loopkit.codegen.proof.syntax import Name as CName

@@ -5,12 +5,14 @@ from __future__ import annotations
 import islpy as isl
 
 from loopkit import _sets
+from loopkit.codegen.proof import intervals
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import ZERO, Form, NotAffineError, constant, variable
+from loopkit.codegen.proof.intervals import Range
 from loopkit.codegen.proof.names import CATEGORIES
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
-from loopkit.codegen.proof.scopes import FAR, Range, Scope
+from loopkit.codegen.proof.scopes import FAR, Scope
 from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.syntax import (
@@ -155,27 +157,18 @@ class WidthCheck:
         """Whether the exact ranges of the factors of products show that a value fits."""
         if expr is None:
             return False
-        low, high = self.span(expr, scope)
-        return limits[0] <= low and high <= limits[1]
+        return intervals.holds(limits, self.span(expr, scope))
 
     def span(self, expr: CExpression, scope: Scope) -> Range:
         """Bounds of a value: exact where it is affine, else from those of its operands."""
         form = self.form(expr, scope)
-        low, high = scope.range_of(form)
+        rough = scope.range_of(form)
         if form.is_affine:
-            exact = self.exact_range(form, scope)
-            return max(low, exact[0]), min(high, exact[1])
+            return intervals.meet(rough, self.exact_range(form, scope))
         if isinstance(expr, Binary) and expr.operator in ("+", "-", "*"):
-            (a, b), (c, d) = self.span(expr.left, scope), self.span(expr.right, scope)
-            if expr.operator == "*":
-                corners = (a * c, a * d, b * c, b * d)
-                found = min(corners), max(corners)
-            elif expr.operator == "+":
-                found = a + c, b + d
-            else:
-                found = a - d, b - c
-            low, high = max(low, found[0]), min(high, found[1])
-        return low, high
+            left, right = self.span(expr.left, scope), self.span(expr.right, scope)
+            return intervals.meet(rough, intervals.computed(expr.operator, left, right))
+        return rough
 
     @staticmethod
     def exact_range(form: Form, scope: Scope) -> Range:

@@ -19,7 +19,6 @@ from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding
 from loopkit.codegen.proof.spaces import Space, equal, in_range
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.syntax import For
 from loopkit.codegen.proof.tree import Leaf, Touch
 from loopkit.codegen.proof.uses import Uses, written_by
 
@@ -250,7 +249,7 @@ class _OneArray:
             asked = self.asked(read)
             kept = always
             if self.writes_all(leaf, read, asked):
-                kept = always | {x.name for x in read.scope.loops if _stands_in(leaf, x)}
+                kept = always | {x.name for x in read.scope.loops if leaf.scope.is_inside(x)}
             result = result | self.space.project_onto(asked, kept & self.space.position.keys())
         return result
 
@@ -295,7 +294,3 @@ class _OneArray:
                 sizes=subject.sizes_at(point),
             )
         )
-
-
-def _stands_in(leaf: Leaf, loop: For) -> bool:
-    return any(other is loop for other in leaf.scope.loops)

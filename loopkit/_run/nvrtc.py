@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import threading
-import warnings
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,7 +11,7 @@ from typing import Any
 
 from loopkit._errors import CompileError, MissingDependencyError
 from loopkit._program import Program
-from loopkit._run import cache, headers, outside, resources
+from loopkit._run import cache, headers, once, resources
 
 
 @dataclass(frozen=True)
@@ -39,7 +38,6 @@ SOUND_SINCE = (13, 2)
 UPGRADE = "pip install --upgrade nvidia-cuda-nvrtc"
 _compiled: OrderedDict[str, CompiledProgram] = OrderedDict()
 _lock = threading.Lock()
-_warned = False
 
 
 @functools.cache
@@ -57,17 +55,6 @@ def known_fault(version: str) -> str:
         f"NVRTC {version} compiles some loop nests to wrong addresses, without a word; "
         f"{sound} and newer do not"
     )
-
-
-def _warn(version: str) -> None:
-    """Say once what is wrong with the compiler, if anything is."""
-    global _warned
-    fault = known_fault(version)
-    with _lock:
-        if _warned or not fault:
-            return
-        _warned = True
-    warnings.warn(f"{fault}: {UPGRADE}", RuntimeWarning, stacklevel=outside.frames())
 
 
 @functools.cache
@@ -96,7 +83,9 @@ def compile_program(program: Program, arch: str) -> CompiledProgram:
     Raises `CompileError` with the numbered source if the compiler rejects it.
     """
     version = nvrtc_version()
-    _warn(version)
+    fault = known_fault(version)
+    if fault:
+        once.warn("nvrtc", f"{fault}: {UPGRADE}")
     key = cache.key_of(program.name, program.source, arch, version, *program.options)
     with _lock:
         known = _compiled.get(key)

@@ -21,14 +21,13 @@ import signal
 import subprocess
 import sys
 import threading
-import warnings
 from collections.abc import Sequence
 from multiprocessing import spawn
 from typing import Any, BinaryIO, cast
 
 from loopkit._errors import LaunchError
 from loopkit._program import Program
-from loopkit._run import driver, exchange, outside
+from loopkit._run import driver, exchange, once
 from loopkit._run.buffers import Arena, Buffer
 
 GPU = "loopkit._run.worker:Gpu"
@@ -48,7 +47,6 @@ _TURN = 200
 
 _lock = threading.Lock()
 _worker: Worker | None = None
-_warned = False
 
 
 def run(
@@ -79,17 +77,11 @@ if hasattr(os, "register_at_fork"):
 
 
 def _warn(device: driver.Device) -> None:
-    global _warned
-    with _lock:
-        if _warned:
-            return
-        _warned = True
-    warnings.warn(
+    once.warn(
+        "context",
         f"this process's CUDA context on {device!r} is lost ({device.lost}). Calls with arrays "
         "in host memory go through another process from now on: the same results at a higher "
         "cost. Arrays on the device are lost with the context; for those, start this process anew.",
-        RuntimeWarning,
-        stacklevel=outside.frames(),
     )
 
 

@@ -23,6 +23,7 @@ from loopkit._promotion import (
     DType,
     Weak,
     dtype_name,
+    is_complex,
     real_of,
 )
 from loopkit.codegen.texts import (
@@ -93,6 +94,8 @@ class Converter:
             return text
         if dtype in COMPLEXES:
             return self._to_complex(text, dtype)
+        if source in COMPLEXES and dtype == BOOL:
+            return self.condition(text)
         if source in COMPLEXES:
             return self.cast(Text(f"{text.at(POSTFIX)}.re", POSTFIX, real_of(source)), dtype)
         if source in SMALL_FLOATS:
@@ -150,8 +153,9 @@ class Converter:
             if operand.wide and operand.dtype != common:
                 return self.reduced(operand)
             return operand
-        if common in COMPLEXES and not isinstance(operand, (complex, Choice)):
-            return literal(operand, real_of(common), self.need)
+        if common in COMPLEXES:
+            part = common if is_complex(operand) else real_of(common)
+            return self.weak(operand, part, literal)
         return self.weak(operand, common, operand_literal)
 
     def _unify_complex(self, left: Text, right: Text, common: DType) -> tuple[Text, Text]:

@@ -27,6 +27,7 @@ from loopkit.codegen.source import (
     signature,
 )
 from loopkit.codegen.storage import global_temporaries, lay_out
+from loopkit.codegen.texts import needs_of_types
 from loopkit.codegen.widths import INT32, INT64, Ranges, largest_size
 
 
@@ -53,7 +54,8 @@ def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
     whole = Lines()
     for line in unproven(kernel):
         whole.add(line)
-    head = preamble({*writer.values.needs, *writer.index.helpers})
+    declared = (*(p.dtype for p in params), *(writer.values.dtype_of(n) for n in storage.declared))
+    head = preamble({*needs_of_types(declared), *writer.values.needs, *writer.index.helpers})
     if head:
         whole.add(head)
     exchanged = exchanged_arrays(kernel, nest)

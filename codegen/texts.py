@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cmath
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -90,6 +90,11 @@ SIGNED = frozenset((INT8, INT16, INT32, INT64, UINT8, UINT16))
 def c_type(dtype: DType) -> str:
     """The CUDA C name of a type."""
     return C_TYPES[dtype]
+
+
+def needs_of_types(dtypes: Iterable[DType]) -> set[str]:
+    """What the preamble must hold where these types are named, whatever is done with them."""
+    return {NEEDED_FOR_TYPE[dtype] for dtype in dtypes if dtype in NEEDED_FOR_TYPE}
 
 
 class Text:

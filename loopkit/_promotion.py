@@ -90,6 +90,13 @@ Typed = DType | Weak
 """A type, or the value of an expression of constants, whose type is weak."""
 
 
+def is_complex(value: Weak) -> bool:
+    """Whether a constant is a complex number, or one of its branches is."""
+    if isinstance(value, Choice):
+        return is_complex(value.then) or is_complex(value.else_)
+    return isinstance(value, complex)
+
+
 def dtype_name(dtype: DType) -> str:
     """The name of a type in the language."""
     return _NAMES.get(dtype, str(dtype))

@@ -173,7 +173,9 @@ def test_constants_that_are_folded() -> None:
 def test_another_value(text: str, dtype: str, old: str, new: str) -> None:
     """Each change is refuted, by values for which the results differ."""
     proof = edited(text, dtype, old, new)
-    assert [f.kind for f in proof.findings] in (["value"], ["access"]), str(proof)
+    # A helper that only the edited text calls is not defined either.
+    kinds = [f.kind for f in proof.findings if "defines" not in f.what]
+    assert kinds in (["value"], ["access"]), str(proof)
     assert "the line gives o = " in proof.findings[0].what
 
 

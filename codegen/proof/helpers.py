@@ -9,6 +9,8 @@ digest below.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection
 from functools import lru_cache
 from hashlib import sha256
 
@@ -68,6 +70,39 @@ def unknown_line(lines: tuple[str, ...]) -> int | None:
         if is_head:
             return None
         block = []
+    return None
+
+
+_DEFINED_BY = {
+    **dict.fromkeys(
+        ("__half", "__half2float", "__float2half", "__double2half"), "#include <cuda_fp16.h>"
+    ),
+    **dict.fromkeys(
+        ("__nv_bfloat16", "__bfloat162float", "__float2bfloat16"), "#include <cuda_bf16.h>"
+    ),
+}
+"""The header of each word that is no helper's and no word of C's."""
+_WORD = re.compile(r"\b(?:lk_\w+|LK_\w+|__\w+)")
+_DEFINITION = re.compile(
+    r"__forceinline__ [\w ]*?(\w+)\(|^struct (?:alignas\(.*\) )?(\w+) \{|^#define (\w+)"
+)
+
+
+def undefined_word(lines: tuple[str, ...], declared: Collection[str]) -> tuple[int, str] | None:
+    """The first word that no line above its own defines, with its line.
+
+    ``declared`` are the function's own names.
+    """
+    defined: set[str] = set()
+    for number, line in enumerate(lines, 1):
+        code = line.partition("//")[0]
+        if code.startswith("#include"):
+            defined |= {w for w, header in _DEFINED_BY.items() if header == code.strip()}
+        defined.update(match[match.lastindex or 1] for match in _DEFINITION.finditer(code))
+        for word in _WORD.findall(code):
+            needed = word.startswith(("lk_", "LK_")) or word in _DEFINED_BY
+            if needed and word not in defined and word not in declared:
+                return number, word
     return None
 
 

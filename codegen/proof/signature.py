@@ -10,7 +10,7 @@ from loopkit._arrays import AddressSpace, ArrayArg, ValueArg, strides_of
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam, ValueParam
 from loopkit._promotion import DType, dtype_name
-from loopkit.codegen.proof.helpers import unknown_line
+from loopkit.codegen.proof.helpers import undefined_word, unknown_line
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.subject import Subject
@@ -72,6 +72,10 @@ class SignatureCheck:
         if number is not None:
             what = "the text defines what the proof does not know"
             self.recorder.found(Finding("text", what, Place(number)))
+        missing = undefined_word(self.subject.function.lines, self.subject.names.types)
+        if missing is not None:
+            what = f"nothing above defines '{missing[1]}'"
+            self.recorder.found(Finding("text", what, Place(missing[0])))
 
     def order(self) -> None:
         """Parameters of the text, one by one, are what a launch passes."""

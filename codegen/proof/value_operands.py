@@ -13,6 +13,7 @@ from loopkit._promotion import (
     DType,
     Typed,
     Weak,
+    is_complex,
     real_of,
 )
 from loopkit.codegen.proof import operations as ops
@@ -67,7 +68,7 @@ class Operands:
         """Operands of an operation in ``common``; real numbers that meet complex ones stay real."""
         if common not in COMPLEXES:
             return [self.typed(common, v) for v in values]
-        kinds = [v.dtype in COMPLEXES if isinstance(v, Term) else _is_complex(v) for v in values]
+        kinds = [v.dtype in COMPLEXES if isinstance(v, Term) else is_complex(v) for v in values]
         if not any(kinds):
             kinds[0] = True
         return [
@@ -85,9 +86,3 @@ class Operands:
 def kind_of(value: Value) -> Typed:
     """An operand's type, or the constant itself."""
     return value.dtype if isinstance(value, Term) else value
-
-
-def _is_complex(value: Weak) -> bool:
-    if isinstance(value, Choice):
-        return _is_complex(value.then) or _is_complex(value.else_)
-    return isinstance(value, complex)

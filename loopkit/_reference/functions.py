@@ -23,6 +23,9 @@ def converter(source: DType | None, target: DType) -> Callable[[Any], Any]:
     kind = target.type
     if target == BOOL:
         return lambda x: np.bool_(x != 0)
+    if source is not None and source.kind == "c" and target.kind != "c":
+        real = converter(np.dtype(source.type(0).real.dtype), target)
+        return lambda x: real(x.real)
     if source is not None and source.kind == "V":  # bfloat16
         inner = converter(np.dtype("float32"), target)
         return lambda x: inner(np.float32(float(x)))
@@ -55,6 +58,26 @@ def logical_product(a: Any, b: Any) -> Any:
 
 def _power(a: Any, b: Any) -> Any:
     return np.power(a, b)
+
+
+def _parts(re: Any, im: Any) -> Any:
+    """A complex number; a product with ``1j`` would touch what is infinite."""
+    kind = np.complex64 if re.dtype == np.float32 else np.complex128
+    result = np.empty((), kind)
+    result.real, result.imag = re, im
+    return result[()]
+
+
+BESIDE_REAL: dict[tuple[str, bool], Callable[[Any, Any], Any]] = {
+    ("+", False): lambda z, x: _parts(z.real + x, z.imag),
+    ("+", True): lambda x, z: _parts(x + z.real, z.imag),
+    ("-", False): lambda z, x: _parts(z.real - x, z.imag),
+    ("-", True): lambda x, z: _parts(x - z.real, -z.imag),
+    ("*", False): lambda z, x: _parts(z.real * x, z.imag * x),
+    ("*", True): lambda x, z: _parts(x * z.real, x * z.imag),
+    ("/", False): lambda z, x: _parts(z.real / x, z.imag / x),
+}
+"""Arithmetic of a complex and a real number, which has no imaginary part; second: it is left."""
 
 
 OPERATORS: dict[type, Callable[[Any, Any], Any]] = {

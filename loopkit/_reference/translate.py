@@ -14,6 +14,7 @@ from loopkit._expression import index_tuple, is_constant, to_text
 from loopkit._nodes import Expression, TypeCast
 from loopkit._promotion import (
     BOOL,
+    COMPLEXES,
     FLOAT32,
     FOLD,
     INT32,
@@ -26,8 +27,10 @@ from loopkit._promotion import (
     call_type,
     check_comparison,
     fold,
+    is_complex,
     operation_type,
     promote,
+    real_of,
     subtrahend,
 )
 from loopkit._reference import functions
@@ -192,6 +195,9 @@ class Translator:
                 return Value(self.apply(FOLD[node], a.source, b.source), kind)
             return self.constant(kind)
         common = operation_type(node, a.kind, b.kind, asked)
+        beside = self._beside_real(node, common, a, b)
+        if beside is not None:
+            return beside
         left, right = self.converted(a, common), self.converted(b, common)
         if common == BOOL and node in (prim.Sum, prim.Product):
             word = "or" if node is prim.Sum else "and"
@@ -203,6 +209,17 @@ class Translator:
         if common in SMALL_FLOATS:  # bfloat16 gives float32 in some operations
             result = f"{self.bind(common.type, 'type', common)}({result})"
         return Value(result, common)
+
+    def _beside_real(self, node: type, common: DType, a: Value, b: Value) -> Value | None:
+        """A complex number beside a real one, which stays real; None for all other operations."""
+        real = [_is_real(x.kind) for x in (a, b)]
+        symbol = "/" if node is prim.Quotient else _SYMBOLS.get(node, "")
+        function = functions.BESIDE_REAL.get((symbol, real[0]))
+        if common not in COMPLEXES or real[0] == real[1] or function is None:
+            return None
+        kinds = [real_of(common) if is_real else common for is_real in real]
+        sides = [self.converted(x, kind) for x, kind in zip((a, b), kinds, strict=True)]
+        return Value(self.apply(function, *sides), common)
 
     def chain(self, expr: Any) -> Value:
         """Operations with any number of operands, from left to right."""
@@ -321,6 +338,10 @@ class Translator:
         return Value(f"{self.bind(convert, 'convert', None, result)}({source})", result)
 
     # }}}
+
+
+def _is_real(kind: Typed) -> bool:
+    return kind not in COMPLEXES if isinstance(kind, np.dtype) else not is_complex(kind)
 
 
 def _minus(x: Any) -> Any:

@@ -354,3 +354,23 @@ fault(
 )
 
 # }}}
+
+# {{{ types
+
+
+def halves() -> lk.Kernel:
+    """A copy of 16-bit numbers: nothing but the declarations names their type."""
+    return lk.make_kernel(
+        "{ [i]: 0 <= i < n }", "b[i] = a[i] {id=s}", dtypes={"a": "float16"}, assumptions="n >= 1"
+    )
+
+
+fault(
+    "values: a header that only declarations need is dropped",
+    halves,
+    None,
+    Patch("codegen.lower:needs_of_types", lambda f: lambda dtypes: set()),
+    sizes={"n": 3},
+)
+
+# }}}

@@ -90,10 +90,14 @@ def loop_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
     try:
         return _bounds(domain, name, basic)
     except UnboundedError:
+        pass
+    try:
         # Only quotients bound it, or each part of a union by names of its own: without these
         # it passes a few values for nothing.
         loose = single_basic_set(_of_common_names(domain)).remove_divs().remove_redundancies()
         return _bounds(domain, name, loose)
+    except UnboundedError:
+        return _union_bounds(domain, name, context)
 
 
 def _of_common_names(domain: isl.Set) -> isl.Set:
@@ -104,52 +108,100 @@ def _of_common_names(domain: isl.Set) -> isl.Set:
     return _sets.project_out(domain, sorted(own)).coalesce() if own else domain
 
 
-def _bounds(domain: isl.Set, name: str, basic: isl.BasicSet) -> Bounds:
-    """The bounds of ``name`` in ``basic``, a conjunction around ``domain``."""
-    lowers: list[Expression] = []
-    uppers: list[Expression] = []
-    enforced = isl.BasicSet.universe(basic.get_space())
-    strided = False
-    candidates = []
+@dataclass
+class _Limits:
+    """What the constraints of one conjunction say about a name: bounds, and the sets they keep."""
+
+    lowers: list[Expression]
+    uppers: list[Expression]
+    above: isl.BasicSet
+    below: isl.BasicSet
+    strided: bool = False
+
+
+def _limits(basic: isl.BasicSet, name: str) -> _Limits:
+    """The bounds of ``name`` that the constraints of ``basic`` are; raises if one is missing."""
+    everything = isl.BasicSet.universe(basic.get_space())
+    found = _Limits([], [], everything, everything)
     for constraint in basic.get_constraints():
         position = constraint.get_space().find_dim_by_name(_sets.PARAM, name)
         if position < 0:
             continue
         coefficient = _sets.integer(constraint.get_coefficient_val(_sets.PARAM, position))
-        inside_floor = name in _floor_names(constraint)
-        if inside_floor:
-            strided = strided or constraint.is_equality()
+        if name in _floor_names(constraint):
+            found.strided = found.strided or constraint.is_equality()
             continue
-        if coefficient:
-            candidates.append((constraint, coefficient))
-    for constraint, coefficient in candidates:
-        enforced = enforced.add_constraint(constraint)
+        if not coefficient:
+            continue
         terms, constant = _sets.constraint_terms(constraint)
-        rest = [(c, e) for c, e in terms if e != prim.Variable(name)]
+        # coefficient*name >= -rest - constant
+        size = abs(coefficient)
+        sign = -1 if coefficient > 0 else 1
+        signed = [(sign * c, e) for c, e in terms if e != prim.Variable(name)]
         if constraint.is_equality() or coefficient > 0:
-            # coefficient*name >= -rest - constant
-            size = abs(coefficient)
-            sign = -1 if coefficient > 0 else 1
-            signed = [(sign * c, e) for c, e in rest]
-            lowers.append(rounded_down(signed, sign * constant + size - 1, size))
+            found.above = found.above.add_constraint(constraint)
+            found.lowers.append(rounded_down(signed, sign * constant + size - 1, size))
         if constraint.is_equality() or coefficient < 0:
-            size = abs(coefficient)
-            sign = -1 if coefficient > 0 else 1
-            signed = [(sign * c, e) for c, e in rest]
-            uppers.append(rounded_down(signed, sign * constant + size, size))
-    if not lowers or not uppers:
+            found.below = found.below.add_constraint(constraint)
+            found.uppers.append(rounded_down(signed, sign * constant + size, size))
+    if not found.lowers or not found.uppers:
         raise UnboundedError(name)
-    value = _determined(lowers, uppers)
+    return found
+
+
+def _bounds(domain: isl.Set, name: str, basic: isl.BasicSet) -> Bounds:
+    """The bounds of ``name`` in ``basic``, a conjunction around ``domain``."""
+    found = _limits(basic, name)
+    value = _determined(found.lowers, found.uppers)
     if value is not None:
         return Bounds(value, plus_one(value), 1, _sets.equality(name, value), value)
-    lower, upper = _extreme(lowers, prim.Max), _extreme(uppers, prim.Min)
+    lower, upper = _extreme(found.lowers, prim.Max), _extreme(found.uppers, prim.Min)
     step = 1
-    result = enforced.to_set()
-    if strided:
+    result = (found.above & found.below).to_set()
+    if found.strided:
         step, lower, aligned = _stride(domain, name, lower)
         if aligned is not None:
             result = result & aligned
     return Bounds(lower, upper, step, result)
+
+
+def _union_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
+    """From where the first part of a union begins to where the last one ends.
+
+    The loop passes the gaps between the parts, where the guards inside let nothing run.
+    """
+    around = _sets.project_out(context, [name])
+    lowers: list[Expression] = []
+    uppers: list[Expression] = []
+    above = below = isl.Set.empty(domain.get_space())
+    for piece in (domain & around).coalesce().remove_divs().get_basic_sets():
+        found = _limits(_simplified(piece, around), name)
+        lowers.append(_extreme(found.lowers, prim.Max))
+        uppers.append(_extreme(found.uppers, prim.Min))
+        above, below = above | found.above.to_set(), below | found.below.to_set()
+    lower = _extreme(_outermost(lowers, "<=", around), prim.Min)
+    upper = _extreme(_outermost(uppers, ">=", around), prim.Max)
+    return Bounds(lower, upper, 1, (above & below).coalesce())
+
+
+def _simplified(piece: isl.BasicSet, context: isl.Set) -> isl.BasicSet:
+    """``piece`` without what ``context`` implies, where that still is one conjunction."""
+    basics = piece.to_set().gist(context).coalesce().remove_divs().get_basic_sets()
+    return (basics[0] if len(basics) == 1 else piece).remove_redundancies()
+
+
+def _outermost(ends: list[Expression], relation: str, context: isl.Set) -> list[Expression]:
+    """``ends`` without those that another one lies beyond wherever ``context`` holds."""
+    left = list(dict.fromkeys(ends))
+    for end in list(left):
+        others = [o for o in left if o is not end]
+        if any(_holds(prim.Comparison(o, relation, end), context) for o in others):
+            left = others
+    return left
+
+
+def _holds(condition: Expression, context: isl.Set) -> bool:
+    return bool((context - _sets.condition_set(condition)).is_empty())
 
 
 def plus_one(expr: Expression) -> Expression:

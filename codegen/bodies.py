@@ -128,8 +128,8 @@ class Bodies:
                 if c.kind == "g" and c.iname in kernel.statement_by_id[statement].inames
             ]
             kept = {*body.loops, *(c.iname for c in blocks)}
-            hidden = set(_sets.names_of(domain)) & set(kernel.all_inames) - kept
-            domain = _sets.project_out(domain, sorted(hidden))
+            others = set(_sets.names_of(domain)) & set(kernel.all_inames) - kept
+            domain = _sets.project_out(domain, sorted(others))
             for c in blocks:
                 word = prim.Variable(thread_word("g", c.axis, "", False))
                 value = prim.Sum((word, c.lower)) if c.lower else word

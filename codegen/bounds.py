@@ -9,6 +9,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._expression import divisions_in, substitute
+from loopkit._hidden import hidden
 from loopkit._nodes import Expression
 
 
@@ -330,7 +331,7 @@ def guard_with_quotients(
         return condition
     names: dict[str, Expression] = {}
     for number, quotient in enumerate(quotients):
-        name = f"_quotient{number}"
+        name = hidden("quotient", number)
         names[name] = quotient
         graph = _sets.equality(name, quotient)
         domain, context = domain & graph, context & graph

@@ -1,8 +1,8 @@
 """Which accesses of different threads may meet in one cell, decided with sets.
 
-Two instances stand side by side: names of the first end in ``'1``, those of the
-second in ``'2``.  What both have in common, sizes, the loops that are in the
-same iteration, the block, has one name for both, which keeps the sets small.
+Two instances stand side by side, labelled ``ONE`` and ``TWO``.  What both have in
+common, sizes, the loops that are in the same iteration, the block, has one name for
+both, which keeps the sets small.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from loopkit import _sets
 from loopkit._assertions import Data, data_of, equal_cells
 from loopkit._digits import told_by
 from loopkit._expression import substitute
+from loopkit._hidden import ONE, TWO, hidden, instance, variable
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import runs_once_along
@@ -27,7 +28,6 @@ from loopkit.codegen.hardware import Hardware
 from loopkit.codegen.instances import Instances
 
 WARP = 32
-FIRST, SECOND = "'1", "'2"
 
 
 class Reach(IntEnum):
@@ -75,16 +75,14 @@ class Conflicts(Accesses):
 
     # {{{ sides
 
-    def side(self, access: Access, suffix: str, shared: frozenset[str], blocks: bool) -> _Side:
+    def side(self, access: Access, label: str, shared: frozenset[str], blocks: bool) -> _Side:
         """The instances of an access (memoised); ``blocks``: block indices are its own, too."""
-        key = (self.kind(access)[2:], suffix, shared, blocks)
+        key = (self.kind(access)[2:], label, shared, blocks)
         if key not in self._sides:
-            self._sides[key] = self._make_side(access, suffix, shared, blocks)
+            self._sides[key] = self._make_side(access, label, shared, blocks)
         return self._sides[key]
 
-    def _make_side(
-        self, access: Access, suffix: str, shared: frozenset[str], blocks: bool
-    ) -> _Side:
+    def _make_side(self, access: Access, label: str, shared: frozenset[str], blocks: bool) -> _Side:
         statement = self.kernel.statement_by_id[access.statement]
         domain = self.instances.of(access.statement)
         for condition in self.conditions(statement):
@@ -92,13 +90,13 @@ class Conflicts(Accesses):
         domain = domain.drop_unused_params()
         fixed = shared.union(self.kernel.sizes)
         used = (*_sets.names_of(domain), *statement.inames)
-        names = {name: name if name in fixed else name + suffix for name in used}
+        names = {name: name if name in fixed else instance(name, label) for name in used}
         words: dict[str, str] = {}
         extra = _sets.universe()
         for c in self.hardware.coordinates:
             if c.iname not in statement.inames:
                 continue
-            word = thread_word(c.kind, c.axis, suffix, blocks)
+            word = thread_word(c.kind, c.axis, label, blocks)
             if c.lower == 0 and word not in words:
                 names[c.iname] = word
             else:
@@ -110,7 +108,7 @@ class Conflicts(Accesses):
             extents: tuple[Expression, ...]
             extents = self.hardware.grid if kind == "g" else self.hardware.block
             for axis in self.hardware.used_axes(kind):
-                word = thread_word(kind, axis, suffix, blocks)
+                word = thread_word(kind, axis, label, blocks)
                 if word not in words:
                     extra = extra & _some_thread(
                         word, 1 if (kind, axis) in alone else extents[axis]
@@ -151,8 +149,8 @@ class Conflicts(Accesses):
 
         They may be on one thread, and break the assumptions.
         """
-        one = self.side(first, FIRST, order.shared, blocks)
-        two = self.side(second, SECOND, order.shared, blocks)
+        one = self.side(first, ONE, order.shared, blocks)
+        two = self.side(second, TWO, order.shared, blocks)
         both = one.domain & two.domain
         if order.carried is not None:
             both = both & _later(order.carried, order.adjacent)
@@ -275,7 +273,7 @@ class Conflicts(Accesses):
         found = []
         for axis in self.hardware.used_axes(kind):
             one, two = (
-                prim.Variable(thread_word(kind, axis, suffix, blocks)) for suffix in (FIRST, SECOND)
+                prim.Variable(thread_word(kind, axis, label, blocks)) for label in (ONE, TWO)
             )
             for operator in "<>":
                 found.append(_sets.condition_set(prim.Comparison(one, operator, two)))
@@ -287,7 +285,7 @@ class Conflicts(Accesses):
         x, y, z = self.hardware.block
         if x * y * z <= WARP:
             return ()
-        one, two = (self._warp(suffix) for suffix in (FIRST, SECOND))
+        one, two = (self._warp(label) for label in (ONE, TWO))
         return tuple(_sets.condition_set(prim.Comparison(one, op, two)) for op in "<>")
 
     @cached_property
@@ -295,16 +293,16 @@ class Conflicts(Accesses):
         """Where the two threads of a block are of one warp."""
         if not self.other_warp:
             return _sets.universe()
-        one, two = (self._warp(suffix) for suffix in (FIRST, SECOND))
+        one, two = (self._warp(label) for label in (ONE, TWO))
         return _sets.condition_set(prim.Comparison(one, "==", two))
 
-    def _warp(self, suffix: str) -> Expression:
+    def _warp(self, label: str) -> Expression:
         """The number of a thread's warp: threads are numbered x first, and dealt out in turn."""
         terms: list[Expression] = []
         stride = 1
         for axis, extent in enumerate(self.hardware.block):
             if extent != 1:
-                word = prim.Variable(thread_word("l", axis, suffix, True))
+                word = prim.Variable(thread_word("l", axis, label, True))
                 terms.append(word if stride == 1 else prim.Product((stride, word)))
             stride *= extent
         return prim.FloorDiv(terms[0] if len(terms) == 1 else prim.Sum(tuple(terms)), WARP)
@@ -312,9 +310,9 @@ class Conflicts(Accesses):
     # }}}
 
 
-def thread_word(kind: str, axis: int, suffix: str, blocks: bool) -> str:
+def thread_word(kind: str, axis: int, label: str, blocks: bool) -> str:
     """The name of a hardware index of one side; that of the block is shared, or not."""
-    return f"_{kind}{axis}" + (suffix if kind == "l" or blocks else "")
+    return instance(hidden("index", kind, axis), label if kind == "l" or blocks else "")
 
 
 def _some_thread(word: str, extent: Expression) -> isl.Set:
@@ -326,7 +324,7 @@ def _some_thread(word: str, extent: Expression) -> isl.Set:
 
 
 def _later(iname: str, adjacent: bool) -> isl.Set:
-    one, two = prim.Variable(iname + FIRST), prim.Variable(iname + SECOND)
+    one, two = variable(iname, ONE), variable(iname, TWO)
     if adjacent:
         return _sets.equality(two.name, prim.Sum((one, 1)))
     return _sets.condition_set(prim.Comparison(one, "<", two))

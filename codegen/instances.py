@@ -22,6 +22,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ValueArg
 from loopkit._expression import variable_names
+from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit.codegen.hardware import Hardware
@@ -171,9 +172,9 @@ class _Enlarger:
     ) -> isl.Set:
         """The locations of one access, over its parallel inames and its cell."""
         for axis in axes:
-            domain = domain & _sets.equality(f"_cell{axis}", indices[axis])
-        hidden = sorted(set(self.kernel.all_inames) - parallel)
-        return _sets.project_out(domain, hidden) & self.kernel.assumptions.set
+            domain = domain & _sets.equality(hidden("cell", axis), indices[axis])
+        others = sorted(set(self.kernel.all_inames) - parallel)
+        return _sets.project_out(domain, others) & self.kernel.assumptions.set
 
     def _sizes_of(self, places: isl.Set) -> isl.Set:
         """The sizes for which there is any location."""

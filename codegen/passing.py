@@ -12,11 +12,11 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._hidden import BETWEEN, ONE, TWO, instances, variable
 from loopkit.codegen.accesses import Access
 from loopkit.codegen.bodies import Bodies, Body
-from loopkit.codegen.conflicts import FIRST, SECOND, Conflicts, Order, Reach
+from loopkit.codegen.conflicts import Conflicts, Order, Reach
 
-_BARRIER = "'b"
 # So many kinds of gaps that cut some pairs of a dependence and not all are told apart.
 _LIMIT = 6
 
@@ -155,10 +155,10 @@ class Passing:
         key = (other, behind, ahead, depths, order.shared)
         if key not in self._conditions:
             outer = len(order.shared)
-            own = {iname: iname + _BARRIER for iname in other.loops[outer:]}
+            own = instances(other.loops[outer:], BETWEEN)
             passed = _sets.rename(self.bodies.iterations(other), own)
-            passed = passed & _precedes(depths[0][outer:], FIRST, _BARRIER, behind)
-            passed = passed & _precedes(depths[1][outer:], _BARRIER, SECOND, ahead)
+            passed = passed & _precedes(depths[0][outer:], ONE, BETWEEN, behind)
+            passed = passed & _precedes(depths[1][outer:], BETWEEN, TWO, ahead)
             self._conditions[key] = _sets.project_out(passed, own.values()).coalesce()
         return self._conditions[key]
 
@@ -170,7 +170,7 @@ def _precedes(loops: Sequence[str], first: str, second: str, in_body: bool) -> i
     found = isl.Set.empty(isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 0))
     equal = _sets.universe()
     for iname in loops:
-        one, two = prim.Variable(iname + first), prim.Variable(iname + second)
+        one, two = variable(iname, first), variable(iname, second)
         found = found | (equal & _sets.condition_set(prim.Comparison(one, "<", two)))
         equal = equal & _sets.equality(one.name, two)
     return found | equal if in_body else found

@@ -15,14 +15,13 @@ import islpy as isl
 from loopkit import _sets
 from loopkit._errors import IllegalTransformError, Instance, RaceError, Witness
 from loopkit._expression import evaluate, variable_names
+from loopkit._hidden import ONE, TWO
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
 from loopkit._tree import common_prefix
 from loopkit.codegen.accesses import Access
 from loopkit.codegen.conflicts import (
     ANY_ORDER,
-    FIRST,
-    SECOND,
     Conflicts,
     Order,
     Reach,
@@ -122,8 +121,8 @@ class _Meeting:
 
     def index(self, kind: str, side: int) -> str:
         """The three hardware indices of one side."""
-        suffix = (FIRST, SECOND)[side]
-        words = (thread_word(kind, axis, suffix, True) for axis in range(3))
+        label = (ONE, TWO)[side]
+        words = (thread_word(kind, axis, label, True) for axis in range(3))
         return "(" + ", ".join(str(self.values.get(word, 0)) for word in words) + ")"
 
 
@@ -133,17 +132,17 @@ def _meetings(
     """Where two accesses meet, a smallest case for each of their cells and axes."""
     kernel = conflicts.kernel
     sides = [
-        conflicts.side(access, suffix, order.shared, blocks=True)
-        for access, suffix in ((first, FIRST), (second, SECOND))
+        conflicts.side(access, label, order.shared, blocks=True)
+        for access, label in ((first, ONE), (second, TWO))
     ]
     names = [
         {i: str(side.names.get(i, i)) for i in kernel.statement_by_id[access.statement].inames}
         for side, access in zip(sides, (first, second), strict=True)
     ]
     words = [
-        thread_word(k, axis, suffix, True)
+        thread_word(k, axis, label, True)
         for k in "gl"
-        for suffix in (FIRST, SECOND)
+        for label in (ONE, TWO)
         for axis in conflicts.hardware.used_axes(k)
     ]
     listed = [*words, *(n for side in names for n in sorted(side.values()))]
@@ -170,7 +169,7 @@ def _meetings(
 def _same(axis: int) -> isl.Set:
     import pymbolic.primitives as prim
 
-    one, two = (thread_word("g", axis, suffix, True) for suffix in (FIRST, SECOND))
+    one, two = (thread_word("g", axis, label, True) for label in (ONE, TWO))
     return _sets.equality(one, prim.Variable(two))
 
 

@@ -13,6 +13,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ValueArg
+from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._sets import NotAffineError
@@ -126,7 +127,7 @@ class Ranges:
         Exactly so where sets can say it.
         """
         rough = self.of(expr)
-        value = prim.Variable("_loopkit_value")
+        value = prim.Variable(hidden("value"))
         try:
             graph = _sets.condition_set(prim.Comparison(value, "==", expr))
         except NotAffineError:

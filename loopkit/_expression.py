@@ -11,6 +11,7 @@ import pymbolic.primitives as prim
 from pymbolic.mapper import CombineMapper, IdentityMapper, Mapper
 from pymbolic.mapper.stringifier import PREC_NONE
 
+from loopkit._hidden import is_hidden, plain
 from loopkit._nodes import Expression, Reduction, TypeCast
 from loopkit._stringify import Stringifier
 
@@ -167,6 +168,12 @@ def substitute(expr: Expression, values: Mapping[str, Expression]) -> Expression
     if is_constant(expr) or not (variable_names(expr) & values.keys()):
         return expr
     return _Substituter(values)(expr)
+
+
+def unlabelled(expr: Expression) -> Expression:
+    """``expr`` with the names that the user gave, whichever instances they are of: for messages."""
+    names = {n: prim.Variable(plain(n)) for n in variable_names(expr) if is_hidden(n)}
+    return substitute(expr, names)
 
 
 class _AccessReplacer(ExpressionMapper):

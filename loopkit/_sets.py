@@ -15,6 +15,7 @@ import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit._hidden import hidden
 from loopkit._nodes import Expression
 
 PARAM = isl.dim_type.param
@@ -512,7 +513,7 @@ def _extreme(domain: isl.Set, expr: Expression, sign: int) -> int | None:
     if isinstance(expr, prim.Variable) and domain.find_dim_by_name(PARAM, expr.name) >= 0:
         value, graph = expr.name, domain
     else:
-        value = "_loopkit_value"
+        value = hidden("value")
         graph = domain & equality(value, expr)
     line = as_dimension(project_onto(graph, [value]), value)
     if line.is_empty():

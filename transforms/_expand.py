@@ -11,6 +11,7 @@ from loopkit import _sets
 from loopkit._arrays import TemporaryVariable
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import replace_accesses, substitute, variable_names
+from loopkit._hidden import OTHER, variable
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
@@ -114,7 +115,7 @@ def _is_separated(new: Kernel, temporary: TemporaryVariable, uses: list[_Use], i
     if not temporary.shape:
         return False
     for writer, other in _pairs(temporary.name, uses):
-        marks = {i: prim.Variable(f"_other_{i}") for i in other.statement.inames}
+        marks = {i: variable(i, OTHER) for i in other.statement.inames}
         names = {i: v.name for i, v in marks.items()}
         here = new.statement_domain(writer.statement)
         there = _sets.rename(new.statement_domain(other.statement), names)

@@ -10,6 +10,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import ValueArg
 from loopkit._errors import IllegalTransformError
+from loopkit._hidden import OTHER, instance
 from loopkit._kernel import Domain, Kernel
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
@@ -170,7 +171,7 @@ def longest_run(kernel: Kernel, iname: str) -> int | None:
     domain = kernel.domain_of(ancestors_of(kernel, [iname])) & kernel.assumptions.set
     if domain.is_empty():
         return 0
-    other = "_loopkit_other"
+    other = instance(iname, OTHER)
     both = domain & _sets.rename(domain, {iname: other})
     distance = prim.Sum((prim.Variable(iname), prim.Product((-1, prim.Variable(other)))))
     longest = _sets.maximum_value(both, distance)

@@ -12,6 +12,7 @@ from loopkit._arrays import AddressSpace
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import to_text
 from loopkit._footprint import Use
+from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._tags import GroupAxis, LocalAxis, Tag
@@ -259,7 +260,7 @@ def _disjoint(
     """
     same = frozenset(path_inames(place.path))
     own = [n for n in kernel.all_inames if n not in same]
-    cells = [f"_cell_{i}" for i in range(len(own_indices))]
+    cells = [hidden("cell", i) for i in range(len(own_indices))]
 
     def touched(indices: Sequence[Expression], domain: isl.Set) -> isl.Set:
         for cell, index in zip(cells, indices, strict=True):

@@ -11,6 +11,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._errors import IllegalTransformError, Instance, Witness
 from loopkit._expression import substitute, variable_names
+from loopkit._hidden import OTHER, hidden, instances
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._linear import linear
 from loopkit._nodes import Expression
@@ -49,11 +50,7 @@ class Reindexing:
 
 def marks_for(count: int) -> tuple[str, ...]:
     """Names for the graph of a :class:`Reindexing`, which no kernel has."""
-    return tuple(f"_loopkit_new_{number}" for number in range(count))
-
-
-def _unprimed(names: Sequence[str]) -> dict[str, str]:
-    return {name: f"_loopkit_twin_{name}" for name in names}
+    return tuple(hidden("new", number) for number in range(count))
 
 
 def _differ(names: Sequence[str], twins: Mapping[str, str]) -> isl.Set:
@@ -90,7 +87,7 @@ def check_bijective(kernel: Kernel, r: Reindexing, verb: str) -> None:
         point = smallest(lost, r.old)
         _refuse(kernel, r, verb, [point], "has no image, so that it would never run")
     both = domain & r.graph
-    twins = _unprimed(r.marks)
+    twins = instances(r.marks, OTHER)
     several = both & _sets.rename(r.graph, twins) & _differ(r.marks, twins)
     if not several.is_empty():
         point = smallest(several, [*r.old, *r.marks, *twins.values()])
@@ -104,7 +101,7 @@ def check_bijective(kernel: Kernel, r: Reindexing, verb: str) -> None:
             [point],
             f"has several images, {' and '.join(images)}: it would run twice",
         )
-    others = _unprimed(r.old)
+    others = instances(r.old, OTHER)
     merged = both & _sets.rename(both, others) & _differ(r.old, others)
     if not merged.is_empty():
         point = smallest(merged, [*r.old, *others.values()])

@@ -23,6 +23,7 @@ from loopkit._assertions import (
 )
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import evaluate, is_constant, to_text, variable_names
+from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._syntax import parse_expression
@@ -206,7 +207,7 @@ def _follows(kernel: Kernel, known: tuple[Assertion, ...], new: Assertion) -> bo
         return new.array in facts.injective
     if isinstance(new, Increasing):
         return new.array in (facts.strict if new.strictly else facts.increasing)
-    i, k = prim.Variable("_i"), prim.Variable("_k")
+    i, k = prim.Variable(hidden("cell")), prim.Variable(hidden("other"))
     data = data_of(kernel.with_(assertions=known))
     if isinstance(new, Disjoint):
         first, second = prim.Variable(new.first)[i], prim.Variable(new.second)[k]
@@ -214,8 +215,8 @@ def _follows(kernel: Kernel, known: tuple[Assertion, ...], new: Assertion) -> bo
         return bool((common & kernel.assumptions.set).is_empty())
     if not (_sets.is_affine(new.lower) and _sets.is_affine(new.upper)):
         return False
-    values, _ = index_range(known, prim.Variable(new.array)[i], "_v", data)
-    v = prim.Variable("_v")
+    v = prim.Variable(hidden("value"))
+    values, _ = index_range(known, prim.Variable(new.array)[i], v.name, data)
     inside = prim.LogicalAnd(
         (prim.Comparison(new.lower, "<=", v), prim.Comparison(v, "<", new.upper))
     )

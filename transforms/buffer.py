@@ -12,6 +12,7 @@ from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import substitute, to_text, variable_names
 from loopkit._footprint import Axis, Use, hull, outer_names, touched_cells
+from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._match import Match, matching
 from loopkit._nodes import Expression
@@ -261,7 +262,7 @@ def _covers(kernel: Kernel, write: Access, read: Access, box: Sequence[Axis]) ->
         if (tag := kernel.iname_tags.get(i)) is not None and tag.is_parallel
     }
     keep = {*path_inames(shared), *parallel, *kernel.sizes}
-    names = [f"_cell_{i}" if axis.is_kept else None for i, axis in enumerate(box)]
+    names = [hidden("cell", i) if axis.is_kept else None for i, axis in enumerate(box)]
 
     def touched(access: Access) -> isl.Set:
         return touched_cells(make_uses(kernel, [access]), box, names, keep, exact=True)

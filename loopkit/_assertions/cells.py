@@ -1,9 +1,9 @@
 """When two subscripts that read index arrays can mean the same cell.
 
 All sets are over names, as in :mod:`loopkit._sets`.  Two instances have inames of
-different names (``i`` and ``i__2``), and share sizes.  Each value that a
-subscript reads becomes a name; what the assertions say of these values become
-constraints, and projecting the values out leaves the question in inames and
+different names (they carry labels, see :mod:`loopkit._hidden`), and share sizes.  Each
+value that a subscript reads becomes a name; what the assertions say of these values
+become constraints, and projecting the values out leaves the question in inames and
 sizes.
 
 The sets are supersets of what can happen with data that obeys the assertions.
@@ -26,7 +26,6 @@ from loopkit._assertions.constraints import Data, condition, is_exact, solutions
 from loopkit._assertions.facts import Facts, facts_of
 from loopkit._assertions.reads import Reads
 from loopkit._assertions.values import Assertion, Disjoint, Injective, Within
-from loopkit._expression import variable_names
 from loopkit._nodes import Expression
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ def _pairs(
     second: tuple[Expression, ...],
     data: Data,
 ) -> tuple[Reads, list[tuple[Expression, Expression]]]:
-    reads = _reads(assertions, (*first, *second), data)
+    reads = _reads(assertions, data)
     pairs = [(reads.side(0, a), reads.side(1, b)) for a, b in zip(first, second, strict=True)]
     return reads, pairs
 
@@ -143,7 +142,7 @@ def index_range(
     The set relates ``name``, which must be new, to the inames and sizes of
     ``index``: ``{ 1 <= name <= m }`` for ``col[j] + 1`` with ``0 <= col[...] < m``.
     """
-    reads = _reads(assertions, (index, prim.Variable(name)), data)
+    reads = _reads(assertions, data)
     graph = condition([(prim.Variable(name), "==", reads.side(0, index))])
     facts = _facts(assertions, reads)
     return solutions(graph, reads.reads, facts, data), is_exact(reads.reads, facts, data)
@@ -156,7 +155,7 @@ def surely_inside(
 
     Unlike :func:`index_range` it sees that ``n*m``, which is not affine, is ``n*m``.
     """
-    reads = _reads(assertions, (index, extent), data)
+    reads = _reads(assertions, data)
     at, end = reads.side(0, index), reads.side(0, extent)
     outside = condition([(at, "<", 0)]) | condition([(at, ">=", end)])
     facts = _facts(assertions, reads)
@@ -175,7 +174,7 @@ def ranges_disjoint(
     ``rowptr``, ``(rowptr[i], rowptr[i + 1])`` and ``(rowptr[k], rowptr[k + 1])``
     are disjoint where ``i`` and ``k`` differ.
     """
-    reads = _reads(assertions, (*first, *second), data)
+    reads = _reads(assertions, data)
     low, high = (reads.side(0, bound) for bound in first)
     other_low, other_high = (reads.side(1, bound) for bound in second)
     common = condition([(a, "<", b) for a in (low, other_low) for b in (high, other_high)])
@@ -190,8 +189,7 @@ def _tuple(index: Index) -> tuple[Expression, ...]:
     return tuple(index) if isinstance(index, (tuple, list)) else (index,)
 
 
-def _reads(assertions: Assertions, expressions: tuple[Expression, ...], data: Data) -> Reads:
-    names = frozenset().union(*(variable_names(e) for e in expressions))
+def _reads(assertions: Assertions, data: Data) -> Reads:
     about = frozenset(array for a in assertions for array in a.arrays)
 
     def varies(name: str, subscripted: bool) -> bool:
@@ -199,7 +197,7 @@ def _reads(assertions: Assertions, expressions: tuple[Expression, ...], data: Da
             return subscripted and name not in about
         return name in data.varying
 
-    return Reads(names, varies)
+    return Reads(varies)
 
 
 def _facts(assertions: Assertions, reads: Reads) -> Facts:
@@ -217,7 +215,7 @@ def _facts(assertions: Assertions, reads: Reads) -> Facts:
 def _arrays(assertions: Assertions, indices: tuple[Expression, ...], data: Data) -> tuple[str, ...]:
     """The arrays that some indices read, and that assertions can be about."""
     nobody = Data(data.shapes, data.varying or frozenset())
-    reads = _reads(assertions, indices, nobody)
+    reads = _reads(assertions, nobody)
     for index in indices:
         reads.affine(index)
     return tuple(dict.fromkeys(r.array for r in reads.reads if r.array is not None))

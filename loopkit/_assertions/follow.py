@@ -25,13 +25,12 @@ from loopkit._expression import (
     substitute,
     variable_names,
 )
+from loopkit._hidden import SOURCE, instance, instances
 from loopkit._nodes import Expression
 from loopkit._tree import common_prefix, path_inames
 
 if TYPE_CHECKING:
     from loopkit._kernel import Kernel, Statement
-
-_CELL = "_cell_of_"
 
 
 def followed(kernel: Kernel, statement: Statement, index: Expression) -> Expression:
@@ -124,9 +123,9 @@ def _has_run(
         if not _is_decidable(kernel, predicate):
             return False
         needed = needed & _sets.condition_set(predicate)
-    needed = _sets.rename(needed, {iname: _CELL + iname for iname in chosen})
+    needed = _sets.rename(needed, instances(chosen, SOURCE))
     for iname, index in chosen.items():
-        known = known & _sets.equality(_CELL + iname, index)
+        known = known & _sets.equality(instance(iname, SOURCE), index)
     return bool(known.is_subset(needed))
 
 

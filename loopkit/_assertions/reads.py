@@ -11,7 +11,7 @@ only within a side.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._expression import index_tuple, to_text
+from loopkit._hidden import hidden
 from loopkit._nodes import Expression, TypeCast
 
 _CONNECTIVES = (prim.LogicalAnd, prim.LogicalOr)
@@ -47,11 +48,10 @@ class Reads:
 
     ``reads`` has each value once: the same array at the same indices has one
     name, in whatever expression it stands.  ``varies(name, subscripted)`` says
-    what differs between instances, ``taken`` what values cannot be called.
+    what differs between instances.
     """
 
-    def __init__(self, taken: Iterable[str], varies: Callable[[str, bool], bool]) -> None:
-        self._taken = frozenset(taken)
+    def __init__(self, varies: Callable[[str, bool], bool]) -> None:
         self._varies = varies
         self._side = 0
         self._found: dict[tuple[Any, ...], Read] = {}
@@ -151,9 +151,6 @@ class Reads:
         key = (function, tuple(to_text(a) for a in arguments))
         found = self._found.get(key)
         if found is None:
-            name, number = f"_value{len(self._found)}", len(self._found)
-            while name in self._taken:
-                number += 1
-                name = f"_value_{number}"
+            name = hidden("read", len(self._found))
             found = self._found[key] = Read(name, function, arguments)
         return prim.Variable(found.name)

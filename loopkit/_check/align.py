@@ -14,22 +14,22 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._check.copies import Copies
 from loopkit._check.event import Event
-from loopkit._check.flow import END, Flow
+from loopkit._check.flow import Flow
 from loopkit._check.hardware import Instance
 from loopkit._check.lineage import Image
 from loopkit._check.literals import holds_typed, parts, same_constant, same_number
 from loopkit._check.model import equal
 from loopkit._check.order import Order
-from loopkit._check.sources import READER, WRITER, Access, Sources
+from loopkit._check.sources import Access, Sources
 from loopkit._check.types import ValueTypes
 from loopkit._check.violation import Undecided, Violation
 from loopkit._expression import index_tuple, is_constant, substitute, variable_names
+from loopkit._hidden import BASE, END, READER, WRITER, hidden, inlined, instance, labelled, variable
 from loopkit._kernel import Statement
 from loopkit._make.operations import operations_of
 from loopkit._nodes import Expression, TypeCast
 from loopkit._types import FLOAT64
 
-BASE = "__b"
 DEPTH = 8
 """As deep are statements of the text looked for inside of one of the schedule."""
 HOPS = 300
@@ -68,7 +68,7 @@ class Aligner:
         where = self.new.domain(at) & bounds & self.flow.lineage.sizes
         values = {i: self.new.named(e, BASE) for i, e in image.values}
         for name in self.root.bounds_from_data(image.origin):
-            values[name] = prim.Variable(name + BASE)
+            values[name] = variable(name, BASE)
         return Event(where, at, image.origin, values, everywhere, at)
 
     def statement(self, image: Image, settled: frozenset[int] | None = None) -> None:
@@ -192,7 +192,7 @@ class Aligner:
             return
         for a, b in zip(mine[1], its[1], strict=True):
             if isinstance(old, Untouched):
-                self.same_integers(a, self.new.named(b, event.time.suffix), event)
+                self.same_integers(a, self.new.named(b, event.time.label), event)
             else:
                 self.same(a, b, event)
 
@@ -203,7 +203,7 @@ class Aligner:
             return
         if self.are_integers(old, new):
             mine = substitute(old, event.values)
-            its = self.new.named(new, event.time.suffix)
+            its = self.new.named(new, event.time.label)
             if self.same_integers(mine, its, event):
                 return
         if type(old) is not type(new) or is_constant(old):
@@ -307,15 +307,15 @@ class Aligner:
         where = event.where
         kept = list(self.new.kernel.sizes)
         for iname, value in event.values.items():
-            where = where & equal(prim.Variable(f"_v_{iname}"), value)
-            kept.append(f"_v_{iname}")
+            kept.append(hidden("value", iname))
+            where = where & equal(prim.Variable(kept[-1]), value)
         for axis, index in enumerate(cell[1] if cell else ()):
-            where = where & equal(prim.Variable(f"_c_{axis}"), index)
-            kept.append(f"_c_{axis}")
+            kept.append(hidden("cell", axis))
+            where = where & equal(prim.Variable(kept[-1]), index)
         if event.time.statement is not None:
-            suffix = event.time.suffix
+            label = event.time.label
             inames = self.new.statement[event.time.statement].inames
-            times = {i + suffix: f"_t_{i}" for i in inames}
+            times = {instance(i, label): hidden("time", i) for i in inames}
             where = _sets.rename(_sets.project_onto(where, [*kept, *times]), times)
             return where
         return _sets.project_onto(where, kept)
@@ -371,20 +371,19 @@ class Aligner:
         held = self.root_types.array(mine[0])
         is_cast = isinstance(new, TypeCast) and new.dtype == held
         for origin, relation in sources.writes.items():
-            suffix = f"__i{event.depth}"
-            names = {i + WRITER: i + suffix for i in self.root.kernel.all_inames}
+            label = inlined(event.depth)
+            names = {instance(i, WRITER): instance(i, label) for i in self.root.kernel.all_inames}
             related = _sets.rename(relation, names)
             where = event.bound & related
             if where.is_empty():
                 continue
-            hidden = [n for n in _sets.names_of(where) if n.endswith(READER)]
-            where = _sets.project_out(where, hidden)
+            where = _sets.project_out(where, labelled(_sets.names_of(where), READER))
             statement = self.root.statement[origin]
             if statement.operation is not None or not self.root.is_exact(statement):
                 raise Undecided(
                     f"'{mine[0]}' is computed in place, and '{origin}' is not all that it holds"
                 )
-            values = {i: prim.Variable(i + suffix) for i in statement.inames}
+            values = {i: variable(i, label) for i in statement.inames}
             inner = dataclasses.replace(
                 event,
                 where=where,
@@ -416,13 +415,13 @@ class Aligner:
         for origin, access in access_of.items():
             left, sources = self.flow.text.at_end(origin)
             names = (*self.root.kernel.all_inames, *self.root.data)
-            where = _sets.rename(left, {i + READER: i + END for i in names})
+            where = _sets.rename(left, {instance(i, READER): instance(i, END) for i in names})
             where = where & self.new.kernel.assumptions.set & self.flow.lineage.sizes
             if where.is_empty():
                 continue
             statement = self.root.statement[origin]
             bounds = self.root.bounds_from_data(origin)
-            values = {i: prim.Variable(i + END) for i in (*statement.inames, *bounds)}
+            values = {i: variable(i, END) for i in (*statement.inames, *bounds)}
             event = Event(where, Instance(None, END), origin, values, {}, None, sources)
             indices = tuple(substitute(i, values) for i in access[1])
             self.read(event, access, (array, indices))

@@ -12,10 +12,9 @@ from loopkit._check.hardware import Instance
 from loopkit._check.model import Model
 from loopkit._check.violation import Violation
 from loopkit._expression import to_text, variable_names
+from loopkit._hidden import BASE
 from loopkit._make.accesses import Guarded, guarded_reads
 from loopkit._nodes import Expression
-
-_AT = "__b"
 
 
 def check_bounds(flow: Flow, statement_id: str) -> None:
@@ -27,7 +26,7 @@ def check_bounds(flow: Flow, statement_id: str) -> None:
     new = flow.new
     statement = new.statement[statement_id]
     is_copy = statement_id not in flow.lineage.image_of
-    at = Instance(statement_id, _AT)
+    at = Instance(statement_id, BASE)
     domain = new.domain(at) & flow.lineage.sizes
     accesses: list[Guarded] = [(*statement.write, ())]
     accesses += [g for g in guarded_reads(statement) if g[0] in new.data]
@@ -44,11 +43,11 @@ def check_bounds(flow: Flow, statement_id: str) -> None:
         for guard in guards:
             condition = new.condition(guard)
             if condition is not None:
-                where = where & new.suffixed(condition, _AT)
+                where = where & new.labelled(condition, BASE)
         for index, extent in zip(indices, shape, strict=True):
             if variable_names(index) & new.data or _is_inside(new, index, extent):
                 continue
-            value = new.named(index, _AT)
+            value = new.named(index, BASE)
             for outside, words in (
                 (_outside(value, "<", 0), "before its first element"),
                 (_outside(value, ">=", extent), f"which has {to_text(extent)} elements there"),
@@ -57,7 +56,7 @@ def check_bounds(flow: Flow, statement_id: str) -> None:
                     continue
                 bad = where & outside
                 if not bad.is_empty():
-                    named = tuple(new.named(i, _AT) for i in indices)
+                    named = tuple(new.named(i, BASE) for i in indices)
                     flow.report(
                         Violation(
                             "bounds",

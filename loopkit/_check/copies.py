@@ -18,10 +18,8 @@ from loopkit._check.hardware import Instance
 from loopkit._check.model import Cell
 from loopkit._check.sources import Access
 from loopkit._check.violation import Undecided
+from loopkit._hidden import OTHER, SOURCE, copied
 from loopkit._kernel import Statement
-
-_OTHER = "__x"
-_SOURCE = "__w"
 
 
 class Copies:
@@ -42,7 +40,7 @@ class Copies:
             )
         for statement in self.flow.copies(cell.array):
             self.check_plain(statement, event)
-            at = Instance(statement.id, _SOURCE)
+            at = Instance(statement.id, SOURCE)
             written = self.new.write_cell(at)
             both = event.where & self.new.domain(at) & self.new.same_cell(written, cell)
             for piece in self.new.earlier(at, event.time):
@@ -50,7 +48,7 @@ class Copies:
                 for writer in others:
                     if part.is_empty():
                         break
-                    other = Instance(writer.id, _OTHER)
+                    other = Instance(writer.id, OTHER)
                     since = part & self.new.domain(other)
                     since = since & self.new.same_cell(self.new.write_cell(other), cell)
                     for first in self.new.earlier(at, other):
@@ -88,13 +86,13 @@ class Copies:
             raise Undecided(f"the copies behind '{access[0]}' go round in a circle")
         cell = self.flow.cell(event, access)
         remaining = event.where
-        suffix = f"__m{event.depth}"
+        label = copied(event.depth)
         for statement in self.flow.copies(cell.array):
             self.check_plain(statement, event)
-        for _, group in self.by_time(cell.array, event, suffix):
+        for _, group in self.by_time(cell.array, event, label):
             covered: isl.Set | None = None
             for statement, piece in group:
-                at = Instance(statement.id, suffix)
+                at = Instance(statement.id, label)
                 bounds, everywhere = self.new.everywhere(at)
                 # Of a copy that all threads make, each thread has its own.
                 written = self.new.cell(
@@ -123,12 +121,12 @@ class Copies:
         self.flow.missing(event.narrowed(remaining), cell)
 
     def by_time(
-        self, array: str, event: Event, suffix: str
+        self, array: str, event: Event, label: str
     ) -> list[tuple[float, list[tuple[Statement, isl.Set]]]]:
         """Copies of an array before the event, by the loop that carries them, latest first."""
         groups: dict[float, list[tuple[Statement, isl.Set]]] = {}
         for statement in self.flow.copies(array):
-            at = Instance(statement.id, suffix)
+            at = Instance(statement.id, label)
             for key, piece in self.pieces(at, event.time):
                 groups.setdefault(key, []).append((statement, piece))
         return sorted(groups.items(), key=lambda g: -g[0])
@@ -158,7 +156,7 @@ class Copies:
         for writer in self.new.writers(cell.array):
             if writer.id not in self.flow.lineage.image_of:
                 continue
-            other = Instance(writer.id, _OTHER)
+            other = Instance(writer.id, OTHER)
             later = both & self.new.domain(other)
             later = later & self.new.same_cell(self.new.write_cell(other), cell)
             for piece in self.new.earlier(at, other):
@@ -183,7 +181,7 @@ class Copies:
         result = event.where
         cell = self.flow.cell(reader, access)
         for statement in self.flow.copies(access[0]):
-            later = Instance(statement.id, _OTHER)
+            later = Instance(statement.id, OTHER)
             both = event.where & self.new.domain(later)
             both = both & self.new.same_cell(self.new.write_cell(later), cell)
             for first in self.new.earlier(event.time, later):

@@ -15,10 +15,9 @@ from loopkit import _sets
 from loopkit._check.model import Model
 from loopkit._digits import told_by
 from loopkit._expression import variable_names
+from loopkit._hidden import BASE, OTHER, instance, variable
 from loopkit._linear import linear
 from loopkit._nodes import Expression
-
-ONE, TWO = "__b", "__x"
 
 
 class Determined:
@@ -62,22 +61,22 @@ class Determined:
 
     def _asked(self, expr: Expression, mine: frozenset[str]) -> frozenset[str]:
         try:
-            same = _sets.affine_equality(self.named(expr, ONE), self.named(expr, TWO))
+            same = _sets.affine_equality(self.named(expr, BASE), self.named(expr, OTHER))
         except _sets.NotAffineError:
             return frozenset()
-        both = same & self.around(mine, ONE) & self.around(mine, TWO)
+        both = same & self.around(mine, BASE) & self.around(mine, OTHER)
         return frozenset(i for i in mine if (both & differ(i)).is_empty())
 
-    def named(self, expr: Expression, suffix: str) -> Expression:
-        """``expr`` with every iname suffixed."""
-        return self.model.named(expr, suffix)
+    def named(self, expr: Expression, label: str) -> Expression:
+        """``expr`` with every iname labelled."""
+        return self.model.named(expr, label)
 
-    def around(self, inames: Iterable[str], suffix: str) -> isl.Set:
-        """What the domains say of some inames, or less; suffixed."""
-        key = (frozenset(inames), suffix)
+    def around(self, inames: Iterable[str], label: str) -> isl.Set:
+        """What the domains say of some inames, or less; labelled."""
+        key = (frozenset(inames), label)
         found = self._around.get(key)
         if found is None:
-            found = self.model.suffixed(self.model.kernel.domain_of(key[0]), suffix)
+            found = self.model.labelled(self.model.kernel.domain_of(key[0]), label)
             self._around[key] = found
         return found
 
@@ -94,18 +93,18 @@ class Determined:
         if not (mine | its) & self.inames <= frozenset().union(*used):
             return False
         result = _sets.condition_set(
-            prim.Comparison(self.named(one, ONE), "!=", self.named(two, TWO))
+            prim.Comparison(self.named(one, BASE), "!=", self.named(two, OTHER))
         )
         for a, b in pairs:
             if not variable_names(a) | variable_names(b) <= known:
                 continue
             try:
-                result = result & _sets.affine_equality(self.named(a, ONE), self.named(b, TWO))
+                result = result & _sets.affine_equality(self.named(a, BASE), self.named(b, OTHER))
             except _sets.NotAffineError:
                 continue
             mine, its = mine | variable_names(a), its | variable_names(b)
-        result = result & self.around(mine & self.inames, ONE)
-        return bool((result & self.around(its & self.inames, TWO)).is_empty())
+        result = result & self.around(mine & self.inames, BASE)
+        return bool((result & self.around(its & self.inames, OTHER)).is_empty())
 
     def is_monotone(
         self, values: Sequence[Expression], inames: Sequence[str], equal: frozenset[str]
@@ -118,14 +117,14 @@ class Determined:
         """
         used = frozenset(inames).union(*(variable_names(v) & self.inames for v in values))
         try:
-            steps = [(self.named(v, ONE), self.named(v, TWO)) for v in values]
+            steps = [(self.named(v, BASE), self.named(v, OTHER)) for v in values]
             ahead, level = _before(steps), _all_equal(steps)
         except _sets.NotAffineError:
             return False
-        both = self.around(used, ONE) & self.around(used, TWO)
+        both = self.around(used, BASE) & self.around(used, OTHER)
         for iname in sorted(equal & used):
-            both = both & _sets.equality(iname + ONE, prim.Variable(iname + TWO))
-        back = [(prim.Variable(i + TWO), prim.Variable(i + ONE)) for i in inames]
+            both = both & _sets.equality(instance(iname, BASE), variable(iname, OTHER))
+        back = [(variable(i, OTHER), variable(i, BASE)) for i in inames]
         if not all((both & f & b).is_empty() for b in _before(back) for f in (*ahead, level)):
             return False
         # Loops around one of two statements alone may say which value it is: then what
@@ -136,9 +135,7 @@ class Determined:
 
 def differ(iname: str) -> isl.Set:
     """Where two instances have different values of an iname."""
-    return _sets.condition_set(
-        prim.Comparison(prim.Variable(iname + ONE), "!=", prim.Variable(iname + TWO))
-    )
+    return _sets.condition_set(prim.Comparison(variable(iname, BASE), "!=", variable(iname, OTHER)))
 
 
 def _before(steps: Sequence[tuple[Expression, Expression]]) -> list[isl.Set]:

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import islpy as isl
-import pymbolic.primitives as prim
 
 from loopkit._check.hardware import Axis, Instance
 from loopkit._check.lineage import Image
 from loopkit._check.model import equal
-from loopkit._check.sources import READER, Access, Sources
+from loopkit._check.sources import Access, Sources
 from loopkit._check.violation import Side
 from loopkit._expression import substitute
+from loopkit._hidden import READER, variable
 from loopkit._nodes import Expression
 
 
@@ -39,10 +39,10 @@ class Event:
 
     @cached_property
     def bound(self) -> isl.Set:
-        """``where`` with the reader's inames of the text, suffixed ``__R``."""
+        """``where`` with the reader's inames of the text, labelled ``READER``."""
         result = self.where
         for iname, value in self.values.items():
-            result = result & equal(prim.Variable(iname + READER), value)
+            result = result & equal(variable(iname, READER), value)
         return result
 
     @property

@@ -21,14 +21,22 @@ from loopkit._check.event import Event, Found
 from loopkit._check.hardware import Instance
 from loopkit._check.lineage import Image, Lineage
 from loopkit._check.model import Cell, Model, equal
-from loopkit._check.sources import READER, WRITER, Access, Sources, TextOrder, is_update
+from loopkit._check.sources import Access, Sources, TextOrder, is_update
 from loopkit._check.violation import Side, Undecided, Violation
+from loopkit._hidden import (
+    END,
+    OTHER,
+    READER,
+    SIBLING,
+    SOURCE,
+    SURE,
+    WRITER,
+    instance,
+    labelled,
+    plain,
+    variable,
+)
 from loopkit._kernel import Statement
-
-_OTHER = "__x"
-_SOURCE = "__w"
-_SURE = "__s"
-END = "__e"
 
 
 class Flow:
@@ -47,7 +55,7 @@ class Flow:
     def report(self, violation: Violation) -> None:
         """Note something wrong; the check goes on, so that the smallest case can be told."""
         names = _sets.involved_names(violation.where)
-        bounds = [d for d in self.new.data if any(n.startswith(f"{d}__") for n in names)]
+        bounds = [d for d in self.new.data if any(plain(n) == d for n in names)]
         if bounds:
             violation = replace(violation, exact=False, settling=self.about_bounds(bounds))
         self.found.append(violation)
@@ -66,7 +74,7 @@ class Flow:
 
     def origin_side(self, image: Image, at: Instance) -> Side:
         """A schedule's instance as the text knows it."""
-        values = {i: self.new.named(e, at.suffix) for i, e in image.values}
+        values = {i: self.new.named(e, at.label) for i, e in image.values}
         return Side(at, image.origin, values)
 
     def side_of(self, at: Instance) -> Side:
@@ -75,28 +83,28 @@ class Flow:
         image = self.lineage.image_of.get(at.statement)
         return Side(at, None) if image is None else self.origin_side(image, at)
 
-    def tie(self, image: Image, suffix: str, root_suffix: str) -> isl.Set:
+    def tie(self, image: Image, label: str, root_label: str) -> isl.Set:
         """The equalities between an image's inames and those of its origin."""
-        key = (image.statement, suffix, root_suffix)
+        key = (image.statement, label, root_label)
         found = self._ties.get(key)
         if found is None:
             found = _sets.universe()
             for iname, value in image.values:
-                named = self.new.named(value, suffix)
-                found = found & equal(prim.Variable(iname + root_suffix), named)
+                named = self.new.named(value, label)
+                found = found & equal(variable(iname, root_label), named)
             for name in self.root.bounds_from_data(image.origin):
-                here, there = name + suffix, name + root_suffix
+                here, there = instance(name, label), instance(name, root_label)
                 found = found & equal(prim.Variable(there), prim.Variable(here))
             self._ties[key] = found
         return found
 
-    def instances(self, image: Image, suffix: str, root_suffix: str) -> isl.Set:
+    def instances(self, image: Image, label: str, root_label: str) -> isl.Set:
         """The instances of an image, with those of the text that they execute."""
-        key = (image.statement, suffix, root_suffix)
+        key = (image.statement, label, root_label)
         found = self._instances.get(key)
         if found is None:
-            domain = self.new.domain(Instance(image.statement, suffix))
-            found = self._instances[key] = domain & self.tie(image, suffix, root_suffix)
+            domain = self.new.domain(Instance(image.statement, label))
+            found = self._instances[key] = domain & self.tie(image, label, root_label)
         return found
 
     def cell(self, event: Event, access: Access) -> Cell:
@@ -152,8 +160,7 @@ class Flow:
         sources = event.sources or self.text.of_read(event.reader, old)
         cell = self.cell(event, new)
         if cell.by_data or any(
-            self.new.write_cell(Instance(w.id, _OTHER)).by_data
-            for w in self.new.writers(cell.array)
+            self.new.write_cell(Instance(w.id, OTHER)).by_data for w in self.new.writers(cell.array)
         ):
             raise Undecided(f"which cells of '{cell.array}' are touched would depend on data")
         found: list[Found] = []
@@ -163,13 +170,13 @@ class Flow:
                 continue
             writing, others = self.images_writing(origin, cell.array)
             for image in writing:
-                at = Instance(image.statement, _SOURCE)
-                pairs = related & self.instances(image, _SOURCE, WRITER)
+                at = Instance(image.statement, SOURCE)
+                pairs = related & self.instances(image, SOURCE, WRITER)
                 pairs = self.with_facts(pairs, event, at)
                 found.append(Found(image, at, pairs, self.equal_loops(pairs, at, event.time)))
                 self.check_source(event, found[-1], cell)
             for image in others:
-                part = related & self.instances(image, _SOURCE, WRITER)
+                part = related & self.instances(image, SOURCE, WRITER)
                 if not part.is_empty():
                     self.missing(event.narrowed(self.event_names(part, event)), cell)
             if not writing and not others:
@@ -191,7 +198,9 @@ class Flow:
         loops = self.new.shared_loops(a.statement, b.statement)
         for number, iname in enumerate(loops):
             differ = prim.Comparison(
-                prim.Variable(iname + a.suffix), "!=", prim.Variable(iname + b.suffix)
+                variable(iname, a.label),
+                "!=",
+                variable(iname, b.label),
             )
             if not (pairs & _sets.condition_set(differ)).is_empty():
                 return number
@@ -249,7 +258,7 @@ class Flow:
     ) -> None:
         """Check that a read of what was there before the kernel comes before all writes."""
         for writer in self.new.writers(cell.array):
-            at = Instance(writer.id, _OTHER)
+            at = Instance(writer.id, OTHER)
             both = self.with_facts(untouched & self.new.domain(at), event, at)
             both = both & self.new.same_cell(self.new.write_cell(at), cell)
             if sources.writes and not both.is_empty():
@@ -275,7 +284,7 @@ class Flow:
         places = [self.new.time(s)[0] for s in special if s is not None]
         harmless: set[tuple[object, ...]] = set()
         for writer in self.new.writers(cell.array):
-            at = Instance(writer.id, _OTHER)
+            at = Instance(writer.id, OTHER)
             place, path = self.new.time(writer.id)
             # Statements that write alike, at the same places in the order, have one answer.
             kind = (
@@ -360,7 +369,7 @@ class Flow:
             return False
         reader, writer = self.new.statement[event.time.statement], self.new.statement[at.statement]
         key = (
-            (reader.inames, reader.predicates, event.time.suffix, cell),
+            (reader.inames, reader.predicates, event.time.label, cell),
             # Where a reader runs hangs on what it writes.
             self.new.copies_needed(reader.written),
             (writer.inames, writer.predicates, writer.write),
@@ -403,8 +412,8 @@ class Flow:
             if is_update(self.root.statement[origin]):
                 continue
             for image in self.images_writing(origin, cell.array)[0]:
-                sure = Instance(image.statement, _SURE)
-                both = bad & self.instances(image, _SURE, WRITER)
+                sure = Instance(image.statement, SURE)
+                both = bad & self.instances(image, SURE, WRITER)
                 both = both & event.bound & relation
                 for kind, piece in self.new.not_before(at, sure, cell.array, itself=False):
                     race = both & piece
@@ -414,8 +423,8 @@ class Flow:
         image_of_other = self.lineage.image_of.get(at.statement or "")
         if image_of_other is not None and event.reader in self.root.statement:
             reader = Instance(event.reader, READER)
-            origin_at = Instance(image_of_other.origin, "__Q")
-            tied = bad & event.bound & self.tie(image_of_other, _OTHER, "__Q")
+            origin_at = Instance(image_of_other.origin, SIBLING)
+            tied = bad & event.bound & self.tie(image_of_other, OTHER, SIBLING)
             for piece in self.root.earlier(reader, origin_at):
                 later = tied & piece
                 if event.base is not None and not later.is_empty():
@@ -430,7 +439,7 @@ class Flow:
             return nothing
         result = nothing
         if image.origin in sources.writes:
-            related = event.bound & sources.writes[image.origin] & self.tie(image, _OTHER, WRITER)
+            related = event.bound & sources.writes[image.origin] & self.tie(image, OTHER, WRITER)
             result = result | self.without_root(related)
         origin = self.root.statement[image.origin]
         reader = self.root.statement[event.reader]
@@ -440,16 +449,19 @@ class Flow:
                 if start in theirs.writes and not is_update(self.root.statement[start]):
                     sibling = _sets.rename(
                         theirs.writes[start],
-                        {i + READER: i + "__Q" for i in self.root.kernel.all_inames},
+                        {
+                            instance(i, READER): instance(i, SIBLING)
+                            for i in self.root.kernel.all_inames
+                        },
                     )
-                    both = event.bound & relation & sibling & self.tie(image, _OTHER, "__Q")
+                    both = event.bound & relation & sibling & self.tie(image, OTHER, SIBLING)
                     result = result | self.without_root(both)
         return result
 
     def without_root(self, relation: isl.Set) -> isl.Set:
         """A relation without the text's own names."""
-        names = [n for n in _sets.names_of(relation) if n.endswith((READER, WRITER, "__Q"))]
-        return _sets.project_out(relation, names)
+        text = labelled(_sets.names_of(relation), READER, WRITER, SIBLING)
+        return _sets.project_out(relation, text)
 
     def not_replaced(
         self, bad: isl.Set, event: Event, sources: Sources, at: Instance, cell: Cell
@@ -460,8 +472,8 @@ class Flow:
             if relation.is_empty():
                 continue
             for image in self.images_writing(origin, cell.array)[0]:
-                sure = Instance(image.statement, _SURE)
-                after = bad & self.instances(image, _SURE, WRITER)
+                sure = Instance(image.statement, SURE)
+                after = bad & self.instances(image, SURE, WRITER)
                 after = after & event.bound & relation
                 late = [after & p for p in self.new.earlier(at, sure)]
                 for _, piece in self.new.unordered(at, sure, cell.array):

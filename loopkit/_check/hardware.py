@@ -11,6 +11,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._expression import variable_names
+from loopkit._hidden import hidden, instance, variable
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._places import first_block_alone
@@ -21,10 +22,15 @@ Axis = tuple[str, object]
 
 @dataclass(frozen=True)
 class Instance:
-    """A statement whose inames carry ``suffix``; ``statement`` None stands for the end."""
+    """A statement whose inames carry a label; ``statement`` None stands for the end."""
 
     statement: str | None
-    suffix: str
+    label: str
+
+
+def index_name(axis: Axis, at: Instance) -> str:
+    """The name of an instance's index on an axis that it has no coordinate on."""
+    return instance(hidden("index", *axis), at.label)
 
 
 class Hardware:
@@ -88,7 +94,7 @@ class Hardware:
         statement = self.statement[at.statement]
         for iname in self.inames_on.get(axis, ()):
             if iname in statement.inames:
-                name = prim.Variable(iname + at.suffix)
+                name = variable(iname, at.label)
                 low = self.lower(iname)
                 return name if low == 0 else prim.Sum((name, -low))
         if axis[0] == "ilp":
@@ -103,7 +109,7 @@ class Hardware:
         for axis in self.axes:
             if self.coordinate(at, axis) is not None:
                 continue
-            name = f"_{axis[0]}{axis[1]}{at.suffix}"
+            name = index_name(axis, at)
             values[axis] = prim.Variable(name)
             bounds = bounds & self._launched(axis, name)
         return bounds, values

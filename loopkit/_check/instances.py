@@ -11,11 +11,9 @@ from loopkit import _sets
 from loopkit._check.flow import Flow
 from loopkit._check.hardware import Instance
 from loopkit._check.lineage import Image
-from loopkit._check.sources import WRITER, is_update
+from loopkit._check.sources import is_update
 from loopkit._check.violation import Side, Violation
-
-_ONE = "__1"
-_TWO = "__2"
+from loopkit._hidden import ONE, TWO, WRITER, labelled, variable
 
 
 def check_instances(flow: Flow, origin: str) -> None:
@@ -31,7 +29,7 @@ def check_instances(flow: Flow, origin: str) -> None:
     context = new.kernel.assumptions.set & lineage.sizes
     wanted = root.domain(at) & context
     images = lineage.images_from[origin]
-    mine = {i: prim.Variable(i + WRITER) for i in root.statement[origin].inames}
+    mine = {i: variable(i, WRITER) for i in root.statement[origin].inames}
     side = Side(None, origin, mine)
     if not images:
         if root.statement[origin].written in root.kernel.temporary_by_name or wanted.is_empty():
@@ -42,7 +40,7 @@ def check_instances(flow: Flow, origin: str) -> None:
         return
     for image in images:
         # What is executed beside the domain shows without asking what is executed in all.
-        both = flow.instances(image, _ONE, WRITER) & context
+        both = flow.instances(image, ONE, WRITER) & context
         extra = both & root.domain(at).complement()
         if not extra.is_empty():
             flow.report(Violation("extra", extra, side, text=root))
@@ -58,11 +56,11 @@ def check_instances(flow: Flow, origin: str) -> None:
 def check_axes(flow: Flow, statement: str) -> None:
     """Report a statement two of whose inames would be one hardware index."""
     new = flow.new
-    at = Instance(statement, _ONE)
+    at = Instance(statement, ONE)
     for inames in new.inames_on.values():
         mine = [i for i in inames if i in new.statement[statement].inames]
         for first, second in pairwise(mine):
-            one, two = (prim.Sum((prim.Variable(i + _ONE), -new.lower(i))) for i in (first, second))
+            one, two = (prim.Sum((variable(i, ONE), -new.lower(i))) for i in (first, second))
             differ = _sets.condition_set(prim.Comparison(one, "!=", two))
             lost = new.domain(at) & differ
             if not lost.is_empty():
@@ -70,10 +68,9 @@ def check_axes(flow: Flow, statement: str) -> None:
 
 
 def executed(flow: Flow, image: Image) -> isl.Set:
-    """The instances of the text (suffix ``__W``) that an image executes."""
-    both = flow.instances(image, _ONE, WRITER)
-    hidden = [n for n in _sets.names_of(both) if n.endswith(_ONE)]
-    return _sets.project_out(both, hidden)
+    """The instances of the text (``WRITER``) that an image executes."""
+    both = flow.instances(image, ONE, WRITER)
+    return _sets.project_out(both, labelled(_sets.names_of(both), ONE))
 
 
 def check_once(flow: Flow, images: tuple[Image, ...]) -> None:
@@ -85,8 +82,8 @@ def check_once(flow: Flow, images: tuple[Image, ...]) -> None:
             stays = statement.written in new.kernel.temporary_by_name
             if stays and not is_update(statement):
                 continue
-            one, two = Instance(first.statement, _ONE), Instance(second.statement, _TWO)
-            both = flow.instances(first, _ONE, WRITER) & flow.instances(second, _TWO, WRITER)
+            one, two = Instance(first.statement, ONE), Instance(second.statement, TWO)
+            both = flow.instances(first, ONE, WRITER) & flow.instances(second, TWO, WRITER)
             both = both & flow.lineage.sizes
             if stays and statement.written == new.statement[second.statement].written:
                 both = both & new.same_cell(new.write_cell(one), new.write_cell(two))
@@ -111,7 +108,7 @@ def _different(flow: Flow, first: Image, second: Image) -> list[isl.Set]:
         return [_sets.universe()]
     inames = sorted(flow.new.statement[first.statement].inames)
     return [
-        _sets.condition_set(prim.Comparison(prim.Variable(i + _ONE), "<", prim.Variable(i + _TWO)))
+        _sets.condition_set(prim.Comparison(variable(i, ONE), "<", variable(i, TWO)))
         for i in inames
     ]
 

@@ -1,6 +1,6 @@
 """A kernel as the checker sees it: instances, cells, and the order of execution.
 
-All sets are parameter sets over names.  An instance's inames carry a suffix
+All sets are parameter sets over names.  An instance's inames carry a label
 that tells apart the several instances that one question is about.
 """
 
@@ -20,7 +20,8 @@ from loopkit._assertions import followed
 from loopkit._assertions.cells import data_of, equal_cells
 from loopkit._check.hardware import Axis, Hardware, Instance
 from loopkit._check.undecided import Undecided
-from loopkit._expression import is_constant, substitute, to_text, variable_names
+from loopkit._expression import is_constant, substitute, to_text, unlabelled, variable_names
+from loopkit._hidden import instance, instances, variable
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
@@ -31,7 +32,7 @@ from loopkit._tree import Path, flatten
 
 @dataclass(frozen=True)
 class Cell:
-    """One use of an array: indices over suffixed names, and the room it lies in.
+    """One use of an array: indices over labelled names, and the room it lies in.
 
     ``room`` holds a coordinate for each hardware axis along which the array
     exists several times; an axis that is missing stands for all of them.
@@ -70,13 +71,13 @@ class Model(Hardware):
         """The instances of a statement; conditions on data are left aside."""
         assert at.statement is not None
         statement = self.statement[at.statement]
-        key = (statement.inames, statement.predicates, at.suffix)
+        key = (statement.inames, statement.predicates, at.label)
         found = self._domains.get(key)
         if found is None:
             found = self._plain_domain(statement)
-            if at.suffix:
+            if at.label:
                 names = (*self.kernel.all_inames, *self.data)
-                found = _sets.rename(found, {i: i + at.suffix for i in names})
+                found = _sets.rename(found, instances(names, at.label))
             self._domains[key] = found
         return found
 
@@ -106,32 +107,32 @@ class Model(Hardware):
         return any(self.condition(p) is None for p in statement.predicates)
 
     def indices(self, at: Instance, indices: Sequence[Expression]) -> list[Expression]:
-        """An instance's indices, suffixed, and followed to the index arrays they come from."""
+        """An instance's indices, labelled, and followed to the index arrays they come from."""
         if at.statement is None:
-            return [self.named(i, at.suffix) for i in indices]
+            return [self.named(i, at.label) for i in indices]
         statement = self.statement[at.statement]
-        return [self.named(followed(self.kernel, statement, i), at.suffix) for i in indices]
+        return [self.named(followed(self.kernel, statement, i), at.label) for i in indices]
 
-    def named(self, expr: Expression, suffix: str) -> Expression:
-        """``expr`` with every iname suffixed."""
-        if not suffix or is_constant(expr):
+    def named(self, expr: Expression, label: str) -> Expression:
+        """``expr`` with every iname labelled."""
+        if not label or is_constant(expr):
             return expr
         # Expressions live as long as the kernel: their identity names them.
-        key = (id(expr), suffix)
+        key = (id(expr), label)
         found = self._expressions.get(key)
         if found is None:
-            found = self._expressions[key] = (expr, substitute(expr, self._suffixed(suffix)))
+            found = self._expressions[key] = (expr, substitute(expr, self._labelled(label)))
         return found[1]
 
-    def suffixed(self, where: isl.Set, suffix: str) -> isl.Set:
-        """A set over inames with every iname suffixed."""
-        return _sets.rename(where, {i: i + suffix for i in self.kernel.all_inames})
+    def labelled(self, where: isl.Set, label: str) -> isl.Set:
+        """A set over inames with every iname labelled."""
+        return _sets.rename(where, instances(self.kernel.all_inames, label))
 
-    def _suffixed(self, suffix: str) -> dict[str, Expression]:
-        found = self._names.get(suffix)
+    def _labelled(self, label: str) -> dict[str, Expression]:
+        found = self._names.get(label)
         if found is None:
-            found = {i: prim.Variable(i + suffix) for i in self.kernel.all_inames}
-            self._names[suffix] = found
+            found = {i: variable(i, label) for i in self.kernel.all_inames}
+            self._names[label] = found
         return found
 
     # }}}
@@ -149,7 +150,7 @@ class Model(Hardware):
         at: Instance,
         everywhere: dict[Axis, Expression] | None = None,
     ) -> Cell:
-        """The cell that an instance touches; ``indices`` are suffixed already.
+        """The cell that an instance touches; ``indices`` are labelled already.
 
         ``everywhere`` names the indices of axes that the instance runs on all of.
         """
@@ -285,7 +286,9 @@ class Model(Hardware):
             yield len(loops), _all(equal)
         for level in reversed(range(len(loops))):
             before = prim.Comparison(
-                prim.Variable(loops[level] + a.suffix), "<", prim.Variable(loops[level] + b.suffix)
+                variable(loops[level], a.label),
+                "<",
+                variable(loops[level], b.label),
             )
             yield level, _all(equal[:level]) & _sets.condition_set(before)
 
@@ -343,7 +346,7 @@ class Model(Hardware):
         for name in self.bounds_from_data(at.statement):
             value = followed(self.kernel, statement, prim.Variable(name))
             if value != prim.Variable(name) or not self.writers(name):
-                found.append((prim.Variable(name + at.suffix), self.named(value, at.suffix)))
+                found.append((variable(name, at.label), self.named(value, at.label)))
         return found
 
     def facts(self, *instances: Instance) -> isl.Set | None:
@@ -441,7 +444,7 @@ def _all(sets: Sequence[isl.Set]) -> isl.Set:
 
 
 def _same(iname: str, a: Instance, b: Instance) -> isl.Set:
-    return _sets.equality(iname + a.suffix, prim.Variable(iname + b.suffix))
+    return _sets.equality(instance(iname, a.label), variable(iname, b.label))
 
 
 def equal(a: Expression, b: Expression) -> isl.Set:
@@ -463,5 +466,5 @@ def _compared(
     try:
         return compare(_sets.pw_affine(a), _sets.pw_affine(b))
     except _sets.NotAffineError as error:
-        shown = to_text(error.args[0]) if error.args else to_text(a)
+        shown = to_text(unlabelled(error.args[0] if error.args else a))
         raise Undecided(f"'{shown}' is not linear in inames and sizes") from None

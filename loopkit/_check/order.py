@@ -16,12 +16,10 @@ from loopkit._check.flow import Flow
 from loopkit._check.hardware import Instance
 from loopkit._check.lineage import Image
 from loopkit._check.model import Cell
-from loopkit._check.sources import READER, WRITER, Access, is_update
+from loopkit._check.sources import Access, is_update
 from loopkit._check.violation import Undecided, Violation
 from loopkit._expression import variable_names
-
-_ONE = "__b"
-_TWO = "__x"
+from loopkit._hidden import BASE, OTHER, READER, WRITER
 
 
 class Order:
@@ -92,8 +90,8 @@ class Order:
         reader = Instance(event.reader, READER)
         for writer in self.root.writers(name):
             for image in self.images(writer.id, name, its[0]):
-                at = Instance(image.statement, _TWO)
-                pairs = event.bound & self.flow.instances(image, _TWO, WRITER)
+                at = Instance(image.statement, OTHER)
+                pairs = event.bound & self.flow.instances(image, OTHER, WRITER)
                 origin = Instance(writer.id, WRITER)
                 self.in_one_room(event, image, at, origin, reader, pairs, cell)
                 pairs = pairs & self.new.same_cell(self.new.write_cell(at), cell)
@@ -200,10 +198,10 @@ class Order:
             for second in images:
                 if self.is_one_sum(first, second):
                     continue
-                one, two = Instance(first.statement, _ONE), Instance(second.statement, _TWO)
+                one, two = Instance(first.statement, BASE), Instance(second.statement, OTHER)
                 cell = self.new.write_cell(one)
-                pairs = self.flow.instances(first, _ONE, READER)
-                pairs = pairs & self.flow.instances(second, _TWO, WRITER)
+                pairs = self.flow.instances(first, BASE, READER)
+                pairs = pairs & self.flow.instances(second, OTHER, WRITER)
                 pairs = (
                     pairs
                     & self.new.same_cell(cell, self.new.write_cell(two))

@@ -9,9 +9,8 @@ from loopkit._check.model import Model
 from loopkit._check.sources import is_update
 from loopkit._check.violation import Violation
 from loopkit._expression import variable_names
+from loopkit._hidden import BASE, OTHER
 from loopkit._kernel import Statement
-
-_ONE, _TWO = "__b", "__x"
 
 
 def check_races(flow: Flow, array: str) -> None:
@@ -33,7 +32,7 @@ def check_races(flow: Flow, array: str) -> None:
             known.add(key)
             if first is second and _shows_its_threads(new, first):
                 continue
-            one, two = Instance(first.id, _ONE), Instance(second.id, _TWO)
+            one, two = Instance(first.id, BASE), Instance(second.id, OTHER)
             pieces = new.unordered(one, two, array)
             if not pieces:
                 continue
@@ -89,10 +88,10 @@ def check_carriers(flow: Flow, array: str) -> None:
     for mover in new.kernel.readers.get(array, ()):
         if mover.id in flow.lineage.image_of or not _is_plain(new, mover):
             continue
-        one = Instance(mover.id, _ONE)
+        one = Instance(mover.id, BASE)
         known: set[tuple[object, ...]] = set()
         for writer in writers:
-            two = Instance(writer.id, _TWO)
+            two = Instance(writer.id, OTHER)
             pieces = [(how, p) for how, p in new.unordered(one, two, array) if how == "blocks"]
             if not pieces or _kind(writer) in known:
                 continue

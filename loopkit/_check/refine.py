@@ -30,13 +30,13 @@ from loopkit._check.model import Model, equal
 from loopkit._check.private import Rooms
 from loopkit._check.sources import TextOrder, is_update
 from loopkit._expression import substitute, variable_names
+from loopkit._hidden import OLD, instances, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 
 if TYPE_CHECKING:
     from loopkit._transform import Change, InstanceMap
 
-_OLD = "__W"
 _NOTHING: Mapping[str, Expression] = {}
 
 
@@ -64,7 +64,7 @@ class Twin:
 
     @cached_property
     def at(self) -> Instance:
-        """An instance, inames not suffixed."""
+        """An instance, inames not labelled."""
         return Instance(self.new.id, "")
 
 
@@ -246,14 +246,14 @@ class Step:
             return False
         if not (old.predicates or new.predicates) and self.same_boxes(twin, fresh):
             return True
-        marks = {i: i + _OLD for i in self.old.kernel.all_inames}
+        marks = instances(self.old.kernel.all_inames, OLD)
         wanted = _sets.rename(self.old.domain(Instance(old.id, "")), marks)
         wanted = wanted & self.new.kernel.assumptions.set
         mine = self.new.domain(twin.at)
         for iname, value in moved.items():
-            mine = mine & equal(prim.Variable(iname + _OLD), value)
+            mine = mine & equal(variable(iname, OLD), value)
         mine = _sets.project_out(mine, sorted(fresh))
-        mine = _sets.rename(mine, {i: i + _OLD for i in kept})
+        mine = _sets.rename(mine, instances(kept, OLD))
         return bool(mine.is_equal(wanted))
 
     def same_boxes(self, twin: Twin, fresh: frozenset[str]) -> bool:

@@ -12,19 +12,15 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import islpy as isl
-import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._check.hardware import Instance
 from loopkit._check.model import Cell, Model
 from loopkit._expression import variable_names
+from loopkit._hidden import KILLER, READER, WRITER, instance, labelled, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._tree import Path
-
-WRITER = "__W"
-READER = "__R"
-_KILLER = "__K"
 
 Access = tuple[str, tuple[Expression, ...]]
 
@@ -33,8 +29,8 @@ Access = tuple[str, tuple[Expression, ...]]
 class Sources:
     """The writes that a read may see.
 
-    ``writes[id]`` relates inames of writer ``id`` (suffix ``__W``) to those of
-    the reader (suffix ``__R``).  ``untouched`` holds the reader's instances
+    ``writes[id]`` relates inames of writer ``id`` (label ``WRITER``) to
+    those of the reader (label ``READER``).  ``untouched`` holds the reader's instances
     that may see what the array held before the kernel.  ``sure`` holds that
     part of ``writes`` in which the cell is set whatever the data are.
     """
@@ -49,9 +45,8 @@ class Sources:
         return {w: _without(s, WRITER) for w, s in self.writes.items()}
 
 
-def _without(relation: isl.Set, suffix: str) -> isl.Set:
-    names = [n for n in _sets.names_of(relation) if n.endswith(suffix)]
-    return _sets.project_out(relation, names)
+def _without(relation: isl.Set, label: str) -> isl.Set:
+    return _sets.project_out(relation, labelled(_sets.names_of(relation), label))
 
 
 def is_update(statement: Statement) -> bool:
@@ -84,7 +79,7 @@ class TextOrder:
         return self._reads[key]
 
     def at_end(self, statement: str) -> tuple[isl.Set, Sources]:
-        """Which instances of a write (suffix ``__R``) are left at the end, and what is there then.
+        """Which instances of a write (``READER``) are left at the end, and what is there then.
 
         The statement is among its own sources.
         """
@@ -223,14 +218,14 @@ class TextOrder:
         """Those instances of a write that another write surely replaces."""
         dead = domain - domain
         for other in self._sure_writers(cell.array):
-            at = Instance(other.id, _KILLER)
+            at = Instance(other.id, KILLER)
             both = (
                 domain
                 & self.model.domain(at)
                 & self.model.same_cell(cell, self.model.write_cell(at))
             )
             later = _meet_any(both, self.model.earlier(own, at))
-            dead = dead | _without(later, _KILLER)
+            dead = dead | _without(later, KILLER)
         return dead
 
     def _sure_writers(self, array: str) -> list[Statement]:
@@ -246,7 +241,7 @@ class TextOrder:
         updates: bool,
         domain: isl.Set | None = None,
     ) -> Sources:
-        """The sources of a read at time ``at`` by ``reader``, whose inames carry ``__R``."""
+        """The sources of a read at time ``at`` by ``reader``, whose inames carry ``READER``."""
         model = self.model
         domain = model.domain(at) if domain is None else domain
         writes: dict[str, isl.Set] = {}
@@ -270,13 +265,13 @@ class TextOrder:
             written = model.write_cell(own)
             dead = before - before
             for other, inames in sure.items():
-                killer = Instance(other, _KILLER)
-                between = before & model.domain(killer) & _equal(inames, _KILLER)
-                between = between & self._same_loads(model.statement[other], reader, _KILLER)
+                killer = Instance(other, KILLER)
+                between = before & model.domain(killer) & _equal(inames, KILLER)
+                between = between & self._same_loads(model.statement[other], reader, KILLER)
                 between = between & self.model.same_cell(written, model.write_cell(killer))
                 between = _meet_any(between, model.earlier(own, killer))
                 between = _meet_any(between, model.earlier(killer, at))
-                dead = dead | _without(between, _KILLER)
+                dead = dead | _without(between, KILLER)
             alive = (before - dead).coalesce()
             if not alive.is_empty():
                 writes[writer_id] = alive
@@ -350,23 +345,23 @@ class TextOrder:
             return None
         return inames if inames <= writer.inames & reader.inames else None
 
-    def _same_loads(self, writer: Statement, reader: Statement, suffix: str) -> isl.Set:
+    def _same_loads(self, writer: Statement, reader: Statement, label: str) -> isl.Set:
         """Loaded bounds are the same wherever the inames that decide them are."""
         result = _sets.universe()
         for name in self.model.bounds_from_data(writer.id):
             inames = self._load(name, writer, reader)
             if inames is not None:
-                same = _equal(frozenset([name]), suffix)
-                other = _equal(inames, suffix).complement() if inames else same
+                same = _equal(frozenset([name]), label)
+                other = _equal(inames, label).complement() if inames else same
                 result = result & (same | other)
         return result
 
 
-def _equal(inames: frozenset[str], suffix: str) -> isl.Set:
-    """Where inames with ``suffix`` have the reader's values."""
+def _equal(inames: frozenset[str], label: str) -> isl.Set:
+    """Where inames with ``label`` have the reader's values."""
     result = _sets.universe()
     for iname in sorted(inames):
-        result = result & _sets.equality(iname + suffix, prim.Variable(iname + READER))
+        result = result & _sets.equality(instance(iname, label), variable(iname, READER))
     return result
 
 

@@ -11,10 +11,9 @@ from loopkit import _sets
 from loopkit._arrays import Nested, Strided, TemporaryVariable, strides_of
 from loopkit._check.flow import Flow
 from loopkit._check.violation import Side, Undecided, Violation
+from loopkit._hidden import ONE, TWO, hidden, variable
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
-
-_ONE, _TWO = "_one", "_two"
 
 
 def check_storage(flow: Flow, name: str) -> None:
@@ -36,10 +35,10 @@ def check_storage(flow: Flow, name: str) -> None:
     strides = strides_of(array)  # type: ignore[arg-type]
     both = model.kernel.assumptions.set
     places: list[Expression] = []
-    for suffix in (_ONE, _TWO):
+    for label in (ONE, TWO):
         terms: list[Expression] = []
         for axis, (extent, stride) in enumerate(zip(shape, strides, strict=True)):
-            index = prim.Variable(f"_i{axis}{suffix}")
+            index = variable(hidden("index", axis), label)
             inside = (prim.Comparison(index, ">=", 0), prim.Comparison(index, "<", extent))
             try:
                 both = both & _sets.condition_set(prim.LogicalAnd(inside))
@@ -57,11 +56,11 @@ def check_storage(flow: Flow, name: str) -> None:
             ) from None
         return
     for axis in range(len(shape)):
-        one, two = (prim.Variable(f"_i{axis}{s}") for s in (_ONE, _TWO))
+        one, two = (variable(hidden("index", axis), label) for label in (ONE, TWO))
         bad = both & _sets.condition_set(prim.Comparison(one, "<", two))
         if not bad.is_empty():
-            cells = tuple(prim.Variable(f"_i{axis}{_ONE}") for axis in range(len(shape)))
-            others = tuple(prim.Variable(f"_i{axis}{_TWO}") for axis in range(len(shape)))
+            cells = tuple(variable(hidden("index", axis), ONE) for axis in range(len(shape)))
+            others = tuple(variable(hidden("index", axis), TWO) for axis in range(len(shape)))
             flow.report(
                 Violation("overlap", bad, Side(None, None), array=name, cell=cells, written=others)
             )

@@ -16,6 +16,7 @@ from loopkit._check.suggest_calls import text_of_calls
 from loopkit._check.violation import Side, Violation
 from loopkit._errors import LoopkitError
 from loopkit._expression import substitute
+from loopkit._hidden import variable
 from loopkit._history import Step
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
@@ -197,10 +198,10 @@ class Refusal:
         """The value of an iname of the kernel before, over the names of a violation."""
         if side.at is None or side.at.statement is None or self.change is None:
             return None
-        suffixed = {i: prim.Variable(i + side.at.suffix) for i in self.change.kernel.all_inames}
+        named = {i: variable(i, side.at.label) for i in self.change.kernel.all_inames}
         step = self._maps.get(side.at.statement)
         values = step.values if step is not None else {}
-        return substitute(values.get(iname, prim.Variable(iname)), suffixed)
+        return substitute(values.get(iname, prim.Variable(iname)), named)
 
     @cached_property
     def is_race(self) -> bool:

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._check.hardware import index_name
 from loopkit._check.model import Model, equal
 from loopkit._check.violation import Side, Violation
 from loopkit._errors import Instance
-from loopkit._expression import evaluate, substitute, to_text, variable_names
+from loopkit._expression import evaluate, substitute, to_text, unlabelled, variable_names
+from loopkit._hidden import hidden, instance, variable
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
 from loopkit._simplify import simplify
@@ -74,7 +76,7 @@ def smallest_case(violation: Violation, root: Model, new: Model) -> Case:
     roles = [(tag, side) for tag, side in _in_text_order(violation) if side is not None]
     for tag, side in roles:
         for iname in _ordered(side, root, new):
-            name = f"_{tag}_{iname}"
+            name = hidden(tag, iname)
             where = where & equal(prim.Variable(name), _value(side, iname))
             order.append(name)
     point = smallest_point(where, order) or {}
@@ -112,11 +114,11 @@ def _value(side: Side, iname: str) -> Expression:
     if iname in side.values:
         return side.values[iname]
     assert side.at is not None
-    return prim.Variable(iname + side.at.suffix)
+    return variable(iname, side.at.label)
 
 
 def _actor(tag: str, side: Side, point: Mapping[str, int], root: Model, new: Model) -> Actor:
-    values = {i: point.get(f"_{tag}_{i}", 0) for i in _ordered(side, root, new)}
+    values = {i: point.get(hidden(tag, i), 0) for i in _ordered(side, root, new)}
     is_move = side.origin is None or side.origin not in root.statement
     at = side.at
     name = side.origin
@@ -125,7 +127,7 @@ def _actor(tag: str, side: Side, point: Mapping[str, int], root: Model, new: Mod
     if at is None or at.statement is None:
         return Actor(Instance(name, values), is_move, (), (), (), False)
     loops = tuple(
-        (iname, point.get(iname + at.suffix, 0)) for iname, _ in new.time(at.statement)[1]
+        (iname, point.get(instance(iname, at.label), 0)) for iname, _ in new.time(at.statement)[1]
     )
     block: list[tuple[str, int]] = []
     thread: list[tuple[str, int]] = []
@@ -134,7 +136,7 @@ def _actor(tag: str, side: Side, point: Mapping[str, int], root: Model, new: Mod
             continue
         coordinate = new.coordinate(at, axis)
         if coordinate is None:
-            coordinate = prim.Variable(f"_{axis[0]}{axis[1]}{at.suffix}")
+            coordinate = prim.Variable(index_name(axis, at))
             if not variable_names(coordinate) <= point.keys():
                 continue
         letter = _LETTERS[axis[1]] if isinstance(axis[1], int) else str(axis[1])
@@ -147,4 +149,4 @@ def _actor(tag: str, side: Side, point: Mapping[str, int], root: Model, new: Mod
 def _cell_value(index: Expression, point: Mapping[str, int]) -> int | str:
     if variable_names(index) <= point.keys():
         return int(evaluate(index, {n: point[n] for n in variable_names(index)}))
-    return to_text(simplify(substitute(index, dict(point))))
+    return to_text(unlabelled(simplify(substitute(index, dict(point)))))

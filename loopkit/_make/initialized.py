@@ -13,6 +13,7 @@ from loopkit import _sets
 from loopkit._arrays import Argument, ArrayArg
 from loopkit._errors import Instance, UninitializedReadError, Witness
 from loopkit._expression import to_text, variable_names
+from loopkit._hidden import EARLIER, hidden, variable
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.accesses import Guarded, guarded_reads
 from loopkit._make.arguments import is_integer
@@ -21,8 +22,6 @@ from loopkit._points import smallest_point
 from loopkit._rules import expand_rules
 from loopkit._sets import NotAffineError
 from loopkit._tree import Path, common_prefix, path_inames
-
-_EARLIER = "__earlier"
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +128,7 @@ class Checker:
     def uninitialized(self, read: _Read) -> isl.Set | None:
         """The instances, and sizes, for which a read finds nothing written; None without any.
 
-        Inames and sizes keep their names; cells are called ``_cell0``, ``_cell1``, ...
+        Inames and sizes keep their names; cells are called ``hidden("cell", 0)`` and so on.
         """
         writers = self.writers.get(read.name, [])
         if writers and self._is_plainly_written(read):
@@ -204,7 +203,7 @@ class Checker:
         for number, index in enumerate(indices):
             if variable_names(index) & self.data:
                 raise NotAffineError(index)
-            cell = isl.PwAff.from_aff(_sets.affine(prim.Variable(f"_cell{number}")))
+            cell = isl.PwAff.from_aff(_sets.affine(prim.Variable(hidden("cell", number))))
             result = result & cell.eq_set(_sets.pw_affine(index))
         return result
 
@@ -231,11 +230,12 @@ class Checker:
         own = [i for i in _sets.names_of(written) if i in self.inames and i not in same]
         if level is not None:
             loop = shared[level]
-            written = _sets.rename(written, {loop: loop + _EARLIER})
+            before = variable(loop, EARLIER)
+            written = _sets.rename(written, {loop: before.name})
             own = [i for i in own if i != loop]
-            earlier = prim.Comparison(prim.Variable(loop + _EARLIER), "<", prim.Variable(loop))
+            earlier = prim.Comparison(before, "<", prim.Variable(loop))
             written = written & _sets.condition_set(earlier)
-            own.append(loop + _EARLIER)
+            own.append(before.name)
         written = _sets.project_out(written, own)
         left = left.subtract(written)
         return None if (left & self.kernel.assumptions.set).is_empty() else left
@@ -246,7 +246,7 @@ class Checker:
         statement = read.reader.statement
         kernel = self.kernel
         inames = [i for i in kernel.all_inames if i in statement.inames]
-        cells = [f"_cell{n}" for n in range(len(read.indices))]
+        cells = [hidden("cell", n) for n in range(len(read.indices))]
         sizes = sorted(set(_sets.names_of(bad)) - self.inames - set(cells))
         point = smallest_point(bad, [*sizes, *inames, *cells]) or {}
         whole = tuple(point[c] for c in cells if c in point)

@@ -10,14 +10,13 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._errors import Instance, InvalidArgumentError, OutOfBoundsError, Witness
 from loopkit._expression import to_text, variable_names
+from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._linear import linear
 from loopkit._make.arguments import Access
 from loopkit._make.scopes import Inames
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
-
-_VALUE = "_loopkit_index"
 
 
 class Shapes:
@@ -115,7 +114,7 @@ class Shapes:
             value = index.name
             graph = domain
         else:
-            value = _VALUE
+            value = hidden("index")
             try:
                 meant = _sets.pw_affine(index)
             except _sets.NotAffineError:

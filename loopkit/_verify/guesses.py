@@ -15,9 +15,10 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._check.hardware import Instance
 from loopkit._check.model import Model
+from loopkit._hidden import NEW, OLD, instance, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
-from loopkit._verify.sides import NEW, OLD, Sides
+from loopkit._verify.sides import Sides
 from loopkit._verify.solve import Solver
 
 
@@ -41,7 +42,7 @@ def by_name(
             if highest is None and digit != digits[0]:
                 break
             weight *= (highest or 0) + 1
-        same = where & _sets.affine_equality(prim.Variable(iname + OLD), prim.Sum(tuple(terms)))
+        same = where & _sets.affine_equality(variable(iname, OLD), prim.Sum(tuple(terms)))
         where = where if same.is_empty() else same
     return where
 
@@ -51,7 +52,7 @@ def by_digits(
 ) -> isl.Set:
     """As many steps as ``t`` is from its first value, as many ``t_outer, t_inner`` is."""
     for iname, digits in _named_alike(sides, statement, free):
-        mine = _alone(sides, sides.root.model, origin, OLD, [iname + OLD])
+        mine = _alone(sides, sides.root.model, origin, OLD, [instance(iname, OLD)])
         its = _alone(sides, sides.new.model, statement.id, NEW, digits)
         if mine is not None and its is not None:
             same = where & mine.eq_set(its)
@@ -66,9 +67,9 @@ def _named_alike(
     news = in_time(sides.new.model, statement.id, sorted(statement.inames))
     for iname in free:
         if iname in statement.inames:
-            yield iname, [iname + NEW]
+            yield iname, [instance(iname, NEW)]
             continue
-        digits = [i + NEW for i in news if i.startswith(f"{iname}_")]
+        digits = [instance(i, NEW) for i in news if i.startswith(f"{iname}_")]
         if digits:
             yield iname, digits
 
@@ -85,16 +86,16 @@ def by_time(
     new_domain = sides.new.model.domain(Instance(statement.id, NEW))
     if len(olds) == len(news):
         for one, two in zip(olds, news, strict=True):
-            mine = _steps(old_domain, one + OLD, [i + OLD for i in olds])
-            its = _steps(new_domain, two + NEW, [i + NEW for i in news])
+            mine = _steps(old_domain, instance(one, OLD), [instance(i, OLD) for i in olds])
+            its = _steps(new_domain, instance(two, NEW), [instance(i, NEW) for i in news])
             where = where & mine.eq_set(its)
         return where
     if len(olds) == 1:
-        mine = _steps(old_domain, olds[0] + OLD, [olds[0] + OLD])
-        its = counted(new_domain, [i + NEW for i in news])
+        mine = _steps(old_domain, instance(olds[0], OLD), [instance(olds[0], OLD)])
+        its = counted(new_domain, [instance(i, NEW) for i in news])
     else:
-        mine = counted(old_domain, [i + OLD for i in olds])
-        its = _steps(new_domain, news[0] + NEW, [news[0] + NEW])
+        mine = counted(old_domain, [instance(i, OLD) for i in olds])
+        its = _steps(new_domain, instance(news[0], NEW), [instance(news[0], NEW)])
     return where if mine is None or its is None else where & mine.eq_set(its)
 
 
@@ -124,17 +125,17 @@ def counted(domain: isl.Set, group: Sequence[str]) -> isl.PwAff | None:
 
 
 def _alone(
-    sides: Sides, model: Model, statement: str, suffix: str, names: Sequence[str]
+    sides: Sides, model: Model, statement: str, label: str, names: Sequence[str]
 ) -> isl.PwAff | None:
     """Names as the digits of one number, whatever the others are."""
-    domain = model.domain(Instance(statement, suffix))
+    domain = model.domain(Instance(statement, label))
     return counted(_sets.project_onto(domain, [*names, *sides.sizes]), names)
 
 
 def _open_inames(sides: Sides, statement: Statement, origin: str, where: isl.Set) -> list[str]:
     """The inames of a new statement that those of its origin leave open, outermost first."""
     mine = sides.root.model.statement[origin].inames
-    wanted = [i + NEW for i in statement.inames]
-    solver = Solver(where, wanted, {i + OLD: i + OLD for i in mine}, sides.sizes)
-    found = [i for i in statement.inames if solver.is_open(i + NEW)]
+    wanted = [instance(i, NEW) for i in statement.inames]
+    solver = Solver(where, wanted, {instance(i, OLD): instance(i, OLD) for i in mine}, sides.sizes)
+    found = [i for i in statement.inames if solver.is_open(instance(i, NEW))]
     return in_time(sides.new.model, statement.id, found)

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import islpy as isl
 
 from loopkit._check.lineage import Image
+from loopkit._hidden import NEW, OLD, instance
 from loopkit._kernel import Statement
 from loopkit._verify.guesses import by_digits, by_name, by_time
-from loopkit._verify.sides import NEW, OLD, Sides
+from loopkit._verify.sides import Sides
 from loopkit._verify.solve import Solver
 from loopkit._verify.tasks import State
 
@@ -44,17 +45,17 @@ def _image(
     inames = sorted(sides.root.model.statement[origin].inames)
     solver = Solver(
         where,
-        [i + OLD for i in inames],
-        {i + NEW: i for i in statement.inames},
+        [instance(i, OLD) for i in inames],
+        {instance(i, NEW): i for i in statement.inames},
         sides.sizes,
     )
     values, free = {}, []
     for iname in inames:
-        value = solver.value(iname + OLD)
+        value = solver.value(instance(iname, OLD))
         if value is None:
             sides.note(f"no '{iname}' of '{origin}' was found for '{statement.id}'")
             return None, []
-        if solver.is_open(iname + OLD):
+        if solver.is_open(instance(iname, OLD)):
             free.append(iname)
         values[iname] = value
     return Image(statement.id, origin, tuple(values.items())), free

@@ -8,12 +8,12 @@ from dataclasses import replace
 import pymbolic.primitives as prim
 
 from loopkit._check.model import equal
-from loopkit._check.sources import READER, WRITER
 from loopkit._expression import variable_names
+from loopkit._hidden import NEW, NEW_SOURCE, OLD, READER, WRITER
 from loopkit._kernel import Statement
-from loopkit._verify.sides import NEW, OLD, Sides
+from loopkit._verify.sides import Sides
 from loopkit._verify.tasks import Choose, Pending, Reader, Same, State
-from loopkit._verify.through import NEW_SOURCE, Arrays
+from loopkit._verify.through import Arrays
 
 
 class Origins:

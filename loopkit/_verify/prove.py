@@ -18,6 +18,7 @@ from loopkit._check.model import Cell, Model
 from loopkit._check.sources import Access
 from loopkit._check.violation import Undecided, Violation
 from loopkit._expression import is_constant, to_text, variable_names
+from loopkit._hidden import BASE, OTHER
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._types import WeakType, dtype_of
@@ -173,10 +174,10 @@ def race_by_data(model: Model) -> str:
     for array, writers in model.kernel.writers.items():
         for writer in writers:
             for other in model.kernel.statements:
-                for cell in _accesses(model, other, array, "__x"):
+                for cell in _accesses(model, other, array, OTHER):
                     if not cell.by_data and model.is_exact(writer) and model.is_exact(other):
                         continue
-                    one, two = Instance(writer.id, "__b"), Instance(other.id, "__x")
+                    one, two = Instance(writer.id, BASE), Instance(other.id, OTHER)
                     pieces = model.unordered(one, two, array)
                     if not pieces:
                         continue
@@ -190,11 +191,11 @@ def race_by_data(model: Model) -> str:
     return ""
 
 
-def _accesses(model: Model, statement: Statement, array: str, suffix: str) -> Iterator[Cell]:
-    at = Instance(statement.id, suffix)
+def _accesses(model: Model, statement: Statement, array: str, label: str) -> Iterator[Cell]:
+    at = Instance(statement.id, label)
     for name, indices in (statement.write, *statement.reads):
         if name == array:
-            yield model.cell(name, [model.named(i, suffix) for i in indices], at)
+            yield model.cell(name, [model.named(i, label) for i in indices], at)
 
 
 class Types:

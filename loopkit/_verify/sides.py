@@ -8,13 +8,11 @@ from loopkit import _sets
 from loopkit._check.hardware import Instance
 from loopkit._check.literals import holds_floats
 from loopkit._expression import to_text, variable_names
+from loopkit._hidden import NEW, OLD, instance, label_of, plain
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._verify.tasks import Same
 from loopkit._verify.views import View
-
-OLD, NEW = "__o", "__n"
-"""Suffixes of the inames of a pair's two statements."""
 
 
 class Sides:
@@ -59,13 +57,13 @@ class Sides:
 
         return [s for _, s in sorted(enumerate(candidates), key=rank)]
 
-    def is_integer(self, view: View, expr: Expression, suffix: str) -> bool:
+    def is_integer(self, view: View, expr: Expression, label: str) -> bool:
         """Whether an expression is made of inames and sizes alone, and affine."""
         if holds_floats(expr) or isinstance(expr, bool):
             return False
         names = variable_names(expr)
-        if suffix:
-            names = frozenset(n.removesuffix(suffix) for n in names)
+        if label:
+            names = frozenset(plain(n) if label_of(n) == label else n for n in names)
         if not names <= view.model.integers:
             return False
         try:
@@ -76,7 +74,7 @@ class Sides:
 
     def on_its_own(self, where: isl.Set, its: Statement) -> isl.Set:
         """The instances of a statement that a relation is about."""
-        names = {i + NEW: i for i in its.inames}
+        names = {instance(i, NEW): i for i in its.inames}
         onto = _sets.project_onto(where, [*names, *self.sizes])
         return _sets.rename(onto, names)
 

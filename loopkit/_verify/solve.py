@@ -10,6 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._expression import substitute, variable_names
+from loopkit._hidden import OTHER, instance
 from loopkit._linear import Linear, linear
 from loopkit._nodes import Expression
 
@@ -55,9 +56,11 @@ class Solver:
     def is_open(self, name: str) -> bool:
         """Whether the given names leave several values to ``name``."""
         onto = _sets.project_onto(self.relation, [name, *self.given])
-        other = _sets.rename(onto, {name: name + "_other"})
-        differ = prim.Comparison(prim.Variable(name), "<", prim.Variable(name + "_other"))
-        return not (onto & other & _sets.condition_set(differ)).is_empty()
+        more = instance(name, OTHER)
+        differ = prim.Comparison(prim.Variable(name), "<", prim.Variable(more))
+        return not (
+            onto & _sets.rename(onto, {name: more}) & _sets.condition_set(differ)
+        ).is_empty()
 
     @cached_property
     def _equations(self) -> list[Equation]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 import islpy as isl
 import pymbolic.primitives as prim
 
-from loopkit._check.sources import WRITER
 from loopkit._expression import substitute, variable_names
+from loopkit._hidden import WRITER, instance, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._verify.solve import Solver
@@ -53,13 +53,13 @@ class Reader:
     def __init__(
         self,
         statement: Statement,
-        suffix: str,
+        label: str,
         *,
         behind: Reader | None = None,
         solver: Solver | None = None,
     ) -> None:
         self.statement = statement
-        self.suffix = suffix
+        self.label = label
         self.behind = behind
         self.solver = solver
         self.depth: int = behind.depth + 1 if behind is not None else 0
@@ -67,8 +67,8 @@ class Reader:
     def value(self, iname: str) -> Expression | None:
         """An iname's value, over the inames of the pair; None where it is not known."""
         if self.solver is None or self.behind is None:
-            return prim.Variable(iname + self.suffix)
-        value = self.solver.value(iname + WRITER)
+            return variable(iname, self.label)
+        value = self.solver.value(instance(iname, WRITER))
         found = None if value is None else self.behind.over(value)
         return found if _is_short(found) else None
 

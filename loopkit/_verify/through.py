@@ -7,18 +7,26 @@ from contextlib import suppress
 from dataclasses import replace
 
 import islpy as isl
-import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._check.model import equal
-from loopkit._check.sources import READER, WRITER
 from loopkit._check.undecided import Undecided
-from loopkit._verify.sides import NEW, OLD, Sides
+from loopkit._hidden import (
+    NEW,
+    NEW_SOURCE,
+    OLD,
+    OLD_SOURCE,
+    READER,
+    WRITER,
+    instance,
+    label_of,
+    labelled,
+    plain,
+    variable,
+)
+from loopkit._verify.sides import Sides
 from loopkit._verify.tasks import Choose, Pending, Reader, Same, State
 from loopkit._verify.views import Access, Source, View
-
-OLD_SOURCE, NEW_SOURCE = "__p", "__q"
-"""Suffixes of the inames of the statements that wrote what a pair's two statements read."""
 
 _DEPTH = 12
 
@@ -75,7 +83,7 @@ class Arrays:
         if reader.depth >= _DEPTH:
             return None
         solver = view.solver(reader.statement.id, access, source)
-        return Reader(source.writer, reader.suffix, behind=reader, solver=solver)
+        return Reader(source.writer, reader.label, behind=reader, solver=solver)
 
     def pair_sources(
         self, todo: Same, mine: Access, its: Access, rest: Pending, state: State
@@ -112,29 +120,28 @@ class Arrays:
             )
         yield state, pending
 
-    def placed(self, source: Source, reader: Reader, suffix: str) -> isl.Set:
-        """A source's relation, its writer with ``suffix``, its reader's inames over the pair's."""
-        result = self.renamed(source.relation, {WRITER: suffix})
+    def placed(self, source: Source, reader: Reader, label: str) -> isl.Set:
+        """A source's relation, its writer with ``label``, its reader's inames over the pair's."""
+        result = self.renamed(source.relation, {WRITER: label})
         for iname in reader.statement.inames:
             value = reader.value(iname)
             if value is None:
                 continue
             with suppress(Undecided):
-                result = result & equal(prim.Variable(iname + READER), value)
-        return _sets.project_out(result, [n for n in _sets.names_of(result) if n.endswith(READER)])
+                result = result & equal(variable(iname, READER), value)
+        return _sets.project_out(result, labelled(_sets.names_of(result), READER))
 
-    def renamed(self, relation: isl.Set, suffixes: Mapping[str, str]) -> isl.Set:
-        names = {}
-        for name in _sets.names_of(relation):
-            for old, new in suffixes.items():
-                if name.endswith(old):
-                    names[name] = name.removesuffix(old) + new
+    def renamed(self, relation: isl.Set, labels: Mapping[str, str]) -> isl.Set:
+        names = {
+            name: instance(plain(name), labels[label])
+            for name in _sets.names_of(relation)
+            if (label := label_of(name)) in labels
+        }
         return _sets.rename(relation, names)
 
     def composed(self, relation: isl.Set, old: str, new: str) -> isl.Set:
-        """A relation onto the names with the two suffixes, which become the pair's."""
-        keep = [
-            n for n in _sets.names_of(relation) if n in self.sides.sizes or n.endswith((old, new))
-        ]
+        """A relation onto the names with the two labels, which become the pair's."""
+        names = _sets.names_of(relation)
+        keep = [*self.sides.sizes, *labelled(names, old, new)]
         onto = _sets.project_onto(relation, keep)
         return self.renamed(onto, {old: OLD, new: NEW})

@@ -14,9 +14,9 @@ import pymbolic.primitives as prim
 
 from loopkit._check.hardware import Instance
 from loopkit._check.model import Model
-from loopkit._check.sources import READER, WRITER
 from loopkit._check.undecided import Undecided
 from loopkit._expression import index_tuple
+from loopkit._hidden import READER, WRITER, instance
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._verify.solve import Solver
@@ -28,8 +28,8 @@ Access = tuple[str, tuple[Expression, ...]]
 class Source:
     """A statement whose writes a read may see.
 
-    ``relation`` holds inames of the writer (suffix ``__W``) and of the reader
-    (suffix ``__R``), for the writes nearest in time.
+    ``relation`` holds inames of the writer (``WRITER``) and of the reader
+    (``READER``), for the writes nearest in time.
     """
 
     writer: Statement
@@ -97,8 +97,8 @@ class View:
             inames = self.model.statement[reader].inames
             self._solvers[key] = Solver(
                 source.relation,
-                [i + WRITER for i in source.writer.inames],
-                {i + READER: i for i in inames},
+                [instance(i, WRITER) for i in source.writer.inames],
+                {instance(i, READER): i for i in inames},
                 self.kernel.sizes,
             )
         return self._solvers[key]

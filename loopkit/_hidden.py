@@ -1,0 +1,94 @@
+"""Names that loopkit makes up inside of its sets, and that no user can spell.
+
+A question about several instances of a statement gives each of them a *label*: ``i·b`` is the
+``i`` of the instance *b*.  Other words stand for a cell, a hardware index, a quotient:
+``cell··0``.  Both hold a middle dot.  Python allows one inside of an identifier, so that
+expressions over such names can be evaluated, and isl takes any name; loopkit's own language, the
+checks of names that come from outside, and C do not.  Hence no such name is ever that of a size,
+which all instances share, nor of an iname or an array.  Neither isl's parser nor loopkit's
+reads them: sets and expressions that hold them are built, never written out and read back.
+
+Names of kernels, which a user sees and may use again, are another matter: these are made by
+``Kernel.fresh_name``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pymbolic.primitives as prim
+
+_DOT = "\N{MIDDLE DOT}"
+
+# {{{ labels
+
+BASE, OTHER = "b", "x"
+"""The instance that a question is about, and one that may get in its way."""
+SOURCE, SURE = "w", "s"
+"""The write that a read sees, and one that surely sets the cell."""
+END = "e"
+"""An instance of the text whose value is left at the end."""
+READER, WRITER, KILLER, SIBLING = "R", "W", "K", "Q"
+"""Instances of the text: of a read, of what it sees, of a write in between, and of a sibling."""
+ONE, TWO = "1", "2"
+"""Two instances that may be of one statement."""
+OLD, NEW = "o", "n"
+"""The instances of a pair of statements of two kernels."""
+OLD_SOURCE, NEW_SOURCE = "p", "q"
+"""Those of the statements that wrote what such a pair reads."""
+EARLIER, BETWEEN = "earlier", "between"
+"""An iteration before, and one between two instances."""
+
+
+def copied(depth: int) -> str:
+    """The label of a statement that filled a copy, behind ``depth`` others."""
+    return f"m{depth}"
+
+
+def inlined(depth: int) -> str:
+    """The label of a statement of the text that is computed in place, inside ``depth`` others."""
+    return f"i{depth}"
+
+
+# }}}
+
+
+def instance(name: str, label: str) -> str:
+    """``name`` of the instance with a label; itself where the label is empty."""
+    return f"{name}{_DOT}{label}" if label else name
+
+
+def variable(name: str, label: str) -> prim.Variable:
+    """:func:`instance` as an expression."""
+    return prim.Variable(instance(name, label))
+
+
+def instances(names: Iterable[str], label: str) -> dict[str, str]:
+    """:func:`instance` of each name."""
+    return {name: instance(name, label) for name in names}
+
+
+def hidden(word: str, *which: object) -> str:
+    """A word that is nobody's name: ``hidden("cell", 0)``."""
+    return (2 * _DOT).join((word, *map(str, which or (0,))))
+
+
+def is_hidden(name: str) -> bool:
+    """Whether loopkit has made a name up."""
+    return _DOT in name
+
+
+def label_of(name: str) -> str:
+    """The label of a name's instance; empty where it has none."""
+    head, dot, label = name.rpartition(_DOT)
+    return label if dot and not head.endswith(_DOT) else ""
+
+
+def plain(name: str) -> str:
+    """The name without the label of its instance."""
+    return name.rpartition(_DOT)[0] if label_of(name) else name
+
+
+def labelled(names: Iterable[str], *labels: str) -> list[str]:
+    """Those of some names that are of instances with these labels."""
+    return [name for name in names if label_of(name) in labels]

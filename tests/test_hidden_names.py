@@ -1,0 +1,94 @@
+"""Names that loopkit makes up are nobody's: what users call things changes no answer."""
+
+from __future__ import annotations
+
+import pytest
+
+import loopkit as lk
+from loopkit._hidden import hidden, instance, is_hidden, label_of, labelled, plain
+
+LABELS = ("b", "x", "w", "s", "e", "R", "W", "K", "Q", "1", "2", "o", "n", "m0", "i0", "earlier")
+
+
+def test_words() -> None:
+    """Names are told apart from users', and lead back to these."""
+    assert plain(instance("i", "b")) == "i"
+    assert label_of(instance("i", "b")) == "b"
+    assert instance("i", "") == "i" == plain("i")
+    word = instance(hidden("cell", 0), "b")
+    assert (plain(word), label_of(word)) == (hidden("cell", 0), "b")
+    assert (plain(hidden("cell", 0)), label_of(hidden("cell", 0))) == (hidden("cell", 0), "")
+    assert len({hidden("cell"), hidden("cell", 1), instance("cell", "1"), "cell"}) == 4
+    assert labelled(["i", instance("i", "b"), instance("j", "x")], "b") == [instance("i", "b")]
+    for name in (word, hidden("value"), instance("i", "1")):
+        assert is_hidden(name) and name.isidentifier()
+    assert not is_hidden("i__b")
+
+
+@pytest.mark.parametrize("name", [instance("n", "b"), hidden("cell", 0)])
+def test_unspellable(name: str) -> None:
+    """No text says such a name."""
+    for domain, text in (
+        (f"{{ [i]: 0 <= i < {name} }}", "a[i] = 1"),
+        ("{ [i]: 0 <= i < n }", f"a[i] = {name}"),
+        ("{ [i]: 0 <= i < n }", f"{name}[i] = 1"),
+    ):
+        with pytest.raises(lk.LoopkitError):
+            lk.make_kernel(domain, text, dtypes={"a": "float32"})
+
+
+def _skewed(n: str, m: str) -> lk.Kernel:
+    """Each row comes from the row above, one step to the right: docs/checking.md's example."""
+    return lk.make_kernel(
+        f"{{ [i, j]: 1 <= i < {n} and 0 <= j < {m} - 1 }}",
+        "a[i, j] = (a[i - 1, j] + a[i - 1, j + 1]) / 2 {id=step}",
+        dtypes={"a": "float32"},
+        assumptions=f"{n}, {m} >= 2",
+    )
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_interchange_is_refused(label: str) -> None:
+    """Sizes called as the instances of an iname once were do not stand for these."""
+    for sizes in ((f"i__{label}", "m"), ("n", f"j__{label}"), (f"i__{label}", f"j__{label}")):
+        with pytest.raises(lk.IllegalTransformError, match="before"):
+            _skewed(*sizes).prioritize_loops("j, i")
+
+
+def test_verify_tells_them_apart() -> None:
+    """The same where two kernels are compared."""
+    before = _skewed("n", "i__b")
+    with_fault = before.prioritize_loops("j, i", unchecked=True)
+    assert not lk.verify(before, with_fault)
+    assert lk.verify(before, before)
+
+
+@pytest.mark.parametrize("name", ["_g0", "_g1", "_l0", "_l1", "_l0__b"])
+def test_barriers_stay(name: str) -> None:
+    """A size called as a hardware index once was leaves barriers where they are."""
+    plain = lk.make_kernel(
+        f"{{ [i, j, k]: 0 <= i < {name} and 0 <= j < m and 0 <= k < l }}",
+        "c[i, j] = sum(k, a[i, k] * b[k, j])",
+        dtypes={"a, b, c": "float32"},
+        assumptions=f"{name}, m, l >= 1",
+    )
+    tiled = (
+        plain.split_iname("i", 16, outer_tag="g.1", inner_tag="l.1")
+        .split_iname("j", 16, outer_tag="g.0", inner_tag="l.0")
+        .split_iname("k", 16)
+        .add_prefetch("a", ["i_inner", "k_inner"], default_tag="l.auto")
+        .add_prefetch("b", ["k_inner", "j_inner"], default_tag="l.auto")
+    )
+    assert tiled.cuda().count("__syncthreads();") == 2
+
+
+@pytest.mark.parametrize("name", ["n", "_cell0", "i__earlier"])
+def test_what_nothing_wrote(name: str) -> None:
+    """A size called as a cell once was hides no read of what nothing wrote."""
+    with pytest.raises(lk.UninitializedReadError):
+        lk.make_kernel(
+            "{ [i, k]: 0 <= i < p and 0 <= k < p }",
+            f"<> t[i] = a[i] {{if=i == 0}}\nb[k] = t[k] {{if=k < {name}}}",
+            dtypes={"a": "float32"},
+            assumptions=f"{name} >= 1",
+        )

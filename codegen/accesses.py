@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ArrayArg
+from loopkit._cached import cached_property
 from loopkit._expression import variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression

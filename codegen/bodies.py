@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace
+from loopkit._cached import cached_property
 from loopkit._tree import Loop, Tree, statements_in
 from loopkit.codegen.conflicts import Conflicts, thread_word
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._assertions import Data, data_of, equal_cells
+from loopkit._cached import cached_property
 from loopkit._digits import told_by
 from loopkit._expression import substitute
 from loopkit._hidden import ONE, TWO, hidden, instance, variable

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._budget import is_spent
+from loopkit._cached import cached_property
 from loopkit._errors import IllegalTransformError, ResourceError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
@@ -82,19 +83,23 @@ def piecewise_maximum(function: isl.PwAff, context: isl.Set) -> Expression:
     loop that two conditions limit), and else their maximum, which is exact for the
     largest value of an iname in a union, and never less than the function.
     """
-    pieces: list[Expression] = []
+    pieces: list[tuple[Expression, isl.Set]] = []
     for domain, aff in function.get_pieces():
-        if not (domain.params() & context).is_empty():
-            expr = _sets.from_affine(aff)
-            if expr not in pieces:
-                pieces.append(expr)
+        where = domain.params() & context
+        if not where.is_empty():
+            pieces.append((_sets.from_affine(aff), where))
     if not pieces:
         return -1
-    if len(pieces) == 1:
-        return pieces[0]
-    least: Expression = prim.Min(tuple(pieces))
-    differs = _sets.pw_affine(least).ne_set(function)
-    return least if (differs & context).is_empty() else prim.Max(tuple(pieces))
+    if len({expr for expr, _ in pieces}) == 1:
+        return pieces[0][0]
+    is_least = all(
+        (_sets.condition_set(prim.Comparison(other, "<", expr)) & where).is_empty()
+        for expr, where in pieces
+        for other, _ in pieces
+        if other is not expr
+    )
+    kind = prim.Min if is_least else prim.Max
+    return kind(tuple(dict.fromkeys(expr for expr, _ in pieces)))
 
 
 def plus(expr: Expression, constant: int) -> Expression:
@@ -169,7 +174,7 @@ def _may_be_empty(kernel: Kernel, axis: int, extent: Expression, context: isl.Se
         return False
     if isinstance(extent, int):
         return True
-    none = _sets.pw_affine(extent).lt_set(_sets.pw_affine(1))
+    none = _sets.condition_set(prim.Comparison(extent, "<", 1))
     return not (none & context).is_empty()
 
 
@@ -177,7 +182,7 @@ def same_value(a: Expression, b: Expression, context: isl.Set) -> bool:
     """Whether two expressions agree wherever ``context`` holds."""
     if a == b:
         return True
-    difference = _sets.pw_affine(a).ne_set(_sets.pw_affine(b))
+    difference = _sets.condition_set(prim.Comparison(a, "!=", b))
     return bool((difference & context).is_empty())
 
 
@@ -200,6 +205,8 @@ def _coordinate(
     try:
         largest = _sets.maximum(reach, iname)
     except isl.Error:
+        if is_spent():
+            raise
         largest = None
     if largest is None or kind == "l":
         why = "has no upper bound" if largest is None else "has no constant length"

@@ -10,6 +10,8 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, Strided, ValueArg
+from loopkit._budget import LOWERING, SpentError, at_most, in_turn
+from loopkit._errors import UndecidedError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
@@ -31,14 +33,29 @@ from loopkit.codegen.texts import needs_of_types
 from loopkit.codegen.widths import INT32, INT64, Ranges, largest_size
 
 
+@in_turn
 def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
     """CUDA C for a kernel, and its signature.
 
     ``strided`` names array arguments whose strides become parameters, for
     arrays that do not lie contiguously.  Raises what the passes raise: types
     that are missing, schedules that no block can run, sizes that are no
-    constants where they must be.
+    constants where they must be; :class:`~loopkit.UndecidedError` where isl does
+    not work out bounds, guards and barriers within its budget.
     """
+    allowed = LOWERING * len(kernel.statements)
+    try:
+        with at_most(allowed):
+            return _lowered(kernel, strided)
+    except SpentError:
+        raise UndecidedError(
+            f"isl did not work out the loops of '{kernel.name}' within {allowed:,} operations",
+            instead="fewer conditions on one iname, or splits by constants that divide each "
+            "other, leave simpler bounds",
+        ) from None
+
+
+def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
     kernel = prepare(kernel)
     kernel, strides = _with_strides(kernel, strided)
     nest = make_nest(kernel)

@@ -91,7 +91,9 @@ def loosened(domain: isl.Set) -> isl.Set:
     What stands outside a loop may test less than the statements inside, and
     should be cheap and short.
     """
-    return single_basic_set(domain).remove_divs().remove_redundancies().to_set()
+    # Divisions go first: making them explicit can take isl seconds, and most pieces of a
+    # union then differ in nothing else.
+    return single_basic_set(domain.remove_divs()).remove_redundancies().to_set()
 
 
 class _Walker:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._arrays import DType, ValueArg
+from loopkit._cached import cached_property
 from loopkit._errors import LoopkitError
 from loopkit._expression import to_text, variable_names
 from loopkit._kernel import Kernel, Statement

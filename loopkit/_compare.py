@@ -12,6 +12,7 @@ import numpy as np
 from loopkit._arrays import ArrayArg, ValueArg
 from loopkit._assertions import Assertion, in_order
 from loopkit._assertions.generate import obeying_data
+from loopkit._budget import in_turn
 from loopkit._errors import InvalidArgumentError, LoopkitError
 from loopkit._expression import evaluate, variable_names
 from loopkit._kernel import Kernel
@@ -35,6 +36,7 @@ class Comparison:
         return f"same results on the {self.executor} executor ({shown}; {self.seconds:.3f} s)"
 
 
+@in_turn
 def auto_test_vs_ref(
     ref_knl: Kernel,
     test_knl: Kernel,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import islpy as isl
@@ -14,6 +13,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._assertions import Assertion
+from loopkit._cached import cached_property
 from loopkit._errors import SourcePosition, UnknownNameError
 from loopkit._expression import accesses, to_text, variable_names
 from loopkit._nodes import Expression

@@ -248,21 +248,69 @@ def condition_set(expr: Expression) -> isl.Set:
     if isinstance(expr, prim.LogicalNot):
         return condition_set(expr.child).complement()
     if isinstance(expr, prim.Comparison):
-        left, right = pw_affine(expr.left), pw_affine(expr.right)
-        operator = expr.operator
-        if operator == "<":
-            return left.lt_set(right)
-        if operator == "<=":
-            return left.le_set(right)
-        if operator == ">":
-            return left.gt_set(right)
-        if operator == ">=":
-            return left.ge_set(right)
-        if operator == "==":
-            return left.eq_set(right)
-        if operator == "!=":
-            return left.ne_set(right)
+        return _compared(expr.left, expr.operator, expr.right)
     raise NotAffineError(expr)
+
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+def _compared(left: Expression, operator: str, right: Expression) -> isl.Set:
+    """``{ left operator right }``.
+
+    A minimum or maximum becomes comparisons of its parts: as a function by cases it has
+    a case for each order of them.
+    """
+    for one, sign, other in ((left, operator, right), (right, _MIRRORED.get(operator), left)):
+        extreme = _extreme_of(one)
+        if extreme is not None and sign is not None:
+            return _extreme_compared(*extreme, sign, other)
+    a, b = pw_affine(left), pw_affine(right)
+    if operator == "<":
+        return a.lt_set(b)
+    if operator == "<=":
+        return a.le_set(b)
+    if operator == ">":
+        return a.gt_set(b)
+    if operator == ">=":
+        return a.ge_set(b)
+    if operator == "==":
+        return a.eq_set(b)
+    if operator == "!=":
+        return a.ne_set(b)
+    raise NotAffineError(prim.Comparison(left, operator, right))
+
+
+def _extreme_of(expr: Expression) -> tuple[bool, tuple[Expression, ...]] | None:
+    """Whether ``expr`` is the least of several parts or the greatest, and these; else None."""
+    if isinstance(expr, (prim.Min, prim.Max)):
+        return isinstance(expr, prim.Min), expr.children
+    if isinstance(expr, prim.Sum):
+        inner = [c for c in expr.children if isinstance(c, (prim.Min, prim.Max))]
+        if len(inner) == 1:
+            rest = [c for c in expr.children if c is not inner[0]]
+            parts = tuple(prim.Sum((part, *rest)) for part in inner[0].children)
+            return isinstance(inner[0], prim.Min), parts
+    return None
+
+
+def _extreme_compared(
+    is_least: bool, parts: tuple[Expression, ...], operator: str, other: Expression
+) -> isl.Set:
+    """Where the least (or the greatest) of ``parts`` compares with ``other`` like that."""
+    if operator == "==":
+        below = _extreme_compared(is_least, parts, "<=", other)
+        return below & _extreme_compared(is_least, parts, ">=", other)
+    if operator == "!=":
+        below = _extreme_compared(is_least, parts, "<", other)
+        return below | _extreme_compared(is_least, parts, ">", other)
+    sets = [_compared(part, operator, other) for part in parts]
+    # The least is below something where any part is, above it where all are.
+    any_of = is_least == (operator in ("<", "<="))
+    result = sets[0]
+    for found in sets[1:]:
+        result = result | found if any_of else result & found
+    return result
 
 
 def equality(name: str, expr: Expression) -> isl.Set:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pymbolic.primitives as prim
 
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg, storage_shape
+from loopkit._budget import in_turn
 from loopkit._errors import LoopkitError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel, Statement
@@ -17,6 +18,7 @@ _SYMBOLS = {"sum": "+=", "product": "*="}
 _COLUMN = 80
 
 
+@in_turn
 def show(kernel: Kernel) -> str:
     """The kernel's loop nest as text, with what each line is for beside it."""
     lines = [_signature(kernel)]

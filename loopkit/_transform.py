@@ -10,7 +10,7 @@ from functools import wraps
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from loopkit._budget import SpentError, at_most
+from loopkit._budget import SpentError, at_most, in_turn
 from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
@@ -72,6 +72,7 @@ def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
     required = sum(1 for _ in takewhile(_is_required, parameters))
 
     @wraps(function)
+    @in_turn
     def apply(kernel: Kernel, *args: Any, unchecked: bool = False, **kwargs: Any) -> Kernel:
         start = time.perf_counter()
         if not isinstance(kernel, Kernel):

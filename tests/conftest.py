@@ -126,11 +126,3 @@ def golden(request: pytest.FixtureRequest) -> Golden:
     ``make goldens`` writes the files; read the diff before committing it.
     """
     return Golden(request.config.getoption("--regenerate-goldens"))
-
-
-@pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What messages suggest must not hang on how busy the machine is."""
-    from loopkit._check import suggest
-
-    monkeypatch.setattr(suggest, "SECONDS", 60.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -305,3 +306,50 @@ def test_grids_of_inames_inside_several_others():
     knl = knl.split_iname("j", 3, inner_tag="l.1", outer_tag="g.1").split_iname("i", 4)
     assert knl.launch_config().grid == (1, 1, 1)
     assert knl.launch_config().block == (1, 2, 1)
+
+
+def test_many_bounds_on_one_axis() -> None:
+    """A grid as long as the least of twelve sizes: no case for each order of them."""
+    bounds = " and ".join(f"i < n{k}" for k in range(12))
+    knl = lk.make_kernel(
+        f"{{ [i]: 0 <= i and {bounds} }}",
+        "y[i] = 2*i",
+        [lk.GlobalArg("y", "int32", shape="n0"), ...],
+    ).split_iname("i", 128, outer_tag="g.0", inner_tag="l.0")
+    start = time.process_time()
+    program = knl.program()
+    assert time.process_time() - start < 3.0
+    assert len(program.grid[0].children) == 12
+    assert all(f"< n{k}" in program.source for k in range(12))
+
+
+def test_a_staged_box_lowers_quickly() -> None:
+    """Boxes laid over threads by division and remainder stand behind loops of few conditions."""
+    shifts = ("0,0,0", "-1,0,0", "1,0,0", "0,-1,0", "0,1,0", "0,0,-1", "0,0,1")
+    reads = [tuple(int(s) + 1 for s in shift.split(",")) for shift in shifts]
+    terms = " + ".join(f"u[z + {a}, y + {b}, x + {c}]" for a, b, c in reads)
+    knl = (
+        lk.make_kernel(
+            "{ [z, y, x]: 0 <= z, y, x < n }",
+            f"v[z, y, x] = {terms}",
+            [lk.GlobalArg("u", "float32", shape="n + 2, n + 2, n + 2"), ...],
+            dtypes={"v": "float32"},
+            assumptions="n >= 1",
+        )
+        .split_iname("y", 8, outer_tag="g.1", inner_tag="l.1")
+        .split_iname("x", 32, outer_tag="g.0", inner_tag="l.0")
+        .add_prefetch("u", ["y_inner", "x_inner"])
+    )
+    start = time.process_time()
+    source = knl.cuda()
+    assert time.process_time() - start < 2.0
+    assert "for (int u_round = 0; u_round < 4; ++u_round)" in source
+
+
+def test_lowering_that_isl_does_not_end_is_a_named_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", "y[i] = i").split_iname("i", 16)
+    monkeypatch.setattr("loopkit.codegen.lower.LOWERING", 20)
+    with pytest.raises(lk.UndecidedError, match="within 20 operations"):
+        knl.cuda()
+    monkeypatch.undo()
+    assert "i_outer" in knl.cuda()

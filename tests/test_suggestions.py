@@ -77,7 +77,7 @@ def families_alone(case: Case) -> Iterator[tuple[Refusal, Suggestion]]:
     found = refused(before, recorded)
     if isinstance(found, Refusal):
         for family in suggest.FAMILIES:
-            for suggestion in family.find(found, Trials(60.0, 1000)):
+            for suggestion in family.find(found, Trials(10_000, 1000)):
                 yield found, suggestion
 
 
@@ -141,13 +141,11 @@ def test_an_error_in_the_search_is_no_error(monkeypatch: pytest.MonkeyPatch) -> 
     )
 
 
-def test_no_time() -> None:
+def test_no_effort(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = stencil()
     error = refusal(kernel, BLOCKS)
-    suggest.SECONDS = 0.0  # restored by the fixture that set it
-    start = time.perf_counter()
+    monkeypatch.setattr(suggest, "EFFORT", 0)
     assert error.suggestions[:] == ()
-    assert time.perf_counter() - start < 1.0
     assert "would break the kernel" in str(error)
 
 
@@ -161,11 +159,9 @@ def test_a_large_kernel_ends_in_time() -> None:
     arrays = ", ".join(f"a{k}" for k in range(count + 1))
     kernel = making(f"{{ [{', '.join(inames)}]: {bounds} }}", text, arrays)
     error = refusal(kernel, do("tag_inames", "i20:g.0"))
-    suggest.SECONDS = 1.4
-    start = time.perf_counter()
+    start = time.process_time()
     assert error.suggestions
-    # One try may run over; the machine may be busy.
-    assert time.perf_counter() - start < 10.0
+    assert time.process_time() - start < 10.0
 
 
 def test_errors_travel() -> None:

@@ -8,6 +8,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._budget import is_spent
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, ParseError
 from loopkit._kernel import Kernel
 from loopkit._match import Match
@@ -36,6 +37,8 @@ def _parsed_map(kernel: Kernel, transform_map: str | isl.Map | isl.BasicMap) -> 
     try:
         return isl.Map(text)
     except isl.Error as error:
+        if is_spent():
+            raise
         reason = str(error).split("failed:")[-1].split(" in /")[0].strip()
         raise ParseError(
             f"'{transform_map}' is no map in isl's notation: {reason}", instead=_EXAMPLE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
+from loopkit._cached import cached_property
 from loopkit.codegen.proof.forms import ONE, Form
 
 

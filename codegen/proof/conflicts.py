@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 
 import islpy as isl
 
+from loopkit._cached import cached_property
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.cuts import Order, orders

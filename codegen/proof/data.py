@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import islpy as isl
 import pymbolic.primitives as prim
 
@@ -11,6 +9,7 @@ from loopkit import _sets
 from loopkit._assertions import data_of, equal_cells, followed, index_range
 from loopkit._assertions.cells import surely_inside
 from loopkit._assertions.constraints import Data
+from loopkit._cached import cached_property
 from loopkit._expression import accesses, substitute
 from loopkit._nodes import Expression
 from loopkit.codegen.proof import conditions

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._cached import cached_property
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.alike import Alike, alike, offsets, words_in
 from loopkit.codegen.proof.divergence import varying_names

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+
+from loopkit._cached import cached_property
 
 Monomial = tuple["Atom", ...]
 

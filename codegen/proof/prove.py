@@ -8,7 +8,7 @@ from dataclasses import replace
 import pymbolic.primitives as prim
 
 from loopkit._arrays import Argument, ArrayArg, Strided
-from loopkit._budget import SpentError, at_most
+from loopkit._budget import SpentError, at_most, in_turn
 from loopkit._kernel import Kernel
 from loopkit._make.infer import infer_types
 from loopkit._program import Program, ValueParam
@@ -67,6 +67,7 @@ def prove_source(kernel: Kernel, source: str, *, operations: int = OPERATIONS) -
     return prove_program(kernel, program, operations=operations)
 
 
+@in_turn
 def prove_program(kernel: Kernel, program: Program, *, operations: int = OPERATIONS) -> Proof:
     """The same for a program; ``lines`` may be empty, then comments name the statements."""
     start = time.perf_counter()

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cached_property
 
 import islpy as isl
 
+from loopkit._cached import cached_property
 from loopkit.codegen.proof import intervals
 from loopkit.codegen.proof.conditions import Condition, Unknown, renamed
 from loopkit.codegen.proof.forms import Atom, Extreme, Floor, Form, NotAffineError, Variable

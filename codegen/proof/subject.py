@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cached_property
 
 import islpy as isl
 import numpy as np
@@ -11,6 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, TemporaryVariable, ValueArg
+from loopkit._cached import cached_property
 from loopkit._kernel import Kernel, Statement
 from loopkit._program import Program
 from loopkit._tags import GroupAxis, LocalAxis

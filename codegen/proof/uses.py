@@ -8,10 +8,9 @@ where the line reads must exist, even if nobody needs what it reads.
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import islpy as isl
 
+from loopkit._cached import cached_property
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space
 from loopkit.codegen.proof.subject import Subject

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cached_property
 from typing import Any
 
 import islpy as isl
@@ -11,6 +10,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._arrays import ValueArg
+from loopkit._cached import cached_property
 from loopkit._errors import LoopkitError
 from loopkit._expression import to_text
 from loopkit._kernel import Statement

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import islpy as isl
 
+from loopkit._cached import cached_property
 from loopkit._check.hardware import Axis, Instance
 from loopkit._check.lineage import Image
 from loopkit._check.model import equal

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace
+from loopkit._cached import cached_property
 from loopkit._expression import variable_names
 from loopkit._hidden import hidden, instance, variable
 from loopkit._kernel import Kernel

@@ -10,9 +10,9 @@ their domains, tags and relative order, and how they map to the text.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
 
 from loopkit import _sets
+from loopkit._cached import cached_property
 from loopkit._check.flow import Flow
 from loopkit._check.literals import literal_types
 from loopkit._expression import to_text

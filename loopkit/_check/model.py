@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import islpy as isl
@@ -18,6 +17,7 @@ from loopkit import _sets
 from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._assertions import followed
 from loopkit._assertions.cells import data_of, equal_cells
+from loopkit._cached import cached_property
 from loopkit._check.hardware import Axis, Hardware, Instance
 from loopkit._check.undecided import Undecided
 from loopkit._expression import is_constant, substitute, to_text, unlabelled, variable_names

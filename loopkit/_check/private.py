@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
+from loopkit._cached import cached_property
 from loopkit._check.determine import Determined
 from loopkit._check.hardware import Axis
 from loopkit._check.lineage import Image, Lineage

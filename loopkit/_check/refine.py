@@ -15,13 +15,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import TemporaryVariable
+from loopkit._cached import cached_property
 from loopkit._check.alike import Alike, Changes
 from loopkit._check.determine import Determined
 from loopkit._check.hardware import Axis, Instance

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._cached import cached_property
 from loopkit._check.hardware import Instance
 from loopkit._check.model import Cell, Model
 from loopkit._expression import variable_names

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 from loopkit._budget import SpentError, at_most
+from loopkit._cached import cached_property
 from loopkit._check.suggest_arguments import by_arguments, by_numbers
 from loopkit._check.suggest_data import by_assertions, by_axes, by_copies, by_spaces
 from loopkit._check.suggest_launches import by_launches
@@ -26,7 +26,7 @@ from loopkit._check.suggest_order import (
 )
 from loopkit._check.suggest_sizes import by_sizes
 from loopkit._check.suggest_tags import by_other_loops, by_tags, by_threads
-from loopkit._check.suggest_try import OutOfTimeError, Refusal, Suggestion, Trials, refused
+from loopkit._check.suggest_try import OutOfTriesError, Refusal, Suggestion, Trials, refused
 from loopkit._history import Step
 from loopkit._kernel import Kernel
 
@@ -34,11 +34,14 @@ if TYPE_CHECKING:
     from loopkit._check.violation import Violation
     from loopkit._transform import Change
 
-SECONDS = 1.3
-"""For all tries of one refusal together."""
+EFFORT = 400
+"""For all tries of one refusal together: statements of kernels that steps are tried on.
+
+What is found does not depend on how fast the machine is, so no clock counts.
+"""
 
 TRIES = 120
-"""As many tries at most, however fast they are, so that results do not hang on time."""
+"""As many tries at most, however small the kernel is."""
 
 BETWEEN = 100_000
 """Operations that isl may spend between two tries."""
@@ -131,13 +134,13 @@ def suggestions(
     """
     found: dict[str, int] = {}
     try:
-        trials = Trials(SECONDS, TRIES, change.kernel if change is not None else None)
+        trials = Trials(EFFORT, TRIES, change.kernel if change is not None else None)
         refusal: Kernel | Refusal = Refusal(kernel, step, change, tuple(violations))
         if not violations:
             refusal = refused(kernel, step)
         if isinstance(refusal, Refusal):
             _search(refusal, trials, found)
-    except OutOfTimeError:
+    except OutOfTriesError:
         pass
     except Exception:
         # A message must come out, whatever is wrong with what it might add.

@@ -1,20 +1,19 @@
-"""Trying a schedule that was not asked for: is it legal, within a little time?"""
+"""Trying a schedule that was not asked for: is it legal, with a little effort?"""
 
 from __future__ import annotations
 
 import inspect
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import pymbolic.primitives as prim
 
 from loopkit._budget import SpentError, at_most
+from loopkit._cached import cached_property
 from loopkit._check.check import examine
 from loopkit._check.suggest_calls import text_of_calls
 from loopkit._check.violation import Side, Violation
-from loopkit._errors import LoopkitError
+from loopkit._errors import LoopkitError, UndecidedError
 from loopkit._expression import substitute
 from loopkit._hidden import variable
 from loopkit._history import Step
@@ -29,8 +28,12 @@ LARGE = 40
 """Statements of a kernel that takes too long to be written out for a try."""
 
 
-class OutOfTimeError(Exception):
-    """All the time for tries is spent."""
+SPENT = 40
+"""Effort of a try that spends all of its operations."""
+
+
+class OutOfTriesError(Exception):
+    """All the effort for tries is spent."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +56,15 @@ class Suggestion:
 
 
 class Trials:
-    """Tries steps on kernels, until a time or a number of tries is over.
+    """Tries steps on kernels, until their effort or a number of tries is over.
 
     ``asked`` is the kernel that the refused step made: what keeps it from being
     written out is no fault of a suggestion.
     """
 
-    def __init__(self, seconds: float, tries: int, asked: Kernel | None = None) -> None:
-        self.deadline = time.perf_counter() + seconds
+    def __init__(self, effort: int, tries: int, asked: Kernel | None = None) -> None:
+        self.effort = effort
         self.left = tries
-        self.longest = 0.0
         self.asked = asked
 
     def after(self, kernel: Kernel, steps: Sequence[Step]) -> Kernel | None:
@@ -70,31 +72,27 @@ class Trials:
 
         It is refused too where there would be no code for it any more.
         """
-        start = time.perf_counter()
         found = self.found(kernel, steps)
         if isinstance(found, Refusal) or not self.is_emitted(kernel, found):
             return None
-        self.longest = max(self.longest, time.perf_counter() - start)
         return found
 
     def found(self, kernel: Kernel, steps: Sequence[Step]) -> Kernel | Refusal:
         """The kernel after some steps, or the first refusal."""
-        start = time.perf_counter()
-        # The next try may take as long as the longest one so far.
-        if self.left <= 0 or start + self.longest > self.deadline:
-            raise OutOfTimeError
+        if self.left <= 0:
+            raise OutOfTriesError
         self.left -= 1
-        try:
-            for step in steps:
-                refusal = refused(kernel, step, 1)
-                if isinstance(refusal, Refusal):
-                    return refusal
-                kernel = refusal
-                if time.perf_counter() > self.deadline:
-                    raise OutOfTimeError
-            return kernel
-        finally:
-            self.longest = max(self.longest, time.perf_counter() - start)
+        for step in steps:
+            if self.effort <= 0:
+                raise OutOfTriesError
+            self.effort -= len(kernel.statements)
+            tried = refused(kernel, step, 1)
+            if isinstance(tried, Refusal):
+                if tried.is_spent:
+                    self.effort -= SPENT
+                return tried
+            kernel = tried
+        return kernel
 
     def is_emitted(self, before: Kernel, after: Kernel) -> bool:
         """Whether there is code for a kernel; large ones pass.
@@ -131,8 +129,10 @@ def refused(kernel: Kernel, step: Step, enough: int | None = None) -> Kernel | R
         with at_most(OPERATIONS):
             change: Change = function(kernel, **arguments, **options)
         lineage, found = examine(kernel, change, OPERATIONS, enough)
+    except (SpentError, UndecidedError):
+        return Refusal(kernel, step, None, (), is_spent=True)
     except Exception:
-        # Out of operations, no such use of the transform, or a fault: nothing to suggest.
+        # No such use of the transform, or a fault: nothing to suggest.
         return Refusal(kernel, step, None, ())
     if found:
         return Refusal(kernel, step, change, tuple(found))
@@ -144,13 +144,15 @@ class Refusal:
     """A step that is refused: ``violations`` is empty where it does not even apply.
 
     Sides of violations are instances of the kernel after the step; what is
-    asked here is about the kernel before it.
+    asked here is about the kernel before it.  ``is_spent`` says that nothing was
+    decided, after a long search.
     """
 
     kernel: Kernel
     step: Step
     change: Change | None
     violations: tuple[Violation, ...]
+    is_spent: bool = False
 
     @cached_property
     def is_open(self) -> bool:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 from loopkit._arrays import DType
+from loopkit._cached import cached_property
 from loopkit._check.model import Model
 from loopkit._errors import TypeInferenceError
 from loopkit._nodes import Expression

@@ -10,6 +10,7 @@ from typing import Any
 import islpy as isl
 
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable
+from loopkit._budget import in_turn
 from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, UnknownNameError
 from loopkit._expression import substitute, variable_names
 from loopkit._kernel import Domain, Kernel, Options, Statement, SubstitutionRule
@@ -48,6 +49,7 @@ from loopkit._tree import build
 from loopkit._types import FUNCTIONS
 
 
+@in_turn
 def make_kernel(
     domains: str | isl.Set | Iterable[Any],
     instructions: str | Iterable[Any],

@@ -10,6 +10,7 @@ from typing import Any
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._budget import is_spent
 from loopkit._errors import InvalidArgumentError
 from loopkit._kernel import Domain
 from loopkit._syntax import parse_domain
@@ -205,6 +206,8 @@ def _split_text(text: str, parameters: dict[str, None]) -> list[isl.Set] | None:
                 else isl.Set(f"{{ [{', '.join(group)}] }}")
             )
         except isl.Error:
+            if is_spent():
+                raise
             return None
     if match["listed"] is not None:
         listed = [name.strip() for name in match["listed"].split(",") if name.strip()]

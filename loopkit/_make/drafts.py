@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import pymbolic.primitives as prim
 
+from loopkit._cached import cached_property
 from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, UnknownNameError
 from loopkit._expression import accesses, variable_names
 from loopkit._make.names import (

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import Argument, ArrayArg
+from loopkit._cached import cached_property
 from loopkit._errors import Instance, UninitializedReadError, Witness
 from loopkit._expression import to_text, variable_names
 from loopkit._hidden import EARLIER, hidden, variable

@@ -8,6 +8,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._budget import is_spent
 from loopkit._errors import Instance, InvalidArgumentError, OutOfBoundsError, Witness
 from loopkit._expression import to_text, variable_names
 from loopkit._hidden import hidden
@@ -132,6 +133,8 @@ class Shapes:
             largest = _sets.maximum(graph, value)
             extent = largest_plus_one(largest, self.assumptions)
         except (isl.Error, _sets.NotAffineError):
+            if is_spent():
+                raise
             extent = None
         if extent is None:
             raise self._undeclared(

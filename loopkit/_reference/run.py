@@ -12,6 +12,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, ValueArg
 from loopkit._assertions.check import check_data
+from loopkit._budget import in_turn
 from loopkit._errors import (
     AssumptionError,
     Instance,
@@ -33,6 +34,7 @@ from loopkit._rules import expand_rules
 from loopkit._tree import Loop, Tree, common_prefix, statements_in
 
 
+@in_turn
 def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     """What a kernel computes, by executing its tree instance by instance.
 

@@ -6,9 +6,9 @@ import functools
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
+from loopkit._cached import cached_property
 from loopkit._errors import CompileError, MissingDependencyError
 from loopkit._program import Program
 from loopkit._run import cache, headers, once, resources

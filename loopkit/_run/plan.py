@@ -10,11 +10,11 @@ from __future__ import annotations
 import collections
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from loopkit._cached import cached_property
 from loopkit._errors import AssumptionError, InvalidArgumentError, UnknownNameError
 from loopkit._program import ArrayParam, Program, ValueParam
 from loopkit._run import expressions, overlap, sizes

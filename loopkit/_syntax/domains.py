@@ -7,6 +7,7 @@ from typing import NoReturn
 
 import islpy as isl
 
+from loopkit._budget import is_spent
 from loopkit._errors import ParseError
 from loopkit._syntax.lexer import END, Words
 
@@ -197,6 +198,8 @@ class _DomainWords(Words):
         try:
             return isl.Set(text)
         except isl.Error as error:
+            if is_spent():
+                raise
             self.explain(error)
 
     # {{{ why isl did not understand

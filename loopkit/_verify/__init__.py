@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from loopkit._budget import in_turn
 from loopkit._verify.verdict import Difference, Verdict
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Difference", "Verdict", "verify"]
 
 
+@in_turn
 def verify(before: Kernel, after: Kernel) -> Verdict:
     """Whether two kernels compute the same from the same arguments.
 

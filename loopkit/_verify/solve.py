@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._budget import is_spent
+from loopkit._cached import cached_property
 from loopkit._expression import substitute, variable_names
 from loopkit._hidden import OTHER, instance
 from loopkit._linear import Linear, linear
@@ -163,5 +164,7 @@ def _smallest(relation: isl.Set, name: str) -> Expression | None:
             known = where.remove_redundancies().compute_divs()
             result = prim.If(_sets.conditions(known), value, result)
     except (isl.Error, _sets.NotAffineError):
+        if is_spent():
+            raise
         return None
     return result

@@ -13,6 +13,7 @@ from dataclasses import replace
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._budget import is_spent
 from loopkit._check.hardware import Instance
 from loopkit._check.model import Model
 from loopkit._kernel import Kernel, Statement
@@ -59,6 +60,8 @@ def _pieces(model: Model, statement: Statement, sets: Sequence[isl.Set]) -> list
         try:
             condition = _sets.conditions(known)
         except (isl.Error, _sets.NotAffineError):
+            if is_spent():
+                raise
             return []
         predicates = (*statement.predicates, condition)
         name = model.kernel.fresh_name(f"{statement.id}_part_{number}")

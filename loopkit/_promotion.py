@@ -424,6 +424,11 @@ FUNCTIONS = frozenset(_ARITIES)
 """All functions that expressions may call, by name."""
 
 
+def arity_of(name: str) -> int:
+    """How many arguments one of the :data:`FUNCTIONS` takes."""
+    return _ARITIES[name]
+
+
 def call_type(name: str, arguments: Sequence[Typed], asked: Callable[[], str]) -> Typed:
     """What a call gives: a type, or a value if all arguments are constants."""
     arity = _ARITIES.get(name)

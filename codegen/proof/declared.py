@@ -9,6 +9,7 @@ import numpy as np
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._places import decide_address_spaces
 from loopkit._promotion import dtype_name
+from loopkit.codegen.proof.c_types import TYPES
 from loopkit.codegen.proof.names import CATEGORIES, INTEGERS
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
@@ -26,7 +27,6 @@ from loopkit.codegen.proof.syntax import (
     Node,
     walk,
 )
-from loopkit.codegen.proof.value_calls import TYPES
 
 Data = ArrayArg | ValueArg | TemporaryVariable
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from loopkit.codegen.proof.lexer import ReadError, Token
+from loopkit.codegen.proof.c_types import TYPES, WORDS
+from loopkit.codegen.proof.lexer import DeepError, ReadError, Token
+from loopkit.codegen.proof.literals import literal
 from loopkit.codegen.proof.syntax import (
     Binary,
     Braces,
@@ -32,14 +35,8 @@ _LEVELS = (
     ("*", "/", "%"),
 )
 _LEVEL = {sign: level for level, signs in enumerate(_LEVELS) for sign in signs}
-_TYPE_WORDS = frozenset(
-    """
-    int long unsigned signed char short float double bool __half __nv_bfloat16
-    lk_complex64 lk_complex128
-    """.split()  # noqa: SIM905
-)
-_NUMBER = re.compile(r"([\d.]+(?:[eE][+-]?\d+)?)([a-zA-Z]*)")
-_SUFFIXES = {"": "int", "u": "uint", "ll": "long", "ull": "ulong", "l": "long", "ul": "ulong"}
+_DEEPEST = 60
+"""Parentheses, calls and branches inside each other, or loops and guards; sums are no nest."""
 
 
 class ExpressionReader:
@@ -48,6 +45,7 @@ class ExpressionReader:
     def __init__(self, tokens: list[Token]) -> None:
         self.tokens = tokens
         self.at = 0
+        self.depth = 0
 
     # {{{ the cursor
 
@@ -93,27 +91,53 @@ class ExpressionReader:
 
     def at_type(self, ahead: int = 0) -> bool:
         """Whether a type begins here."""
-        return self.peek(ahead) in _TYPE_WORDS
+        return self.peek(ahead) in WORDS
+
+    def at_braces(self, ahead: int) -> bool:
+        """Whether a type is followed by its parts: ``lk_complex64{1.0f, 0.0f}``."""
+        while self.at_type(ahead):
+            ahead += 1
+        return self.peek(ahead) == "{"
 
     def type_name(self) -> str:
         """Take a type such as ``long long``."""
-        words = []
+        line, words = self.line, []
         while self.at_type():
             words.append(self.take())
         if not words:
-            raise ReadError(self.line, f"a type is expected where '{self.peek()}' stands")
-        return " ".join(words)
+            raise ReadError(line, f"a type is expected where '{self.peek()}' stands")
+        name = " ".join(words)
+        if name not in TYPES:
+            raise ReadError(line, f"the type '{name}' is not understood")
+        return name
+
+    def integer(self) -> int:
+        """Take an integer that is a plain number."""
+        line, found = self.line, self.number(self.take())
+        if found.ctype != "int":
+            raise ReadError(line, "a plain number is expected")
+        return int(found.value)
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """One level further inside."""
+        if self.depth == _DEEPEST:
+            raise DeepError(self.line, f"nested in more than {_DEEPEST} levels")
+        self.depth += 1
+        yield
+        self.depth -= 1
 
     # }}}
 
     def expression(self) -> CExpression:
         """A whole expression."""
-        condition = self.binary(0)
-        if not self.accept("?"):
-            return condition
-        then = self.expression()
-        self.expect(":")
-        return Choice(condition, then, self.expression())
+        with self.nested():
+            condition = self.binary(0)
+            if not self.accept("?"):
+                return condition
+            then = self.expression()
+            self.expect(":")
+            return Choice(condition, then, self.expression())
 
     def binary(self, lowest: int) -> CExpression:
         """Operators of ``lowest`` precedence and tighter."""
@@ -127,22 +151,23 @@ class ExpressionReader:
 
     def unary(self) -> CExpression:
         """Signs, casts, and what they stand before."""
-        text = self.peek()
-        if self.kind() == "sign":
-            if text in ("-", "!", "~", "&", "+"):
+        signs: list[tuple[type[Unary] | type[Cast], str]] = []
+        while self.kind() == "sign":
+            text = self.peek()
+            if text in ("-", "!", "~", "&"):
+                signs.append((Unary, self.take()))
+            elif text == "(" and self.at_type(1) and not self.at_braces(1):
                 self.take()
-                operand = self.unary()
-                return operand if text == "+" else Unary(text, operand)
-            if text == "(" and self.at_type(1):
-                closing = 2
-                while self.at_type(closing):
-                    closing += 1
-                if self.peek(closing) == ")":
-                    self.take()
-                    ctype = self.type_name()
-                    self.expect(")")
-                    return Cast(ctype, self.unary())
-        return self.postfix()
+                signs.append((Cast, self.type_name()))
+                self.expect(")")
+            else:
+                break
+        if len(signs) > _DEEPEST:
+            raise DeepError(self.line, f"more than {_DEEPEST} signs before an operand")
+        expr = self.postfix()
+        for node, sign in reversed(signs):
+            expr = node(sign, expr)
+        return expr
 
     def postfix(self) -> CExpression:
         """Subscripts, calls and members."""
@@ -179,10 +204,8 @@ class ExpressionReader:
             raise ReadError(self.line, f"an expression is expected where '{text}' stands")
         if self.at_type():
             ctype = self.type_name()
-            if self.accept("{"):
-                return Braces(ctype, self.listed("}"))
-            self.expect("(")
-            return Cast(ctype, *self.listed(")"))
+            self.expect("{")
+            return Braces(ctype, self.listed("}"))
         self.take()
         if self.accept("("):
             return Call(text, self.listed(")"))
@@ -201,15 +224,7 @@ class ExpressionReader:
 
     def number(self, text: str) -> Number:
         """A literal of any type."""
-        match = _NUMBER.fullmatch(text)
-        if match is None:
-            raise ReadError(self.line, f"'{text}' is no number")
-        digits, suffix = match[1], match[2].lower()
-        if suffix == "f" or any(c in digits for c in ".eE"):
-            return Number(float(digits), "float" if suffix == "f" else "double")
-        if suffix not in _SUFFIXES:
-            raise ReadError(self.line, f"'{text}' has a suffix that is not understood")
-        value, ctype = int(digits), _SUFFIXES[suffix]
-        if ctype == "int" and value >= 2**31:
-            ctype = "long"
-        return Number(value, ctype)
+        found = literal(text)
+        if found is None:
+            raise ReadError(self.line, f"the number '{text}' is not understood")
+        return found

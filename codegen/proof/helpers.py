@@ -9,34 +9,34 @@ digest below.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Collection
 from functools import lru_cache
 from hashlib import sha256
 
+from loopkit.codegen.proof.lexer import ReadError
+
 DIGESTS = {
-    "lk_floordiv": "c18b5ba40189c0fb",
-    "lk_mod": "86623d6000f00927",
-    "lk_floordiv, lk_mod (float)": "d36183223cf26efa",
-    "lk_floordiv, lk_mod (double)": "b35bb8966a434415",
-    "lk_shl": "c425bd153eb1adb8",
-    "lk_shr": "4a129740487e9725",
-    "lk_ipow": "c0cf2e9410c9a084",
-    "lk_power": "0879525ddc866a8b",
+    "lk_floordiv": "0cfd8c2d44cc94ee",
+    "lk_mod": "e7cbd5a2167910e8",
+    "lk_floordiv, lk_mod (float)": "13c18a9edf071aca",
+    "lk_floordiv, lk_mod (double)": "6ca3dfd22b524489",
+    "lk_shl": "24b585c3e62d2fa7",
+    "lk_shr": "f411909e7109db56",
+    "lk_ipow": "8a149e3b0253dc7f",
+    "lk_power": "a5112910c8f684bd",
     "lk_abs": "f24b86a41d76dcd8",
-    "lk_sign": "8fd680268eea0d5b",
-    "lk_compare": "15bcd0a965aff875",
-    "lk_max": "6bdb724b4a163642",
-    "lk_min": "2e930a4bbf8bc317",
-    "lk_complex64": "372df0bc0a41d0c3",
-    "lk_complex64 (functions)": "f820725fa26e0cda",
-    "lk_complex128": "92db8edd36e39129",
-    "lk_complex128 (functions)": "e65cba83b8883fef",
-    "lk_to_complex64, lk_to_complex128": "743d73724d53f502",
+    "lk_sign": "baa2970974b1e6c6",
+    "lk_compare": "e87b1dded441183b",
+    "lk_max": "dc12bdee38da6337",
+    "lk_min": "cbae2ea967413d95",
+    "lk_complex64": "afb5957c89dd721c",
+    "lk_complex64 (functions)": "e7748a77e38ef9b1",
+    "lk_complex128": "8be76741441cd34e",
+    "lk_complex128 (functions)": "313ca8e3d4371cbc",
+    "lk_to_complex64, lk_to_complex128": "e64c8545dfcc430c",
 }
 """Digests of definitions, without their comments and however they are laid out."""
 
-_KNOWN = frozenset(DIGESTS.values())
+_NAMES = {value: name for name, value in DIGESTS.items()}
 _DIRECTIVES = frozenset(
     (
         "#include <cuda_fp16.h>",
@@ -45,73 +45,61 @@ _DIRECTIVES = frozenset(
         "#define LK_NAN __int_as_float(0x7fc00000)",
     )
 )
-_DIRECTIVE_WORDS = ("#include", "#define")
+_BEFORE = {
+    "lk_complex64 (functions)": ("lk_complex64",),
+    "lk_complex128 (functions)": ("lk_complex128",),
+    "lk_to_complex64, lk_to_complex128": ("lk_complex64", "lk_complex128"),
+}
+"""What a definition takes from those above it."""
 
 
 @lru_cache(maxsize=256)
 def digest(block: str) -> str:
-    """What tells the definitions in a piece of text from others."""
-    code = " ".join(line.partition("//")[0] for line in block.split("\n"))
-    return sha256(" ".join(code.split()).encode()).hexdigest()[:16]
+    """What tells the definitions in a piece of text from others.
+
+    Comments and blanks mean nothing; the ends of lines do where a line begins with '#'.
+    """
+    lines = (" ".join(line.partition("//")[0].split()) for line in block.split("\n"))
+    return sha256("\n".join(line for line in lines if line).encode()).hexdigest()[:16]
 
 
-def unknown_line(lines: tuple[str, ...]) -> int | None:
-    """The first line above the function that is none of what loopkit puts there."""
-    block: list[str] = []
+def definitions(lines: tuple[str, ...]) -> frozenset[str]:
+    """What stands above the function, by the names of :data:`DIGESTS`, and directives.
+
+    Raises :class:`ReadError` for what loopkit does not put there, or not so.
+    """
+    found: set[str] = set()
+    block: list[tuple[int, str]] = []
     for number, line in enumerate(lines, 1):
         is_head = line.startswith('extern "C" __global__')
         if line.strip() and not is_head:
-            block.append(line)
+            if not line.lstrip().startswith("//"):
+                block.append((number, line))
             continue
-        if block:
-            wrong = _unknown_in(block)
-            if wrong is not None:
-                return number - len(block) + wrong
+        for first, name in _named(block):
+            if name in found:
+                raise ReadError(first, f"'{name}' is defined twice")
+            if not found.issuperset(_BEFORE.get(name, ())):
+                raise ReadError(first, f"'{name}' needs what does not stand above it")
+            found.add(name)
         if is_head:
-            return None
+            break
         block = []
-    return None
+    return frozenset(found)
 
 
-_DEFINED_BY = {
-    **dict.fromkeys(
-        ("__half", "__half2float", "__float2half", "__double2half"), "#include <cuda_fp16.h>"
-    ),
-    **dict.fromkeys(
-        ("__nv_bfloat16", "__bfloat162float", "__float2bfloat16"), "#include <cuda_bf16.h>"
-    ),
-}
-"""The header of each word that is no helper's and no word of C's."""
-_WORD = re.compile(r"\b(?:lk_\w+|LK_\w+|__\w+)")
-_DEFINITION = re.compile(
-    r"__forceinline__ [\w ]*?(\w+)\(|^struct (?:alignas\(.*\) )?(\w+) \{|^#define (\w+)"
-)
-
-
-def undefined_word(lines: tuple[str, ...], declared: Collection[str]) -> tuple[int, str] | None:
-    """The first word that no line above its own defines, with its line.
-
-    ``declared`` are the function's own names.
-    """
-    defined: set[str] = set()
-    for number, line in enumerate(lines, 1):
-        code = line.partition("//")[0]
-        if code.startswith("#include"):
-            defined |= {w for w, header in _DEFINED_BY.items() if header == code.strip()}
-        defined.update(match[match.lastindex or 1] for match in _DEFINITION.finditer(code))
-        for word in _WORD.findall(code):
-            needed = word.startswith(("lk_", "LK_")) or word in _DEFINED_BY
-            if needed and word not in defined and word not in declared:
-                return number, word
-    return None
-
-
-def _unknown_in(block: list[str]) -> int | None:
-    """The position of the first line of a block that is not known."""
-    code = [at for at, line in enumerate(block) if not line.lstrip().startswith("//")]
-    if not code:
-        return None
-    first = code[0]
-    if block[first].startswith(_DIRECTIVE_WORDS):
-        return next((at for at in code if block[at].strip() not in _DIRECTIVES), None)
-    return None if digest("\n".join(block[first:])) in _KNOWN else first
+def _named(block: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """What a block defines and where: a helper, or directives line by line."""
+    if not block:
+        return []
+    first, text = block[0]
+    if text.strip() in _DIRECTIVES:
+        pieces = [(number, line.strip()) for number, line in block]
+        unknown = [number for number, line in pieces if line not in _DIRECTIVES]
+    else:
+        name = _NAMES.get(digest("\n".join(line for _, line in block)))
+        pieces = [(first, name or "")]
+        unknown = [] if name else [first]
+    if unknown:
+        raise ReadError(unknown[0], "the text defines what the proof does not know")
+    return pieces

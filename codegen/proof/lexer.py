@@ -1,20 +1,29 @@
-"""From source text to tokens, comments kept apart."""
+"""From source text to tokens, comments kept apart.
+
+Whatever C++ could read in another way than it is read here is refused: only the
+tokens that the printer writes are known, in its own spelling.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 _TOKEN = re.compile(
-    r"""\s*(?:
-      (?P<number>\d+\.?\d*(?:[eE][+-]?\d+)?[a-zA-Z]*|\.\d+(?:[eE][+-]?\d+)?[a-zA-Z]*)
-    | (?P<word>lk_\w+<[\w ]+>(?=\()|[A-Za-z_]\w*)
-    | (?P<text>"[^"]*")
-    | (?P<sign><<=|>>=|<<|>>|<=|>=|==|!=|&&|\|\||\+\+|--|\+=|-=|\*=|/=|%=|&=|\|=|\^=|
+    r"""\ *(?:
+      (?P<number>\.?[0-9](?:[eEpP][+-]|[\w.'])*)
+    | (?P<word>(?:lk_power<[1-9][0-9]{0,3}>|lk_ipow<[a-z ]+>)(?=\()|[A-Za-z_]\w*)
+    | (?P<text>"C")
+    | (?P<sign><<|>>|<=|>=|==|!=|&&|\|\||\+\+|--|\+=|-=|\*=|/=|%=|&=|\|=|\^=|
                [-+*/%<>=!~&|^?:;,.(){}\[\]])
     )""",
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII,
 )
+_PRAGMA = "#pragma unroll"
+# What begins a comment elsewhere, and other spellings of brackets and '#'.
+_FOREIGN = re.compile(r"/\*|<:|:>|<%|%>|%:")
+_CONTINUED = ("\\", "??/")
 
 
 class ReadError(Exception):
@@ -26,31 +35,47 @@ class ReadError(Exception):
         self.what = what
 
 
+class DeepError(ReadError):
+    """The text is nested deeper than the proof looks: nothing is known of it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token; ``kind`` is number, word, text, sign or end."""
+    """One token; ``kind`` is number, word, text, sign, pragma or end."""
 
     kind: str
     text: str
     line: int
 
 
-def tokens(lines: list[str], first: int) -> tuple[list[Token], dict[int, str]]:
-    """The tokens from line number ``first`` on, and the comment of each line that has one.
+def check_characters(lines: Iterable[str]) -> None:
+    """Refuse characters that compilers may take for something else, and lines that go on.
 
-    ``#pragma unroll`` only speaks to the compiler, and means nothing here.
+    A backslash at a line's end joins the next line to it, comments included.
     """
+    for number, line in enumerate(lines, 1):
+        if not (line.isascii() and (line.isprintable() or not line)):
+            raise ReadError(number, f"{line.strip()!a} holds a character that is never printed")
+        if line.rstrip().endswith(_CONTINUED):
+            raise ReadError(number, "C joins the next line to one that ends like this")
+
+
+def tokens(lines: list[str], first: int) -> tuple[list[Token], dict[int, str]]:
+    """The tokens from line number ``first`` on, and the comment of each line that has one."""
     found: list[Token] = []
     comments: dict[int, str] = {}
     for number in range(first, len(lines) + 1):
         line = lines[number - 1]
         if line.lstrip().startswith("#"):
-            if line.strip() != "#pragma unroll":
+            if line.strip() != _PRAGMA:
                 raise ReadError(number, f"'{line.strip()}' is not understood")
+            found.append(Token("pragma", _PRAGMA, number))
             continue
         code, mark, comment = line.partition("//")
         if mark:
             comments[number] = comment.strip()
+        if _FOREIGN.search(code):
+            raise ReadError(number, f"'{code.strip()}' is not understood")
         position, end = 0, len(code.rstrip())
         while position < end:
             match = _TOKEN.match(code, position)

@@ -11,6 +11,7 @@ import numpy as np
 
 from loopkit._promotion import BOOL, INT32, INT64, INTEGERS, DType
 from loopkit.codegen.proof import intervals
+from loopkit.codegen.proof.conversions import UnreadableError
 from loopkit.codegen.proof.intervals import Range
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
@@ -31,7 +32,6 @@ from loopkit.codegen.proof.syntax import (
     children,
 )
 from loopkit.codegen.proof.tree import Leaf
-from loopkit.codegen.proof.value_calls import UnreadableError
 from loopkit.codegen.proof.value_text import TextValues
 from loopkit.codegen.proof.values import ValueCheck
 from loopkit.codegen.proof.widths import WidthCheck

@@ -16,6 +16,7 @@ from loopkit._rules import expand_rules
 from loopkit.codegen.proof.bounds import BoundsCheck
 from loopkit.codegen.proof.budget import OPERATIONS
 from loopkit.codegen.proof.cells import CellCheck
+from loopkit.codegen.proof.compiles import missing_pieces
 from loopkit.codegen.proof.conflicts import ConflictCheck
 from loopkit.codegen.proof.copies import with_private_copies
 from loopkit.codegen.proof.data import DataFacts
@@ -23,7 +24,7 @@ from loopkit.codegen.proof.declared import check_declarations
 from loopkit.codegen.proof.divergence import DivergenceCheck
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.layout import check_layout
-from loopkit.codegen.proof.lexer import ReadError
+from loopkit.codegen.proof.lexer import DeepError, ReadError
 from loopkit.codegen.proof.order import check_coordinates, check_order
 from loopkit.codegen.proof.overflow import OverflowCheck
 from loopkit.codegen.proof.reader import Origin, by_comment, read_function
@@ -86,8 +87,13 @@ def prove_program(kernel: Kernel, program: Program, *, operations: int = OPERATI
 def _check(kernel: Kernel, program: Program, recorder: Recorder) -> None:
     try:
         function = read_function(program.source, _origin(kernel, program))
+        for piece, line in missing_pieces(function).items():
+            recorder.found(Finding("text", f"nothing above defines '{piece}'", Place(line)))
         with at_most(_READING):
             subject = Subject(kernel, program, function)
+    except DeepError as error:
+        recorder.open("text", error.what, line=error.line)
+        return
     except ReadError as error:
         recorder.found(Finding("text", error.what, Place(error.line)))
         return

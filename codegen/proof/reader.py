@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable
 
 from loopkit.codegen.proof.expressions import ExpressionReader
-from loopkit.codegen.proof.lexer import ReadError, Token, tokens
+from loopkit.codegen.proof.lexer import ReadError, Token, check_characters, tokens
 from loopkit.codegen.proof.syntax import (
     Assign,
     Block,
@@ -22,7 +22,6 @@ from loopkit.codegen.proof.syntax import (
     Let,
     Name,
     Node,
-    Number,
     Parameter,
     Unary,
     Wait,
@@ -34,12 +33,14 @@ Origin = Callable[[int, str], "str | None"]
 _ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "|=", "&=", "^="))
 _ATOMICS = {"atomicAdd": "+=", "atomicMax": "max=", "atomicMin": "min=", "atomicOr": "|="}
 _WAITS = {"__syncthreads": "block", "__syncwarp": "warp"}
+_ALIGNMENTS = frozenset(1 << bits for bits in range(8))
 _START = 'extern "C" __global__'
 
 
 def read_function(source: str, origin: Origin) -> Function:
     """The kernel function in a source text."""
     lines = source.split("\n")
+    check_characters(lines)
     starts = [number for number, line in enumerate(lines, 1) if line.startswith(_START)]
     if len(starts) != 1:
         raise ReadError(1, f"the text holds {len(starts)} functions that a launch could call")
@@ -56,13 +57,9 @@ class _FunctionReader(ExpressionReader):
 
     def function(self, lines: tuple[str, ...]) -> Function:
         self.expect("extern", '"C"', "__global__", "void")
-        threads = None
-        if self.accept("__launch_bounds__"):
-            self.expect("(")
-            bounds = self.listed(")")
-            if not bounds or not isinstance(bounds[0], Number):
-                raise ReadError(self.line, "launch bounds that are no numbers are not understood")
-            threads = int(bounds[0].value)
+        self.expect("__launch_bounds__", "(")
+        threads = self.integer()
+        self.expect(")")
         name = self.word()
         self.expect("(")
         parameters: list[Parameter] = []
@@ -86,25 +83,33 @@ class _FunctionReader(ExpressionReader):
         """The nodes between braces."""
         self.expect("{")
         nodes: list[Node] = []
-        while not self.accept("}"):
-            if self.kind() == "end":
-                raise ReadError(self.line, "the text ends inside braces")
-            nodes += self.node()
+        with self.nested():
+            while not self.accept("}"):
+                if self.kind() == "end":
+                    raise ReadError(self.line, "the text ends inside braces")
+                nodes += self.node()
         return nodes
 
     def body(self) -> list[Node]:
         """What a loop or a guard holds, in braces or not."""
-        return self.braces() if self.peek() == "{" else self.node()
+        if self.peek() == "{":
+            return self.braces()
+        with self.nested():
+            return self.node()
 
     def node(self) -> list[Node]:
-        """One statement; two where ``else`` makes a second guard."""
+        """One statement."""
+        if self.kind() == "pragma":
+            self.take()
+            if self.peek() != "for":
+                raise ReadError(self.line, "a loop is expected behind a pragma")
         line, text = self.line, self.peek()
         if text == "{":
             return [Block(line, self.braces())]
         if text == "for":
             return [self.loop()]
         if text == "if":
-            return self.guard()
+            return [self.guard()]
         if text in _WAITS:
             return [self.wait()]
         if text in ("__shared__", "extern"):
@@ -134,21 +139,18 @@ class _FunctionReader(ExpressionReader):
             self.expect(name)
             if not self.accept("++"):
                 self.expect("+=")
-                step = int(self.number(self.take()).value)
+                step = self.integer()
         self.expect(")")
         if step < 1:
             raise ReadError(line, "a loop that does not go up is not understood")
         return For(ctype, name, lower, upper, compare == "<=", step, line, self.body())
 
-    def guard(self) -> list[Node]:
+    def guard(self) -> If:
         line = self.line
         self.expect("if", "(")
         condition = self.expression()
         self.expect(")")
-        nodes: list[Node] = [If(condition, line, self.body())]
-        if self.accept("else"):
-            nodes.append(If(Unary("!", condition), line, self.body()))
-        return nodes
+        return If(condition, line, self.body())
 
     def wait(self) -> Wait:
         line, scope = self.line, _WAITS[self.take()]
@@ -165,7 +167,7 @@ class _FunctionReader(ExpressionReader):
     def dimensions(self) -> tuple[int, ...]:
         found = []
         while self.accept("["):
-            found.append(int(self.number(self.take()).value))
+            found.append(self.integer())
             self.expect("]")
         return tuple(found)
 
@@ -174,14 +176,18 @@ class _FunctionReader(ExpressionReader):
         if not self.accept("__align__"):
             return 1
         self.expect("(")
-        value = int(self.number(self.take()).value)
+        line, value = self.line, self.integer()
         self.expect(")")
+        if value not in _ALIGNMENTS:
+            raise ReadError(line, f"{value} bytes are no alignment")
         return value
 
     def shared(self) -> list[Node]:
         line = self.line
         if self.accept("extern"):
             self.expect("__shared__")
+            if self.dynamic is not None:
+                raise ReadError(line, "dynamic shared memory is declared twice")
             self.dynamic = self.alignment()
             self.expect("unsigned", "char", "shared_memory", "[", "]", ";")
             return []
@@ -225,8 +231,10 @@ class _FunctionReader(ExpressionReader):
         return Declaration("private", ctype, name, dimensions, line)
 
     def offset(self) -> int:
+        if self.dynamic is None:
+            raise ReadError(self.line, "dynamic shared memory is not declared")
         self.expect("(", "shared_memory", "+")
-        value = int(self.number(self.take()).value)
+        value = self.integer()
         self.expect(")", ";")
         return value
 

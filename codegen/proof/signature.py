@@ -10,12 +10,11 @@ from loopkit._arrays import AddressSpace, ArrayArg, ValueArg, strides_of
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam, ValueParam
 from loopkit._promotion import DType, dtype_name
-from loopkit.codegen.proof.helpers import undefined_word, unknown_line
+from loopkit.codegen.proof.c_types import TYPES
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.syntax import Parameter
-from loopkit.codegen.proof.value_calls import TYPES
 
 _FAST = "--use_fast_math"
 
@@ -39,7 +38,6 @@ class SignatureCheck:
     def run(self) -> None:
         """Check the head, the arguments, and what a call tests."""
         self.head()
-        self.helpers()
         self.order()
         self.arguments()
         with self.recorder.question("call", "whether a call tests what is assumed"):
@@ -65,17 +63,6 @@ class SignatureCheck:
         for option in program.options:
             if option != _FAST or not self.subject.kernel.options.fast_math:
                 self.wrong(f"it is compiled with '{option}', which nobody asked for")
-
-    def helpers(self) -> None:
-        """What the text defines are the helpers that the proof knows."""
-        number = unknown_line(self.subject.function.lines)
-        if number is not None:
-            what = "the text defines what the proof does not know"
-            self.recorder.found(Finding("text", what, Place(number)))
-        missing = undefined_word(self.subject.function.lines, self.subject.names.types)
-        if missing is not None:
-            what = f"nothing above defines '{missing[1]}'"
-            self.recorder.found(Finding("text", what, Place(missing[0])))
 
     def order(self) -> None:
         """Parameters of the text, one by one, are what a launch passes."""

@@ -110,10 +110,22 @@ def children(expr: CExpression) -> tuple[CExpression, ...]:
 
 
 def walk(expr: CExpression) -> Iterator[CExpression]:
-    """An expression and all that it is made of."""
-    yield expr
-    for child in children(expr):
-        yield from walk(child)
+    """An expression and all that it is made of, from the outside and from the left."""
+    pending = [expr]
+    while pending:
+        part = pending.pop()
+        yield part
+        pending.extend(reversed(children(part)))
+
+
+def postorder(expr: CExpression) -> Iterator[CExpression]:
+    """The same from the inside: operands, from the left, before what they are operands of."""
+    found, pending = [], [expr]
+    while pending:
+        part = pending.pop()
+        found.append(part)
+        pending.extend(children(part))
+    return reversed(found)
 
 
 # }}}

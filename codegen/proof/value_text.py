@@ -8,18 +8,16 @@ from collections.abc import Callable
 from loopkit._promotion import (
     COMPLEXES,
     FLOAT32,
-    FLOAT64,
-    INT32,
-    INT64,
     INTEGERS,
     SMALL_FLOATS,
     UINT32,
-    UINT64,
     DType,
     real_of,
 )
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
+from loopkit.codegen.proof.c_types import LITERALS, TYPES
+from loopkit.codegen.proof.conversions import UnreadableError, common
 from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.syntax import (
@@ -44,16 +42,8 @@ from loopkit.codegen.proof.syntax import (
 )
 from loopkit.codegen.proof.syntax import Block as CBlock
 from loopkit.codegen.proof.terms import Read, Term
-from loopkit.codegen.proof.value_calls import TYPES, Calls, UnreadableError
+from loopkit.codegen.proof.value_calls import Calls
 
-_LITERALS = {
-    "int": INT32,
-    "uint": UINT32,
-    "long": INT64,
-    "ulong": UINT64,
-    "float": FLOAT32,
-    "double": FLOAT64,
-}
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
 _BITS = {"&": "and", "|": "or", "^": "xor"}
 _ARITHMETIC: dict[str, Callable[[DType, Term, Term], Term]] = {
@@ -135,7 +125,7 @@ class TextValues(Calls):
     def value(self, expr: CExpression) -> Term:
         """An expression as a term; raises :class:`UnreadableError`."""
         if isinstance(expr, Number):
-            return terms.const(expr.value, _LITERALS[expr.ctype])
+            return terms.const(expr.value, LITERALS[expr.ctype])
         if isinstance(expr, Name):
             return self.name(expr.name)
         if isinstance(expr, Element):
@@ -152,7 +142,7 @@ class TextValues(Calls):
             then, other = self.value(expr.then), self.value(expr.other)
             kind = then.dtype
             if kind != other.dtype:
-                kind = self.common(then.dtype, other.dtype)
+                kind = common(then.dtype, other.dtype)
             sides = (self.converted(kind, then), self.converted(kind, other))
             return ops.choice(condition, *sides, asked=expr.condition)
         if isinstance(expr, Call):
@@ -213,7 +203,7 @@ class TextValues(Calls):
                 raise UnreadableError(f"'{operator}' by what is no constant is not understood")
             word = "shl" if operator == "<<" else "shr"
             return ops.shift(word, kind, ops.cast(kind, a), count)
-        kind = self.common(a.dtype, b.dtype)
+        kind = common(a.dtype, b.dtype)
         if operator in _BITS:
             if kind not in INTEGERS:
                 raise UnreadableError(f"'{operator}' of {kind}")
@@ -252,7 +242,7 @@ class TextValues(Calls):
                 raise UnreadableError("'lk_compare' of what are no integers")
             return ops.compare(expr.operator, a, b)
         a, b = self.value(left), self.value(expr.right)
-        kind = a.dtype if a.dtype == b.dtype else self.common(a.dtype, b.dtype)
+        kind = a.dtype if a.dtype == b.dtype else common(a.dtype, b.dtype)
         if kind in COMPLEXES:
             if a.dtype != b.dtype or expr.operator not in ("==", "!="):
                 raise UnreadableError("complex numbers have no order")

@@ -15,6 +15,7 @@ from loopkit._errors import LoopkitError
 from loopkit._expression import to_text
 from loopkit._kernel import Statement
 from loopkit._promotion import INT32, INT64, DType
+from loopkit.codegen.proof.conversions import UnreadableError
 from loopkit.codegen.proof.forms import Form, constant, variable
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding
@@ -24,7 +25,6 @@ from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.syntax import Assign, Binary, CExpression, If
 from loopkit.codegen.proof.terms import Term
 from loopkit.codegen.proof.tree import Leaf, split
-from loopkit.codegen.proof.value_calls import UnreadableError
 from loopkit.codegen.proof.value_compare import Comparison
 from loopkit.codegen.proof.value_kernel import KernelValues
 from loopkit.codegen.proof.value_sample import SEEDS, Sample, differ, numbers_of

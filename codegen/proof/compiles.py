@@ -1,0 +1,301 @@
+"""Whether C++ takes the text: every name is declared once, every operation has a type.
+
+The reader knows how statements look; what they may hold is looked at here, before
+anything is proven of it.  What a function above the kernel would have to define is
+collected on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from loopkit._promotion import (
+    BOOL,
+    COMPLEXES,
+    FLOAT32,
+    FLOATS,
+    INT32,
+    INT64,
+    INTEGERS,
+    SMALL_FLOATS,
+    UINT32,
+    UINT64,
+    DType,
+    dtype_name,
+    real_of,
+)
+from loopkit.codegen.proof import syntax as c
+from loopkit.codegen.proof.c_types import LITERALS, PIECES, TYPES
+from loopkit.codegen.proof.compiles_calls import CONSTANTS, result_of
+from loopkit.codegen.proof.conversions import UnreadableError, common, converts
+from loopkit.codegen.proof.helpers import definitions
+from loopkit.codegen.proof.lexer import ReadError
+from loopkit.codegen.proof.names import HARDWARE
+from loopkit.codegen.proof.syntax import CExpression, Function, Node, postorder
+from loopkit.codegen.proof.terms import in_registers
+
+_WHOLE = INTEGERS | {BOOL}
+_ADDRESSES = {
+    "+=": {INT32, UINT32, UINT64, *FLOATS},
+    "max=": {INT32, UINT32, INT64, UINT64},
+    "min=": {INT32, UINT32, INT64, UINT64},
+    "|=": {INT32, UINT32, UINT64},
+}
+"""What the hardware's atomic updates change."""
+
+
+@dataclass(frozen=True)
+class _Variable:
+    """A declared name: its type, how many subscripts it takes, whether it may change."""
+
+    dtype: DType
+    rank: int = 0
+    is_place: bool = False
+
+
+def missing_pieces(function: Function) -> dict[str, int]:
+    """What the text needs that does not stand above the function, and the line that needs it.
+
+    Raises :class:`ReadError` for what C++ rejects in any case.
+    """
+    text = _Text()
+    text.function(function)
+    above = definitions(function.lines)
+    return {piece: line for piece, line in text.needs.items() if piece not in above}
+
+
+class _Text:
+    """A walk over a function with the names that are in scope."""
+
+    def __init__(self) -> None:
+        self.scopes: list[dict[str, _Variable]] = [{w: _Variable(UINT32) for w in HARDWARE}]
+        self.needs: dict[str, int] = {}
+        self.line = 0
+
+    # {{{ names
+
+    def declare(self, name: str, ctype: str, rank: int = 0, *, is_place: bool = False) -> None:
+        """A name from here to the end of its scope; none hides another."""
+        if any(name in scope for scope in self.scopes):
+            raise ReadError(self.line, f"'{name}' is declared twice")
+        self.scopes[-1][name] = _Variable(self.type_of(ctype), rank, is_place)
+
+    def variable(self, name: str) -> _Variable:
+        """What a name stands for."""
+        for scope in reversed(self.scopes):
+            if name in scope:
+                return scope[name]
+        raise ReadError(self.line, f"'{name}' is not declared")
+
+    def type_of(self, ctype: str) -> DType:
+        """A type that the text names."""
+        dtype = TYPES[ctype]
+        if dtype in PIECES:
+            self.need(PIECES[dtype])
+        return dtype
+
+    def need(self, piece: str) -> None:
+        """Note what must stand above."""
+        self.needs.setdefault(piece, self.line)
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """Names that end with a block."""
+        self.scopes.append({})
+        yield
+        self.scopes.pop()
+
+    # }}}
+
+    # {{{ statements
+
+    def function(self, function: Function) -> None:
+        """The parameters and the body, which are one scope."""
+        for parameter in function.parameters:
+            self.line = parameter.line
+            if parameter.is_pointer:
+                self.declare(parameter.name, parameter.ctype, 1, is_place=True)
+            elif not parameter.is_const:
+                raise ReadError(self.line, f"the value '{parameter.name}' is not constant")
+            else:
+                self.declare(parameter.name, parameter.ctype)
+        self.body(function.body, at_top=True)
+
+    def body(self, nodes: tuple[Node, ...] | list[Node], *, at_top: bool = False) -> None:
+        """Statements one after another."""
+        for node in nodes:
+            self.line = node.line
+            if isinstance(node, c.Declaration):
+                if not at_top:
+                    raise ReadError(node.line, f"'{node.name}' is declared inside of a block")
+                self.declaration(node)
+            elif isinstance(node, c.Let):
+                self.integer(node.value)
+                self.line = node.line
+                self.declare(node.name, node.ctype)
+            elif isinstance(node, c.For):
+                self.loop(node)
+            elif isinstance(node, (c.If, c.Block)):
+                if isinstance(node, c.If):
+                    self.truth(self.expression(node.condition))
+                with self.scope():
+                    self.body(node.body)
+            elif isinstance(node, c.Assign):
+                self.assignment(node)
+
+    def declaration(self, node: c.Declaration) -> None:
+        """A shared or private variable."""
+        if 0 in node.dimensions:
+            raise ReadError(node.line, f"'{node.name}' has no elements")
+        self.declare(node.name, node.ctype, len(node.dimensions), is_place=True)
+
+    def loop(self, node: c.For) -> None:
+        """A loop's variable is in scope in its bounds, too, but the printer uses it in none."""
+        self.integer(node.lower)
+        self.integer(node.upper)
+        with self.scope():
+            self.line = node.line
+            self.declare(node.name, node.ctype)
+            self.body(node.body)
+
+    def assignment(self, node: c.Assign) -> None:
+        """What is assigned is a place in memory, of a type that takes the value."""
+        target = node.target
+        name = target.name if isinstance(target, c.Name) else target.array
+        dtype = self.expression(target)
+        if not self.variable(name).is_place:
+            raise ReadError(self.line, f"'{name}' is no place in memory")
+        value = self.expression(node.value)
+        if node.atomic and dtype not in _ADDRESSES[node.operator]:
+            raise ReadError(self.line, f"no atomic update of {dtype_name(dtype)}")
+        if node.operator not in ("=", "max=", "min="):
+            value = self.binary(node.operator[:-1], dtype, value)
+        if not converts(value, dtype):
+            what = f"{dtype_name(value)} is no value of {dtype_name(dtype)}"
+            raise ReadError(self.line, what)
+
+    # }}}
+
+    # {{{ expressions
+
+    def integer(self, expr: CExpression) -> None:
+        """An expression that computes with whole numbers alone, apart from what it casts."""
+        if self.expression(expr) not in _WHOLE:
+            raise ReadError(self.line, "a whole number is expected")
+
+    def expression(self, root: CExpression) -> DType:
+        """The type of an expression."""
+        found: list[DType] = []
+        for expr in postorder(root):
+            count = len(c.children(expr))
+            parts = found[len(found) - count :]
+            del found[len(found) - count :]
+            try:
+                found.append(_RULES[type(expr)](self, expr, parts))
+            except UnreadableError as error:
+                raise ReadError(self.line, str(error)) from None
+        return found[0]
+
+    def number(self, expr: c.Number, _: list[DType]) -> DType:
+        return LITERALS[expr.ctype]
+
+    def name(self, expr: c.Name, _: list[DType]) -> DType:
+        if expr.name in CONSTANTS:
+            self.need(CONSTANTS[expr.name])
+            return FLOAT32
+        found = self.variable(expr.name)
+        if found.rank:
+            raise ReadError(self.line, f"'{expr.name}' has no subscripts")
+        return found.dtype
+
+    def element(self, expr: c.Element, parts: list[DType]) -> DType:
+        found = self.variable(expr.array)
+        if found.rank != len(parts) or not set(parts) <= _WHOLE:
+            raise ReadError(self.line, f"the subscripts of '{expr.array}' are none of an array")
+        return found.dtype
+
+    def unary(self, expr: c.Unary, parts: list[DType]) -> DType:
+        (dtype,) = parts
+        if expr.operator == "!":
+            return self.truth(dtype)
+        if (expr.operator == "~" and dtype in _WHOLE) or expr.operator == "-":
+            return in_registers(dtype)
+        raise ReadError(self.line, f"'{expr.operator}' of {dtype_name(dtype)}")
+
+    def binary_of(self, expr: c.Binary, parts: list[DType]) -> DType:
+        return self.binary(expr.operator, *parts)
+
+    def binary(self, operator: str, a: DType, b: DType) -> DType:
+        """``a operator b``."""
+        if operator in ("&&", "||"):
+            self.truth(a)
+            return self.truth(b)
+        both_whole = {a, b} <= _WHOLE
+        if operator in ("<<", ">>", "%", "&", "|", "^") and not both_whole:
+            what = f"'{operator}' of {dtype_name(a)} and {dtype_name(b)}"
+            raise ReadError(self.line, what)
+        if operator in ("<<", ">>"):
+            return in_registers(a)
+        kind = common(a, b)
+        if operator in ("<", "<=", ">", ">=", "==", "!="):
+            if kind in COMPLEXES and (a != b or operator not in ("==", "!=")):
+                raise ReadError(self.line, "complex numbers have no order")
+            return BOOL
+        if kind in COMPLEXES and not {a, b} <= {kind, real_of(kind)}:
+            raise ReadError(self.line, f"'{operator}' of {dtype_name(a)} and {dtype_name(b)}")
+        return kind
+
+    def truth(self, dtype: DType) -> DType:
+        """A condition."""
+        if dtype in COMPLEXES or dtype in SMALL_FLOATS:
+            raise ReadError(self.line, f"{dtype_name(dtype)} is no condition")
+        return BOOL
+
+    def choice(self, _: c.Choice, parts: list[DType]) -> DType:
+        condition, then, other = parts
+        self.truth(condition)
+        return then if then == other else common(then, other)
+
+    def cast(self, expr: c.Cast, parts: list[DType]) -> DType:
+        dtype = self.type_of(expr.ctype)
+        if not converts(parts[0], dtype):
+            what = f"{dtype_name(parts[0])} is no value of {dtype_name(dtype)}"
+            raise ReadError(self.line, what)
+        return dtype
+
+    def member(self, expr: c.Member, parts: list[DType]) -> DType:
+        if parts[0] not in COMPLEXES or expr.name not in ("re", "im"):
+            raise ReadError(self.line, f"'.{expr.name}' is not understood")
+        return real_of(parts[0])
+
+    def braces(self, expr: c.Braces, parts: list[DType]) -> DType:
+        dtype = self.type_of(expr.ctype)
+        # What is in braces is converted where nothing is lost alone.
+        if dtype not in COMPLEXES or parts != [real_of(dtype)] * 2:
+            raise ReadError(self.line, f"the parts of a {expr.ctype} are not understood")
+        return dtype
+
+    def call(self, expr: c.Call, parts: list[DType]) -> DType:
+        dtype, pieces = result_of(expr.function, parts)
+        for piece in pieces:
+            self.need(piece)
+        return dtype
+
+    # }}}
+
+
+_RULES: dict[type, Callable[[_Text, Any, list[DType]], DType]] = {
+    c.Number: _Text.number,
+    c.Name: _Text.name,
+    c.Element: _Text.element,
+    c.Call: _Text.call,
+    c.Unary: _Text.unary,
+    c.Binary: _Text.binary_of,
+    c.Choice: _Text.choice,
+    c.Cast: _Text.cast,
+    c.Member: _Text.member,
+    c.Braces: _Text.braces,
+}

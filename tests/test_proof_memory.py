@@ -465,7 +465,7 @@ def test_padding_is_not_allocated() -> None:
     ("old", "new"),
     [
         ("float a_s[16]", "double a_s[16]"),
-        ("float acc", "__half acc"),
+        ("float acc", "double acc"),
         ("int const i_inner", "short const i_inner"),
         ("for (int k_inner", "for (unsigned short k_inner"),
         ("a_s[i_inner][k_inner]", "a_s[(signed char)i_inner][k_inner]"),

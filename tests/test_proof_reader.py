@@ -128,7 +128,7 @@ def test_precedence() -> None:
         ("n + 1", "int"),
         ("n + 1LL", "long"),
         ("(long long)n * n", "long"),
-        ("n * 3000000000", "long"),
+        ("n * 3000000000LL", "long"),
         ("n + 1u", "uint"),
         ("min(n, 2LL)", "long"),
         ("n < 2LL", "int"),

@@ -1,0 +1,196 @@
+"""What C++ reads in another way than it looks, or not at all, is never proven."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+from proof_kernels import dynamic, matmul
+
+import loopkit as lk
+from loopkit.codegen.proof import prove, prove_source
+from loopkit.codegen.proof.literals import literal
+
+
+@functools.cache
+def plain() -> lk.Kernel:
+    """A sum with a guard, a constant, and steps of whole numbers."""
+    return lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 16 }",
+        "<> t = x[i] * 2 {id=first}\ny[i] = t + sum(j, x[(i + 3*j + 10) % 16 + 8]) {id=last}",
+        dtypes={"x, y": "float32"},
+        assumptions="n >= 24",
+        name="plain",
+    ).split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+
+
+COMMENTS = [
+    (" // first", " // first \\"),
+    (" // first", " // first \\  "),
+    (" // first", " // first ??/"),
+    (" // first", " /* first */"),
+    (" // first", " // fürst"),
+    (" // first", " // first\r"),
+    (" // first", " // first\x0b"),
+    (" // first", " // first\u2028"),
+    ("    float t;", "    float \\\n    t;"),
+    ("    float t;", "\tfloat t;"),
+    ("    float t;", "    /* float t; */ float t;"),
+    ("    float t;", "    float\xa0t;"),
+    ("    float t;", "    #pragma unroll\n    float t;"),
+    ("    float t;", "    float t;\n#line 7"),
+]
+NUMBERS = [
+    ("+ 8]", "+ 010]"),
+    ("+ 8]", "+ 0x8]"),
+    ("+ 8]", "+ 0b1000]"),
+    ("+ 8]", "+ 8.0]"),
+    ("+ 8]", "+ 8L]"),
+    ("+ 8]", "+ 8U]"),
+    ("+ 8]", "+ 8lu]"),
+    ("+ 8]", "+ '8']"),
+    ("+ 8]", "+ 4294967304]"),
+    ("% 16", "% 016"),
+    ("% 16", "% 1'6"),
+    ("% 16", "% 16_m"),
+    ("2.0f", "2.f"),
+    ("2.0f", "2f"),
+    ("2.0f", "2.0F"),
+    ("2.0f", "0x1p1f"),
+    ("2.0f", "2.0e0f"),
+    ("2.0f", "1e99f"),
+    ("2.0f", "2.00000000000000000000001f"),
+    ("threadIdx.x", "threadIdx.w"),
+    ("__launch_bounds__(32)", "__launch_bounds__(040)"),
+    ("__launch_bounds__(32)", "__launch_bounds__(32.5)"),
+    ("__launch_bounds__(32)", "__launch_bounds__(32, 9)"),
+    (" __launch_bounds__(32)", ""),
+    ("++j", "j += 01"),
+    ("++j", "j += 1.5"),
+]
+WORDS = [
+    ("    float t;", "    float t;\n    float t;"),
+    ("    float t;", "    volatile float t;"),
+    ("    float t;", "    static float t;"),
+    ("    float t;", "    float t = 0.0f;"),
+    ("    float t;", "    float t, u;"),
+    ("    float t;", "    float long t;"),
+    ("    float t;", "    float t[0];"),
+    ("    float t;", "    float n;"),
+    ("    float t;", "    ;float t;"),
+    ("t = ", "u = "),
+    ("t = ", "n = "),
+    ("t = ", "i_outer = "),
+    ("t = ", "t[0] = "),
+    ("int const n", "int const n, int const n"),
+    ("int const n", "int n"),
+    ("x[", "x<:"),
+    ("x[", "x[0]["),
+    ("float const *__restrict__ x", "float const *__restrict__ x, float const **z"),
+    ("float const *__restrict__ x", "float const *__restrict__ volatile x"),
+    ("2.0f", "+2.0f"),
+    ("2.0f", "float(2)"),
+    ("2.0f", "sizeof(t)"),
+    ("2.0f", "LK_NAN"),
+    ("2.0f", "~2.0f"),
+    ("2.0f", "5.0f % 3.0f"),
+    ("2.0f", "lk_power<1>(2.0f)"),
+    ("2.0f", "__half2float(__float2half(2.0f))"),
+    ("+ 8]", "+ 8LL * x[0]]"),
+    ("+ 8]", "+ 8 ? 1 : 2.0]"),
+    ("if (", "if (n < 3) { } else if ("),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), [*COMMENTS, *NUMBERS, *WORDS])
+def test_another_spelling(old: str, new: str) -> None:
+    source = plain().cuda()
+    assert old in source, source
+    proof = prove_source(plain(), source.replace(old, new, 1))
+    assert not proof.ok
+    assert any(f.kind == "text" for f in proof.findings), str(proof)
+
+
+def test_as_it_is_printed() -> None:
+    assert prove(plain()).ok, str(prove(plain()))
+
+
+@pytest.mark.parametrize("bytes_", ["17", "3", "0", "256", "16u", "020"])
+def test_alignments_are_powers_of_two(bytes_: str) -> None:
+    for kernel in (matmul(), dynamic()):
+        source = kernel.cuda()
+        assert "__align__(16)" in source
+        proof = prove_source(kernel, source.replace("__align__(16)", f"__align__({bytes_})", 1))
+        assert [f.kind for f in proof.findings] == ["text"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("    extern __shared__ __align__(16) unsigned char shared_memory[];\n", ""),
+        ("unsigned char shared_memory[];\n", "char shared_memory[];\n"),
+    ],
+)
+def test_dynamic_shared_memory_is_declared(old: str, new: str) -> None:
+    source = dynamic().cuda()
+    assert old in source
+    proof = prove_source(dynamic(), source.replace(old, new, 1))
+    assert [f.kind for f in proof.findings] == ["text"]
+
+
+def test_helpers_stand_above_once_and_in_order() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }", "y[i] = i // x[i] + i % x[i]", dtypes={"x, y": "int32"}
+    )
+    source = knl.cuda()
+    first, second = (source.index(f"{name}(") for name in ("lk_floordiv", "lk_mod"))
+    assert first < second
+    helper = source[source.rindex("\n\n", 0, second) + 2 : source.index("\n\n", second)]
+    for changed in (source.replace(helper, ""), source.replace(helper, f"{helper}\n\n{helper}")):
+        assert changed != source
+        assert [f.kind for f in prove_source(knl, changed).findings] == ["text"]
+    joined = source.replace("// The remainder", "// The remainder \\\n// The remainder", 1)
+    assert [f.kind for f in prove_source(knl, joined).findings] == ["text"]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0", 0),
+        ("2147483647", 2**31 - 1),
+        ("4294967295u", 2**32 - 1),
+        ("9223372036854775807LL", 2**63 - 1),
+        ("18446744073709551615ULL", 2**64 - 1),
+        ("0.1", 0.1),
+        ("0.1f", 0.1),
+        ("1e-05f", 1e-05),
+        ("1e+20", 1e20),
+    ],
+)
+def test_literals(text: str, value: float) -> None:
+    found = literal(text)
+    assert found is not None and found.value == value
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2147483648",
+        "4294967296u",
+        "9223372036854775808LL",
+        "00",
+        "1.",
+        ".5",
+        "1e400",
+        "1e5",
+        "0.10",
+        "1_0",
+        "1U",
+        "1l",
+        "1f",
+        "9" * 5000,
+        "0.1" + "0" * 5000,
+    ],
+)
+def test_no_literals(text: str) -> None:
+    assert literal(text) is None

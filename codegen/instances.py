@@ -14,7 +14,6 @@ locations, too, changes only cells that nobody reads.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -25,6 +24,7 @@ from loopkit._expression import variable_names
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit._same import remembered
 from loopkit.codegen.hardware import Hardware
 
 
@@ -56,7 +56,7 @@ def split_predicates(
     return affine, tuple(rest)
 
 
-@lru_cache(maxsize=1 << 10)
+@remembered(1 << 10)
 def _convex(predicate: Expression) -> isl.Set | None:
     """The predicate as one conjunction of linear constraints.
 

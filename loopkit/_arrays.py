@@ -10,6 +10,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._nodes import Expression
+from loopkit._same import Exact
 
 DType = np.dtype[Any]
 
@@ -38,8 +39,8 @@ class Nested:
         return f"N{self.level}"
 
 
-@dataclass(frozen=True)
-class Strided:
+@dataclass(frozen=True, eq=False)
+class Strided(Exact):
     """An axis with an explicit stride, in elements."""
 
     stride: Expression
@@ -51,8 +52,8 @@ class Strided:
 DimTag = Nested | Strided
 
 
-@dataclass(frozen=True)
-class ArrayArg:
+@dataclass(frozen=True, eq=False)
+class ArrayArg(Exact):
     """An array argument in global memory.
 
     ``shape`` in elements, one expression over sizes per axis, or None where it
@@ -69,8 +70,8 @@ class ArrayArg:
     is_output: bool | None = None
 
 
-@dataclass(frozen=True)
-class ValueArg:
+@dataclass(frozen=True, eq=False)
+class ValueArg(Exact):
     """A scalar argument, passed by value; integer ones may be sizes."""
 
     name: str
@@ -78,8 +79,8 @@ class ValueArg:
     default: Any = None
 
 
-@dataclass(frozen=True)
-class TemporaryVariable:
+@dataclass(frozen=True, eq=False)
+class TemporaryVariable(Exact):
     """A scalar or array that lives only inside a kernel.
 
     ``padding[i]`` elements are added to the storage of axis ``i``.

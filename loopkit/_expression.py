@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from pymbolic.mapper.stringifier import PREC_NONE
 
 from loopkit._hidden import is_hidden, plain
 from loopkit._nodes import Expression, Reduction, TypeCast
+from loopkit._same import Key, key_of, remembered
 from loopkit._stringify import Stringifier
 
 Constant = int | float | complex | bool | np.generic
@@ -30,7 +30,7 @@ def variable_names(expr: Expression) -> frozenset[str]:
     return _variable_names(expr)
 
 
-@lru_cache(maxsize=1 << 14)
+@remembered(1 << 14)
 def _variable_names(expr: Expression) -> frozenset[str]:
     found: set[str] = set()
     _NameCollector(found)(expr)
@@ -89,13 +89,13 @@ class _AccessCollector(_Walker):
 
 
 class _DivisionCollector(_Walker):
-    def __init__(self, found: dict[Expression, None]) -> None:
+    def __init__(self, found: dict[Key, Expression]) -> None:
         super().__init__()
         self.found = found
 
     def _division(self, expr: Expression) -> None:
         self.rec(expr.numerator)
-        self.found[expr] = None
+        self.found.setdefault(key_of(expr), expr)
 
     map_floor_div = _division
     map_remainder = _division
@@ -103,10 +103,10 @@ class _DivisionCollector(_Walker):
 
 def divisions_in(expr: Expression) -> tuple[Expression, ...]:
     """All quotients ``a // b`` and remainders ``a % b`` in ``expr``, inner ones first."""
-    found: dict[Expression, None] = {}
+    found: dict[Key, Expression] = {}
     if not is_constant(expr):
         _DivisionCollector(found)(expr)
-    return tuple(found)
+    return tuple(found.values())
 
 
 def index_tuple(expr: prim.Subscript) -> tuple[Expression, ...]:
@@ -114,7 +114,7 @@ def index_tuple(expr: prim.Subscript) -> tuple[Expression, ...]:
     return expr.index if isinstance(expr.index, tuple) else (expr.index,)
 
 
-@lru_cache(maxsize=1 << 14)
+@remembered(1 << 14)
 def _accesses(expr: Expression) -> tuple[tuple[str, tuple[Expression, ...]], ...]:
     found: list[tuple[str, tuple[Expression, ...]]] = []
     _AccessCollector(found)(expr)
@@ -262,6 +262,6 @@ def evaluate(expr: Expression, values: Mapping[str, int]) -> Any:
     return eval(_compiled(expr), {"min": min, "max": max}, dict(values))
 
 
-@lru_cache(maxsize=1 << 12)
+@remembered(1 << 12)
 def _compiled(expr: Expression) -> Any:
     return compile(to_python(expr), "<loopkit expression>", "eval")

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -15,8 +14,9 @@ from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._assertions import Assertion
 from loopkit._cached import cached_property
 from loopkit._errors import SourcePosition, UnknownNameError
-from loopkit._expression import accesses, to_text, variable_names
+from loopkit._expression import accesses, variable_names
 from loopkit._nodes import Expression
+from loopkit._same import Exact, digest_of
 from loopkit._tags import Tag
 from loopkit._tree import Path, Tree, flatten
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from loopkit.codegen.proof import Proof
 
 
-@dataclass(frozen=True)
-class Statement:
+@dataclass(frozen=True, eq=False)
+class Statement(Exact):
     """One instruction: ``lhs = rhs``, executed once per value of ``inames``.
 
     ``inames`` holds all loops and parallel coordinates around it.  With
@@ -99,8 +99,10 @@ class Statement:
 
 
 @dataclass(frozen=True, eq=False)
-class Domain:
+class Domain(Exact):
     """A set of values of ``inames``, given sizes and the inames of other domains."""
+
+    compared_by: ClassVar[tuple[str, ...]] = ("text",)
 
     inames: tuple[str, ...]
     set: isl.Set
@@ -114,12 +116,6 @@ class Domain:
     def text(self) -> str:
         """The constraints in a form that does not depend on how they came about."""
         return f"[{', '.join(self.inames)}]: {_sets.canonical_text(self.set)}"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Domain) and self.text == other.text
-
-    def __hash__(self) -> int:
-        return hash(self.text)
 
     @cached_property
     def _projections(self) -> dict[frozenset[str], isl.Set]:
@@ -135,12 +131,9 @@ class Domain:
             self._projections[inames] = found
         return found
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"inames": self.inames, "set": self.set}
 
-
-@dataclass(frozen=True)
-class SubstitutionRule:
+@dataclass(frozen=True, eq=False)
+class SubstitutionRule(Exact):
     """``name(arguments) := expression``."""
 
     name: str
@@ -158,8 +151,8 @@ class Options:
     fast_math: bool = False
 
 
-@dataclass(frozen=True)
-class Kernel:
+@dataclass(frozen=True, eq=False)
+class Kernel(Exact):
     """What is computed and how: see the module docstrings of its parts.
 
     ``statements`` are in the order of ``tree``.  ``assumptions`` is a set over
@@ -399,24 +392,7 @@ class Kernel:
     @cached_property
     def key(self) -> str:
         """A digest that equal kernels share, in every process."""
-        parts = [self.name, repr(self.tree), self.assumptions.text, repr(self.options)]
-        parts += [d.text for d in self.domains]
-        parts += [f"{i}:{t}" for i, t in self.tags]
-        parts += [repr(a) for a in (*self.args, *self.temporaries)]
-        for s in self.statements:
-            text = [s.id, to_text(s.lhs), s.operation or "=", to_text(s.rhs), s.kind]
-            text += [*sorted(s.inames), "|", *(to_text(p) for p in s.predicates)]
-            text += ["|", *sorted(s.tags), "|", *sorted(s.depends_on)]
-            parts.append(" ".join(text))
-        parts += [
-            f"{r.name}({', '.join(r.arguments)}) := {to_text(r.expression)}"
-            for r in self.substitutions
-        ]
-        parts += [a.text for a in self.assertions]
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: self.__dict__[name] for name in self.__dataclass_fields__}
+        return digest_of(self)
 
     def __str__(self) -> str:
         from loopkit._show import show

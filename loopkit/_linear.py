@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._expression import variable_names
 from loopkit._nodes import Expression
+from loopkit._same import remembered
 from loopkit._sets import NotAffineError, linear_sum
 
 Ranges = Mapping[str, tuple[int, int]]
@@ -199,7 +199,7 @@ def total(parts: Iterable[Linear]) -> Linear:
     return result
 
 
-@lru_cache(maxsize=1 << 12, typed=True)
+@remembered(1 << 12)
 def linear(expr: Expression) -> Linear:
     """``expr`` as a linear form; raises :class:`NotAffineError` where it is none."""
     if isinstance(expr, (int, np.integer)) and not isinstance(expr, bool):

@@ -19,6 +19,7 @@ from pymbolic.mapper import CombineMapper
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, ParseError, SourcePosition
 from loopkit._expression import is_constant, variable_names
 from loopkit._kernel import Kernel, Statement
+from loopkit._same import remembered
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ def called_names(expr: prim.ExpressionNode) -> frozenset[str]:
     return frozenset() if is_constant(expr) else _called_names(expr)
 
 
-@lru_cache(maxsize=1 << 12)
+@remembered(1 << 12)
 def _called_names(expr: prim.ExpressionNode) -> frozenset[str]:
     mapper = _Calls()
     mapper(expr)

@@ -17,6 +17,7 @@ import pymbolic.primitives as prim
 
 from loopkit._hidden import hidden
 from loopkit._nodes import Expression
+from loopkit._same import remembered
 
 PARAM = isl.dim_type.param
 
@@ -175,14 +176,10 @@ def _affine(expr: Expression) -> _Linear | isl.Aff:
     raise NotAffineError(expr)
 
 
-@lru_cache(maxsize=1 << 14)
-def _affine_cached(expr: Expression) -> isl.Aff:
-    return _as_aff(_affine(expr))
-
-
+@remembered(1 << 14)
 def affine(expr: Expression) -> isl.Aff:
     """``expr`` as an isl affine function of names; raises :class:`NotAffineError`."""
-    return _affine_cached(expr)
+    return _as_aff(_affine(expr))
 
 
 def is_affine(expr: Expression) -> bool:
@@ -230,7 +227,7 @@ def pw_affine(expr: Expression) -> isl.PwAff:
     return isl.PwAff.from_aff(affine(expr))
 
 
-@lru_cache(maxsize=1 << 12)
+@remembered(1 << 12)
 def condition_set(expr: Expression) -> isl.Set:
     """The set where an affine condition holds; raises :class:`NotAffineError`."""
     if isinstance(expr, (bool, np.bool_)):

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import islpy as isl
@@ -27,6 +26,7 @@ from loopkit._assertions.facts import Facts, facts_of
 from loopkit._assertions.reads import Reads
 from loopkit._assertions.values import Assertion, Disjoint, Injective, Within
 from loopkit._nodes import Expression
+from loopkit._same import remembered
 
 if TYPE_CHECKING:
     from loopkit._kernel import Kernel
@@ -105,7 +105,7 @@ def settling(
     )
 
 
-@lru_cache(maxsize=1 << 10)
+@remembered(1 << 10)
 def _equal(
     assertions: Assertions,
     first: tuple[Expression, ...],

@@ -14,12 +14,13 @@ from loopkit._assertions.facts import Facts
 from loopkit._assertions.reads import Read
 from loopkit._expression import variable_names
 from loopkit._nodes import Expression
+from loopkit._same import Exact
 
 Pair = tuple[Expression, Expression]
 
 
-@dataclass(frozen=True)
-class Data:
+@dataclass(frozen=True, eq=False)
+class Data(Exact):
     """What is known of names beside the assertions.
 
     ``shapes`` gives the extents of index arrays.  The values of ``varying``

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from loopkit._assertions.values import Assertion, Disjoint, Increasing, Injective, Within
 from loopkit._nodes import Expression
+from loopkit._same import remembered
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Facts:
         return self.injective & self.increasing
 
 
-@lru_cache(maxsize=1 << 10)
+@remembered(1 << 10)
 def facts_of(assertions: tuple[Assertion, ...]) -> Facts:
     """What ``assertions`` say together."""
     injective: set[str] = set()

@@ -9,6 +9,7 @@ import numpy as np
 
 from loopkit._expression import to_text, variable_names
 from loopkit._nodes import Expression
+from loopkit._same import Exact
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ class Disjoint:
         return f"assume_disjoint({self.first!r}, {self.second!r})"
 
 
-@dataclass(frozen=True)
-class Within:
+@dataclass(frozen=True, eq=False)
+class Within(Exact):
     """Every value ``v`` of ``array`` has ``lower <= v < upper``, expressions over sizes."""
 
     array: str

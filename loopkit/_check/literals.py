@@ -56,8 +56,3 @@ def holds_typed(expr: Expression) -> bool:
 def holds_floats(expr: Expression) -> bool:
     """Whether a literal that is no integer stands in an expression."""
     return any(not isinstance(literal, (int, np.integer)) for literal in literals(expr))
-
-
-def literal_types(expr: Expression) -> tuple[str, ...]:
-    """The types of the literals in an expression, in order."""
-    return tuple(type(literal).__name__ for literal in literals(expr))

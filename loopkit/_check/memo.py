@@ -14,9 +14,9 @@ from collections.abc import Iterable
 from loopkit import _sets
 from loopkit._cached import cached_property
 from loopkit._check.flow import Flow
-from loopkit._check.literals import literal_types
-from loopkit._expression import to_text
 from loopkit._kernel import Statement
+from loopkit._same import Key as Identity
+from loopkit._same import key_of
 
 Key = tuple[object, ...]
 
@@ -61,14 +61,12 @@ class Dependencies:
             inames = tuple(sorted(statement.inames))
             found = self._texts[name] = (
                 name,
-                text_of(statement),
+                what_it_says(statement),
                 inames,
                 self._domains(inames),
                 tuple(str(self.new.kernel.iname_tags.get(i, "")) for i in inames),
                 self.new.copies_needed(statement.written),
-                None
-                if image is None
-                else (image.origin, tuple((i, to_text(v)) for i, v in image.values)),
+                None if image is None else key_of((image.origin, image.values)),
             )
         return found
 
@@ -88,11 +86,7 @@ class Dependencies:
     def array(self, name: str) -> Key:
         """An array's declaration."""
         kernel = self.new.kernel
-        data = kernel.temporary_by_name.get(name) or kernel.arg_by_name[name]
-        found: Key | None = data.__dict__.get("_checked_key")
-        if found is None:
-            found = data.__dict__["_checked_key"] = (name, repr(data))
-        return found
+        return (name, key_of(kernel.temporary_by_name.get(name) or kernel.arg_by_name[name]))
 
     def order(self, statements: Iterable[str]) -> Key:
         """How some statements are nested and follow each other, others left out."""
@@ -215,14 +209,10 @@ class Dependencies:
     # }}}
 
 
-def text_of(statement: Statement) -> str:
-    """A statement's text, which tells ``2`` from ``2.0`` (memoised on the statement)."""
-    found: str | None = statement.__dict__.get("_checked_text")
+def what_it_says(statement: Statement) -> Identity:
+    """What a statement computes, and when (remembered with it)."""
+    found: Identity | None = statement.__dict__.get("_checked_key")
     if found is None:
-        predicates = ", ".join(to_text(p) for p in statement.predicates)
-        found = (
-            f"{to_text(statement.lhs)} {statement.operation or '='} {to_text(statement.rhs)}"
-            f" if {predicates} {statement.kind} {literal_types(statement.rhs)}"
-        )
-        statement.__dict__["_checked_text"] = found
+        said = (statement.lhs, statement.operation, statement.rhs, statement.predicates)
+        found = statement.__dict__["_checked_key"] = key_of((said, statement.kind))
     return found

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import pymbolic.primitives as prim
 
 from loopkit._expression import _Walker, index_tuple, is_constant
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
+from loopkit._same import remembered
 
 Guarded = tuple[str, tuple[Expression, ...], tuple[Expression, ...]]
 
@@ -54,7 +53,7 @@ class _Collector(_Walker):
         self.guards = guards
 
 
-@lru_cache(maxsize=1 << 14)
+@remembered(1 << 14)
 def _guarded(expr: Expression) -> tuple[Guarded, ...]:
     collector = _Collector()
     collector(expr)

@@ -12,13 +12,14 @@ import pymbolic.primitives as prim
 
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._nodes import Expression
+from loopkit._same import Exact
 from loopkit._types import BOOL, concrete, reduction_type
 
 DType = np.dtype[Any]
 
 
-@dataclass(frozen=True)
-class ReductionOperation:
+@dataclass(frozen=True, eq=False)
+class ReductionOperation(Exact):
     """An associative, commutative operation that a reduction may use.
 
     ``neutral`` gives the value that an empty reduction has, for a type;
@@ -147,8 +148,8 @@ def register_reduction(
     return ReductionOperation(name, function, combine, reference)
 
 
-@dataclass(frozen=True)
-class Constantly:
+@dataclass(frozen=True, eq=False)
+class Constantly(Exact):
     """A function that gives the same value for every type."""
 
     value: Any

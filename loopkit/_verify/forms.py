@@ -17,6 +17,7 @@ import pymbolic.primitives as prim
 from loopkit._expression import ExpressionMapper, is_constant
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit._same import Key, key_of
 from loopkit._tree import build, flatten
 
 
@@ -41,17 +42,13 @@ def _with_only(kernel: Kernel, kept: Sequence[Statement]) -> Kernel:
     return kernel.with_(tree=build(entries), statements=tuple(kept))
 
 
-def spelled(kernel: Kernel) -> tuple[str, ...]:
-    """All that a kernel's text says; kernels that say the same compute the same.
-
-    Literals are spelled with their types: expressions that are equal to pymbolic may not be.
-    """
-    parts = [repr(kernel.tree), repr(kernel.tags), repr(kernel.args), repr(kernel.temporaries)]
-    parts += [d.text for d in (*kernel.domains, kernel.assumptions)]
-    for s in kernel.statements:
-        parts.append(repr((s.id, s.lhs, s.operation, s.rhs, s.kind, s.predicates)))
-        parts.append(repr(sorted(s.inames)))
-    return tuple(parts)
+def spelled(kernel: Kernel) -> Key:
+    """All that a kernel's text says; kernels that say the same compute the same."""
+    statements = tuple(
+        (s.id, s.lhs, s.operation, s.rhs, s.kind, s.predicates, s.inames) for s in kernel.statements
+    )
+    data = (kernel.args, kernel.temporaries, kernel.domains, kernel.assumptions)
+    return key_of((kernel.tree, kernel.tags, data, statements))
 
 
 def live(kernel: Kernel) -> frozenset[str]:

@@ -1,0 +1,264 @@
+"""Whether two values are the same, the types of all numbers in them included.
+
+Python says that ``2 == 2.0 == np.int32(2)``, that ``True == 1`` and ``0.0 == -0.0``, and pymbolic's
+nodes compare what they hold in that way.  To a kernel these are different numbers.  Whatever
+compares expressions, or remembers answers by them, does it through this module: a value is
+told from others by its *walk*, all its nodes and numbers in the order of a depth-first walk.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import struct
+from collections.abc import Callable, Iterable
+from enum import Enum
+from functools import cache, wraps
+from threading import Lock
+from types import FunctionType
+from typing import Any, ClassVar, ParamSpec, TypeVar
+
+import numpy as np
+import pymbolic.primitives as prim
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_KEY = "_loopkit_key"
+
+
+class Key:
+    """Equal to the keys of all values that are the same, and to no others."""
+
+    __slots__ = ("_hash", "walk")
+
+    def __init__(self, walk: tuple[object, ...]) -> None:
+        self.walk = walk
+        self._hash = hash(walk)
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Key) and self._hash == other._hash and self.walk == other.walk
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Hashes of strings differ from one process to the next.
+        return Key, (self.walk,)
+
+
+class Exact:
+    """Base of frozen dataclasses (with ``eq=False``) that are equal where they are the same.
+
+    Fields with ``compare=False`` do not count; ``compared_by`` names what stands for all fields
+    where that is not they.  Only fields are pickled, nothing that is remembered.
+    """
+
+    compared_by: ClassVar[tuple[str, ...]] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return type(self) is type(other) and key_of(self) == key_of(other)
+
+    def __hash__(self) -> int:
+        return hash(key_of(self))
+
+    def __getstate__(self) -> dict[str, Any]:
+        kind: Any = type(self)
+        return {name: self.__dict__[name] for name in _all_fields(kind)}
+
+
+_REMEMBERS = (prim.ExpressionNode, Exact)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values are the same, node by node."""
+    return a is b or (type(a) is type(b) and key_of(a) == key_of(b))
+
+
+def key_of(value: Any) -> Key:
+    """What tells ``value`` from others; remembered with nodes and other frozen values."""
+    known: dict[str, Any] | None = getattr(value, "__dict__", None)
+    if known is None or not isinstance(value, _REMEMBERS):
+        return Key(tuple(_walk(value)))
+    found: Key | None = known.get(_KEY)
+    if found is None:
+        found = known[_KEY] = Key(tuple(_walk(value)))
+    return found
+
+
+def unique(values: Iterable[T]) -> list[T]:
+    """The values without those that are the same as an earlier one."""
+    found: dict[Key, T] = {}
+    for value in values:
+        found.setdefault(key_of(value), value)
+    return [*found.values()]
+
+
+def among(value: Any, others: Iterable[Any]) -> bool:
+    """Whether one of ``others`` is the same as ``value``."""
+    key = key_of(value)
+    return any(key_of(other) == key for other in others)
+
+
+def remembered(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """Let a function remember ``size`` answers; what was the same before has the same answer."""
+
+    def wrap(function: Callable[P, T]) -> Callable[P, T]:
+        answers: dict[Key, T] = {}
+        lock = Lock()
+
+        @wraps(function)
+        def ask(*arguments: P.args, **named: P.kwargs) -> T:
+            key = key_of(arguments[0] if len(arguments) == 1 else arguments)
+            try:
+                return answers[key]
+            except KeyError:
+                pass
+            answer = function(*arguments, **named)
+            with lock:
+                if len(answers) >= size:
+                    del answers[next(iter(answers))]
+                answers[key] = answer
+            return answer
+
+        return ask
+
+    return wrap
+
+
+def digest_of(value: Any) -> str:
+    """A digest that values that are the same share, in every process."""
+    return str(_digest(_walk(value)).hexdigest())
+
+
+# {{{ walks
+
+
+@cache
+def _compared(kind: type) -> tuple[str, ...] | None:
+    """What counts of a dataclass, last ones first; None for other types."""
+    if not dataclasses.is_dataclass(kind) or issubclass(kind, Enum):
+        return None
+    if issubclass(kind, Exact) and kind.compared_by:
+        return kind.compared_by[::-1]
+    return tuple(f.name for f in dataclasses.fields(kind) if f.compare)[::-1]
+
+
+@cache
+def _all_fields(kind: type) -> tuple[str, ...]:
+    return tuple(f.name for f in dataclasses.fields(kind))
+
+
+_PLAIN = frozenset((int, bool, str, bytes))
+
+
+def _walk(value: Any) -> list[object]:
+    """All that ``value`` holds: each item's type, then its value or its items.
+
+    How many items follow is known from a type, or said: two values with one walk are the same.
+    """
+    walk: list[object] = []
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        kind: Any = type(item)
+        if kind is prim.Variable:
+            walk += (kind, item.name)
+        elif kind in _PLAIN:
+            walk += (kind, item)
+        elif kind is tuple:
+            walk += (kind, len(item))
+            waiting += item[::-1]
+        elif (names := _compared(kind)) is not None:
+            known: Key | None = getattr(item, _KEY, None)
+            if known is not None:
+                walk += known.walk
+            else:
+                walk.append(kind)
+                waiting += [getattr(item, name) for name in names]
+        else:
+            walk.append(kind)
+            _walk_into(item, walk, waiting)
+    return walk
+
+
+def _walk_into(item: Any, walk: list[object], waiting: list[Any]) -> None:
+    """Add the value of an ``item`` to a walk, or its items to those that are waiting."""
+    if isinstance(item, np.generic):
+        walk += (item.dtype, item.tobytes())
+    elif isinstance(item, (float, complex)):
+        walk.append(_bits(item))
+    elif isinstance(item, (tuple, list)):
+        walk.append(len(item))
+        waiting += item[::-1]
+    elif isinstance(item, (frozenset, set)):
+        walk.append(len(item))
+        waiting += _in_order(item)
+    elif isinstance(item, dict):
+        walk.append(len(item))
+        waiting += _in_order(item.items())
+    elif item is not None:
+        walk.append(item)
+
+
+def _bits(number: float | complex) -> bytes:
+    """The number as memory holds it: a nan is itself, and zeros have signs."""
+    if isinstance(number, complex):
+        return struct.pack("<dd", number.real, number.imag)
+    return struct.pack("<d", number)
+
+
+def _in_order(items: Iterable[Any]) -> list[Any]:
+    """What has no order of its own, in one that is the same in every process."""
+    items = [*items]
+    if all(type(item) is str for item in items):
+        return sorted(items)
+    return sorted(items, key=lambda item: _digest(_walk(item)).digest())
+
+
+# }}}
+
+# {{{ digests
+
+
+def _digest(walk: Iterable[object]) -> Any:
+    found = hashlib.sha256()
+    for token in walk:
+        kind, text = _token(token)
+        found.update(f"{kind}{len(text)}:".encode())
+        found.update(text)
+    return found
+
+
+def _token(token: object) -> tuple[str, bytes]:
+    """One item of a walk as bytes that tell it from others."""
+    if isinstance(token, str):
+        return "s", token.encode("utf-8", "surrogatepass")
+    if isinstance(token, int):
+        return "i", token.to_bytes(token.bit_length() // 8 + 1, "little", signed=True)
+    if isinstance(token, bytes):
+        return "b", token
+    if isinstance(token, np.dtype):
+        return "d", f"{token.name} {token.str}".encode()
+    if isinstance(token, Enum):
+        return "e", token.name.encode()
+    if isinstance(token, FunctionType):
+        return "f", _function(token)
+    if isinstance(token, type):
+        return "t", f"{token.__module__}.{token.__qualname__}".encode()
+    named = getattr(token, "__name__", "")  # a function of another language, a ufunc
+    return "o", f"{type(token).__module__}.{type(token).__qualname__} {named}".encode()
+
+
+def _function(function: FunctionType) -> bytes:
+    """A function by its name, and by its code: lambdas share one name."""
+    code = function.__code__
+    names = "\0".join((function.__module__, function.__qualname__, *code.co_names))
+    return names.encode() + b"\0" + code.co_code
+
+
+# }}}

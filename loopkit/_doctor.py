@@ -9,6 +9,7 @@ import importlib.metadata
 import importlib.util
 import os
 import platform
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -212,7 +213,7 @@ def _compiler() -> str:
     if command is None:
         raise _Missing("no g++, clang++ or c++, and CXX names none", _compiler_fix())
     done = subprocess.run(
-        [*command.split(), "--version"], capture_output=True, text=True, check=False
+        [*shlex.split(command), "--version"], capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         raise RuntimeError(f"{command} does not run: {done.stderr.strip()}")
@@ -363,18 +364,20 @@ def _cuda() -> str:
 
 
 def _cache() -> str:
-    import platformdirs
+    from loopkit._cache.folder import root, usable
 
-    folder = Path(platformdirs.user_cache_dir("loopkit"))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        top = root()
+        if top is None:
+            return "LOOPKIT_NO_CACHE is set: everything is compiled anew in every process"
+        folder = usable(top)
         with tempfile.TemporaryFile(dir=folder) as file:
             file.write(b"loopkit")
     except OSError as error:
         raise LoopkitError(
-            f"{folder} cannot be written: {error.strerror or error}",
-            instead="give it back to yourself, or set XDG_CACHE_HOME; "
-            "without it everything is compiled anew in every process",
+            f"no cache can be kept: {error}",
+            instead="give the folder back to yourself alone, or name another one in "
+            "LOOPKIT_CACHE_DIR; without it everything is compiled anew in every process",
         ) from error
     files, size = 0, 0.0
     for path in folder.rglob("*"):

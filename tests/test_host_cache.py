@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import errno
+import functools
 import os
-import subprocess
-import sys
-from collections.abc import Iterator
+import shutil
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from _run_process import in_a_process
 from host_kernels import VECTOR_ADD, array, program
 
-from loopkit._errors import MissingDependencyError
-from loopkit._host import cache, compile_host, compiler, find_compiler, launch
+from loopkit import _once
+from loopkit._cache import entries, folder
+from loopkit._errors import CompileError, MissingDependencyError
+from loopkit._host import binaries, compile_host, compiler, find_compiler, launch, sanitizer
+from loopkit._program import Program
 
 pytestmark = pytest.mark.host
 
@@ -22,20 +28,32 @@ SOURCE = 'extern "C" __global__ void kernel(float *c) { c[threadIdx.x] = NUMBERf
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    runtime()  # from the user's own cache: it takes seconds to compile
+    monkeypatch.setenv("LOOPKIT_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("LOOPKIT_NO_CACHE", raising=False)
     monkeypatch.setattr(launch, "_modules", {})
+    monkeypatch.setattr(_once, "given", {})
+    entries._clean.cache_clear()
     yield tmp_path
 
 
+@functools.cache
+def runtime() -> None:
+    launch._load_runtime(compiler.need_compiler())
+
+
+def source_writing(number: float) -> Program:
+    return program(SOURCE.replace("NUMBER", str(number)), array("c", written=True))
+
+
 def kernel_writing(number: float) -> float:
-    made = program(SOURCE.replace("NUMBER", str(number)), array("c", written=True))
     c = np.zeros(64, np.float32)
-    compile_host(made).launch([c], (1, 1, 1))
+    compile_host(source_writing(number)).launch([c], (1, 1, 1))
     return float(c[0])
 
 
-def entries() -> list[Path]:
-    return sorted(cache.cache_directory().glob("[!.r]*.so"))
+def entries_in(cache: Path) -> list[Path]:
+    return sorted((cache / "host").iterdir())
 
 
 def count_builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -50,29 +68,40 @@ def count_builds(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return builds
 
 
-def test_built_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_built_once(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     builds = count_builds(monkeypatch)
     assert kernel_writing(2.5) == 2.5
     assert kernel_writing(2.5) == 2.5
     launch._modules.clear()  # what another process would start with
     assert kernel_writing(2.5) == 2.5
-    assert len(builds) == 1 and len(entries()) == 1
+    before = len(entries_in(own_cache))
+    assert len(builds) == 1
     assert kernel_writing(3.5) == 3.5
-    assert len(builds) == 2 and len(entries()) == 2
+    assert len(builds) == 2 and len(entries_in(own_cache)) == before + 1
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda data: b"",
-        lambda data: data[: len(data) // 2],
-        lambda data: b"not a library at all",
-        lambda data: data[:2000] + b"\xa5" * 100 + data[2100:],
-    ],
-)
-def test_a_damaged_entry_is_rebuilt(damage, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda data: b"",
+    "cut": lambda data: data[: len(data) // 2],
+    "foreign": lambda data: b"not a library at all",
+    "overwritten": lambda data: data[:2000] + b"\xa5" * 100 + data[2100:],
+    "one bit": lambda data: data[:5000] + bytes([data[5000] ^ 16]) + data[5001:],
+}
+
+
+def only_entry(cache: Path, before: set[Path]) -> Path:
+    [entry] = set(entries_in(cache)) - before
+    return entry
+
+
+@pytest.mark.parametrize("damage", [*DAMAGE.values()], ids=[*DAMAGE])
+def test_a_damaged_entry_is_rebuilt(
+    damage: Callable[[bytes], bytes], own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (own_cache / "host").mkdir(exist_ok=True)
+    before = set(entries_in(own_cache))
     kernel_writing(4.5)
-    [entry] = entries()
+    entry = only_entry(own_cache, before)
     good = entry.read_bytes()
     # Replaced, not overwritten: this process has the good one mapped.
     entry.unlink()
@@ -84,31 +113,110 @@ def test_a_damaged_entry_is_rebuilt(damage, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(entry.read_bytes()) == len(good)
 
 
-def test_processes_that_build_at_once(own_cache: Path) -> None:
-    script = (
-        "import test_host_cache as t\n"
-        "assert [t.kernel_writing(x) for x in (1.5, 2.5, 3.5)] == [1.5, 2.5, 3.5]\n"
-        "print('fine')\n"
-    )
-    here = Path(__file__).parent
-    path = os.pathsep.join([str(here.parent), str(here)])
-    environment = {**os.environ, "PYTHONPATH": path, "XDG_CACHE_HOME": str(own_cache)}
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", script], env=environment, text=True, stdout=subprocess.PIPE
-        )
-        for _ in range(3)
-    ]
-    assert [p.communicate()[0] for p in processes] == ["fine\n"] * 3
-    assert len(entries()) == 3
-    assert not list(cache.cache_directory().glob(".*"))  # nothing half-made is left
+def test_entries_that_were_exchanged_are_rebuilt(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (own_cache / "host").mkdir(exist_ok=True)
+    before = set(entries_in(own_cache))
+    kernel_writing(1.25)
+    one = only_entry(own_cache, before)
+    kernel_writing(2.25)
+    other = only_entry(own_cache, {*before, one})
+    one.rename(own_cache / "kept")
+    other.rename(one)
+    (own_cache / "kept").rename(other)
+    launch._modules.clear()
+    builds = count_builds(monkeypatch)
+    assert [kernel_writing(1.25), kernel_writing(2.25)] == [1.25, 2.25]
+    assert len(builds) == 2
 
 
-def test_a_cache_that_cannot_be_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    blocked = tmp_path / "file"
-    blocked.write_text("in the way")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(blocked))
-    assert kernel_writing(5.5) == 5.5
+def test_an_entry_that_is_removed_before_it_is_loaded() -> None:
+    made = compile_host(source_writing(6.5))
+    kept = made.path.read_bytes()
+    made.path.unlink()
+    binary = binaries.Binary("a-key", made.path, kept)
+    assert binary.load().lk_entry
+    assert binary.file().read_bytes() == kept
+    with pytest.raises(CompileError, match="cannot be loaded"):
+        binaries.Binary("another", made.path.parent / "gone", b"no library").load()
+
+
+def test_the_sanitizers_run_what_the_cache_has_lost(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as usual:
+        usual.delenv("LOOPKIT_CACHE_DIR")
+        driver = sanitizer._driver()
+    monkeypatch.setattr(sanitizer, "_driver", lambda: driver)
+    module = compile_host(source_writing(7.5), sanitize=True)
+    c = np.zeros(64, np.float32)
+    module.launch([c], (1, 1, 1))
+    shutil.rmtree(own_cache / "host")
+    c[:] = 0
+    module.launch([c], (1, 1, 1))
+    assert (c == 7.5).all()
+
+
+def unusable(name: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Make the cache one that cannot be used; what the warning says, if there is one."""
+    if name == "a file":
+        blocked = cache / "file"
+        blocked.write_text("in the way")
+        monkeypatch.setenv("LOOPKIT_CACHE_DIR", str(blocked))
+        return "file"
+    if name == "not wanted":
+        monkeypatch.setenv("LOOPKIT_NO_CACHE", "1")
+        return ""
+    if name == "open to all":
+        cache.chmod(0o777)
+        return "others may write"
+
+    def full(*args: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(entries, "_write", full)
+    return "No space left"
+
+
+@pytest.mark.parametrize("name", ["a file", "not wanted", "open to all", "full"])
+def test_a_cache_that_cannot_be_used_costs_one_warning(
+    name: str, own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = unusable(name, own_cache, monkeypatch)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert [kernel_writing(x) for x in (5.5, 6.25, 5.5)] == [5.5, 6.25, 5.5]
+    assert len(said) == bool(expected)
+    assert all(expected in str(one.message) and one.filename == __file__ for one in said)
+    assert not [p for p in own_cache.rglob("*") if p.is_file() and p.name != "file"]
+
+
+@pytest.mark.skipif("os.geteuid() != 0", reason="only root can mount a small disk")
+def test_a_disk_that_is_full_in_earnest(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = own_cache / "small"
+    small.mkdir(0o700)
+    monkeypatch.delenv("LOOPKIT_CACHE_DIR")
+    code = f"""
+        import ctypes, os, warnings
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.unshare(0x20000) or libc.mount(None, b"/", None, 0x44000, None):
+            print("cannot"), os._exit(0)
+        if libc.mount(b"tmpfs", {str(small)!r}.encode(), b"tmpfs", 0, b"size=8k,mode=700"):
+            print("cannot"), os._exit(0)
+        import test_host_cache as t
+        t.runtime()
+        os.environ["LOOPKIT_CACHE_DIR"] = {str(small)!r}
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            print(t.kernel_writing(1.5), t.kernel_writing(2.5))
+        print(len(said), "No space left" in str(said[0].message))
+        print(os.listdir({str(small)!r} + "/host"))
+    """
+    done = in_a_process(code)
+    if done.stdout == "cannot\n":
+        pytest.skip("nothing can be mounted here")
+    assert done.stdout == "1.5 2.5\n1 True\n[]\n", done.stderr
 
 
 def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,5 +230,40 @@ def test_no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_environment_chooses_the_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CXX", "env g++")
     assert find_compiler() == "env g++"
-    monkeypatch.setenv("CXX", "no-such-compiler")
-    assert find_compiler() in ("g++", "clang++", "c++")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "why"),
+    [
+        ("no-such-compiler", "there is no program 'no-such-compiler'"),
+        ("g++ 'x", "no command: No closing quotation"),
+        ('"', "no command: No closing quotation"),
+        ("''", "there is no program ''"),
+    ],
+)
+def test_a_compiler_that_is_none(chosen: str, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", chosen)
+    with pytest.warns(RuntimeWarning, match=f"CXX is .*{why}; (g|clang|c)\\+\\+ is used instead"):
+        assert find_compiler() in ("g++", "clang++", "c++")
+    assert kernel_writing(8.5) == 8.5  # and nothing is said again
+
+
+def test_compilers_that_vanish_or_write_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = tmp_path / "own-compiler"
+    own.write_text("#!/bin/sh\necho own 1.0\n")
+    own.chmod(0o755)
+    monkeypatch.setenv("CXX", str(own))
+    with pytest.raises(CompileError, match="wrote nothing"):
+        kernel_writing(9.5)
+    found = compiler.need_compiler()
+    own.unlink()
+    with pytest.raises(CompileError, match="cannot be run"):
+        found.build_kernel("", tmp_path / "out", sanitize=False, source="")
+
+
+def test_no_folder_for_temporary_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder.tempfile, "tempdir", "/no/such/folder")
+    with pytest.raises(CompileError, match="TMPDIR names a folder"):
+        kernel_writing(10.5)

@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 from _run_programs import AXPY_SOURCE, MATMUL, SUMDIFF, axpy, loaded
 
+from loopkit import _once
 from loopkit._errors import CompileError, LaunchError, ResourceError
-from loopkit._run import buffers, copies, driver, once, relaunch
+from loopkit._run import buffers, copies, driver, relaunch
 from loopkit._run.driver import DriverError
 from loopkit._run.executor import CudaExecutor
 
@@ -46,7 +47,7 @@ def lost(monkeypatch: pytest.MonkeyPatch, shared: dict[str, relaunch.Worker]) ->
     monkeypatch.setattr(driver, "current_device", lambda: 0)
     monkeypatch.setattr(relaunch, "GPU", STAND_IN)
     monkeypatch.setattr(relaunch, "_worker", shared.pop("worker", None))
-    monkeypatch.setattr(once, "given", {"context": True})
+    monkeypatch.setattr(_once, "given", {"context": True})
     yield relaunch
     if relaunch._worker is not None:
         shared["worker"] = relaunch._worker
@@ -123,7 +124,7 @@ def test_large_arrays_are_not_kept_twice(lost: Any, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.host
 def test_one_warning_that_names_the_caller(lost: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(once, "given", {})
+    monkeypatch.setattr(_once, "given", {})
     with pytest.warns(RuntimeWarning, match=r"<cuda:0 No GPU> is lost \(it failed\)") as seen:
         works()
         works()

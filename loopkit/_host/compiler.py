@@ -9,10 +9,10 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from loopkit import _cache, _once
 from loopkit._errors import CompileError, MissingDependencyError
 
 #: The C++ files that a kernel is compiled against, and those of the runtime.
@@ -69,12 +69,23 @@ def find_compiler() -> str | None:
     ``$CXX`` may hold arguments (``ccache g++``); it is returned as it stands.
     """
     chosen = os.environ.get("CXX", "").strip()
-    if chosen and shutil.which(shlex.split(chosen)[0]):
+    wrong = _what_is_wrong_with(chosen) if chosen else ""
+    if chosen and not wrong:
         return chosen
-    for name in ("g++", "clang++", "c++"):
-        if shutil.which(name):
-            return name
-    return None
+    found = next((name for name in ("g++", "clang++", "c++") if shutil.which(name)), None)
+    if wrong and found is not None:
+        _once.warn("compiler", f"{wrong}; {found} is used instead")
+    return found
+
+
+def _what_is_wrong_with(command: str) -> str:
+    """Why ``command`` names no compiler; empty if it does."""
+    asked = f"the environment variable CXX is {command!r}"
+    try:
+        program = shlex.split(command)[0]
+    except ValueError as error:
+        return f"{asked}, which is no command: {error}"
+    return "" if shutil.which(program) else f"{asked}, and there is no program {program!r}"
 
 
 def need_compiler() -> Compiler:
@@ -115,8 +126,8 @@ class Compiler:
 
     def build_kernel(self, text: str, output: Path, *, sanitize: bool, source: str) -> None:
         """Compile ``text`` to a shared library; ``source`` is what an error shows."""
-        with tempfile.TemporaryDirectory(prefix="loopkit-") as folder:
-            unit = Path(folder) / "kernel.cpp"
+        with _cache.working() as folder:
+            unit = folder / "kernel.cpp"
             unit.write_text(text, encoding="utf-8")
             arguments = [
                 *self.kernel_flags(sanitize),
@@ -141,10 +152,10 @@ class Compiler:
         The runtime in it is compiled without them: it knows what it does, and it
         has to write where kernels must not.
         """
-        with tempfile.TemporaryDirectory(prefix="loopkit-") as folder:
+        with _cache.working() as folder:
             objects = []
             for name in DRIVER_SOURCES:
-                objects.append(str(Path(folder) / f"{name}.o"))
+                objects.append(str(folder / f"{name}.o"))
                 arguments = [
                     *_RUNTIME_FLAGS,
                     "-DLK_ASAN",

@@ -1,5 +1,7 @@
 #include "faults.h"
 
+#include <pthread.h>
+
 #include <csignal>
 #include <cstdlib>
 #include <mutex>
@@ -29,6 +31,20 @@ constexpr size_t alternate_size = size_t(1) << 16;
 std::mutex handlers_mutex;
 int handlers_users = 0;
 struct sigaction previous[signal_count];
+
+void restore_handlers() {
+  for (int i = 0; i < signal_count; ++i) sigaction(signals[i], &previous[i], nullptr);
+}
+
+// Of the threads that were launching when the process forked, the child has none.
+void before_fork() { handlers_mutex.lock(); }
+void after_fork_in_parent() { handlers_mutex.unlock(); }
+void after_fork_in_child() {
+  if (handlers_users > 0) restore_handlers();
+  handlers_users = 0;
+  handlers_mutex.unlock();
+}
+int const at_fork = pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 
 thread_local sigjmp_buf recovery;
 thread_local volatile bool armed = false;
@@ -73,8 +89,7 @@ Faults::Faults() : alternate_(static_cast<Alternate *>(std::malloc(sizeof(Altern
 Faults::~Faults() {
   {
     std::lock_guard<std::mutex> lock(handlers_mutex);
-    if (--handlers_users == 0)
-      for (int i = 0; i < signal_count; ++i) sigaction(signals[i], &previous[i], nullptr);
+    if (--handlers_users == 0) restore_handlers();
   }
   sigaltstack(&alternate_->before, nullptr);
   std::free(alternate_);

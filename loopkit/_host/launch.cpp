@@ -1,5 +1,6 @@
 // A launch: all blocks of a grid, in the order asked for, on one or more OS threads.
 #include <link.h>
+#include <pthread.h>
 
 #include <atomic>
 #include <cstring>
@@ -60,6 +61,12 @@ void fill_with_poison(Memory memory) {
 // launches.
 std::mutex idle_mutex;
 std::vector<std::unique_ptr<lk::Stacks>> idle_stacks;
+
+// Another thread must not be in the midst of it when the process forks: the child has
+// no thread that would come out of it.
+void before_fork() { idle_mutex.lock(); }
+void after_fork() { idle_mutex.unlock(); }
+int const at_fork = pthread_atfork(before_fork, after_fork, after_fork);
 
 std::unique_ptr<lk::Stacks> take_stacks() {
   std::lock_guard<std::mutex> lock(idle_mutex);

@@ -15,7 +15,7 @@ import numpy as np
 from loopkit._errors import CompileError, LaunchError
 from loopkit._host import sanitizer
 from loopkit._host.arguments import Bound, bind
-from loopkit._host.cache import cached, digest
+from loopkit._host.binaries import Binary, binary, key_of
 from loopkit._host.compiler import Compiler, need_compiler
 from loopkit._host.report import MAX_THREADS, ErrorRecord, launch_error
 from loopkit._program import ArrayParam, Program
@@ -32,9 +32,23 @@ _DYNAMIC_SHARED = re.compile(
     r"(?P<type>[A-Za-z_][\w\s]*?)\s*(?P<name>[A-Za-z_]\w*)\s*\[\s*\]"
 )
 
+#: Held for a moment only, but for `_first_use`: while the runtime is compiled.
 _lock = threading.Lock()
+_first_use = threading.Lock()
+_compiling: dict[str, threading.Lock] = {}
 _modules: dict[str, HostModule] = {}
 _runtime: ctypes.CDLL | None = None
+
+
+def _after_fork() -> None:
+    """A thread that is not in the new process may have held them."""
+    global _lock, _first_use
+    _lock, _first_use = threading.Lock(), threading.Lock()
+    _compiling.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class _Job(ctypes.Structure):
@@ -58,14 +72,15 @@ class _Job(ctypes.Structure):
 class HostModule:
     """A program compiled for the CPU; made by :func:`compile_host`."""
 
-    def __init__(self, program: Program, path: Path, *, sanitize: bool, plain: bool) -> None:
+    def __init__(self, program: Program, made: Binary, *, sanitize: bool) -> None:
         self.program = program
-        self.path = path
+        self.path = made.path
         self.sanitize = sanitize
         #: Whether the kernel has no barrier and no warp operation: its threads
-        #: then run in a loop instead of as fibres.
-        self.plain = plain
-        self._library = None if sanitize else ctypes.CDLL(str(path))
+        #: then run in a loop instead of as fibres.  What it takes from the runtime says it.
+        self.plain = b"\0lk_rt_" not in made.contents
+        self._library = None if sanitize else made.load()
+        self._binary = made if sanitize else None
 
     def __repr__(self) -> str:
         return f"<HostModule '{self.program.name}' at {self.path}>"
@@ -106,8 +121,8 @@ class HostModule:
         bound = bind(program, args)
         if min(grid) == 0:
             return
-        if self.sanitize:
-            sanitizer.run(program, self.path, bound, grid, ORDERS[order], seed)
+        if self._binary is not None:
+            sanitizer.run(program, self._binary, bound, grid, ORDERS[order], seed)
             return
         if workers is None:
             large = order == "ascending" and threads >= _WORTH_SHARING
@@ -149,35 +164,33 @@ def compile_host(program: Program, *, sanitize: bool = False) -> HostModule:
     compiler = need_compiler()
     text = _translation_unit(program)
     flags = " ".join(compiler.kernel_flags(sanitize))
-    key = digest("kernel", text, compiler.version, " ".join(compiler.command), flags)
+    key = key_of("kernel", text, compiler.version, " ".join(compiler.command), flags)
     with _lock:
+        mine = _compiling.setdefault(key, threading.Lock())
+    with mine:  # other threads that need it wait for it instead of compiling it as well
         module = _modules.get(key)
         if module is not None and module.program == program:
             return module
         if not sanitize:
             _load_runtime(compiler)
 
-    def build(output: Path) -> None:
-        compiler.build_kernel(text, output, sanitize=sanitize, source=program.source)
+        def build(output: Path) -> None:
+            compiler.build_kernel(text, output, sanitize=sanitize, source=program.source)
 
-    path, contents = cached(f"{key}.so", build)
-    # What a kernel takes from the runtime says whether its threads ever wait.
-    module = HostModule(program, path, sanitize=sanitize, plain=b"\0lk_rt_" not in contents)
-    with _lock:
-        _modules[key] = module
-    return module
+        module = _modules[key] = HostModule(program, binary(key, build), sanitize=sanitize)
+        return module
 
 
 def _load_runtime(compiler: Compiler) -> None:
     # One for the process, whichever compiler made it: kernels find it by name.
     global _runtime
-    if _runtime is not None:
-        return
-    key = digest("runtime", compiler.version, " ".join(compiler.command))
-    path, _ = cached(f"runtime-{key}.so", compiler.build_runtime)
-    library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-    library.lk_launch.restype = ctypes.c_int
-    _runtime = library
+    with _first_use:
+        if _runtime is not None:
+            return
+        key = key_of("runtime", compiler.version, " ".join(compiler.command))
+        library = binary(key, compiler.build_runtime).load(ctypes.RTLD_GLOBAL)
+        library.lk_launch.restype = ctypes.c_int
+        _runtime = library
 
 
 def _translation_unit(program: Program) -> str:

@@ -6,16 +6,16 @@ import os
 import re
 import struct
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.lib.array_utils import byte_bounds
 
+from loopkit import _cache
 from loopkit._errors import LaunchError, LoopkitError, OutOfBoundsError, Witness
 from loopkit._host.arguments import Array, Bound
-from loopkit._host.cache import cached, digest
+from loopkit._host.binaries import Binary, binary, key_of
 from loopkit._host.compiler import need_compiler
 from loopkit._host.report import ErrorRecord, launch_error, quote
 from loopkit._program import ArrayParam, Program
@@ -64,21 +64,19 @@ def _at(address: int, owner: Array) -> Array:
 
 
 def run(
-    program: Program, kernel: Path, bound: Bound, grid: tuple[int, int, int], order: int, seed: int
+    program: Program,
+    kernel: Binary,
+    bound: Bound,
+    grid: tuple[int, int, int],
+    order: int,
+    seed: int,
 ) -> None:
     """Launch ``kernel`` under the sanitizers and copy its results back."""
     driver = _driver()
-    with tempfile.TemporaryDirectory(prefix="loopkit-") as folder:
-        job = Path(folder) / "job"
+    with _cache.working() as folder:
+        job = folder / "job"
         placed, error_offset = _write_job(job, program, bound, grid, order, seed)
-        done = subprocess.run(
-            [str(driver), str(kernel), str(job)],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            env={**os.environ, **_OPTIONS},
-        )
+        done = _run_driver(program, [str(driver), str(kernel.file()), str(job)])
         data = np.fromfile(job, dtype=np.uint8)
     if done.returncode == _FAILED_LAUNCH:
         raise launch_error(program, ErrorRecord.from_buffer_copy(data.tobytes(), error_offset))
@@ -90,10 +88,26 @@ def run(
     bound.finish()
 
 
+def _run_driver(program: Program, command: list[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            env={**os.environ, **_OPTIONS},
+        )
+    except OSError as error:
+        raise LaunchError(
+            f"the process that runs '{program.name}' under the sanitizers does not start: {error}"
+        ) from error
+
+
 def _driver() -> Path:
     compiler = need_compiler()
-    key = digest("driver", compiler.version, " ".join(compiler.command))
-    return cached(f"driver-{key}", compiler.build_driver)[0]
+    key = key_of("driver", compiler.version, " ".join(compiler.command))
+    return binary(key, compiler.build_driver).file()
 
 
 def _write_job(

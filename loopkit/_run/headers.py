@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 import importlib.util
 import os
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from loopkit import _cache
 from loopkit._errors import MissingDependencyError
-from loopkit._run.cache import cache_root
 
 _PROBE = "cuda_fp16.h"
 
@@ -45,14 +42,11 @@ def _bundled() -> str | None:
     _, major, minor = nvrtc.nvrtcVersion()
     if install is None or (major, minor) < (13, 3):
         return None
-    root = cache_root()
-    folders = [] if root is None else [root / f"headers-{major}.{minor}"]
-    for folder in folders:
-        if _install(install, folder):
-            return str(folder)
-    temporary = Path(tempfile.mkdtemp(prefix="loopkit-headers-"))
-    atexit.register(shutil.rmtree, temporary, ignore_errors=True)
-    return str(temporary) if _install(install, temporary) else None
+    kept = _cache.find(f"headers-{major}.{minor}")
+    if kept is not None and _install(install, kept):
+        return str(kept)
+    private = _cache.private() / "headers"
+    return str(private) if _install(install, private) else None
 
 
 def _install(install: object, folder: Path) -> bool:

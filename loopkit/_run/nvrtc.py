@@ -8,10 +8,11 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
+from loopkit import _cache, _once
 from loopkit._cached import cached_property
 from loopkit._errors import CompileError, MissingDependencyError
 from loopkit._program import Program
-from loopkit._run import cache, headers, once, resources
+from loopkit._run import headers, resources
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,8 @@ def compile_program(program: Program, arch: str) -> CompiledProgram:
     version = nvrtc_version()
     fault = known_fault(version)
     if fault:
-        once.warn("nvrtc", f"{fault}: {UPGRADE}")
-    key = cache.key_of(program.name, program.source, arch, version, *program.options)
+        _once.warn("nvrtc", f"{fault}: {UPGRADE}")
+    key = _cache.key_of(program.name, program.source, arch, version, *program.options)
     with _lock:
         known = _compiled.get(key)
         if known is not None:
@@ -95,8 +96,10 @@ def compile_program(program: Program, arch: str) -> CompiledProgram:
         known = _recall(key, program, arch)
         if known is None:
             known = _compile(program, arch)
-            cache.store(
-                key, {"cubin": known.cubin, "ptx": known.ptx.encode(), "log": known.log.encode()}
+            _cache.store(
+                "cuda",
+                key,
+                {"cubin": known.cubin, "ptx": known.ptx.encode(), "log": known.log.encode()},
             )
         with _lock:
             _compiled[key] = known
@@ -109,9 +112,10 @@ def compile_program(program: Program, arch: str) -> CompiledProgram:
 
 
 def _recall(key: str, program: Program, arch: str) -> CompiledProgram | None:
-    parts = cache.load(key)
-    if parts is None or parts.keys() != {"cubin", "ptx", "log"}:
+    entry = _cache.load("cuda", key)
+    if entry is None or entry.parts.keys() != {"cubin", "ptx", "log"}:
         return None
+    parts = entry.parts
     ptx, log = parts["ptx"].decode(), parts["log"].decode()
     return CompiledProgram(program, arch, parts["cubin"], ptx, log)
 

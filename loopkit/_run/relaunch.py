@@ -25,9 +25,10 @@ from collections.abc import Sequence
 from multiprocessing import spawn
 from typing import Any, BinaryIO, cast
 
+from loopkit import _once
 from loopkit._errors import LaunchError
 from loopkit._program import Program
-from loopkit._run import driver, exchange, once
+from loopkit._run import driver, exchange
 from loopkit._run.buffers import Arena, Buffer
 
 GPU = "loopkit._run.worker:Gpu"
@@ -77,7 +78,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _warn(device: driver.Device) -> None:
-    once.warn(
+    _once.warn(
         "context",
         f"this process's CUDA context on {device!r} is lost ({device.lost}). Calls with arrays "
         "in host memory go through another process from now on: the same results at a higher "

@@ -116,7 +116,7 @@ class TypedOnCall:
             self._typed[key] = _make(kernel, self.name, self.options)
         return self._typed[key]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if args:
             raise InvalidArgumentError(
                 f"{self.kernel.name}: pass arguments by name while some arrays have no type",
@@ -126,7 +126,7 @@ class TypedOnCall:
 
     call = __call__
 
-    def bind(self, **kwargs: Any) -> Callable[[], Any]:
+    def bind(self, /, **kwargs: Any) -> Callable[[], Any]:
         """Check arguments once; the result only launches."""
         bound: Callable[[], Any] = self._executor(kwargs).bind(**kwargs)
         return bound
@@ -144,7 +144,7 @@ class ReferenceExecutor:
         self.kernel = kernel
         self.plan = ArgumentPlan(_signature_only(kernel))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         from loopkit._reference import run_reference
 
         resolved = self.plan.resolve(args, kwargs)
@@ -157,7 +157,7 @@ class ReferenceExecutor:
 
     call = __call__
 
-    def bind(self, **kwargs: Any) -> Callable[[], Any]:
+    def bind(self, /, **kwargs: Any) -> Callable[[], Any]:
         """The call with its arguments fixed."""
         return lambda: self(**kwargs)
 

@@ -442,7 +442,7 @@ class Kernel(Exact):
 
         return resources(self, arch)
 
-    def launch_config(self, **sizes: int) -> LaunchConfig:
+    def launch_config(self, /, **sizes: int) -> LaunchConfig:
         """Grid, block and shared memory of a launch with these sizes."""
         from loopkit._inspect import launch_config
 
@@ -474,7 +474,7 @@ class Kernel(Exact):
 
         return default_executor(self)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run: arrays and sizes by name.  See ``loopkit._execute``."""
         # The executor replaces ``call`` by a function for the arguments that it saw last.
         return self._default_executor.call(*args, **kwargs)
@@ -491,7 +491,7 @@ class Kernel(Exact):
 
         return executor(self, name, **options)
 
-    def bind(self, **arguments: Any) -> Callable[[], Any]:
+    def bind(self, /, **arguments: Any) -> Callable[[], Any]:
         """Check arguments once; the result is a callable that only launches."""
         bound: Callable[[], Any] = self._default_executor.bind(**arguments)
         return bound

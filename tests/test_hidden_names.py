@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import loopkit as lk
@@ -92,3 +93,36 @@ def test_what_nothing_wrote(name: str) -> None:
             dtypes={"a": "float32"},
             assumptions=f"{name} >= 1",
         )
+
+
+@pytest.mark.parametrize("name", ["self", "stream", "_0", "_load", "_used", "axis_l_0", "_value"])
+def test_generated_python(name: str) -> None:
+    """What loopkit writes in Python has no word that an array, a size or an iname may be."""
+    ones = np.ones(4, np.float32)
+    array = lk.make_kernel(
+        "{ [i]: 0 <= i < n }", f"b[i] = {name}[i] + a[i]", dtypes={f"a, b, {name}": "float32"}
+    )
+    got = array.executor("reference")(**{"a": ones, name: ones})
+    assert got.tolist() == [2, 2, 2, 2]
+    size = lk.make_kernel(
+        f"{{ [i]: 0 <= i < {name} }}", "b[i] = a[i] + i", dtypes={"a, b": "float32"}
+    )
+    assert size.executor("reference")(**{"a": ones, name: 4}).tolist() == [1, 2, 3, 4]
+    assert size.launch_config(**{name: 4}).block == (1, 1, 1)
+    iname = lk.make_kernel(
+        f"{{ [{name}]: 0 <= {name} < n }}", f"b[{name}] = a[{name}] * 2", dtypes={"a, b": "float32"}
+    )
+    split = iname.split_iname(name, 4, inner_tag="l.0")
+    assert iname.executor("reference")(a=ones).tolist() == [2, 2, 2, 2]
+    assert split.executor("reference")(a=ones).tolist() == [2, 2, 2, 2]
+    assert lk.verify(iname, split)
+    other = lk.make_kernel(
+        f"{{ [{name}]: 0 <= {name} < n }}", f"b[{name}] = a[{name}] * 3", dtypes={"a, b": "float32"}
+    )
+    assert lk.verify(iname, other).answer == "different"
+
+
+def test_two_names_make_no_third() -> None:
+    """``a`` and ``b_c`` are not ``a_b`` and ``c``: what is made of several names keeps them."""
+    assert hidden("least", "a", "b_c") != hidden("least", "a_b", "c")
+    assert hidden("value", "x") != hidden("value_x")

@@ -14,7 +14,7 @@ from loopkit.codegen.proof.data import DataFacts, is_open
 from loopkit.codegen.proof.forms import Form, floor, variable
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding
-from loopkit.codegen.proof.spaces import Space, equal, less, primed
+from loopkit.codegen.proof.spaces import Space, copy_of, equal, less
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
 
@@ -118,7 +118,7 @@ class ConflictCheck:
         number = self.subject.thread_number
 
         def warp(copy: int) -> Form:
-            return floor(number.renamed(lambda name: primed(name, copy)), WARP)
+            return floor(number.renamed(lambda name: copy_of(name, copy)), WARP)
 
         return equal(warp(first), warp(second))
 
@@ -146,14 +146,14 @@ class ConflictCheck:
         return (touch.array, id(touch.scope), cell, touch.offset.key, own)
 
     def side(self, space: Space, use: Use, copy: int) -> isl.Set:
-        """The executions of an access, in names with ``copy`` primes (memoised)."""
+        """The executions of an access, in the names of that copy (memoised)."""
         scope = use[1].scope
         key = (id(space), id(scope), copy)
         if key not in self._sides:
             known = space.position
 
             def name(old: str) -> str:
-                new = primed(old, copy)
+                new = copy_of(old, copy)
                 return new if new in known else old
 
             admitted = space.aligned(self.subject.admitted)
@@ -170,7 +170,7 @@ class ConflictCheck:
             return known
 
         def name(old: str) -> str:
-            new = primed(old, 1)
+            new = copy_of(old, 1)
             return new if new in space.position else old
 
         pairs = [
@@ -190,7 +190,7 @@ class ConflictCheck:
             forms = [variable(w) for w in subject.block_words]
         found = []
         for form in forms:
-            other = form.renamed(lambda n: primed(n, 1))
+            other = form.renamed(lambda n: copy_of(n, 1))
             found.append(less(form, other))
             # Loops order the two otherwise: only without any are they exchangeable.
             if not mirrored or (same_block and first[0].scope.loops):
@@ -217,7 +217,7 @@ class ConflictCheck:
         space = subject.pair_space(subject.block_words, 3)
 
         def name(old: str) -> str:
-            new = primed(old, 2)
+            new = copy_of(old, 2)
             return new if new in space.position else old
 
         reached = barrier.scope.copied(name)
@@ -271,7 +271,7 @@ class ConflictCheck:
             return
         inames = [i for use in (first, second) for i in self._inames(use[0])]
         names: list[str] = [*subject.sizes, *subject.words, *inames]
-        names += [primed(n, 1) for n in (*subject.words, *inames)]
+        names += [copy_of(n, 1) for n in (*subject.words, *inames)]
         point = recorder.point(space, meeting, names)
         order = "with no barrier between" if kind == "barrier" else "in no order"
         cell: tuple[int, ...] | None = None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import constant, variable
-from loopkit.codegen.proof.spaces import equal, less, primed
+from loopkit.codegen.proof.spaces import copy_of, equal, less
 from loopkit.codegen.proof.syntax import Block, For
 from loopkit.codegen.proof.tree import Group, Leaf
 
@@ -40,14 +40,14 @@ class Order:
     adjacent: bool = False
 
     def conditions(self, first: int, second: int) -> list[Condition]:
-        """The order as constraints on copies of names, by their numbers of primes."""
+        """The order as constraints on copies of names, by their numbers."""
         found = [
-            equal(variable(primed(loop.name, first)), variable(primed(loop.name, second)))
+            equal(variable(copy_of(loop.name, first)), variable(copy_of(loop.name, second)))
             for loop in self.same
         ]
         if self.carried is not None:
-            before = variable(primed(self.carried.name, first))
-            after = variable(primed(self.carried.name, second))
+            before = variable(copy_of(self.carried.name, first))
+            after = variable(copy_of(self.carried.name, second))
             if self.adjacent:
                 found.append(equal(after, before.plus(constant(self.carried.step))))
             else:

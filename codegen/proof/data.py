@@ -14,7 +14,7 @@ from loopkit._expression import accesses, substitute
 from loopkit._nodes import Expression
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.forms import Form
-from loopkit.codegen.proof.spaces import Space, primed
+from loopkit.codegen.proof.spaces import Space, copy_of
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
 
@@ -94,14 +94,14 @@ class DataFacts:
     # }}}
 
     def one_cell(self, space: Space, first: Use, second: Use) -> isl.Set:
-        """Where two accesses may be one cell; the second has primed names."""
+        """Where two accesses may be one cell; the second has names of its own."""
         one, two = first[1].origin, second[1].origin
         if not self.kernel.assertions or one is None or two is None:
             return space.everything
         copies = {
-            n: prim.Variable(primed(n, 1))
+            n: prim.Variable(copy_of(n, 1))
             for n in self.subject.space.names
-            if primed(n, 1) in space.position
+            if copy_of(n, 1) in space.position
         }
         left = [self.followed(first[0], i) for i in one]
         right = [substitute(self.followed(second[0], i), copies) for i in two]

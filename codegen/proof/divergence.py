@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import islpy as isl
 
+from loopkit._hidden import label_of
 from loopkit.codegen.proof.conditions import renamed
 from loopkit.codegen.proof.conflicts import WARP
 from loopkit.codegen.proof.forms import floor
+from loopkit.codegen.proof.names import THREAD_WORDS
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding
-from loopkit.codegen.proof.spaces import Space, equal, primed
+from loopkit.codegen.proof.spaces import Space, copy_of, equal
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.syntax import (
     Assign,
@@ -79,7 +81,7 @@ class DivergenceCheck:
         if absent.is_empty():
             return
         names = [*subject.sizes, *subject.words, *loops]
-        names += [primed(w, 1) for w in subject.thread_words]
+        names += [copy_of(w, 1) for w in subject.thread_words]
         point = self.recorder.point(space, absent, names)
         scope = "warp" if leaf.barrier == "warp" else "block"
         self.recorder.found(
@@ -96,13 +98,13 @@ class DivergenceCheck:
         """The barrier's executions by the second thread, constants of its own projected out."""
 
         def name(old: str) -> str:
-            new = primed(old, 1)
+            new = copy_of(old, 1)
             return new if new in space.position else old
 
         domain = space.all_of(leaf.scope.copied(name))
-        words = {primed(w, 1) for w in self.subject.thread_words}
+        words = {copy_of(w, 1) for w in self.subject.thread_words}
         for own in space.names:
-            if own.endswith("'") and own not in words:
+            if label_of(own) and own not in words:
                 domain = domain.eliminate(isl.dim_type.param, space.position[own], 1)
         return domain
 
@@ -131,7 +133,7 @@ class DivergenceCheck:
 
 
 def _second(name: str) -> str:
-    return primed(name, 1) if name.startswith("threadIdx") else name
+    return copy_of(name, 1) if name in THREAD_WORDS else name
 
 
 def _expressions(node: For | If | Let | None) -> tuple[CExpression, ...]:

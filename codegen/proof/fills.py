@@ -8,6 +8,7 @@ import islpy as isl
 
 from loopkit import _sets
 from loopkit._cached import cached_property
+from loopkit._hidden import hidden
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.alike import Alike, alike, offsets, words_in
 from loopkit.codegen.proof.divergence import varying_names
@@ -18,7 +19,7 @@ from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.syntax import For, Let
 from loopkit.codegen.proof.tree import Group, Leaf, Touch
 
-_EARLIER = "earlier"
+_EARLIER = hidden("earlier")
 
 Cell = tuple[Form, ...]
 
@@ -106,7 +107,7 @@ class Fills:
         self.subject = lines.subject
         self.place = self.subject.place_of(array)
         self.writes = writes
-        self.cells = [f"cell {axis}" for axis in range(rank)]
+        self.cells = [hidden("cell", axis) for axis in range(rank)]
         self.space = self.subject.cell_space(rank)
         self._aligned: dict[int, isl.Set] = {}
         self._pieces: dict[tuple[object, ...], isl.Set | None] = {}

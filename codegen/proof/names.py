@@ -44,7 +44,9 @@ CATEGORIES = {
 INTEGERS = ("int", "uint", "long", "ulong")
 _RANK = {"int": 0, "uint": 1, "long": 2, "ulong": 3, "float": 4, "double": 5}
 _INTEGER_CALLS = frozenset(("min", "max", "lk_floordiv", "lk_mod", "lk_shl", "lk_shr", "abs"))
-HARDWARE = tuple(f"{word}.{axis}" for word in ("blockIdx", "threadIdx") for axis in "xyz")
+BLOCK_WORDS = tuple(f"blockIdx.{axis}" for axis in "xyz")
+THREAD_WORDS = tuple(f"threadIdx.{axis}" for axis in "xyz")
+HARDWARE = BLOCK_WORDS + THREAD_WORDS
 
 
 @dataclass

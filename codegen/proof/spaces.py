@@ -2,7 +2,7 @@
 
 All sets of a proof are parameter sets in one space, so that no operation has
 to align anything.  A set that speaks of two or three instances at once has
-primed copies of the names in which they may differ.
+copies of the names in which they may differ, labelled by numbers.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._hidden import instance
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.conditions import Compare, Condition, Joined
 from loopkit.codegen.proof.forms import (
@@ -25,12 +26,11 @@ from loopkit.codegen.proof.forms import (
 )
 
 PARAM = _sets.PARAM
-PRIME = "'"
 
 
-def primed(name: str, copy: int) -> str:
-    """The name of another instance's variable."""
-    return name + PRIME * copy
+def copy_of(name: str, copy: int) -> str:
+    """The name of another instance's variable: the first has the names themselves."""
+    return instance(name, str(copy)) if copy else name
 
 
 class Space:

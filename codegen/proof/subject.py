@@ -11,16 +11,24 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, TemporaryVariable, ValueArg
 from loopkit._cached import cached_property
+from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._program import Program
 from loopkit._tags import GroupAxis, LocalAxis
 from loopkit.codegen.proof.conditions import Condition, conjuncts, joined
 from loopkit.codegen.proof.forms import Atom, Form, Monomial, NotAffineError, constant, variable
 from loopkit.codegen.proof.intervals import Range
-from loopkit.codegen.proof.names import HARDWARE, INTEGERS, Names, declared
+from loopkit.codegen.proof.names import (
+    BLOCK_WORDS,
+    HARDWARE,
+    INTEGERS,
+    THREAD_WORDS,
+    Names,
+    declared,
+)
 from loopkit.codegen.proof.report import Place
 from loopkit.codegen.proof.scopes import Scope
-from loopkit.codegen.proof.spaces import Space, at_most, equal, less, primed
+from loopkit.codegen.proof.spaces import Space, at_most, copy_of, equal, less
 from loopkit.codegen.proof.syntax import Function, Let, walk
 from loopkit.codegen.proof.syntax import Name as CName
 from loopkit.codegen.proof.translate import KernelTranslator, TextTranslator
@@ -89,12 +97,12 @@ class Subject:
     @property
     def block_words(self) -> tuple[str, ...]:
         """The words that tell blocks apart."""
-        return tuple(w for w in self.words if w.startswith("b"))
+        return tuple(w for w in self.words if w in BLOCK_WORDS)
 
     @property
     def thread_words(self) -> tuple[str, ...]:
         """The words that tell the threads of a block apart."""
-        return tuple(w for w in self.words if w.startswith("t"))
+        return tuple(w for w in self.words if w in THREAD_WORDS)
 
     @cached_property
     def thread_number(self) -> Form:
@@ -123,7 +131,7 @@ class Subject:
         once = self.shared_names | frozenset(common)
         names = list(self.space.names)
         for copy in range(1, copies):
-            names += [primed(n, copy) for n in self.space.names if n not in once]
+            names += [copy_of(n, copy) for n in self.space.names if n not in once]
         return Space(names)
 
     @cached_property
@@ -140,8 +148,8 @@ class Subject:
     def cell_space(self, rank: int) -> Space:
         """All names, those of a cell's indices, and one for an earlier iteration."""
         if rank not in self._cell_spaces:
-            cells = [f"cell {axis}" for axis in range(rank)]
-            self._cell_spaces[rank] = Space([*self.space.names, *cells, "earlier"])
+            cells = [hidden("cell", axis) for axis in range(rank)]
+            self._cell_spaces[rank] = Space([*self.space.names, *cells, hidden("earlier")])
         return self._cell_spaces[rank]
 
     # }}}
@@ -323,7 +331,7 @@ class Subject:
         """The execution of a leaf that a point of a set stands for."""
 
         def value(name: str) -> int:
-            return point.get(primed(name, copy), point.get(name, 0))
+            return point.get(copy_of(name, copy), point.get(name, 0))
 
         statement = self.kernel.statement_by_id.get(leaf.statement or "")
         if statement is not None:
@@ -331,8 +339,8 @@ class Subject:
         else:
             inames = [loop.name for loop in leaf.scope.loops]
         values = {i: value(i) for i in inames} if point else {}
-        block = tuple(value(w) for w in HARDWARE[:3])
-        thread = tuple(value(w) for w in HARDWARE[3:])
+        block = tuple(value(w) for w in BLOCK_WORDS)
+        thread = tuple(value(w) for w in THREAD_WORDS)
         return Place(
             leaf.line,
             leaf.statement,

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import islpy as isl
 
+from loopkit._hidden import hidden
 from loopkit.codegen.proof.conditions import Condition, conjuncts
 from loopkit.codegen.proof.forms import Form, variable
 from loopkit.codegen.proof.instances import InstanceCheck, Surplus
@@ -48,7 +49,7 @@ class SurplusCheck:
         """Check all private arrays that have too many writes."""
         for array, surplus in self.by_array.items():
             rank = len(self.subject.names.dimensions.get(array, ()))
-            cells = [f"cell {axis}" for axis in range(rank)]
+            cells = [hidden("cell", axis) for axis in range(rank)]
             space = Space([*self.subject.space.names, *cells])
             seen: set[tuple[object, ...]] = set()
             for one in surplus:

@@ -11,6 +11,7 @@ from loopkit import _sets
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import index_tuple, variable_names
+from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._reference.points import with_values
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAxis
@@ -35,7 +36,7 @@ class Axis:
 
 def column_of(axis: Axis) -> str:
     """The name of a thread's place on an axis, for statements without an iname along it."""
-    return f"axis_{axis.key[0]}_{axis.key[1]}"
+    return hidden("axis", *axis.key)
 
 
 def find_axes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[Key, Axis]:

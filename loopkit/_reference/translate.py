@@ -11,6 +11,7 @@ import pymbolic.primitives as prim
 
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import index_tuple, is_constant, to_text
+from loopkit._hidden import hidden
 from loopkit._nodes import Expression, TypeCast
 from loopkit._promotion import (
     BOOL,
@@ -76,7 +77,7 @@ class Translator:
         """A name for ``value`` in the source; the same for the same ``key``."""
         if key and key in self._bound:
             return self._bound[key]
-        name = f"_{len(self.space)}"
+        name = hidden("bound", len(self.space))
         self.space[name] = value
         if key:
             self._bound[key] = name

@@ -18,6 +18,7 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from loopkit._hidden import hidden
 from loopkit._program import ArrayParam, ValueParam
 from loopkit._run import expressions, launch
 from loopkit._run.arrays import HOST, ArrayInfo
@@ -28,6 +29,8 @@ from loopkit._run.scalars import check_scalar, is_integer, pack_scalar, python_t
 #: How many functions are tried one after the other, and how many are kept besides.
 CHAIN = 8
 SPARE = 256
+#: What the text says itself, beside names that begin with an underscore or are hidden.
+_WORDS = frozenset(("stream", "type", "Exception"))
 
 
 def build(
@@ -49,8 +52,8 @@ def possible(resolved: Resolved) -> bool:
         and all(info.kind.has_guard for info in resolved.arrays.values())
         and resolved.location != HOST
         and all(
-            n.isidentifier() and not keyword.iskeyword(n) and n[0] != "_" and n != "stream"
-            for n in resolved.plan.names
+            n.isidentifier() and not keyword.iskeyword(n) and n[0] != "_" and n not in _WORDS
+            for n in (resolved.plan.name, *resolved.plan.names)
         )
     )
 
@@ -68,6 +71,16 @@ def key_of(plan: ArgumentPlan, given: Mapping[str, Any], infos: Mapping[str, Arr
         for name, i in infos.items()
     )
     return scalars, arrays
+
+
+def _at(name: str) -> str:
+    """The address of an array, in the text."""
+    return hidden("at", name)
+
+
+def _made(name: str) -> str:
+    """An array that the text makes."""
+    return hidden("new", name)
 
 
 class _Writer:
@@ -91,6 +104,12 @@ class _Writer:
         #: Scalars that come with each call and decide nothing but themselves.
         self.free = {n for n in self.plan.free_scalars if n in given}
 
+    def constant(self, value: Any, *word: str) -> str:
+        """A name for a value in the text, which no argument has."""
+        name = hidden(*word)
+        self.constants[name] = value
+        return name
+
     # -- the parts of the text
 
     def conditions(self) -> list[str]:
@@ -101,11 +120,10 @@ class _Writer:
         for name in passed:
             if name in self.resolved.arrays:
                 continue
-            self.constants[f"_{name}_type"] = type(self.given[name])
-            result.append(f"type({name}) is _{name}_type")
+            kind = self.constant(type(self.given[name]), "type", name)
+            result.append(f"type({name}) is {kind}")
             if name not in self.free:
-                self.constants[f"_{name}_value"] = self.given[name]
-                result.append(f"{name} == _{name}_value")
+                result.append(f"{name} == {self.constant(self.given[name], 'given', name)}")
         for name, info in self.resolved.arrays.items():
             result += info.kind.guard(name, info, self.devices, self.constants)
         result.append(" is ".join([*absent, "None"]) if absent else "")
@@ -126,8 +144,7 @@ class _Writer:
                 continue
             fixed: Any = {}
             for name in sorted(names - self.free):
-                self.constants[f"_{name}_size"] = self.resolved.values[name]
-                fixed[name] = f"_{name}_size"
+                fixed[name] = self.constant(self.resolved.values[name], "size", name)
             result.append(expressions.python_source(check.condition, fixed))
         return result
 
@@ -140,14 +157,14 @@ class _Writer:
         result = []
         for param in self.new_arrays():
             layout = self.resolved.layouts[param.name]
-            self.constants[f"_make_{param.name}"] = self.resolved.kind.allocator(
+            allocate = self.resolved.kind.allocator(
                 layout.shape, layout.strides, param.dtype, self.resolved.location
             )
-            made = f"_new_{param.name}"
-            result.append(f"{made} = _make_{param.name}()")
-            result.append(f"_at_{param.name} = {self.resolved.kind.pointer(made)}")
+            made = _made(param.name)
+            result.append(f"{made} = {self.constant(allocate, 'make', param.name)}()")
+            result.append(f"{_at(param.name)} = {self.resolved.kind.pointer(made)}")
         for name, info in self.resolved.arrays.items():
-            result.append(f"_at_{name} = {info.kind.pointer(name)}")
+            result.append(f"{_at(name)} = {info.kind.pointer(name)}")
         return result
 
     def relations(self) -> list[str]:
@@ -158,7 +175,7 @@ class _Writer:
             alignment = self.plan.arrays[name].alignment
             # Libraries give out whole elements, which need no test.
             if alignment > 1 and alignment > self.plan.arrays[name].dtype.itemsize:
-                by_alignment.setdefault(alignment, []).append(f"_at_{name}")
+                by_alignment.setdefault(alignment, []).append(_at(name))
         for alignment, names in by_alignment.items():
             result.append(f"not ({' | '.join(names)}) % {alignment}")
         outputs = self.plan.outputs
@@ -178,11 +195,11 @@ class _Writer:
         distance = written.pointer - info.pointer
         if least < distance < most:
             # Interleaved, and found to share no element: only this distance is known to do.
-            self.constants[f"_{name}_{other}_distance"] = distance
-            return [f"_at_{name} - _at_{other} == _{name}_{other}_distance"]
-        self.constants[f"_{name}_{other}_least"] = least
-        self.constants[f"_{name}_{other}_most"] = most
-        return [f"not _{name}_{other}_least < _at_{name} - _at_{other} < _{name}_{other}_most"]
+            only = self.constant(distance, "distance", name, other)
+            return [f"{_at(name)} - {_at(other)} == {only}"]
+        low_word = self.constant(least, "least", name, other)
+        high_word = self.constant(most, "most", name, other)
+        return [f"not {low_word} < {_at(name)} - {_at(other)} < {high_word}"]
 
     def stream(self) -> str:
         """The stream as an expression."""
@@ -202,23 +219,22 @@ class _Writer:
         result = []
         for param in self.loaded.program.params:
             if isinstance(param, ArrayParam):
-                result.append(f"_at_{param.name}")
+                result.append(_at(param.name))
             elif param.role == "argument" and param.name in self.free:
                 result.append(self._scalar(param))
             else:
-                self.constants[f"_value_{param.name}"] = packable(param, self.resolved)
-                result.append(f"_value_{param.name}")
+                result.append(self.constant(packable(param, self.resolved), "value", param.name))
         return result
 
     def _scalar(self, param: ValueParam) -> str:
         if python_type(param.dtype) is not None:
             return param.name
-        self.constants[f"_bytes_{param.name}"] = functools.partial(_bytes_of, param)
-        return f"_bytes_{param.name}({param.name})"
+        pack = self.constant(functools.partial(_bytes_of, param), "bytes", param.name)
+        return f"{pack}({param.name})"
 
     def result(self) -> str:
         """What the function returns."""
-        outputs = [n if n in self.resolved.arrays else f"_new_{n}" for n in self.plan.outputs]
+        outputs = [n if n in self.resolved.arrays else _made(n) for n in self.plan.outputs]
         if len(outputs) <= 1:
             return outputs[0] if outputs else "None"
         self.constants["_outputs"] = self.plan.tuple_type

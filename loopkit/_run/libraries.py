@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from loopkit._errors import InvalidArgumentError
+from loopkit._hidden import hidden
 from loopkit._run.arrays import (
     BFLOAT16,
     HOST,
@@ -134,15 +135,15 @@ class TorchKind(ArrayKind):
     def guard(
         self, var: str, info: ArrayInfo, devices: int, constants: dict[str, Any]
     ) -> list[str]:
-        constants[f"_{var}_type"] = type(info.object)
-        constants[f"_{var}_shape"] = info.object.shape
-        constants[f"_{var}_strides"] = info.strides
-        constants[f"_{var}_dtype"] = info.object.dtype
+        constants[hidden("type", var)] = type(info.object)
+        constants[hidden("shape", var)] = info.object.shape
+        constants[hidden("strides", var)] = info.strides
+        constants[hidden("dtype", var)] = info.object.dtype
         conditions = [
-            f"type({var}) is _{var}_type",
-            f"{var}.shape == _{var}_shape",
-            f"{var}.stride() == _{var}_strides",
-            f"{var}.dtype is _{var}_dtype",
+            f"type({var}) is {hidden('type', var)}",
+            f"{var}.shape == {hidden('shape', var)}",
+            f"{var}.stride() == {hidden('strides', var)}",
+            f"{var}.dtype is {hidden('dtype', var)}",
             f"{var}.get_device() == {info.location.index}",
         ]
         if info.dtype.kind == "c":
@@ -202,15 +203,15 @@ class CupyKind(ArrayKind):
     def guard(
         self, var: str, info: ArrayInfo, devices: int, constants: dict[str, Any]
     ) -> list[str]:
-        constants[f"_{var}_type"] = type(info.object)
-        constants[f"_{var}_shape"] = info.shape
-        constants[f"_{var}_strides"] = tuple(info.object.strides)
-        constants[f"_{var}_dtype"] = info.object.dtype
+        constants[hidden("type", var)] = type(info.object)
+        constants[hidden("shape", var)] = info.shape
+        constants[hidden("strides", var)] = tuple(info.object.strides)
+        constants[hidden("dtype", var)] = info.object.dtype
         conditions = [
-            f"type({var}) is _{var}_type",
-            f"{var}.shape == _{var}_shape",
-            f"{var}.strides == _{var}_strides",
-            f"{var}.dtype == _{var}_dtype",
+            f"type({var}) is {hidden('type', var)}",
+            f"{var}.shape == {hidden('shape', var)}",
+            f"{var}.strides == {hidden('strides', var)}",
+            f"{var}.dtype == {hidden('dtype', var)}",
         ]
         if devices > 1:
             conditions.append(f"{var}.data.device_id == {info.location.index}")
@@ -257,18 +258,18 @@ class NumbaKind(ArrayKind):
     def guard(
         self, var: str, info: ArrayInfo, devices: int, constants: dict[str, Any]
     ) -> list[str]:
-        constants[f"_{var}_type"] = type(info.object)
-        constants[f"_{var}_shape"] = info.shape
-        constants[f"_{var}_strides"] = tuple(info.object.strides)
-        constants[f"_{var}_dtype"] = info.object.dtype
+        constants[hidden("type", var)] = type(info.object)
+        constants[hidden("shape", var)] = info.shape
+        constants[hidden("strides", var)] = tuple(info.object.strides)
+        constants[hidden("dtype", var)] = info.object.dtype
         conditions = [
-            f"type({var}) is _{var}_type",
-            f"{var}.shape == _{var}_shape",
-            f"{var}.strides == _{var}_strides",
-            f"{var}.dtype == _{var}_dtype",
-            f"{var}.stream == _{var}_stream",
+            f"type({var}) is {hidden('type', var)}",
+            f"{var}.shape == {hidden('shape', var)}",
+            f"{var}.strides == {hidden('strides', var)}",
+            f"{var}.dtype == {hidden('dtype', var)}",
+            f"{var}.stream == {hidden('stream', var)}",
         ]
-        constants[f"_{var}_stream"] = info.object.stream
+        constants[hidden("stream", var)] = info.object.stream
         if devices > 1:
             from loopkit._run import driver
 

@@ -12,11 +12,16 @@ import pymbolic.primitives as prim
 from pymbolic.mapper import Mapper
 
 from loopkit._expression import index_tuple, variable_names
+from loopkit._hidden import hidden
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression, TypeCast
 from loopkit._verify import arithmetic
 from loopkit._verify.data import Entry
 from loopkit._verify.setting import Setting, UnsupportedError
+
+LOAD, USED = hidden("load"), hidden("used")
+"""What a function is given to load with, and where it notes what it used."""
+_DECIDE = hidden("decide")
 
 
 class Printer(Mapper):  # type: ignore[misc]
@@ -30,11 +35,11 @@ class Printer(Mapper):  # type: ignore[misc]
         self.setting = setting
         self.statement = statement
         self.extra = extra
-        self.space: dict[str, Any] = {"_decide": _decide}
+        self.space: dict[str, Any] = {_DECIDE: _decide}
 
     def bind(self, value: Any) -> str:
         """A name for a value in the source."""
-        name = f"_{len(self.space)}"
+        name = hidden("bound", len(self.space))
         self.space[name] = value
         return name
 
@@ -52,7 +57,7 @@ class Printer(Mapper):  # type: ignore[misc]
 
     def load(self, name: str, indices: Sequence[Expression]) -> str:
         """Source of a load."""
-        return f"_load({name!r}, {self.place(name, indices)}, _used)"
+        return f"{LOAD}({name!r}, {self.place(name, indices)}, {USED})"
 
     def map_constant(self, expr: Any) -> str:
         if isinstance(expr, np.generic):
@@ -139,14 +144,14 @@ class Printer(Mapper):  # type: ignore[misc]
             parts = (expr.then, expr.condition, expr.else_)
             return "({} if {} else {})".format(*(self.rec(p) for p in parts))
         condition, then = self.rec(expr.condition), self.rec(expr.then)
-        return f"({then} if _decide({condition}, _used) else {self.rec(expr.else_)})"
+        return f"({then} if {_DECIDE}({condition}, {USED}) else {self.rec(expr.else_)})"
 
     def map_logical_and(self, expr: Any) -> str:
         if self.is_known(expr):
             return self._joined(expr, " and ")
         result: str = self.rec(expr.children[-1])
         for child in reversed(expr.children[:-1]):
-            result = f"({result} if _decide({self.rec(child)}, _used) else False)"
+            result = f"({result} if {_DECIDE}({self.rec(child)}, {USED}) else False)"
         return result
 
     def map_logical_or(self, expr: Any) -> str:
@@ -154,7 +159,7 @@ class Printer(Mapper):  # type: ignore[misc]
             return self._joined(expr, " or ")
         result: str = self.rec(expr.children[-1])
         for child in reversed(expr.children[:-1]):
-            result = f"(True if _decide({self.rec(child)}, _used) else {result})"
+            result = f"(True if {_DECIDE}({self.rec(child)}, {USED}) else {result})"
         return result
 
     def map_logical_not(self, expr: Any) -> str:

@@ -6,13 +6,16 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from loopkit._hidden import hidden
 from loopkit._kernel import Statement
 from loopkit._make.operations import operations_of
 from loopkit._reference.places import Axis
 from loopkit._verify import arithmetic
 from loopkit._verify.orders import Order
-from loopkit._verify.printer import Printer
+from loopkit._verify.printer import LOAD, USED, Printer
 from loopkit._verify.setting import Setting
+
+_VALUE = hidden("value")
 
 
 class Step:
@@ -31,7 +34,7 @@ class Step:
         self.columns = columns
         self.rows = rows
         self.missing = missing
-        extra = {a.key: f"_axis_{n}" for n, a in enumerate(missing)}
+        extra = {a.key: hidden("axis", n) for n, a in enumerate(missing)}
         self.names = (*columns, *extra.values())
         number = {name: n for n, name in enumerate(self.names)}
         self.loops = [part if isinstance(part, int) else number[part] for part in numbers]
@@ -83,10 +86,10 @@ def _compiled(
             combine = operations_of(setting.kernel.reductions)[operation].reference
         value = f"{printer.bind(combine)}({own}, {value})"
     place = printer.place(name, indices)
-    lines = [f"def run(_load, _used, {', '.join(names)}):"]
+    lines = [f"def run({LOAD}, {USED}, {', '.join(names)}):"]
     lines += [f"    if not {c}: return None" for c in conditions]
-    lines.append(f"    _value = {value}")
-    lines.append(f"    return {place}, _value")
+    lines.append(f"    {_VALUE} = {value}")
+    lines.append(f"    return {place}, {_VALUE}")
     space = dict(printer.space)
     exec(compile("\n".join(lines), f"<{statement.id}>", "exec"), space)
     function: Callable[..., Any] = space["run"]

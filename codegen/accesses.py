@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ArrayArg
 from loopkit._cached import cached_property
 from loopkit._expression import variable_names
+from loopkit._guarded import Guards, decided, guarded_reads
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import runs_once_along
@@ -18,12 +19,16 @@ Cell = tuple[Expression, ...]
 
 @dataclass(frozen=True)
 class Access:
-    """What a statement reads of an array, or writes to it: index tuples, one per access."""
+    """What a statement reads of an array, or writes to it: index tuples, one per access.
+
+    All of them happen under ``guards`` alone, conditions within the statement's expressions.
+    """
 
     statement: str
     array: str
     cells: tuple[Cell, ...]
     is_write: bool
+    guards: Guards = ()
 
 
 class Accesses:
@@ -68,12 +73,26 @@ class Accesses:
         found += [Access(statement.id, name, tuple(cells), False) for name, cells in reads.items()]
         return tuple(found)
 
+    def by_guards(self, access: Access) -> tuple[Access, ...]:
+        """An access taken apart by the conditions under which the expressions make it."""
+        if access.is_write:
+            return (access,)
+        statement = self.kernel.statement_by_id[access.statement]
+        found: dict[Guards, dict[Cell, None]] = {}
+        for name, indices, guards in guarded_reads(statement):
+            if name == access.array:
+                inner = tuple(g for g in guards if g not in statement.predicates)
+                found.setdefault(inner, {})[indices] = None
+        if statement.operation is not None and statement.written == access.array:
+            found.setdefault((), {})[statement.write[1]] = None
+        return tuple(replace(access, cells=(*c,), guards=g) for g, c in found.items())
+
     def kind(self, access: Access) -> tuple[object, ...]:
         """What decides an access's conflicts; statements that differ elsewhere share it."""
         statement = self.kernel.statement_by_id[access.statement]
         number = self.instances.keys[access.statement]
         placed = runs_once_along(self.kernel, statement)
-        conditions = self.conditions(statement)
+        conditions = self.conditions(statement) + access.guards
         return (access.array, access.cells, number, statement.inames, placed, conditions)
 
     def conditions(self, statement: Statement) -> tuple[Expression, ...]:
@@ -95,7 +114,9 @@ class Accesses:
         statement = self.kernel.statement_by_id[access.statement]
         _, rest = split_predicates(self.kernel, statement)
         names = _sets.involved_names(self.instances.of(access.statement))
-        return len(self.conditions(statement)) == len(rest) and names <= self.integers
+        if len(self.conditions(statement)) < len(rest) or not names <= self.integers:
+            return False
+        return all(decided(guard, self.integers) is not None for guard in access.guards)
 
     def is_plain(self, index: Expression) -> bool:
         """Whether an index is affine in inames and sizes."""

@@ -19,6 +19,7 @@ from loopkit._assertions import Data, data_of, equal_cells
 from loopkit._cached import cached_property
 from loopkit._digits import told_by
 from loopkit._expression import substitute
+from loopkit._guarded import where_all_hold
 from loopkit._hidden import ONE, TWO, hidden, instance, variable
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
@@ -87,6 +88,7 @@ class Conflicts(Accesses):
         domain = self.instances.of(access.statement)
         for condition in self.conditions(statement):
             domain = domain & _sets.condition_set(condition)
+        domain = domain & where_all_hold(access.guards, self.integers)
         domain = domain.drop_unused_params()
         fixed = shared.union(self.kernel.sizes)
         used = (*_sets.names_of(domain), *statement.inames)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 import islpy as isl
 
@@ -67,9 +68,13 @@ def _check_statement(conflicts: Conflicts, write: Access) -> None:
     for other in conflicts.accesses[write.statement]:
         if other.array != write.array or not conflicts.is_plain_access(write, other):
             continue
-        if conflicts.reach(write, other, order) is not Reach.NOWHERE:
-            # The two may be swapped where that makes for the smaller example.
-            raise _race(conflicts, write, other, order, "l")
+        if conflicts.reach(write, other, order) is Reach.NOWHERE:
+            continue
+        for part in conflicts.by_guards(other):
+            plain = conflicts.is_plain_access(write, part)
+            if plain and conflicts.reach(write, part, order) is not Reach.NOWHERE:
+                # The two may be swapped where that makes for the smaller example.
+                raise _race(conflicts, write, part, order, "l")
 
 
 def _check_blocks(conflicts: Conflicts, accesses: list[Access]) -> None:
@@ -82,10 +87,18 @@ def _check_blocks(conflicts: Conflicts, accesses: list[Access]) -> None:
             if not (access.is_write or other.is_write) or key in seen:
                 continue
             seen.add(key)
-            if conflicts.is_plain_access(access, other) and conflicts.meet_across_blocks(
-                access, other
-            ):
-                raise _race(conflicts, access, other, ANY_ORDER, "g")
+            if not conflicts.is_plain_access(access, other):
+                continue
+            if conflicts.meet_across_blocks(access, other):
+                _check_guarded(conflicts, access, other)
+
+
+def _check_guarded(conflicts: Conflicts, access: Access, other: Access) -> None:
+    """Like :func:`_check_blocks`, with the conditions within the statements' expressions."""
+    for one, two in product(conflicts.by_guards(access), conflicts.by_guards(other)):
+        plain = conflicts.is_plain_access(one, two)
+        if plain and conflicts.meet_across_blocks(one, two):
+            raise _race(conflicts, one, two, ANY_ORDER, "g")
 
 
 # {{{ the message

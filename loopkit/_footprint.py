@@ -72,11 +72,15 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Use:
-    """One access: its indices, and the instances for which it happens."""
+    """One access: its indices, and the instances for which it happens.
+
+    ``around`` holds all instances of its statement where those are more.
+    """
 
     indices: tuple[Expression, ...]
     domain: isl.Set
     text: str
+    around: isl.Set | None = None
 
 
 def iname_ranges(kernel: Kernel, inames: Sequence[str]) -> dict[str, Range]:
@@ -295,11 +299,12 @@ def touched_cells(
         shape: tuple[object, ...] = tuple(frozenset(f.terms.items()) for f in forms[id(use)])
         if exact:
             shape += tuple(f.constant for f in forms[id(use)])
-        groups.setdefault((id(use.domain), shape), []).append(use)
+        whole = use.domain if exact or use.around is None else use.around
+        groups.setdefault((id(whole), shape), []).append(use)
     kept = {*keep, *(n for n in names if n is not None)}
     union: isl.Set | None = None
     for group in groups.values():
-        domain = group[0].domain
+        domain = _any_domain(group)
         for number, (axis, name) in enumerate(zip(box, names, strict=True)):
             if name is None:
                 continue
@@ -313,6 +318,18 @@ def touched_cells(
         union = cells if union is None else union | cells
     assert union is not None
     return union
+
+
+def _any_domain(uses: Sequence[Use]) -> isl.Set:
+    """The instances for which some of the uses happen."""
+    domains = {id(use.domain): use.domain for use in uses}
+    everything = uses[0].around
+    if len(domains) > 1 and everything is not None and id(everything) in domains:
+        return everything
+    first, *others = domains.values()
+    for domain in others:
+        first = first | domain
+    return first.coalesce() if others else first
 
 
 def hull(cells: isl.Set) -> isl.Set:

@@ -72,6 +72,10 @@ def value(expr: Any, env: Point, memory: dict[str, dict[tuple[int, ...], Any]]) 
         return all(map(rec, expr.children))
     if isinstance(expr, prim.LogicalOr):
         return any(map(rec, expr.children))
+    if isinstance(expr, prim.LogicalNot):
+        return not rec(expr.child)
+    if isinstance(expr, prim.If):
+        return rec(expr.then if rec(expr.condition) else expr.else_)
     if isinstance(expr, prim.Comparison):
         return bool(eval(f"a {expr.operator} b", {"a": rec(expr.left), "b": rec(expr.right)}))
     raise TypeError(type(expr))

@@ -23,10 +23,12 @@ from loopkit._footprint import (
     outer_names,
     touched_cells,
 )
+from loopkit._guarded import Guards, where_all_hold
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit._tree import Key, build, flatten
+from loopkit.transforms._common import integer_names
 from loopkit.transforms._nest import Nest, by_stride, make_nest, name_axes
 from loopkit.transforms._place import Place, check_not_overwritten, find_place
 from loopkit.transforms._spaces import is_private, is_thread_iname, parse_address_space
@@ -120,23 +122,27 @@ class Access:
     statement: Statement
     indices: Indices
     text: str
+    guards: Guards = ()
+    """The conditions in the text under which the access happens."""
 
 
 def make_uses(kernel: Kernel, accesses: Sequence[Access]) -> list[Use]:
-    """The accesses with the instances for which they happen."""
-    domains: dict[str, isl.Set] = {}
+    """The accesses with the instances for which they happen; where data decide, may happen."""
+    integers = integer_names(kernel)
+    domains: dict[tuple[str, Guards], isl.Set] = {}
     uses = []
     for access in accesses:
         statement = access.statement
-        if statement.id not in domains:
+        whole = (statement.id, ())
+        if whole not in domains:
             domain = kernel.statement_domain(statement) & kernel.assumptions.set
-            for predicate in statement.predicates:
-                try:
-                    domain = domain & _sets.condition_set(predicate)
-                except _sets.NotAffineError:
-                    continue
-            domains[statement.id] = domain
-        uses.append(Use(access.indices, domains[statement.id], access.text))
+            domains[whole] = domain & where_all_hold(statement.predicates, integers)
+        around = domains[whole]
+        inner = tuple(g for g in access.guards if g not in statement.predicates)
+        if (statement.id, inner) not in domains:
+            domains[statement.id, inner] = around & where_all_hold(inner, integers)
+        here = domains[statement.id, inner]
+        uses.append(Use(access.indices, here, access.text, around))
     return uses
 
 

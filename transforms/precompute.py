@@ -19,13 +19,14 @@ from loopkit._errors import (
 )
 from loopkit._expression import (
     ExpressionMapper,
-    accesses,
+    index_tuple,
     is_constant,
     substitute,
     to_text,
     variable_names,
 )
 from loopkit._footprint import Axis, Use
+from loopkit._guarded import GuardedWalker, Guards, guarded_accesses, where_all_hold
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._match import Match, called_names, matching
 from loopkit._nodes import Expression
@@ -33,6 +34,7 @@ from loopkit._rules import expand_in
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import Change, transform
 from loopkit._types import as_dtype, concrete, dtype_of
+from loopkit.transforms._common import integer_names
 from loopkit.transforms._fetch import (
     Access,
     Indices,
@@ -192,24 +194,44 @@ class _CallReplacer(ExpressionMapper):
         return expr
 
 
-def _uses_of(statement: Statement, rule: SubstitutionRule) -> list[Access]:
-    found: dict[Indices, None] = {}
+class _CallCollector(GuardedWalker):
+    """Collects the uses of a rule: its arguments, and the conditions of the text around."""
 
-    def note(arguments: Indices) -> Expression:
-        for argument in arguments:
-            if rule.name in variable_names(argument):
+    def __init__(self, rule: SubstitutionRule, guards: Guards) -> None:
+        super().__init__(guards)
+        self.rule = rule
+        self.found: dict[tuple[Indices, Guards], None] = {}
+
+    def map_call(self, expr: prim.Call) -> None:
+        super().map_call(expr)
+        if expr.function.name == self.rule.name:
+            self.found[expr.parameters, self.guards] = None
+
+    def map_variable(self, expr: prim.Variable) -> None:
+        if expr.name == self.rule.name and not self.rule.arguments:
+            self.found[(), self.guards] = None
+
+    def map_subscript(self, expr: prim.Subscript) -> None:
+        for index in index_tuple(expr):
+            self.rec(index)
+
+
+def _uses_of(statement: Statement, rule: SubstitutionRule) -> list[Access]:
+    function = prim.Variable(rule.name)
+    found: list[Access] = []
+    for expr in (statement.lhs, statement.rhs, *statement.predicates):
+        collector = _CallCollector(rule, ())
+        if not is_constant(expr):
+            collector(expr)
+        for arguments, guards in collector.found:
+            if any(rule.name in called_names(a) for a in arguments):
                 raise IllegalTransformError(
                     f"statement '{statement.id}' uses '{rule.name}' within its own arguments",
                     instead=f"expand_subst('{rule.name}') first",
                 )
-        found[arguments] = None
-        function = prim.Variable(rule.name)
-        return prim.Call(function, arguments) if rule.arguments else function
-
-    replacer = _CallReplacer(rule, note)
-    for expr in (statement.lhs, statement.rhs, *statement.predicates):
-        replacer.apply(expr)
-    return [Access(statement, a, to_text(note(a))) for a in list(found)]
+            text = to_text(prim.Call(function, arguments) if rule.arguments else function)
+            found.append(Access(statement, arguments, text, guards))
+    return list({(a.indices, a.guards): a for a in found}.values())
 
 
 # }}}
@@ -254,24 +276,29 @@ def _sources(
     sources: dict[str, list[Access]] = {}
     for access in found:
         here = substitute(body, dict(zip(rule.arguments, access.indices, strict=True)))
-        for name, indices in accesses(here):
+        for name, indices, guards in guarded_accesses(here):
             if kernel.is_array(name) and name not in rule.arguments:
-                sources.setdefault(name, []).append(Access(access.statement, indices, access.text))
+                found_here = Access(
+                    access.statement, indices, access.text, (*access.guards, *guards)
+                )
+                sources.setdefault(name, []).append(found_here)
     return {name: make_uses(kernel, them) for name, them in sources.items()}
 
 
 def _computable(
     kernel: Kernel, rule: SubstitutionRule, body: Expression, cells: Indices
 ) -> isl.Set | None:
-    """Where all array accesses of the rule's body are in bounds."""
+    """Where all array accesses that the rule's body makes are in bounds."""
     here = substitute(body, dict(zip(rule.arguments, cells, strict=True)))
+    integers = integer_names(kernel).union(*map(variable_names, cells))
     result: isl.Set | None = None
-    for name, indices in accesses(here):
+    for name, indices, guards in guarded_accesses(here):
         array = kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)
         if not indices or not isinstance(array, (ArrayArg, TemporaryVariable)):
             continue
         inside = inside_array(array.shape, indices)
         if inside is not None:
+            inside = inside | where_all_hold(guards, integers).complement()
             result = inside if result is None else result & inside
     return result
 

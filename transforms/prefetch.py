@@ -8,8 +8,9 @@ import pymbolic.primitives as prim
 
 from loopkit._arrays import AddressSpace
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
-from loopkit._expression import accesses, index_tuple, replace_accesses, to_text
+from loopkit._expression import index_tuple, replace_accesses, to_text
 from loopkit._footprint import iname_ranges, is_inside
+from loopkit._guarded import guarded_reads
 from loopkit._kernel import Kernel, Statement
 from loopkit._match import Match, matching
 from loopkit._nodes import Expression
@@ -166,9 +167,8 @@ def element(name: str, cells: tuple[Expression, ...]) -> Expression:
 
 def reads_of(statement: Statement, name: str) -> list[Access]:
     """The reads of an array in a statement's text (not the one that an update implies)."""
-    expressions = [statement.rhs, *statement.predicates, *statement.write[1]]
-    found = [i for e in expressions for n, i in accesses(e) if n == name]
-    return [Access(statement, i, to_text(element(name, i))) for i in dict.fromkeys(found)]
+    found = dict.fromkeys((i, g) for n, i, g in guarded_reads(statement) if n == name)
+    return [Access(statement, i, to_text(element(name, i)), g) for i, g in found]
 
 
 def replace_reads(

@@ -24,6 +24,7 @@ from loopkit._check.sources import Access, Sources
 from loopkit._check.types import ValueTypes
 from loopkit._check.violation import Undecided, Violation
 from loopkit._expression import index_tuple, is_constant, substitute, variable_names
+from loopkit._guarded import where_all_hold
 from loopkit._hidden import BASE, END, READER, WRITER, hidden, inlined, instance, labelled, variable
 from loopkit._kernel import Statement
 from loopkit._make.operations import operations_of
@@ -69,7 +70,8 @@ class Aligner:
         values = {i: self.new.named(e, BASE) for i, e in image.values}
         for name in self.root.bounds_from_data(image.origin):
             values[name] = variable(name, BASE)
-        return Event(where, at, image.origin, values, everywhere, at)
+        by_data = self.root.depends_on_data(self.root.statement[image.origin])
+        return Event(where, at, image.origin, values, everywhere, at, by_data=by_data)
 
     def statement(self, image: Image, settled: frozenset[int] | None = None) -> None:
         """Check all that one statement of the schedule computes.
@@ -176,6 +178,10 @@ class Aligner:
         if isinstance(old, Untouched):
             sources = Sources({}, _sets.universe())
             event = dataclasses.replace(event, sources=sources, values={})
+        if event.by_data and mine[0] != its[0]:
+            event = self.in_array(mine, event)
+            if event.where.is_empty():
+                return
         if mine[0] not in self.root.written and its[0] not in self.new.written:
             if mine[0] != its[0]:
                 self.different(event, f"it reads '{its[0]}' where '{mine[0]}' was read")
@@ -185,6 +191,22 @@ class Aligner:
         if mine[0] in self.new.kernel.arg_by_name and mine[0] == its[0]:
             self.same_indices(old, mine, its, event)
         self.read(event, mine, its, old)
+
+    def in_array(self, mine: Access, event: Event) -> Event:
+        """The event where what the text reads lies in its array, as far as sets can tell.
+
+        Where data decide whether something is read, the text promises that nothing
+        outside is.  What is read always was found inside when the kernel was made.
+        """
+        shape = self.root.array(mine[0]).shape
+        where = event.where
+        for index, extent in zip(mine[1], shape or (), strict=False):
+            value = substitute(index, event.values)
+            inside = (prim.Comparison(value, ">=", 0), prim.Comparison(value, "<", extent))
+            if variable_names(index) | variable_names(extent) <= self.root.integers:
+                names = variable_names(value) | variable_names(extent)
+                where = where & where_all_hold(inside, names)
+        return event.narrowed(where)
 
     def same_indices(self, old: Expression, mine: Access, its: Access, event: Event) -> None:
         if len(mine[1]) != len(its[1]):
@@ -212,6 +234,14 @@ class Aligner:
         if isinstance(old, (prim.Sum, prim.Product)):
             self.same_terms(old.children, new.children, type(old), event)
             return
+        if isinstance(old, prim.If):
+            self.same(old.condition, new.condition, event)
+            self.same_where(old.then, new.then, event, (new.condition,))
+            self.same_where(old.else_, new.else_, event, (prim.LogicalNot(new.condition),))
+            return
+        if isinstance(old, (prim.LogicalAnd, prim.LogicalOr)):
+            self.same_conditions(old, new, event)
+            return
         for a, b in zip_longest(parts(old), parts(new)):
             if isinstance(a, prim.ExpressionNode) or is_constant(a):
                 self.same(a, b, event)
@@ -233,6 +263,34 @@ class Aligner:
             new = (kind(new[: 1 - more]), *new[1 - more :])
         for a, b in zip(old, new, strict=True):
             self.same(a, b, event)
+
+    def same_conditions(
+        self,
+        old: prim.LogicalAnd | prim.LogicalOr,
+        new: prim.LogicalAnd | prim.LogicalOr,
+        event: Event,
+    ) -> None:
+        """Compare the parts of ``and`` or ``or``: one matters where those before leave it open."""
+        if len(old.children) != len(new.children):
+            self.different(event)
+            return
+        is_and = isinstance(new, prim.LogicalAnd)
+        open_: tuple[Expression, ...] = ()
+        for a, b in zip(old.children, new.children, strict=True):
+            self.same_where(a, b, event, open_)
+            open_ = (*open_, b if is_and else prim.LogicalNot(b))
+
+    def same_where(
+        self, old: Expression, new: Expression, event: Event, guards: tuple[Expression, ...]
+    ) -> None:
+        """Like :meth:`same`, of what is evaluated where all ``guards`` of the schedule hold."""
+        if is_constant(old) and is_constant(new):
+            self.same(old, new, event)
+            return
+        here = event.where & self.new.where_evaluated(guards, event.time.label)
+        if not here.is_empty():
+            by_data = event.by_data or any(self.new.condition(g) is None for g in guards)
+            self.same(old, new, dataclasses.replace(event, where=here, by_data=by_data))
 
     def is_fixed_size(self, old: Expression, new: Expression) -> bool:
         """Whether a size of the text has become the number that it was fixed to."""

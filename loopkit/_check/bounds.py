@@ -12,8 +12,8 @@ from loopkit._check.hardware import Instance
 from loopkit._check.model import Model
 from loopkit._check.violation import Violation
 from loopkit._expression import to_text, variable_names
+from loopkit._guarded import Guarded, guarded_reads
 from loopkit._hidden import BASE
-from loopkit._make.accesses import Guarded, guarded_reads
 from loopkit._nodes import Expression
 
 
@@ -39,11 +39,7 @@ def check_bounds(flow: Flow, statement_id: str) -> None:
         shape = new.array(name).shape
         if shape is None:
             continue
-        where = domain
-        for guard in guards:
-            condition = new.condition(guard)
-            if condition is not None:
-                where = where & new.labelled(condition, BASE)
+        where = domain & new.where_evaluated(guards, BASE)
         for index, extent in zip(indices, shape, strict=True):
             if variable_names(index) & new.data or _is_inside(new, index, extent):
                 continue

@@ -36,6 +36,8 @@ class Event:
     sources: Sources | None = None
     access: Access | None = None
     depth: int = 0
+    by_data: bool = False
+    """Whether data decide if the read happens: where it would leave its array, it does not."""
 
     @cached_property
     def bound(self) -> isl.Set:

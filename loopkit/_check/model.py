@@ -21,6 +21,7 @@ from loopkit._cached import cached_property
 from loopkit._check.hardware import Axis, Hardware, Instance
 from loopkit._check.undecided import Undecided
 from loopkit._expression import is_constant, substitute, to_text, unlabelled, variable_names
+from loopkit._guarded import decided, where_all_hold
 from loopkit._hidden import instance, instances, variable
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
@@ -95,12 +96,11 @@ class Model(Hardware):
 
     def condition(self, predicate: Expression) -> isl.Set | None:
         """Where a predicate holds; None where data decide."""
-        if not variable_names(predicate) <= self.integers:
-            return None
-        try:
-            return _sets.condition_set(predicate)
-        except _sets.NotAffineError:
-            return None
+        return decided(predicate, self.integers)
+
+    def where_evaluated(self, guards: Sequence[Expression], label: str) -> isl.Set:
+        """Where guards let an expression be evaluated, as far as no data decide; labelled."""
+        return self.labelled(where_all_hold(guards, self.integers), label)
 
     def depends_on_data(self, statement: Statement) -> bool:
         """Whether data decide if a statement's instances run."""

@@ -9,6 +9,7 @@ from loopkit._check.model import Model
 from loopkit._check.sources import is_update
 from loopkit._check.violation import Violation
 from loopkit._expression import variable_names
+from loopkit._guarded import guarded_reads
 from loopkit._hidden import BASE, OTHER
 from loopkit._kernel import Statement
 
@@ -98,11 +99,13 @@ def check_carriers(flow: Flow, array: str) -> None:
             known.add(_kind(writer))
             written = new.write_cell(two)
             either = new.domain(one) & new.everywhere(one)[0] & new.domain(two)
-            for indices in dict.fromkeys(i for name, i in mover.reads if name == array):
+            for name, indices, guards in dict.fromkeys(guarded_reads(mover)):
+                if name != array:
+                    continue
                 read = new.cell(array, new.indices(one, indices), one)
                 if read.by_data:
                     continue
-                both = either & new.same_cell(read, written)
+                both = either & new.where_evaluated(guards, BASE) & new.same_cell(read, written)
                 for how, piece in pieces:
                     bad = both & piece
                     if not bad.is_empty():

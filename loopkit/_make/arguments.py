@@ -9,8 +9,8 @@ from typing import Any
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameError
 from loopkit._expression import variable_names
+from loopkit._guarded import guarded_reads
 from loopkit._kernel import Statement
-from loopkit._make.accesses import guarded_reads
 from loopkit._make.data import as_shape, column_major, normal_argument, normal_temporary
 from loopkit._nodes import Expression
 from loopkit._types import INT32

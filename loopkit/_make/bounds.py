@@ -10,8 +10,8 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._errors import Instance, OutOfBoundsError, Witness
 from loopkit._expression import evaluate, to_text, variable_names
+from loopkit._guarded import Guarded, guarded_reads
 from loopkit._kernel import Kernel, Statement
-from loopkit._make.accesses import Guarded, guarded_reads
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
 from loopkit._rules import expand_rules

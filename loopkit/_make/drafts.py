@@ -11,6 +11,7 @@ import pymbolic.primitives as prim
 from loopkit._cached import cached_property
 from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, UnknownNameError
 from loopkit._expression import accesses, variable_names
+from loopkit._guarded import conjuncts
 from loopkit._make.names import (
     RuleBook,
     could_reduce,
@@ -117,7 +118,7 @@ class Drafting:
                         item.lhs,
                         item.rhs,
                         item,
-                        predicates=tuple(predicates),
+                        predicates=tuple(c for p in predicates for c in conjuncts(p)),
                         scopes=item.scopes,
                         given_inames=item.inames or frozenset(),
                         is_final=item.inames_is_final,

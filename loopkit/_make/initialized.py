@@ -13,9 +13,9 @@ from loopkit._arrays import Argument, ArrayArg
 from loopkit._cached import cached_property
 from loopkit._errors import Instance, UninitializedReadError, Witness
 from loopkit._expression import to_text, variable_names
+from loopkit._guarded import Guarded, guarded_reads
 from loopkit._hidden import EARLIER, hidden, variable
 from loopkit._kernel import Kernel, Statement
-from loopkit._make.accesses import Guarded, guarded_reads
 from loopkit._make.arguments import is_integer
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point

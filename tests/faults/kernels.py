@@ -15,6 +15,16 @@ def added() -> lk.Kernel:
     return make("{ [i]: 0 <= i < n }", "b[i] = b[i] + a[i] {id=s}", "a, b", assumptions="n >= 1")
 
 
+def guarded() -> lk.Kernel:
+    """The neighbour before, if there is one: what is not read need not be there."""
+    return make(
+        "{ [i]: 0 <= i < n }",
+        "f(j) := if(j > 0, a[j - 1], 0)\nb[i] = f(i) + 1 {id=s}",
+        "a, b",
+        assumptions="n >= 1",
+    )
+
+
 def added_ten() -> lk.Kernel:
     """The same for ten elements."""
     return make("{ [i]: 0 <= i < 10 }", "b[i] = b[i] + a[i] {id=s}", "a, b")

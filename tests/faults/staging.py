@@ -98,6 +98,33 @@ for end, change in (("last", without_last), ("first", without_first)):
     )
 
 
+def _guards_turned(module: str) -> Patch:
+    """What is read where a condition holds counts as read where it does not."""
+
+    def make(original: Any) -> Any:
+        return lambda guards, names: original([prim.LogicalNot(g) for g in guards], names)
+
+    return Patch(f"transforms.{module}:where_all_hold", make)
+
+
+fault(
+    "add_prefetch: what a condition lets be read is not fetched",
+    kernels.guarded,
+    SHARED,
+    _guards_turned("_fetch"),
+    chain=(*THREADS, do("expand_subst")),
+    sizes=RAGGED,
+)
+fault(
+    "precompute: what a condition lets be read is not computed",
+    kernels.guarded,
+    do("precompute", "f", "i_inner"),
+    _guards_turned("precompute"),
+    chain=THREADS,
+    sizes=RAGGED,
+)
+
+
 def _first_use_only(original: Any) -> Any:
     return lambda kernel, uses, *rest: original(kernel, uses[:1], *rest)
 

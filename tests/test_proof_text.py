@@ -99,6 +99,8 @@ WORDS = [
     ("+ 8]", "+ 8LL * x[0]]"),
     ("+ 8]", "+ 8 ? 1 : 2.0]"),
     ("if (", "if (n < 3) { } else if ("),
+    ("float const *__restrict__ x", "__half const *__restrict__ x"),
+    ("float *__restrict__ y", "lk_complex64 *__restrict__ y"),
 ]
 
 

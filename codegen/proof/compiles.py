@@ -62,7 +62,10 @@ def missing_pieces(function: Function) -> dict[str, int]:
     Raises :class:`ReadError` for what C++ rejects in any case.
     """
     text = _Text()
-    text.function(function)
+    try:
+        text.function(function)
+    except UnreadableError as error:
+        raise ReadError(text.line, str(error)) from None
     above = definitions(function.lines)
     return {piece: line for piece, line in text.needs.items() if piece not in above}
 
@@ -193,10 +196,7 @@ class _Text:
             count = len(c.children(expr))
             parts = found[len(found) - count :]
             del found[len(found) - count :]
-            try:
-                found.append(_RULES[type(expr)](self, expr, parts))
-            except UnreadableError as error:
-                raise ReadError(self.line, str(error)) from None
+            found.append(_RULES[type(expr)](self, expr, parts))
         return found[0]
 
     def number(self, expr: c.Number, _: list[DType]) -> DType:

@@ -143,6 +143,7 @@ class _Memory:
     def __init__(self, program: Program, case: Case, sizes: dict[str, int]) -> None:
         self.case = case
         self.buffers: list[tuple[str, Any, Any, Any]] = []  # name, memory, before, after
+        self._arrays: dict[str, Any] = {}
         count = len(program.params)
         self._values = (ctypes.c_longlong * count)()
         self.pointers = (ctypes.c_void_p * count)()
@@ -170,12 +171,18 @@ class _Memory:
                 _view(after, shape, strides)[...] = self.case.expected[param.name]
             else:
                 after = before
+        if param.role == "argument" and param.is_written:
+            self._arrays[param.name] = _view(memory, shape, strides)
         self.buffers.append((param.name if param.role == "argument" else "", memory, before, after))
         return int(memory.ctypes.data) + _GUARD * param.dtype.itemsize
 
     def reset(self) -> None:
         for _, memory, before, _ in self.buffers:
             np.copyto(memory, before)
+
+    def contents(self) -> dict[str, Any]:
+        """What the arrays hold that a launch writes."""
+        return {name: array.copy() for name, array in self._arrays.items()}
 
     def difference(self) -> str:
         """What is not as it should be; empty where everything is."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, TemporaryVariable
-from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._errors import IllegalTransformError
 from loopkit._expression import replace_accesses
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.infer import infer_types
@@ -19,91 +18,13 @@ from loopkit._rules import expand_rules
 from loopkit._tags import InstructionParallel
 from loopkit._tree import Path, flatten, rewrite_paths
 
-_C_WORDS = frozenset(
-    [
-        "auto",
-        "bool",
-        "break",
-        "case",
-        "char",
-        "class",
-        "const",
-        "continue",
-        "default",
-        "delete",
-        "do",
-        "double",
-        "else",
-        "enum",
-        "extern",
-        "false",
-        "float",
-        "for",
-        "friend",
-        "goto",
-        "half",
-        "if",
-        "inline",
-        "int",
-        "long",
-        "namespace",
-        "new",
-        "operator",
-        "private",
-        "protected",
-        "public",
-        "register",
-        "return",
-        "short",
-        "signed",
-        "sizeof",
-        "static",
-        "struct",
-        "switch",
-        "template",
-        "this",
-        "throw",
-        "true",
-        "try",
-        "typedef",
-        "typename",
-        "union",
-        "unsigned",
-        "using",
-        "virtual",
-        "void",
-        "volatile",
-        "while",
-        "min",
-        "max",
-        "threadIdx",
-        "blockIdx",
-        "blockDim",
-        "gridDim",
-        "shared_memory",
-    ]
-)
-_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
-
 
 def prepare(kernel: Kernel) -> Kernel:
     """The kernel with all that lowering needs decided: types, address spaces, copies."""
     kernel = expand_rules(kernel)
     kernel = infer_types(kernel)
     kernel = realize_instruction_parallel(kernel)
-    kernel = decide_address_spaces(kernel)
-    check_names(kernel)
-    return kernel
-
-
-def check_names(kernel: Kernel) -> None:
-    """Refuse names that C does not allow."""
-    names = {*kernel.all_inames, *kernel.arg_by_name, *kernel.temporary_by_name, kernel.name}
-    for name in sorted(names):
-        if name in _C_WORDS or not _IDENTIFIER.fullmatch(name):
-            raise InvalidArgumentError(
-                f"'{name}' cannot be a name in CUDA C", instead="rename it in the kernel's text"
-            )
+    return decide_address_spaces(kernel)
 
 
 def realize_instruction_parallel(kernel: Kernel) -> Kernel:

@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit._errors import InvalidArgumentError
 from loopkit._nodes import Expression
 from loopkit._same import Exact
+from loopkit._spelling import check_expression, check_identifier, check_name, check_note, shown
 
 DType = np.dtype[Any]
 
@@ -69,6 +71,12 @@ class ArrayArg(Exact):
     is_input: bool | None = None
     is_output: bool | None = None
 
+    def __post_init__(self) -> None:
+        check_name(self.name, "the name of an array")
+        _check_extents(self.name, self.shape, self.dim_tags)
+        if not isinstance(self.offset, str):
+            check_expression(self.offset, f"the offset of '{self.name}'")
+
 
 @dataclass(frozen=True, eq=False)
 class ValueArg(Exact):
@@ -77,6 +85,9 @@ class ValueArg(Exact):
     name: str
     dtype: DType | None = None
     default: Any = None
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "the name of a value")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +107,28 @@ class TemporaryVariable(Exact):
     padding: tuple[int, ...] = ()
     accumulates: str | None = None
     made_by: str | None = None
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "the name of a temporary")
+        _check_extents(self.name, self.shape, self.dim_tags)
+        if self.accumulates is not None:
+            check_identifier(self.accumulates, "a reduction")
+        check_note(self.made_by, "the step that made a temporary")
+
+
+def _check_extents(name: str, shape: object, dim_tags: object) -> None:
+    """A shape and strides: expressions, or texts that :func:`make_kernel` is to read."""
+    extents = shape if isinstance(shape, (tuple, list)) else (shape,)
+    for extent in extents:
+        if extent is not None and not isinstance(extent, str):
+            check_expression(extent, f"an extent of '{name}'")
+    if dim_tags is None or isinstance(dim_tags, str):
+        return
+    if not isinstance(dim_tags, (tuple, list)):
+        raise InvalidArgumentError(f"{shown(dim_tags)} cannot be the dim tags of '{name}'")
+    for tag in dim_tags:
+        if isinstance(tag, Strided):
+            check_expression(tag.stride, f"a stride of '{name}'")
 
 
 Argument = ArrayArg | ValueArg

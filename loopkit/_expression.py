@@ -208,13 +208,14 @@ def to_text(expr: Expression) -> str:
 
 
 class _PythonPrinter(Mapper):  # type: ignore[misc]
-    """Prints integer expressions over sizes as Python source."""
+    """Prints integer expressions over sizes as Python source, which looks names up in ``of``."""
 
     def map_constant(self, expr: Expression) -> str:
         return repr(int(expr)) if isinstance(expr, np.integer) else repr(expr)
 
     def map_variable(self, expr: prim.Variable) -> str:
-        return str(expr.name)
+        # By text: a name may be a word of Python, and is never code.
+        return f"of[{str(expr.name)!r}]"
 
     def map_sum(self, expr: prim.Sum) -> str:
         return "(" + " + ".join(self.rec(c) for c in expr.children) + ")"
@@ -250,18 +251,13 @@ class _PythonPrinter(Mapper):  # type: ignore[misc]
         return f"({self.rec(expr.then)} if {self.rec(expr.condition)} else {self.rec(expr.else_)})"
 
 
-def to_python(expr: Expression) -> str:
-    """Python source that evaluates an integer expression over sizes."""
-    return str(_PythonPrinter()(expr))
-
-
 def evaluate(expr: Expression, values: Mapping[str, int]) -> Any:
     """The value of an integer expression over sizes."""
     if is_constant(expr):
         return expr
-    return eval(_compiled(expr), {"min": min, "max": max}, dict(values))
+    return eval(_compiled(expr), {"__builtins__": {}, "min": min, "max": max, "of": values})
 
 
 @remembered(1 << 12)
 def _compiled(expr: Expression) -> Any:
-    return compile(to_python(expr), "<loopkit expression>", "eval")
+    return compile(str(_PythonPrinter()(expr)), "<loopkit expression>", "eval")

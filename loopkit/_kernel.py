@@ -17,6 +17,15 @@ from loopkit._errors import SourcePosition, UnknownNameError
 from loopkit._expression import accesses, variable_names
 from loopkit._nodes import Expression
 from loopkit._same import Exact, digest_of
+from loopkit._spelling import (
+    check_expression,
+    check_identifier,
+    check_kernel_name,
+    check_name,
+    check_names,
+    check_note,
+    check_tags,
+)
 from loopkit._tags import Tag
 from loopkit._tree import Path, Tree, flatten
 
@@ -52,6 +61,16 @@ class Statement(Exact):
     kind: str = "user"
     made_by: str | None = None
     position: SourcePosition | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        check_identifier(self.id, "the id of a statement")
+        check_names(self.inames, "an iname")
+        for expr in (self.lhs, self.rhs, *self.predicates):
+            check_expression(expr, "a part of a statement")
+        if self.operation is not None:
+            check_identifier(self.operation, "a reduction")
+        check_tags(self.tags)
+        check_note(self.made_by, "the step that made a statement")
 
     @property
     def within_inames(self) -> frozenset[str]:
@@ -107,6 +126,9 @@ class Domain(Exact):
     inames: tuple[str, ...]
     set: isl.Set
 
+    def __post_init__(self) -> None:
+        check_names(self.inames, "an iname")
+
     @cached_property
     def parameters(self) -> frozenset[str]:
         """Names that the set uses beside its inames."""
@@ -139,6 +161,11 @@ class SubstitutionRule(Exact):
     name: str
     arguments: tuple[str, ...]
     expression: Expression
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "the name of a substitution rule")
+        check_names(self.arguments, "an argument of a substitution rule")
+        check_expression(self.expression, "the right side of a substitution rule")
 
 
 @dataclass(frozen=True)
@@ -174,6 +201,9 @@ class Kernel(Exact):
     assertions: tuple[Assertion, ...] = ()
     history: tuple[Step, ...] = field(default=(), compare=False)
     lineage: Lineage | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check_kernel_name(self.name)
 
     # {{{ looking things up
 

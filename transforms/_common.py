@@ -15,6 +15,7 @@ from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._match import called_names
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify_indices
+from loopkit._spelling import check_name
 from loopkit._transform import Change, InstanceMap
 
 Values = Mapping[str, Expression]
@@ -34,8 +35,7 @@ def new_name(kernel: Kernel, given: str | None, default: str, taken: Iterable[st
     """The name of something new: ``given``, which must be free, or one like ``default``."""
     if given is None:
         return kernel.fresh_name(default, taken)
-    if not isinstance(given, str) or not given.isidentifier():
-        raise InvalidArgumentError(f"{given!r} is no name")
+    given = check_name(given)
     if given in kernel.all_names or given in set(taken):
         free = kernel.fresh_name(given, taken)
         raise InvalidArgumentError(f"the name '{given}' is taken", instead=f"'{free}' is free")

@@ -13,6 +13,7 @@ from loopkit._guarded import guarded_reads
 from loopkit._kernel import Statement
 from loopkit._make.data import as_shape, column_major, normal_argument, normal_temporary
 from loopkit._nodes import Expression
+from loopkit._spelling import is_name, shown
 from loopkit._types import INT32
 
 PositionOf = Callable[[str, str], SourcePosition | None]
@@ -59,9 +60,9 @@ def read_kernel_data(given: Any, temporaries: Any) -> Given:
                 result.order.append(None)
             continue
         name = item if isinstance(item, str) else getattr(item, "name", "")
-        if not isinstance(name, str) or not name.isidentifier():
+        if not is_name(name):
             raise InvalidArgumentError(
-                f"{item!r} cannot stand in kernel_data",
+                f"{shown(item)} cannot stand in kernel_data",
                 instead="it holds arguments, temporary variables, names, and '...'",
             )
         if name in result.order or name in result.temporaries:
@@ -75,7 +76,7 @@ def read_kernel_data(given: Any, temporaries: Any) -> Given:
             result.arguments[name] = normal_argument(item)
         elif not isinstance(item, str):
             raise InvalidArgumentError(
-                f"{item!r} cannot stand in kernel_data",
+                f"{shown(item)} cannot stand in kernel_data",
                 instead="it holds arguments, temporary variables, names, and '...'",
             )
         result.order.append(name)

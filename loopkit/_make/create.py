@@ -37,6 +37,7 @@ from loopkit._make.reductions import Splitter
 from loopkit._make.scopes import Inames, check_sources, find_inames
 from loopkit._make.shapes import Shapes
 from loopkit._rules import expand_rules
+from loopkit._spelling import check_kernel_name
 from loopkit._syntax import (
     RawAssignment,
     RawItem,
@@ -105,8 +106,7 @@ def make_kernel(
         Accepted for Loopy's scripts, and ignored.
     """
     del seq_dependencies, lang_version
-    if not isinstance(name, str) or not name.isidentifier():
-        raise InvalidArgumentError(f"{name!r} cannot be the name of a kernel")
+    check_kernel_name(name)
     if default_order not in ("C", "F"):
         raise InvalidArgumentError(f"default_order is 'C' or 'F', not {default_order!r}")
     return _Maker(

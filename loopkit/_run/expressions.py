@@ -86,7 +86,9 @@ def compile_tuple(expressions: Iterable[Expression]) -> Callable[[Mapping[str, i
     # The names are those of a kernel, and may be words of Python: index the mapping by text.
     known: Any = {name: f"values[{name!r}]" for name in names}
     body = "".join(f"{python_source(e, known)}, " for e in expressions)
-    function: Callable[[Mapping[str, int]], Any] = eval(f"lambda values: ({body})")
+    function: Callable[[Mapping[str, int]], Any] = eval(
+        f"lambda values: ({body})", {"__builtins__": {}, "min": min, "max": max}
+    )
     return function
 
 
@@ -94,9 +96,10 @@ def evaluate(expr: Expression, values: Mapping[str, int]) -> int:
     """The value of ``expr``; a name without a value is a ``KeyError``."""
     if isinstance(expr, p.Variable):
         return int(values[expr.name])
-    known: Any = {name: int(values[name]) for name in variables(expr)}
-    known = {name: value if value >= 0 else f"({value})" for name, value in known.items()}
-    return int(eval(python_source(expr, known)))
+    known: Any = {name: f"values[{name!r}]" for name in variables(expr)}
+    whole = {name: int(values[name]) for name in known}
+    of = {"__builtins__": {}, "min": min, "max": max, "values": whole}
+    return int(eval(python_source(expr, known), of))
 
 
 Affine = tuple[dict[str, int], int]

@@ -1,0 +1,183 @@
+"""How names from outside may be spelled: the one check that all of them pass.
+
+A name becomes C, Python that is compiled, and text that people read.  So a name is an ASCII
+identifier of some length at most and no word that C takes (:mod:`loopkit._words`); an id or a tag,
+which stands in comments, is made of letters, digits and a few signs.  The values that hold names
+check them when they are made, whoever makes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable
+from dataclasses import fields
+from functools import cache, lru_cache
+from typing import Any, cast
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit import _words
+from loopkit._errors import InvalidArgumentError
+from loopkit._nodes import Expression, Reduction, TypeCast
+
+LONGEST = 200
+"""Characters that a name may have."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TAG = re.compile(r"[A-Za-z0-9_.$-]+")
+_NOTE = re.compile(r"[ -\[\]-~]*")
+
+
+def is_name(name: object) -> bool:
+    """Whether ``name`` is an ASCII identifier."""
+    return isinstance(name, str) and len(name) <= LONGEST and _NAME.fullmatch(name) is not None
+
+
+def check_name(name: object, what: str = "a name") -> str:
+    """``name``, if an iname, an array, a size or a rule may be called so."""
+    word = check_identifier(name, what)
+    meaning = _words.meaning(word)
+    if meaning:
+        raise InvalidArgumentError(
+            f"'{word}' cannot be {what}: it is {meaning}", instead="another name is free"
+        )
+    return word
+
+
+def check_kernel_name(name: object) -> str:
+    """``name``, if a kernel may be called so: its function shares a scope with C's library."""
+    word = check_name(name, "the name of a kernel")
+    if word in _words.LIBRARY:
+        raise InvalidArgumentError(
+            f"'{word}' cannot be the name of a kernel: CUDA's headers declare it",
+            instead=f"for example '{word}_kernel'",
+        )
+    return word
+
+
+def check_identifier(name: object, what: str) -> str:
+    """``name``, if it is an ASCII identifier: what ids of statements and operations are."""
+    if not isinstance(name, str):
+        raise InvalidArgumentError(f"{what} is text, not {shown(name)}")
+    if not is_name(name):
+        long = len(name) > LONGEST
+        raise InvalidArgumentError(
+            f"{shown(name)} cannot be {what}: it has {len(name)} characters"
+            if long
+            else f"{shown(name)} cannot be {what}",
+            instead=f"at most {LONGEST} are possible"
+            if long
+            else "it is made of the letters a to z, digits and '_', and begins with no digit",
+        )
+    return str(name)
+
+
+def check_names(names: object, what: str) -> None:
+    """Every one of several names, which stand in a tuple."""
+    for name in _items(names, what):
+        check_name(name, what)
+
+
+def check_tags(tags: object, what: str = "a tag") -> None:
+    """Tags of a statement: letters, digits, and ``. $ - _``."""
+    for tag in _items(tags, what):
+        if not isinstance(tag, str) or len(tag) > LONGEST or not _TAG.fullmatch(tag):
+            raise InvalidArgumentError(
+                f"{shown(tag)} cannot be {what}",
+                instead="it is made of the letters a to z, digits and '_', '.', '$', '-'",
+            )
+
+
+def check_note(note: object, what: str) -> None:
+    """Text that may stand in a comment of one line, or None."""
+    if note is None or (isinstance(note, str) and _NOTE.fullmatch(note)):
+        return
+    raise InvalidArgumentError(
+        f"{shown(note)} cannot be {what}", instead="it is one line of plain ASCII without '\\'"
+    )
+
+
+def _items(names: object, what: str) -> Iterable[object]:
+    if not isinstance(names, (tuple, frozenset)):
+        raise InvalidArgumentError(f"names stand in a tuple or a frozenset, not in {shown(names)}")
+    return names
+
+
+# {{{ expressions
+
+_NODES = (
+    *(prim.Variable, prim.Subscript, prim.Call, prim.Sum, prim.Product, prim.Quotient),
+    *(prim.FloorDiv, prim.Remainder, prim.Power, prim.Comparison, prim.LogicalAnd),
+    *(prim.LogicalOr, prim.LogicalNot, prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor),
+    *(prim.BitwiseNot, prim.LeftShift, prim.RightShift, prim.If, prim.Min, prim.Max),
+    *(Reduction, TypeCast),
+)
+_CONSTANTS = (int, float, complex, bool, np.number, np.bool_)
+_COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
+
+
+def check_expression(expr: object, what: str = "an expression") -> Expression:
+    """``expr``, if it is made of the nodes that :mod:`loopkit._nodes` lists, and of good names."""
+    if isinstance(expr, _CONSTANTS):
+        return expr
+    if not isinstance(expr, prim.ExpressionNode):
+        raise InvalidArgumentError(f"{shown(expr)} cannot be {what}")
+    try:
+        _check_tree(expr)
+    except (TypeError, AttributeError):  # what it holds has no hash, or is no part of a tree
+        raise InvalidArgumentError(f"{what} holds what no expression can") from None
+    except RecursionError:
+        raise InvalidArgumentError(f"{what} is nested too deeply") from None
+    return expr
+
+
+@lru_cache(maxsize=1 << 14)
+def _check_tree(expr: Expression) -> None:
+    waiting: list[Any] = [expr]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, _CONSTANTS):
+            continue
+        if isinstance(node, tuple):
+            waiting += node
+            continue
+        if not isinstance(node, _NODES):
+            raise InvalidArgumentError(f"{shown(node)} cannot be part of an expression")
+        if isinstance(node, prim.Variable):
+            check_identifier(node.name, "a name in an expression")
+            continue
+        if isinstance(node, prim.Comparison) and node.operator not in _COMPARISONS:
+            raise InvalidArgumentError(f"{shown(node.operator)} compares nothing")
+        if isinstance(node, Reduction):
+            check_identifier(node.operation, "a reduction")
+            check_names(node.inames, "an iname")
+            waiting.append(node.operand)
+        elif isinstance(node, TypeCast):
+            waiting.append(node.operand)
+        elif isinstance(node, (prim.Subscript, prim.Call)):
+            head = node.aggregate if isinstance(node, prim.Subscript) else node.function
+            if not isinstance(head, prim.Variable):
+                raise InvalidArgumentError("only a name is called, or has subscripts")
+            waiting += [head, node.index if isinstance(node, prim.Subscript) else node.parameters]
+        else:
+            waiting += [getattr(node, field) for field in _fields(type(node))]
+
+
+@cache
+def _fields(kind: Hashable) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(cast(Any, kind)) if f.name != "operator")
+
+
+# }}}
+
+
+def shown(value: object) -> str:
+    """``value`` in a message: on one line, of bounded length, whatever its ``repr`` does."""
+    try:
+        text = ascii(value) if isinstance(value, (str, bytes)) else repr(value)
+    except Exception:  # a value from outside may do anything
+        text = f"an object of type {type(value).__name__}"
+    if not isinstance(value, str):
+        text = text.encode("ascii", "backslashreplace").decode().replace("\n", " ")
+    return text if len(text) <= 80 else text[:77] + "..."

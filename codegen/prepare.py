@@ -15,6 +15,7 @@ from loopkit._make.infer import infer_types
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
 from loopkit._rules import expand_rules
+from loopkit._spelling import check_names
 from loopkit._tags import InstructionParallel
 from loopkit._tree import Path, flatten, rewrite_paths
 
@@ -24,7 +25,10 @@ def prepare(kernel: Kernel) -> Kernel:
     kernel = expand_rules(kernel)
     kernel = infer_types(kernel)
     kernel = realize_instruction_parallel(kernel)
-    return decide_address_spaces(kernel)
+    kernel = decide_address_spaces(kernel)
+    # What loopkit makes up for a while is gone by now.
+    check_names(kernel.all_inames, "an iname")
+    return kernel
 
 
 def realize_instruction_parallel(kernel: Kernel) -> Kernel:

@@ -20,6 +20,7 @@ from loopkit._same import Exact, digest_of
 from loopkit._spelling import (
     check_expression,
     check_identifier,
+    check_inside,
     check_kernel_name,
     check_name,
     check_names,
@@ -64,7 +65,8 @@ class Statement(Exact):
 
     def __post_init__(self) -> None:
         check_identifier(self.id, "the id of a statement")
-        check_names(self.inames, "an iname")
+        for iname in self.inames:
+            check_inside(iname, "an iname")
         for expr in (self.lhs, self.rhs, *self.predicates):
             check_expression(expr, "a part of a statement")
         if self.operation is not None:
@@ -127,7 +129,8 @@ class Domain(Exact):
     set: isl.Set
 
     def __post_init__(self) -> None:
-        check_names(self.inames, "an iname")
+        for iname in self.inames:
+            check_inside(iname, "an iname")
 
     @cached_property
     def parameters(self) -> frozenset[str]:

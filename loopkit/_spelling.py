@@ -19,6 +19,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _words
 from loopkit._errors import InvalidArgumentError
+from loopkit._hidden import is_hidden
 from loopkit._nodes import Expression, Reduction, TypeCast
 
 LONGEST = 200
@@ -74,9 +75,22 @@ def check_identifier(name: object, what: str) -> str:
 
 
 def check_names(names: object, what: str) -> None:
-    """Every one of several names, which stand in a tuple."""
+    """Every one of several names, which stand in a tuple or a frozenset."""
     for name in _items(names, what):
         check_name(name, what)
+
+
+def check_inside(name: object, what: str) -> None:
+    """A name inside of a value: from outside, or one that loopkit made up for a while.
+
+    What loopkit makes up is no name from outside (:mod:`loopkit._hidden`), and is as harmless.
+    """
+    if not _is_made_up(name):
+        check_name(name, what)
+
+
+def _is_made_up(name: object) -> bool:
+    return isinstance(name, str) and is_hidden(name) and name.isidentifier()
 
 
 def check_tags(tags: object, what: str = "a tag") -> None:
@@ -145,13 +159,15 @@ def _check_tree(expr: Expression) -> None:
         if not isinstance(node, _NODES):
             raise InvalidArgumentError(f"{shown(node)} cannot be part of an expression")
         if isinstance(node, prim.Variable):
-            check_identifier(node.name, "a name in an expression")
+            if not _is_made_up(node.name):
+                check_identifier(node.name, "a name in an expression")
             continue
         if isinstance(node, prim.Comparison) and node.operator not in _COMPARISONS:
             raise InvalidArgumentError(f"{shown(node.operator)} compares nothing")
         if isinstance(node, Reduction):
             check_identifier(node.operation, "a reduction")
-            check_names(node.inames, "an iname")
+            for iname in _items(node.inames, "an iname"):
+                check_inside(iname, "an iname")
             waiting.append(node.operand)
         elif isinstance(node, TypeCast):
             waiting.append(node.operand)
@@ -161,7 +177,7 @@ def _check_tree(expr: Expression) -> None:
                 raise InvalidArgumentError("only a name is called, or has subscripts")
             waiting += [head, node.index if isinstance(node, prim.Subscript) else node.parameters]
         else:
-            waiting += [getattr(node, field) for field in _fields(type(node))]
+            waiting += [getattr(node, field) for field in _fields(cast(Hashable, type(node)))]
 
 
 @cache

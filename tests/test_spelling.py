@@ -2,6 +2,7 @@
 
 import json
 
+import islpy as isl
 import pymbolic.primitives as prim
 import pytest
 
@@ -22,6 +23,16 @@ HOSTILE = [
     5,
     None,
 ]
+
+MADE_UP = "x\u00b7b"
+"""Spelled like what loopkit makes up for a while: it may stand inside of a kernel."""
+
+
+@pytest.mark.parametrize("kind", [isl.dim_type.param, isl.dim_type.set])
+def test_names_in_isl_sets_are_checked(kind):
+    domain = isl.Set("[n] -> { [i]: 0 <= i < n }").set_dim_name(kind, 0, MADE_UP)
+    with pytest.raises(lk.InvalidArgumentError, match="cannot be an iname or a size"):
+        lk.make_kernel(domain, "c[0] = 1")
 
 
 def kernel():
@@ -83,6 +94,8 @@ def test_values_that_hold_names_check_them(name):
         lambda: kernel().with_(name=name),
         lambda: lk.make_kernel(DOMAIN, "c[i, j] = 1", name=name),
     ):
+        if name == MADE_UP and "Statement" in make.__code__.co_names:
+            continue
         with pytest.raises(lk.InvalidArgumentError):
             make()
 

@@ -13,6 +13,7 @@ from loopkit import _sets
 from loopkit._budget import is_spent
 from loopkit._errors import InvalidArgumentError
 from loopkit._kernel import Domain
+from loopkit._spelling import check_name
 from loopkit._syntax import parse_domain
 from loopkit._syntax.domains import parse_assumptions
 
@@ -134,6 +135,9 @@ def _as_parameters(given: isl.Set, number: int) -> tuple[tuple[str, ...], isl.Se
     """The inames of a set, and the set with inames as parameters."""
     count = given.dim(SET)
     inames = tuple(given.get_dim_name(SET, i) for i in range(count))
+    for name in inames + tuple(given.get_dim_name(PARAM, i) for i in range(given.dim(PARAM))):
+        if name is not None:
+            check_name(name, "an iname or a size")
     if None in inames:
         raise InvalidArgumentError(
             f"domain {number + 1} has a dimension without a name: {given}",

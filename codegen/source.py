@@ -128,7 +128,8 @@ class BodyWriter:
                 if c.lower:
                     # CUDA's words are unsigned: what is less than 0 of them is large in 64 bits.
                     value = f"(long long){value}" if kind == "long long" else value
-                    value += f" + {c.lower}" if c.lower > 0 else f" - {-c.lower}"
+                    far = f"{abs(c.lower)}{'LL' if abs(c.lower) >= 2**31 else ''}"
+                    value += f" + {far}" if c.lower > 0 else f" - {far}"
                 self.line(1, f"{kind} const {c.iname} = {value};")
 
     def iname_type(self, iname: str) -> str:

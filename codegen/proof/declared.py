@@ -27,6 +27,7 @@ from loopkit.codegen.proof.syntax import (
     Node,
     walk,
 )
+from loopkit.codegen.proof.tree import Site
 
 Data = ArrayArg | ValueArg | TemporaryVariable
 
@@ -58,7 +59,7 @@ def check_declarations(subject: Subject, recorder: Recorder) -> None:
         elif isinstance(node, (For, Let)):
             _counter(recorder, node, counters)
     for site in subject.sites:
-        _casts(subject, recorder, site.expr, site.line)
+        _casts(subject, recorder, site)
 
 
 def _type(recorder: Recorder, own: Data, ctype: str, line: int) -> None:
@@ -97,17 +98,24 @@ def _counter(recorder: Recorder, node: For | Let, known: dict[str, str]) -> None
         recorder.found(Finding("type", what, Place(node.line), array=node.name))
 
 
-def _casts(subject: Subject, recorder: Recorder, expr: CExpression, line: int) -> None:
-    """Index arithmetic is cast to integers alone, and to none that is narrower than C's own."""
-    for part in walk(expr):
-        if (
+def _casts(subject: Subject, recorder: Recorder, site: Site) -> None:
+    """Index arithmetic is of integers alone, and of none that is narrower than C's own."""
+    for part in walk(site.expr):
+        is_narrow = (
             isinstance(part, Cast)
             and part.ctype not in _INDEX_TYPES
             and CATEGORIES.get(part.ctype) != "other"
-            and not _is_data(subject, part.operand)
-        ):
-            what = f"an index is cast to {part.ctype}, which does not hold all of its values"
-            recorder.found(Finding("type", what, Place(line)))
+        )
+        is_whole = subject.names.type_of(part) in INTEGERS
+        if not is_narrow and (is_whole or site.is_guard or isinstance(part, (Name, Element))):
+            continue
+        ctype = part.ctype if isinstance(part, Cast) else "a floating-point number"
+        inner = part.operand if isinstance(part, Cast) else part
+        if not _is_data(subject, inner):
+            what = f"an index is cast to {ctype}, which does not hold all of its values"
+            recorder.found(Finding("type", what, Place(site.line)))
+        elif not site.is_guard:
+            recorder.open("type", "what an index makes of data", line=site.line)
 
 
 def _is_data(subject: Subject, expr: CExpression) -> bool:

@@ -115,8 +115,7 @@ def declared(function: Function) -> Names:
     """All names of a function; loop variables of one name must have one type."""
     names = Names()
     for word in HARDWARE:
-        # Unsigned in C, but below 2**31 everywhere: in `int` nothing changes.
-        names.types[word], names.places[word] = "int", "value"
+        names.types[word], names.places[word] = "uint", "value"
     for parameter in function.parameters:
         place = "global" if parameter.is_pointer else "value"
         names.add(parameter.name, parameter.ctype, place)

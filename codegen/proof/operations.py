@@ -225,8 +225,10 @@ def shift(word: str, dtype: DType, a: Term, count: Term) -> Term:
     """``a << count`` or ``a >> count``, as NumPy has them."""
     count = value_of(count)
     if count.op == "const":
-        count = const(count.data, INT32)
-        if a.op == "const" and 0 <= count.data < 8 * dtype.itemsize:
+        bits = 8 * dtype.itemsize
+        # By as many bits as there are, by more, or by less than none: that is all the same.
+        count = const(count.data if 0 <= count.data < bits else bits, INT32)
+        if a.op == "const" and count.data < bits:
             return const(a.data << count.data if word == "shl" else a.data >> count.data, dtype)
     if word == "shr":
         kind, (value,) = _exactly(dtype, a)

@@ -160,7 +160,7 @@ class TreeBuilder:
     # {{{ scopes
 
     def _let(self, group: Group, node: Let, scope: Scope) -> Scope:
-        reads = self._reads((node.value,), scope)
+        reads = self._reads((node.value,), scope, node.line)
         if reads:
             self._leaf(group, node, scope, reads)
         self.sites.append(Site(node.value, scope, node.line, node.ctype))
@@ -173,7 +173,7 @@ class TreeBuilder:
         self.sites.append(Site(node.lower, scope, node.line, node.ctype))
         lower = self.translate.form(node.lower, scope.never_below_zero)
         upper = self.translate.form(node.upper, scope.never_below_zero)
-        reads = self._reads((node.lower, node.upper), scope)
+        reads = self._reads((node.lower, node.upper), scope, node.line)
         if reads:
             self._leaf(group, node, scope, reads)
         own = variable(node.name)
@@ -197,7 +197,7 @@ class TreeBuilder:
     def _guard(self, group: Group, node: If, scope: Scope) -> None:
         inner = scope
         for part in _and_parts(node.condition):
-            reads = self._reads((part,), inner)
+            reads = self._reads((part,), inner, node.line)
             if reads:
                 self._leaf(group, node, scope, reads)
             self.sites.append(Site(part, inner, node.line, is_guard=True))
@@ -229,18 +229,20 @@ class TreeBuilder:
         self._collect(node.value, scope, node.line, found)
         return tuple(found.values())
 
-    def _reads(self, expressions: tuple[CExpression, ...], scope: Scope) -> tuple[Touch, ...]:
+    def _reads(
+        self, expressions: tuple[CExpression, ...], scope: Scope, line: int
+    ) -> tuple[Touch, ...]:
         """What guards, bounds and constants read of memory."""
         found: dict[tuple[str, str, bool, int], Touch] = {}
         for expr in expressions:
-            self._collect(expr, scope, None, found)
+            self._collect(expr, scope, line, found)
         return tuple(found.values())
 
     def _collect(
         self,
         expr: CExpression,
         scope: Scope,
-        line: int | None,
+        line: int,
         found: dict[tuple[str, str, bool, int], Touch],
     ) -> None:
         """All reads in an expression; operands that C may skip are under its conditions."""
@@ -251,8 +253,7 @@ class TreeBuilder:
             self._touch(expr, scope, found)
             for index in expr.indices:
                 self._collect(index, scope, line, found)
-                if line is not None:
-                    self.sites.append(Site(index, scope, line))
+                self.sites.append(Site(index, scope, line))
         elif isinstance(expr, Choice):
             self._collect(expr.condition, scope, line, found)
             for branch, holds in ((expr.then, True), (expr.other, False)):

@@ -201,6 +201,8 @@ class TextValues(Calls):
             count = ops.value_of(b)
             if kind not in INTEGERS or count.op != "const":
                 raise UnreadableError(f"'{operator}' by what is no constant is not understood")
+            if not 0 <= count.data < 8 * kind.itemsize:
+                raise UnreadableError(f"C does not say what a shift by {count.data} bits is")
             word = "shl" if operator == "<<" else "shr"
             return ops.shift(word, kind, ops.cast(kind, a), count)
         kind = common(a.dtype, b.dtype)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import islpy as isl
 
 from loopkit import _sets
@@ -9,7 +11,7 @@ from loopkit.codegen.proof import intervals
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import ZERO, Form, NotAffineError, constant, variable
 from loopkit.codegen.proof.intervals import Range
-from loopkit.codegen.proof.names import CATEGORIES
+from loopkit.codegen.proof.names import CATEGORIES, common
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import FAR, Scope
@@ -20,17 +22,33 @@ from loopkit.codegen.proof.syntax import (
     Call,
     Cast,
     CExpression,
+    Choice,
     Element,
     For,
     Name,
     Number,
     Unary,
     children,
+    walk,
 )
 from loopkit.codegen.proof.tree import Site, all_groups
 
 LIMITS: dict[str, Range] = {"int": (-(2**31), 2**31 - 1), "uint": (0, 2**32 - 1)}
+_RANGES: dict[str, Range] = {**LIMITS, "ulong": (0, 2**64 - 1)}
+_BITS = {"int": 32, "uint": 32, "long": 64, "ulong": 64}
+_UNSIGNED = ("uint", "ulong")
 _COMPUTING = ("+", "-", "*", "/", "%", "<<")
+_WRAPPING = ("+", "-", "*", "<<")
+_COMPARING = ("<", "<=", ">", ">=", "==", "!=")
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """An operand, what it is converted to, and whether only its bits count."""
+
+    expr: CExpression
+    into: str
+    bits: bool
 
 
 class WidthCheck:
@@ -47,7 +65,7 @@ class WidthCheck:
     def run(self) -> None:
         """Check all computations."""
         for site in self.subject.sites:
-            self.expression(site.expr, site)
+            self.expression(site)
             if site.ctype is not None:
                 self.stored(site)
         for group in all_groups(self.subject.tree):
@@ -64,9 +82,15 @@ class WidthCheck:
         """A loop's variable must hold its last value, and the one that ends the loop."""
         kind = CATEGORIES.get(loop.ctype, "other")
         outer = scope.parent
-        if kind not in LIMITS or outer is None:
+        if outer is None:
             return
-        upper = self.subject.text.form(loop.upper, outer.never_below_zero)
+        against = self.subject.names.type_of(loop.upper)
+        for own, expr in ((kind, loop.lower), (against, loop.upper)):
+            if own != (meeting := common(kind, against)):
+                self.converted(expr, own, meeting, Site(expr, outer, loop.line))
+        if kind not in LIMITS:
+            return
+        upper = self.form(loop.upper, outer)
         last = upper.plus(constant(loop.step if loop.inclusive else loop.step - 1))
         site = Site(loop.upper, outer, loop.line)
         if self.subject.names.type_of(loop.upper) == kind and loop.step == 1 and not loop.inclusive:
@@ -81,39 +105,97 @@ class WidthCheck:
 
     # {{{ expressions
 
-    def expression(self, expr: CExpression, site: Site) -> None:
+    def expression(self, site: Site) -> None:
         """Check an expression and all that it is computed from."""
-        if isinstance(expr, (Number, Name)):
+        names = self.subject.names
+        kind = CATEGORIES.get(site.ctype or "", names.type_of(site.expr))
+        # What is stored is looked at as a whole.
+        pending = [_Part(site.expr, kind, kind in LIMITS and kind != names.type_of(site.expr))]
+        while pending:
+            part = pending.pop()
+            expr = part.expr
+            if isinstance(expr, Call) and not names.is_integer(expr):
+                continue
+            kind = names.type_of(expr)
+            keeps_bits = part.bits and _BITS.get(part.into, 64) <= _BITS.get(kind, 0)
+            if not part.bits:
+                self.converted(expr, kind, part.into, site)
+            # An element's subscripts are sites of their own.
+            if not isinstance(expr, (Number, Name, Element)):
+                pending += reversed(self.operands(expr, kind, site, keeps_bits))
+
+    def converted(self, expr: CExpression, kind: str, into: str, site: Site) -> None:
+        """What is made unsigned is not negative."""
+        if into not in _UNSIGNED or kind in _UNSIGNED or (site.is_guard and self.is_data(expr)):
             return
-        if isinstance(expr, Element):
-            return  # its subscripts are sites of their own
-        if isinstance(expr, Call) and not self.subject.names.is_integer(expr):
-            return
-        for child in children(expr):
-            self.expression(child, site)
-        kind = self.subject.names.type_of(expr)
+        self.fits(self.form(expr, site.scope), into, site, "conversion to unsigned")
+
+    def operands(self, expr: CExpression, kind: str, site: Site, keeps_bits: bool) -> list[_Part]:
+        """Check one operation, and what its operands are converted to.
+
+        Unsigned integers wrap around.  That is no harm where only the bits of the result
+        count (``keeps_bits``): there it is the last step alone whose value must fit.
+        """
+        names = self.subject.names
         if isinstance(expr, Cast):
-            if site.is_guard and self.is_data(expr.operand):
-                return  # it is compared with the kernel's own, types and all
-            inner = self.subject.names.type_of(expr.operand)
-            if kind in LIMITS and inner in ("long", "ulong", "uint", "int") and inner != kind:
-                self.fits(self.form(expr.operand, site.scope), kind, site, f"cast to {kind}")
+            return self.cast(expr, kind, site, keeps_bits)
+        if isinstance(expr, Choice):
+            sides = [_Part(side, kind, keeps_bits) for side in (expr.then, expr.other)]
+            return [self.part(expr.condition), *sides]
+        if isinstance(expr, Unary) and expr.operator == "-":
+            self.computed(expr, kind, site, keeps_bits)
+            return [_Part(expr.operand, kind, kind in _UNSIGNED)]
+        if isinstance(expr, Call):
+            return [_Part(a, kind, False) for a in expr.arguments]
+        if not isinstance(expr, Binary) or expr.operator in ("&&", "||"):
+            return [self.part(child) for child in children(expr)]
+        if expr.operator in _COMPARING:
+            kind = common(names.type_of(expr.left), names.type_of(expr.right))
+        elif expr.operator in _COMPUTING:
+            self.computed(expr, kind, site, keeps_bits)
+        bits = kind in _UNSIGNED and expr.operator in _WRAPPING
+        if expr.operator in ("<<", ">>"):
+            self.shift(expr, kind, site)
+            return [_Part(expr.left, kind, bits), self.part(expr.right)]
+        return [_Part(side, kind, bits) for side in (expr.left, expr.right)]
+
+    def part(self, expr: CExpression) -> _Part:
+        """An operand that keeps its type and must have its value."""
+        return _Part(expr, self.subject.names.type_of(expr), False)
+
+    def cast(self, expr: Cast, kind: str, site: Site, keeps_bits: bool) -> list[_Part]:
+        """A cast to fewer values than there may be; guards on data are compared, types and all."""
+        inner = self.subject.names.type_of(expr.operand)
+        if site.is_guard and self.is_data(expr.operand):
+            return [self.part(expr.operand)]
+        loses = kind in LIMITS and inner in _BITS and inner != kind
+        if loses and not keeps_bits:
+            self.fits(self.form(expr.operand, site.scope), kind, site, f"cast to {kind}")
+        return [_Part(expr.operand, kind, loses and _BITS[inner] >= _BITS[kind])]
+
+    def computed(self, expr: CExpression, kind: str, site: Site, keeps_bits: bool) -> None:
+        """The result of arithmetic, which 64 bits with a sign always hold."""
+        if kind not in _RANGES or self.is_data(expr) or (keeps_bits and kind in _UNSIGNED):
             return
-        computes = isinstance(expr, Binary) and expr.operator in _COMPUTING
-        computes = computes or (isinstance(expr, Unary) and expr.operator == "-")
-        if not computes or kind not in LIMITS:
-            return
-        if self.is_data(expr):
-            return
-        self.fits(self.form(expr, site.scope), kind, site, "32-bit integer", expr)
+        self.fits(self.form(expr, site.scope), kind, site, f"{_BITS[kind]}-bit integer", expr)
+
+    def shift(self, expr: Binary, kind: str, site: Site) -> None:
+        """C shifts by less than there are bits, and says nothing of other shifts."""
+        count, bits = self.form(expr.right, site.scope).constant, _BITS.get(kind, 32)
+        if count is None:
+            self.recorder.open("width", "by how many bits is shifted", line=site.line)
+        elif not 0 <= count < bits:
+            what = f"a shift of {bits} bits by {count}"
+            self.recorder.found(Finding("width", what, Place(site.line, self._statement(site))))
 
     def is_data(self, expr: CExpression) -> bool:
         """Whether the values of an expression are loaded."""
-        if isinstance(expr, Element):
-            return True
-        if isinstance(expr, Name):
-            return self.subject.names.places.get(expr.name, "value") != "value"
-        return any(self.is_data(c) for c in children(expr))
+        places = self.subject.names.places
+        return any(
+            isinstance(part, Element)
+            or (isinstance(part, Name) and places.get(part.name, "value") != "value")
+            for part in walk(expr)
+        )
 
     def form(self, expr: CExpression, scope: Scope) -> Form:
         """The exact value of an expression."""
@@ -132,7 +214,7 @@ class WidthCheck:
         above_only: bool = False,
     ) -> None:
         """Whether a value stays inside its type wherever it is computed."""
-        low, high = LIMITS[kind]
+        low, high = _RANGES[kind]
         least, most = site.scope.range_of(form)
         if most <= high and (above_only or least >= low):
             return
@@ -140,7 +222,9 @@ class WidthCheck:
         if key in self._seen:
             return
         self._seen.add(key)
-        with self.recorder.question("width", f"whether {form.key} fits 32 bits (line {site.line})"):
+        with self.recorder.question(
+            "width", f"whether {form.key} fits {_BITS[kind]} bits (line {site.line})"
+        ):
             beyond = [at_most(constant(high + 1), form)]
             if not above_only:
                 beyond.append(at_most(form, constant(low - 1)))

@@ -1,0 +1,105 @@
+"""Whole numbers of the text as C computes them: signs that are lost, shifts, floating point."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+import loopkit as lk
+from loopkit._promotion import INT16, INT32, INT64, Constant
+from loopkit.codegen.proof import operations as ops
+from loopkit.codegen.proof import prove, prove_source
+from loopkit.codegen.proof.terms import const
+
+GUARD = "if (32 * i_outer + i_inner < n)"
+READ = "= x[32 * i_outer + i_inner]"
+
+
+@functools.cache
+def copied() -> lk.Kernel:
+    return lk.make_kernel(
+        "{ [i]: 0 <= i < n }", "y[i] = x[i]", dtypes={"x, y": "int32"}, assumptions="n >= 1"
+    ).split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+
+
+def guarded(more: str) -> tuple[str, str]:
+    return GUARD, GUARD[:-1] + f" && {more})"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # What is less than nothing is large as an unsigned number.
+        guarded("threadIdx.x - 40 < 100"),
+        guarded("i_inner - 40 < 100u"),
+        guarded("i_inner - 40 < 100ULL"),
+        guarded("-1 < 0u"),
+        guarded("-threadIdx.x < 1"),
+        guarded("min(threadIdx.x - 3, 5u) < 5"),
+        guarded("(i_inner - 3 ? i_inner - 3 : 0u) < 40"),
+        guarded("(long long)(threadIdx.x - 3) < 40"),
+        guarded("(unsigned)(i_inner - 3) / 2 < 40"),
+        ("int const i_inner = threadIdx.x", "int const i_inner = (threadIdx.x - 5) / 1 + 5"),
+        (READ, "= x[i_inner - 40u + 32 * i_outer + 40LL]"),
+        (READ, "= x[(threadIdx.x - 40) % 32 + 8 + 32 * i_outer]"),
+        # C says nothing of shifts by more than there are bits.
+        guarded("i_inner >> 40 < 1"),
+        guarded("i_inner >> 32 < 1"),
+        guarded("(i_inner >> -1) < 1"),
+        guarded("(i_inner << 32) < 1"),
+        guarded("1 >> 4294967297LL < 1"),
+        guarded("1 >> i_inner < 2"),
+        (READ + ";", READ + " >> 4294967296LL;"),
+        # Subscripts of what a guard reads are computed, too.
+        guarded("x[n * n - n * n] == x[n * n - n * n]"),
+        # Floating-point numbers round.
+        (READ, "= x[32 * i_outer + (int)(i_inner * 1.0f)]"),
+        (READ, "= x[(int)(32.0f * i_outer) + i_inner]"),
+        (READ, "= x[32 * i_outer + (short)i_inner]"),
+    ],
+)
+def test_not_proven(old: str, new: str) -> None:
+    source = copied().cuda()
+    assert old in source
+    assert not prove_source(copied(), source.replace(old, new, 1)).ok
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("int const i_inner = threadIdx.x", "int const i_inner = threadIdx.x - 5 + 5"),
+        (READ, "= x[32u * i_outer + i_inner]"),
+        (READ, "= x[i_inner - 40u + 32 * i_outer + 40]"),
+        (READ, "= x[-(-i_inner) + 32 * i_outer]"),
+        (READ, "= x[(i_inner << 2 >> 2) + 32 * i_outer]"),
+        guarded("i_inner < 40u"),
+        guarded("(int)(threadIdx.x - 40) < 100"),
+        guarded("(long long)threadIdx.x - 40 < 100"),
+    ],
+)
+def test_what_wraps_around_without_harm(old: str, new: str) -> None:
+    source = copied().cuda()
+    assert old in source
+    proof = prove_source(copied(), source.replace(old, new, 1))
+    assert proof.ok, str(proof)
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "uint32"])
+@pytest.mark.parametrize("count", [0, 3, 31, 32, 64, 2**32, 2**32 + 1, -1])
+def test_shifts_by_any_number(dtype: str, count: int) -> None:
+    """The language's shifts are by any number; the text asks a helper where C has no answer."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        f"y[i] = x[i] >> int64({count}) \nz[i] = x[i] << int64({count})",
+        dtypes={"x": dtype},
+    )
+    assert prove(knl).ok, str(prove(knl))
+
+
+def test_shifts_of_constants() -> None:
+    x: Constant = 5
+    for kind in (INT16, INT32, INT64):
+        by = [const(count, INT64) for count in (2**32 + 1, -(2**32) + 1, 8 * kind.itemsize)]
+        terms = [ops.shift("shr", kind, const(x, kind), b) for b in by]
+        assert all(t.op == "shr" and t.args[1].data == 8 * kind.itemsize for t in terms)

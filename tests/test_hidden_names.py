@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hostile import skewed, unwritten
 
 import loopkit as lk
 from loopkit._hidden import hidden, instance, is_hidden, label_of, labelled, plain
@@ -38,27 +39,17 @@ def test_unspellable(name: str) -> None:
             lk.make_kernel(domain, text, dtypes={"a": "float32"})
 
 
-def _skewed(n: str, m: str) -> lk.Kernel:
-    """Each row comes from the row above, one step to the right: docs/checking.md's example."""
-    return lk.make_kernel(
-        f"{{ [i, j]: 1 <= i < {n} and 0 <= j < {m} - 1 }}",
-        "a[i, j] = (a[i - 1, j] + a[i - 1, j + 1]) / 2 {id=step}",
-        dtypes={"a": "float32"},
-        assumptions=f"{n}, {m} >= 2",
-    )
-
-
 @pytest.mark.parametrize("label", LABELS)
 def test_interchange_is_refused(label: str) -> None:
     """Sizes called as the instances of an iname once were do not stand for these."""
     for sizes in ((f"i__{label}", "m"), ("n", f"j__{label}"), (f"i__{label}", f"j__{label}")):
         with pytest.raises(lk.IllegalTransformError, match="before"):
-            _skewed(*sizes).prioritize_loops("j, i")
+            skewed(*sizes).prioritize_loops("j, i")
 
 
 def test_verify_tells_them_apart() -> None:
     """The same where two kernels are compared."""
-    before = _skewed("n", "i__b")
+    before = skewed("n", "i__b")
     with_fault = before.prioritize_loops("j, i", unchecked=True)
     assert not lk.verify(before, with_fault)
     assert lk.verify(before, before)
@@ -87,12 +78,7 @@ def test_barriers_stay(name: str) -> None:
 def test_what_nothing_wrote(name: str) -> None:
     """A size called as a cell once was hides no read of what nothing wrote."""
     with pytest.raises(lk.UninitializedReadError):
-        lk.make_kernel(
-            "{ [i, k]: 0 <= i < p and 0 <= k < p }",
-            f"<> t[i] = a[i] {{if=i == 0}}\nb[k] = t[k] {{if=k < {name}}}",
-            dtypes={"a": "float32"},
-            assumptions=f"{name} >= 1",
-        )
+        unwritten(name)
 
 
 @pytest.mark.parametrize("name", ["self", "stream", "_0", "_load", "_used", "axis_l_0", "_value"])

@@ -23,6 +23,7 @@ PARTS = (
     "printing",
     "values",
     "rooms",
+    "naming",
 )
 
 

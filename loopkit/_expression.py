@@ -74,6 +74,19 @@ class _NameCollector(_Walker):
         self.rec(expr.operand)
 
 
+class _OuterNameCollector(_NameCollector):
+    def map_subscript(self, expr: prim.Subscript) -> None:
+        pass
+
+
+def names_outside_accesses(expr: Expression) -> frozenset[str]:
+    """The names in ``expr``, but for arrays and what stands in their subscripts."""
+    found: set[str] = set()
+    if not is_constant(expr):
+        _OuterNameCollector(found)(expr)
+    return frozenset(found)
+
+
 class _AccessCollector(_Walker):
     def __init__(self, found: list[tuple[str, tuple[Expression, ...]]]) -> None:
         super().__init__()

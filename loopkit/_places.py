@@ -6,38 +6,44 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from loopkit._arrays import AddressSpace, TemporaryVariable
-from loopkit._expression import variable_names
+from loopkit._expression import names_outside_accesses, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._tags import GroupAxis, LocalAxis
 
 
 def decide_address_spaces(kernel: Kernel) -> Kernel:
-    """Replace ``AUTO`` by what the writes' subscripts say.
-
-    A temporary whose subscript has a block iname lives in global memory, one
-    with a thread iname in shared memory, all others in private memory.
-    """
+    """Replace ``AUTO`` by what :func:`space_of` says."""
     if all(t.address_space is not AddressSpace.AUTO for t in kernel.temporaries):
         return kernel
     decided = []
     for temporary in kernel.temporaries:
         if temporary.address_space is AddressSpace.AUTO:
-            temporary = replace(temporary, address_space=_space_of(kernel, temporary))
+            temporary = replace(temporary, address_space=space_of(kernel, temporary))
         decided.append(temporary)
     return kernel.with_(temporaries=tuple(decided))
 
 
-def _space_of(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:
-    space = AddressSpace.PRIVATE
-    for statement in kernel.writers.get(temporary.name, ()):
-        for index in statement.write[1]:
-            for name in variable_names(index):
-                tag = kernel.iname_tags.get(name)
-                if isinstance(tag, GroupAxis):
-                    return AddressSpace.GLOBAL
-                if isinstance(tag, LocalAxis):
-                    space = AddressSpace.LOCAL
-    return space
+def space_of(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:
+    """Where a temporary lives; ``AUTO`` follows from the subscripts that write it.
+
+    With a block iname it lives in global memory, with a thread iname in shared
+    memory, else in private memory.  A block iname by which a subscript is only looked
+    up (``h[x[b]]``) says nothing of the cell: where all that touches the temporary is
+    inside blocks of that axis, each block has its own.
+    """
+    if temporary.address_space is not AddressSpace.AUTO:
+        return temporary.address_space
+    writers = kernel.writers.get(temporary.name, ())
+    indices = [index for writer in writers for index in writer.write[1]]
+    tags = {kernel.iname_tags.get(n) for index in indices for n in variable_names(index)}
+    blocks = {tag for tag in tags if isinstance(tag, GroupAxis)}
+    plain = {kernel.iname_tags.get(n) for index in indices for n in names_outside_accesses(index)}
+    touching = (*writers, *kernel.readers.get(temporary.name, ()))
+    inside = [{kernel.iname_tags.get(i) for i in statement.inames} for statement in touching]
+    if blocks & plain or any(not blocks <= axes for axes in inside):
+        return AddressSpace.GLOBAL
+    threads = any(isinstance(tag, LocalAxis) for tag in tags)
+    return AddressSpace.LOCAL if threads else AddressSpace.PRIVATE
 
 
 def first_block_alone(kernel: Kernel) -> Mapping[str, frozenset[int]]:

@@ -26,6 +26,7 @@ from loopkit._footprint import (
 from loopkit._guarded import Guards, where_all_hold
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit._places import space_of
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit._tree import Key, build, flatten
 from loopkit.transforms._common import integer_names
@@ -301,7 +302,7 @@ def inames_of_sources(kernel: Kernel, names: Collection[str]) -> frozenset[str]:
     found: set[str] = set()
     for name in names:
         temporary = kernel.temporary_by_name.get(name)
-        if temporary is None or temporary.address_space is AddressSpace.GLOBAL:
+        if temporary is None or space_of(kernel, temporary) is AddressSpace.GLOBAL:
             continue
         kinds = (GroupAxis, LocalAxis) if is_private(kernel, temporary) else (GroupAxis,)
         for writer in kernel.writers.get(name, ()):

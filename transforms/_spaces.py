@@ -5,6 +5,7 @@ from __future__ import annotations
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._kernel import Kernel
+from loopkit._places import space_of
 from loopkit._tags import LocalAuto, LocalAxis
 
 _SPELLINGS = {
@@ -37,18 +38,5 @@ def is_thread_iname(kernel: Kernel, iname: str) -> bool:
 
 
 def is_private(kernel: Kernel, temporary: TemporaryVariable) -> bool:
-    """Whether each thread has its own copy of a temporary.
-
-    One whose space is still open is private where no thread axis occurs in the
-    subscripts that write it.
-    """
-    if temporary.address_space is not AddressSpace.AUTO:
-        return temporary.address_space is AddressSpace.PRIVATE
-    from loopkit._expression import variable_names
-
-    return not any(
-        is_thread_iname(kernel, name)
-        for writer in kernel.writers.get(temporary.name, ())
-        for index in writer.write[1]
-        for name in variable_names(index)
-    )
+    """Whether each thread has its own copy of a temporary."""
+    return space_of(kernel, temporary) is AddressSpace.PRIVATE

@@ -466,7 +466,7 @@ class Aligner:
     def ends(self, array: str) -> None:
         """Check what is left in an argument that the text writes."""
         access_of = {s.id: s.write for s in self.root.writers(array)}
-        if self.order.is_inexact(array):
+        if self.order.matters(array):
             self.order.writes(array)
         if self.order.is_scattered(array):
             return

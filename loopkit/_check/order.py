@@ -35,11 +35,14 @@ class Order:
         return any(not self.root.is_exact(w) for w in self.root.writers(array))
 
     def matters(self, array: str) -> bool:
-        """Whether the order of an inexact array's writes can show in what is read of it.
+        """Whether the order of an array's writes can show where no read is asked for it.
 
-        It cannot where each read sees a write that surely happens, under the reader's
+        A read of which data decide the cell may see any of them.  Of an inexact array,
+        it cannot show where each read sees a write that surely happens, under the reader's
         own conditions say, and sums on top of it: that is asked read by read.
         """
+        if self.is_looked_up(array):
+            return True
         if not self.is_inexact(array):
             return False
         if array not in self.root.kernel.temporary_by_name or self.is_scattered(array):
@@ -71,6 +74,16 @@ class Order:
                 return False
         return True
 
+    def is_looked_up(self, array: str) -> bool:
+        """Whether data decide which cells of an array are read in the text."""
+        return any(
+            variable_names(index) & self.root.data
+            for reader in self.root.kernel.readers.get(array, ())
+            for name, indices in reader.reads
+            if name == array
+            for index in indices
+        )
+
     def is_scattered(self, array: str) -> bool:
         """Whether data decide which cells of an array are written in the text."""
         return any(self.root.cells_by_data(w) for w in self.root.writers(array))
@@ -97,7 +110,16 @@ class Order:
                 pairs = pairs & self.new.same_cell(self.new.write_cell(at), cell)
                 if pairs.is_empty():
                     continue
-                self.ordered(event, image, at, origin, reader, pairs, cell, mine)
+                self.ordered(event, image, at, origin, reader, pairs, cell)
+
+    def seen(self, pairs: isl.Set, origin: Instance, reader: Instance) -> list[isl.Set]:
+        """The pairs of a write and a read of the text that may see it, as pieces."""
+        assert origin.statement is not None and reader.statement is not None
+        before = [pairs & piece for piece in self.root.earlier(origin, reader)]
+        if all(piece.is_empty() for piece in before):
+            return []
+        replaced = self.flow.text.replaced(origin.statement, reader.statement)
+        return before if replaced is None else [piece - replaced for piece in before]
 
     def images(self, origin: str, array: str, now: str) -> tuple[Image, ...]:
         writing, others = self.flow.images_writing(origin, now)
@@ -116,13 +138,12 @@ class Order:
         reader: Instance,
         pairs: isl.Set,
         cell: Cell,
-        mine: Access,
     ) -> None:
         side = self.flow.origin_side(image, at)
         written = self.new.write_cell(at)
-        for before in self.root.earlier(origin, reader):
+        for before in self.seen(pairs, origin, reader):
             for how, piece in self.new.not_before(at, event.time, cell.array):
-                bad = pairs & before & piece
+                bad = before & piece
                 if not bad.is_empty():
                     found = Violation("order", bad, event.side, side, how=how)
                     self.flow.report(self.judged(found, written, cell))
@@ -145,12 +166,13 @@ class Order:
     ) -> None:
         """Report values that one thread or block writes, and another one may read."""
         written = self.new.write_cell(at)
-        rooms = replace(written, indices=()), replace(cell, indices=())
         if not written.room and not cell.room:
             return
+        rooms = replace(written, indices=()), replace(cell, indices=())
+        pairs = pairs & self.new.same_cell(replace(written, room=()), replace(cell, room=()))
         for piece in self.new.other_cell(*rooms):
-            for before in self.root.earlier(origin, reader):
-                bad = pairs & before & piece
+            for before in self.seen(pairs & piece, origin, reader):
+                bad = before
                 if not bad.is_empty():
                     side = self.flow.origin_side(image, at)
                     found = Violation("place", bad, event.side, side, written=cell.indices)

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import islpy as isl
+import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._cached import cached_property
 from loopkit._check.hardware import Instance
 from loopkit._check.model import Cell, Model
 from loopkit._expression import variable_names
-from loopkit._hidden import KILLER, READER, WRITER, instance, labelled, variable
+from loopkit._hidden import KILLER, READER, WRITER, hidden, instance, labelled, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._tree import Path
@@ -61,6 +62,7 @@ class TextOrder:
         self.model = model
         self._reads: dict[tuple[str, Access, bool], Sources] = {}
         self._ends: dict[str, tuple[isl.Set, Sources]] = {}
+        self._replaced: dict[tuple[str, str], isl.Set | None] = {}
         self._agreeing: dict[tuple[str, Access], Mapping[str, frozenset[str]]] = {}
 
     def of_read(self, statement: str, access: Access) -> Sources:
@@ -116,6 +118,59 @@ class TextOrder:
         if found is None:
             found = self._agreeing[key] = dict(self._find_agreeing(statement, access))
         return found
+
+    def replaced(self, writer: str, reader: str) -> isl.Set | None:
+        """Pairs of a write and a later read between which its cell is surely set anew.
+
+        Whatever data say of which cell that is: any in the array.  None where
+        no write of the array surely happens; inames of the two are labelled
+        ``WRITER`` and ``READER``.
+        """
+        key = (writer, reader)
+        if key not in self._replaced:
+            self._replaced[key] = self._find_replaced(writer, reader)
+        return self._replaced[key]
+
+    def _find_replaced(self, writer: str, reader: str) -> isl.Set | None:
+        model = self.model
+        own, at = Instance(writer, WRITER), Instance(reader, READER)
+        written = model.write_cell(own)
+        killers = self._sure_writers(written.array)
+        found = self._any_cell(written)
+        if not killers or found is None:
+            return None
+        cell, somewhere = found
+        both = model.domain(own) & model.domain(at)
+        both = _meet_any(both, model.earlier(own, at))
+        alive = both & somewhere
+        for killer in killers:
+            other = Instance(killer.id, KILLER)
+            between = alive & model.domain(other)
+            between = between & model.same_cell(cell, model.write_cell(other))
+            between = _meet_any(between, model.earlier(own, other))
+            between = _meet_any(between, model.earlier(other, at))
+            alive = alive - _without(between, KILLER)
+        names = [n for n in _sets.names_of(alive) if n not in set(_sets.names_of(both))]
+        return (both - _sets.project_out(alive, names)).coalesce()
+
+    def _any_cell(self, cell: Cell) -> tuple[Cell, isl.Set] | None:
+        """A cell with a name for each index that data decide, and where these names lie."""
+        shape = self.model.array(cell.array).shape
+        if shape is None or len(shape) != len(cell.indices):
+            return None
+        indices, where = list(cell.indices), _sets.universe()
+        for axis, (index, extent) in enumerate(zip(cell.indices, shape, strict=True)):
+            if _sets.is_affine(index) and not variable_names(index) & self.model.data:
+                continue
+            if not (_sets.is_affine(extent) and variable_names(extent) <= self.model.integers):
+                return None
+            indices[axis] = prim.Variable(hidden("cell", axis))
+            inside = (
+                prim.Comparison(indices[axis], ">=", 0),
+                prim.Comparison(indices[axis], "<", extent),
+            )
+            where = where & _sets.condition_set(prim.LogicalAnd(inside))
+        return replace(cell, indices=tuple(indices), by_data=False), where
 
     def _find_agreeing(
         self, statement: str, access: Access
@@ -263,6 +318,13 @@ class TextOrder:
         for writer_id, before in reached.items():
             own = Instance(writer_id, WRITER)
             written = model.write_cell(own)
+            if written.by_data:
+                # It is replaced where any cell that it may have written is.
+                replaced = None if at.statement is None else self.replaced(writer_id, at.statement)
+                alive = before if replaced is None else before - replaced
+                if not alive.is_empty():
+                    writes[writer_id] = alive.coalesce()
+                continue
             dead = before - before
             for other, inames in sure.items():
                 killer = Instance(other, KILLER)
@@ -275,6 +337,9 @@ class TextOrder:
             alive = (before - dead).coalesce()
             if not alive.is_empty():
                 writes[writer_id] = alive
+        if cell.by_data:
+            # Which of the writes that may have come last sets the cell, data decide.
+            return Sources(writes, domain)
         untouched = domain
         for other, inames in sure.items():
             untouched = untouched - _without(reached[other] & _equal(inames, WRITER), WRITER)

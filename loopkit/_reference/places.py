@@ -13,6 +13,7 @@ from loopkit._errors import InvalidArgumentError
 from loopkit._expression import index_tuple, variable_names
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
+from loopkit._places import space_of
 from loopkit._reference.points import with_values
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAxis
 
@@ -83,20 +84,6 @@ def _range(kernel: Kernel, iname: str, sizes: Mapping[str, int]) -> tuple[int, i
     return _sets.integer(low), _sets.integer(high)
 
 
-def address_space(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:
-    """Where a temporary lives; ``AUTO`` follows from the parallel inames that index its writes."""
-    if temporary.address_space is not AddressSpace.AUTO:
-        return temporary.address_space
-    found = AddressSpace.PRIVATE
-    for statement in kernel.writers.get(temporary.name, ()):
-        for tag in (kernel.iname_tags.get(n) for n in _index_names(statement)):
-            if isinstance(tag, GroupAxis):
-                return AddressSpace.GLOBAL
-            if isinstance(tag, LocalAxis):
-                found = AddressSpace.LOCAL
-    return found
-
-
 def _index_names(statement: Statement) -> frozenset[str]:
     if not hasattr(statement.lhs, "aggregate"):
         return frozenset()
@@ -107,7 +94,7 @@ def copies_of(
     kernel: Kernel, temporary: TemporaryVariable, axes: Mapping[Key, Axis]
 ) -> tuple[Axis, ...]:
     """The axes along which a temporary exists several times."""
-    space = address_space(kernel, temporary)
+    space = space_of(kernel, temporary)
     if space is AddressSpace.GLOBAL:
         return ()
     writers = kernel.writers.get(temporary.name, ())

@@ -25,8 +25,9 @@ from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._expression import evaluate
 from loopkit._make.infer import infer_types
+from loopkit._places import space_of
 from loopkit._reference.memory import Memory
-from loopkit._reference.places import Axis, address_space, copies_of, find_axes
+from loopkit._reference.places import Axis, copies_of, find_axes
 from loopkit._reference.points import points_of
 from loopkit._reference.statements import Compiled, Store, compile_statement
 from loopkit._rules import expand_rules
@@ -161,7 +162,7 @@ class Schedule:
         temporary = kernel.temporary_by_name.get(statement.written)
         # Whoever has a copy of its own fills it.
         everywhere = (
-            temporary is not None and address_space(kernel, temporary) is not AddressSpace.GLOBAL
+            temporary is not None and space_of(kernel, temporary) is not AddressSpace.GLOBAL
         )
         return _Part(compiled, rows, compiled.depth, tuple(block), everywhere)
 

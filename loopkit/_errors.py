@@ -64,6 +64,11 @@ class Witness:
         return "\n".join(self.suggestions) or None
 
 
+def printable(text: str) -> str:
+    """``text`` with what no terminal can write, half of a surrogate pair, spelled out."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 class LoopkitError(Exception):
     """The base of all errors of loopkit.
 
@@ -86,7 +91,7 @@ class LoopkitError(Exception):
             parts.insert(0, self.asked)
         if self.instead:
             parts.append(self.instead)
-        return "\n".join(parts)
+        return printable("\n".join(parts))
 
 
 class ParseError(LoopkitError):
@@ -112,7 +117,7 @@ class ParseError(LoopkitError):
             parts.insert(0, self.asked)
         if self.instead:
             parts.append(self.instead)
-        return "\n".join(parts)
+        return printable("\n".join(parts))
 
 
 class UnknownNameError(LoopkitError):

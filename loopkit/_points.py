@@ -32,7 +32,7 @@ def smallest_point(domain: isl.Set, order: Sequence[str]) -> dict[str, int] | No
             # isl misjudged a smallest value before: any point, then.
             return _some_point(whole)
         point[name] = value
-        domain = domain.fix_val(_sets.PARAM, position, isl.Val(value))
+        domain = domain.fix_val(_sets.PARAM, position, _sets.val(value))
     return point
 
 

@@ -88,6 +88,11 @@ def _space(names: tuple[str, ...]) -> isl.Space:
     return space
 
 
+def val(number: int) -> isl.Val:
+    """A number as isl's: of any size."""
+    return isl.Val(number) if -(2**62) < number < 2**62 else isl.Val(str(number))
+
+
 class _Linear:
     """``sum(coefficient * name) + constant``, before isl sees it."""
 
@@ -100,9 +105,9 @@ class _Linear:
     def aff(self) -> isl.Aff:
         names = tuple(self.coefficients)
         space = isl.LocalSpace.from_space(_space(names))
-        aff = isl.Aff.zero_on_domain(space).set_constant_val(isl.Val(self.constant))
+        aff = isl.Aff.zero_on_domain(space).set_constant_val(val(self.constant))
         for position, name in enumerate(names):
-            aff = aff.set_coefficient_val(PARAM, position, isl.Val(self.coefficients[name]))
+            aff = aff.set_coefficient_val(PARAM, position, val(self.coefficients[name]))
         return aff
 
 
@@ -130,7 +135,7 @@ def _scaled(value: _Linear | isl.Aff, factor: int) -> _Linear | isl.Aff:
         return _Linear(
             {n: c * factor for n, c in value.coefficients.items()}, value.constant * factor
         )
-    return value.scale_val(isl.Val(factor))
+    return value.scale_val(val(factor))
 
 
 def _constant_of(value: _Linear | isl.Aff) -> int | None:
@@ -169,10 +174,12 @@ def _affine(expr: Expression) -> _Linear | isl.Aff:
         denominator = _constant_of(_affine(expr.denominator))
         if denominator is None or denominator == 0:
             raise NotAffineError(expr)
-        quotient = _as_aff(numerator).scale_down_val(isl.Val(denominator)).floor()
+        # isl divides by positive numbers alone: a // -b is -a // b.
+        dividend = numerator if denominator > 0 else _scaled(numerator, -1)
+        quotient = _as_aff(dividend).scale_down_val(val(abs(denominator))).floor()
         if isinstance(expr, prim.FloorDiv):
             return quotient
-        return _aligned_sum(_as_aff(numerator), quotient.scale_val(isl.Val(-denominator)))
+        return _aligned_sum(_as_aff(numerator), quotient.scale_val(val(-denominator)))
     raise NotAffineError(expr)
 
 
@@ -214,16 +221,16 @@ def pw_affine(expr: Expression) -> isl.PwAff:
         if len(others) != 1:
             raise NotAffineError(expr)
         factor = int(np.prod([int(c) for c in constants], dtype=object))
-        return pw_affine(others[0]).scale_val(isl.Val(factor))
+        return pw_affine(others[0]).scale_val(val(factor))
     if isinstance(expr, (prim.FloorDiv, prim.Remainder)) and not is_affine(expr):
         numerator, denominator = pw_affine(expr.numerator), expr.denominator
-        if not isinstance(denominator, (int, np.integer)) or denominator <= 0:
+        if not isinstance(denominator, (int, np.integer)) or denominator == 0:
             raise NotAffineError(expr)
-        length = isl.Val(int(denominator))
-        quotient = numerator.scale_down_val(length).floor()
+        dividend = numerator if denominator > 0 else numerator.neg()
+        quotient = dividend.scale_down_val(val(abs(int(denominator)))).floor()
         if isinstance(expr, prim.FloorDiv):
             return quotient
-        return numerator.sub(quotient.scale_val(length))
+        return numerator.sub(quotient.scale_val(val(int(denominator))))
     return isl.PwAff.from_aff(affine(expr))
 
 
@@ -388,7 +395,7 @@ def from_affine(aff: isl.Aff, *, floor: bool = False) -> Expression:
     ``floor=True`` rounds a function with a denominator down (isl's divs).
     """
     denominator = integer(aff.get_denominator_val())
-    scaled = aff.scale_val(isl.Val(denominator)) if denominator != 1 else aff
+    scaled = aff.scale_val(val(denominator)) if denominator != 1 else aff
     terms: list[tuple[int, Expression]] = []
     for position in range(aff.dim(PARAM)):
         value = integer(scaled.get_coefficient_val(PARAM, position))

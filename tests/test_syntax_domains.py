@@ -7,7 +7,7 @@ from typing import Any
 import islpy as isl
 import pytest
 
-from loopkit._errors import ParseError
+from loopkit._errors import ParseError, UnknownNameError
 from loopkit._syntax import parse_assumptions, parse_domain
 
 
@@ -31,6 +31,19 @@ from loopkit._syntax import parse_assumptions, parse_domain
         ("{ [i]: false }", "{ [i]: false }"),
         ("{ [] : }", "{ [] }"),
         ("{ : n > 0 }", "[n] -> { [] : n > 0 }"),
+        ("{ [i]: 0 <= i < n and i % -3 = -1 }", "[n] -> { [i]: 0<=i<n and i mod 3 = 2 }"),
+        ("{ [i]: (i // (-3)) // 2 = -1 }", "{ [i]: 1 <= i <= 6 }"),
+        ("{ [i]: (3*i) mod 5 = 2 }", "{ [i]: i mod 5 = 4 }"),
+        ("{ [i]: 3*(i mod 5) = 6 }", "{ [i]: i mod 5 = 2 }"),
+        ("{ [i]: i mod 7 mod 3 = 2 }", "{ [i]: i mod 7 = 2 or i mod 7 = 5 }"),
+        ("{ [i, j]: i - j mod 4 = 0 }", "{ [i, j]: i = (j mod 4) }"),
+        ("{ [i]: i/2 + 1/3 < n - i/6 }", "[n] -> { [i]: 4i + 2 < 6n }"),
+        ("{ [i]: ceil(-i/2) = -3 }", "{ [i]: 6 <= i <= 7 }"),
+        ("{ [i]: not i < 3 and i < 9 }", "{ [i]: 3 <= i < 9 }"),
+        ("{ [i, j]: 0 <= i, j + 1 < n }", "[n] -> { [i, j]: 0 <= i < n and -1 <= j < n - 1 }"),
+        ("{ [i]: 0 != i != 2 and 0 <= i < 4 }", "{ [i]: i = 1 or i = 3 }"),
+        ("{ [i]: 0 <= i < 9 and (i < 2 implies i = 1) }", "{ [i]: 1 <= i < 9 }"),
+        ("{ [i]: 0 <= i < 9223372036854775807 }", "{ [i]: 0 <= i < 9223372036854775807 }"),
     ],
 )
 def test_domain(text: str, expected: str) -> None:
@@ -53,6 +66,10 @@ def test_inames_keep_their_names() -> None:
         ("[n] -> { : n >= 1 }", "[n] -> { : n >= 1 }"),
         ("{ : n >= 1 }", "[n] -> { : n >= 1 }"),
         ("", "{ : }"),
+        ("exists(e: n = 4*e)", "[n] -> { : n mod 4 = 0 }"),
+        ("exists e: n = 4e and n > 0", "[n] -> { : n mod 4 = 0 and n > 0 }"),
+        ("(n <= 3 or n >= 8) and n > 0", "[n] -> { : 1 <= n <= 3 or n >= 8 }"),
+        ("n % -4 = -1", "[n] -> { : n mod 4 = 3 }"),
     ],
 )
 def test_assumptions(text: str, expected: str) -> None:
@@ -84,7 +101,59 @@ DOMAIN_ERRORS = [
     "{[i]: i k < n}",
     "{[i]: 0 <= i < n & i > 2}",
     "{[i]: 0 <= i}, {[j]: 0 <= j}",
+    "{[i]: 3*i mod 5 = 2}",
+    "{[i]: 2i % 3 = 1}",
+    "{[i]: -i % 3 = 1}",
+    "{[i, j]: i - 3*j // 4 = 0}",
+    "{[i]: -3 mod 5 = i}",
+    "{[i]: 0 <= i < 9223372036854775808}",
+    "{[i]: 0 <= i < 123456789012345678901234567890}",
+    "{[i]: i < 9223372036854775807 * 2}",
+    "{[i]: -inf < i < n}",
+    "{[i]: 0 <= i < nan}",
+    "{[i]: 0 <= i < infty}",
+    "{[i]: 0 <= i < NaN}",
+    "{[i]: 0 <= i < n # comment\n}",
+    "{[i]: 0 <= i < 1_000}",
+    "{[i]: 0 <= i < 0x10}",
+    "{[i]: 0 <= i < 1e3}",
+    "{[i]: 0 <= i < \ud800}",
+    "{[i]: 0 <= i < größe}",
+    "{[n]: 0 <= n < n;}",
+    "[n, n] -> {[i]: 0 <= i < n}",
+    "[i] -> {[i]: 0 <= i < 4}",
+    "{[i]: 0 <= i < 4; [j]: 0 <= j < 4}",
+    "{[i]: 0 <= i}{[j]: 0 <= j}",
+    "{[i]: i}",
+    "{[i]: (i < 3) < n}",
+    "{[i]: i + (i < 3) < n}",
+    "{[i]: i < 3 and}",
+    "{[i]: exists 3: i < 3}",
+    "{[i]: exists i: i < 3}",
+    "{[i]: exists e i < 3}",
+    "{[i]: i // 0 = 3}",
+    "{[i]: i / 0 = 3}",
+    "{[i]: i mod n = 3}",
+    "{[i]: i mod (1/2) = 3}",
+    "{[i]: i/2 mod 3 = 1}",
+    "{[i]: floor(i, 2) = 1}",
+    "{[i]: floord(i) = 1}",
+    "{[i]: 0 <= i <> n}",
+    "{[i]: rat: i = 3}",
+    "{[i, mod]: 0 <= i < 3}",
+    "{[i,, j]: 0 <= i < 3}",
+    "{[i = 1/2]}",
+    "{}",
+    "{[i]: ((((i < 3)}",
+    "{[i]: " + 2000 * "(" + "i < 3" + 2000 * ")" + "}",
 ]
+
+
+def test_listed_parameters_are_all() -> None:
+    with pytest.raises(UnknownNameError, match="did you mean 'rows'") as caught:
+        parse_domain("[rows] -> {[i]: 0 <= i < row}")
+    assert caught.value.position is not None
+    assert caught.value.position.column == 26
 
 
 def test_errors_point_at_the_mistake(golden: Any, capfd: pytest.CaptureFixture[str]) -> None:
@@ -93,8 +162,9 @@ def test_errors_point_at_the_mistake(golden: Any, capfd: pytest.CaptureFixture[s
         with pytest.raises(ParseError) as caught:
             parse_domain(text)
         assert caught.value.position is not None
-        report.append(f"--- {text!r}\n{caught.value}\n")
-    for text in ["n => 1", "n >", "{ [i]: i > n }", "n >= 1.5"]:
+        shown = str(caught.value) if len(text) < 200 else caught.value.why
+        report.append(f"--- {text[:60]!r}\n{shown}\n")
+    for text in ["n => 1", "n >", "{ [i]: i > n }", "n >= 1.5", "3*n mod 4 = 0", "n < inf", "n"]:
         with pytest.raises(ParseError) as caught:
             parse_assumptions(text)
         report.append(f"--- assumption {text!r}\n{caught.value}\n")

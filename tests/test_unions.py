@@ -45,7 +45,7 @@ def union(body: str) -> lk.Kernel:
         end
         """,
         [lk.GlobalArg("x", "int32", 64), lk.GlobalArg("y", "int32", 64), "..."],
-        assumptions="0 <= n <= 9 and 0 <= m <= 9",
+        assumptions=" and ".join(f"0 <= {s} <= 9" for s in "nm" if f" {s}" in body),
     )
 
 

@@ -103,7 +103,7 @@ def _fixed_set(domain: isl.Set, values: Mapping[str, int]) -> isl.Set:
     for name, value in values.items():
         position = domain.find_dim_by_name(_sets.PARAM, name)
         if position >= 0:
-            domain = domain.fix_val(_sets.PARAM, position, isl.Val(value))
+            domain = domain.fix_val(_sets.PARAM, position, _sets.val(value))
             domain = domain.project_out(_sets.PARAM, position, 1)
     return domain
 

@@ -71,21 +71,21 @@ class Space:
         rest = []
         for monomial, value in form.terms.items():
             if not monomial:
-                aff = aff.set_constant_val(_val(value))
+                aff = aff.set_constant_val(_sets.val(value))
             elif len(monomial) > 1:
                 raise NotAffineError(form.key)
             elif isinstance(monomial[0], Variable):
                 position = self.position.get(monomial[0].name)
                 if position is None:
                     raise NotAffineError(form.key)
-                aff = aff.set_coefficient_val(PARAM, position, _val(value))
+                aff = aff.set_coefficient_val(PARAM, position, _sets.val(value))
             else:
                 rest.append((monomial[0], value))
         for atom, value in rest:
             if not isinstance(atom, Floor):
                 raise NotAffineError(form.key)
-            quotient = self.aff(atom.of).scale_down_val(_val(atom.by)).floor()
-            aff = aff.add(quotient.scale_val(_val(value)))
+            quotient = self.aff(atom.of).scale_down_val(_sets.val(atom.by)).floor()
+            aff = aff.add(quotient.scale_val(_sets.val(value)))
         return aff
 
     def _piecewise(self, form: Form) -> isl.PwAff:
@@ -94,13 +94,13 @@ class Space:
         for monomial, value in form.terms.items():
             atom = monomial[0] if monomial else None
             if isinstance(atom, Floor):
-                inner = self._piecewise(atom.of).scale_down_val(_val(atom.by)).floor()
-                part = inner.scale_val(_val(value))
+                inner = self._piecewise(atom.of).scale_down_val(_sets.val(atom.by)).floor()
+                part = inner.scale_val(_sets.val(value))
             elif isinstance(atom, Extreme):
                 part, *rest = (self._piecewise(p) for p in atom.parts)
                 for other in rest:
                     part = part.min(other) if atom.word == "min" else part.max(other)
-                part = part.scale_val(_val(value))
+                part = part.scale_val(_sets.val(value))
             else:
                 part = isl.PwAff.from_aff(self.aff(Form({monomial: value})))
             total = total.add(part)
@@ -192,10 +192,6 @@ class Space:
                 domain = domain.eliminate(PARAM, first, position - first)
                 first = None
         return domain
-
-
-def _val(value: int) -> isl.Val:
-    return isl.Val(value) if abs(value) < 2**62 else isl.Val(str(value))
 
 
 def _without_extreme(form: Form) -> tuple[str, list[Form]]:

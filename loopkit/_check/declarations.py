@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import islpy as isl
-
 from loopkit import _sets
 from loopkit._arrays import Argument, ValueArg
 from loopkit._expression import substitute
@@ -43,7 +41,7 @@ def broken_declaration(before: Kernel, change: Change) -> str:
     for name, value in change.fixed.items():
         position = known.find_dim_by_name(_sets.PARAM, name)
         if position >= 0:
-            known = known.fix_val(_sets.PARAM, position, isl.Val(value))
+            known = known.fix_val(_sets.PARAM, position, _sets.val(value))
     if not known.is_subset(after.assumptions.set):
         return "sizes would be assumed that nobody promised"
     if not change.fixed and not set(after.assertions) <= set(before.assertions):

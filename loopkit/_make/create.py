@@ -26,7 +26,7 @@ from loopkit._make.bounds import check_in_bounds
 from loopkit._make.data import as_expression
 from loopkit._make.domains import Domains, make_assumptions, make_domains
 from loopkit._make.drafts import Draft, Drafting, Nop, check_scopes, check_supported
-from loopkit._make.dtypes import apply_dtypes, check_sizes, read_dtypes
+from loopkit._make.dtypes import apply_dtypes, check_assumptions, check_sizes, read_dtypes
 from loopkit._make.infer import infer_known_types
 from loopkit._make.initialized import check_initialized
 from loopkit._make.names import RuleBook
@@ -216,6 +216,10 @@ class _Maker:
         )
         apply_dtypes(dtypes, args, temporaries, inames.order.keys())
         check_sizes(self.domains.parameters, args)
+        mentioned = {*self.domains.parameters, *uses.axes, *uses.in_indices}
+        mentioned |= {n for n in self.given.order if n is not None}
+        mentioned |= {n for t in temporaries.values() for s in t.shape for n in variable_names(s)}
+        check_assumptions(known.parameters, args, temporaries, inames.order.keys(), mentioned)
         inferred = self._shape(expanded, inames, uses, args, temporaries)
         # Shapes that were declared may have named sizes that are fixed.
         args = [a for a in args if a.name not in self.fixed]

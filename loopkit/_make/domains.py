@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,23 +9,14 @@ from typing import Any
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._budget import is_spent
 from loopkit._errors import InvalidArgumentError
 from loopkit._kernel import Domain
 from loopkit._spelling import check_name
-from loopkit._syntax import parse_domain
-from loopkit._syntax.domains import parse_assumptions
+from loopkit._syntax.conditions import Condition
+from loopkit._syntax.domains import DomainText, Piece, parse_assumptions, read_domain
 
 PARAM = isl.dim_type.param
 SET = isl.dim_type.set
-
-_CONJUNCTION = re.compile(
-    r"\s*(?:\[(?P<listed>[\w\s,]*)\]\s*->\s*)?\{\s*\[(?P<inames>[\w\s,]+)\]\s*:(?P<body>[^;{}]*)\}\s*"
-)
-_NOT_PLAIN = re.compile(r"\b(?:or|exists|not|implies|mod)\b|\|\||[!#\[\]%]")
-_AND = re.compile(r"\band\b|&&")
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_WORDS = frozenset(("floor", "ceil", "floord", "ceild", "min", "max", "true", "false"))
 
 
 @dataclass(frozen=True)
@@ -106,7 +96,7 @@ def fix_names(domain: isl.Set, fixed: Mapping[str, int]) -> isl.Set:
     for name, value in fixed.items():
         position = domain.find_dim_by_name(PARAM, name)
         if position >= 0:
-            domain = domain.fix_val(PARAM, position, isl.Val(value))
+            domain = domain.fix_val(PARAM, position, _sets.val(value))
             domain = domain.project_out(PARAM, position, 1)
     return domain
 
@@ -115,10 +105,10 @@ def _pieces(
     given: Any, number: int, parameters: dict[str, None]
 ) -> list[tuple[tuple[str, ...], isl.Set]]:
     if isinstance(given, str):
-        pieces = _split_text(given, parameters)
-        if pieces is not None:
-            return [f for p in pieces for f in _factors(*_as_parameters(p, number), parameters)]
-        given = parse_domain(given)
+        text = read_domain(given)
+        parameters.update(dict.fromkeys(text.parameters))
+        sets = _unlinked(text)
+        return [f for s in sets for f in _factors(*_as_parameters(s, number), parameters)]
     if isinstance(given, Domain):
         return _factors(given.inames, given.set, parameters)
     if isinstance(given, isl.BasicSet):
@@ -157,20 +147,17 @@ def _factors(
     return _sets.factors(domain, inames)
 
 
-def _split_text(text: str, parameters: dict[str, None]) -> list[isl.Set] | None:
+def _unlinked(text: DomainText) -> list[isl.Set]:
     """The sets over groups of inames that no condition of ``text`` links.
 
     isl needs time quadratic in the number of inames to read one big
-    conjunction; most domains fall apart into small ones at a glance.  None
-    where the text is no plain conjunction, or is not understood: the caller
-    reads the whole then, and reports what is wrong with it.
+    conjunction, and does not take a union apart; the text says what is joined
+    by ``and``.
     """
-    match = _CONJUNCTION.fullmatch(text)
-    if match is None or _NOT_PLAIN.search(match["body"]):
-        return None
-    inames = [name.strip() for name in match["inames"].split(",")]
-    if len(inames) < 3 or len(set(inames)) != len(inames):
-        return None
+    piece = text.pieces[0]
+    if len(text.pieces) > 1 or not piece.is_plain or len(piece.entries) < 2:
+        return [text.set()]
+    inames = piece.entries
     owner = {iname: iname for iname in inames}
 
     def root(name: str) -> str:
@@ -179,46 +166,24 @@ def _split_text(text: str, parameters: dict[str, None]) -> list[isl.Set] | None:
             name = owner[name]
         return name
 
-    conditions: list[tuple[str, list[str]]] = []
-    appeared: dict[str, None] = {}
-    for condition in _AND.split(match["body"]):
-        if condition.count("(") != condition.count(")"):
-            return None
-        names = _NAME.findall(condition)
-        appeared.update(dict.fromkeys(n for n in names if n not in owner and n not in _WORDS))
-        used = [n for n in names if n in owner]
-        conditions.append((condition, used))
-        for name in used[1:]:
-            owner[root(name)] = root(used[0])
+    mine = frozenset(inames)
+    linked = [sorted(part.names & mine) for part in piece.condition.parts]
+    for first, *rest in filter(None, linked):
+        for other in rest:
+            owner[root(other)] = root(first)
     groups: dict[str, list[str]] = {}
     for iname in inames:
         groups.setdefault(root(iname), []).append(iname)
-    if len(groups) == 1:
-        return None
-    texts: dict[str, list[str]] = {key: [] for key in groups}
-    for condition, used in conditions:
-        for key in [root(used[0])] if used else groups:
-            texts[key].append(condition)
     result = []
     for key, group in groups.items():
-        body = " and ".join(texts[key])
-        mine = dict.fromkeys(n for n in _NAME.findall(body) if n in appeared)
-        try:
-            result.append(
-                isl.Set(f"[{', '.join(mine)}] -> {{ [{', '.join(group)}] : {body} }}")
-                if texts[key]
-                else isl.Set(f"{{ [{', '.join(group)}] }}")
-            )
-        except isl.Error:
-            if is_spent():
-                raise
-            return None
-    if match["listed"] is not None:
-        listed = [name.strip() for name in match["listed"].split(",") if name.strip()]
-        if appeared.keys() - set(listed):
-            return None
-        parameters.update(dict.fromkeys(listed))
-    parameters.update(appeared)
+        # Conditions on sizes alone stay with every group.
+        parts = tuple(
+            part
+            for part, used in zip(piece.condition.parts, linked, strict=True)
+            if not used or root(used[0]) == key
+        )
+        alone = Piece(tuple(group), tuple(group), Condition(parts))
+        result.append(DomainText(text.parameters, (alone,)).set())
     return result
 
 

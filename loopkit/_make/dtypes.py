@@ -39,6 +39,35 @@ def check_sizes(parameters: Sequence[str], args: Sequence[Argument]) -> None:
             )
 
 
+def check_assumptions(
+    names: Collection[str],
+    args: Sequence[Argument],
+    temporaries: Collection[str],
+    inames: Collection[str],
+    mentioned: Collection[str],
+) -> None:
+    """Assumptions are about sizes: integer arguments that something else mentions, too."""
+    by_name = {a.name: a for a in args}
+    sizes = [n for n in mentioned if isinstance(by_name.get(n), ValueArg)]
+    for name in sorted(names):
+        argument = by_name.get(name)
+        what = "an iname" if name in inames else "a temporary" if name in temporaries else ""
+        if isinstance(argument, ArrayArg):
+            what = "an array"
+        elif (
+            argument is not None and argument.dtype is not None and argument.dtype.kind not in "iu"
+        ):
+            what = f"of type {argument.dtype}"
+        if what:
+            raise InvalidArgumentError(
+                f"'{name}' is {what}, and assumptions are about sizes",
+                instead="what is known of data is said by assertions: assume_within, "
+                "assume_injective",
+            )
+        if name not in mentioned:
+            raise UnknownNameError("size", name, sizes, asked="assumptions")
+
+
 def apply_dtypes(
     dtypes: Mapping[str, Any],
     args: list[Argument],

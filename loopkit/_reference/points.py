@@ -23,7 +23,7 @@ def with_values(domain: isl.Set, values: Mapping[str, int]) -> isl.Set:
     for position in reversed(range(domain.dim(PARAM))):
         value = values.get(domain.get_dim_name(PARAM, position))
         if value is not None:
-            domain = domain.fix_val(PARAM, position, isl.Val(value))
+            domain = domain.fix_val(PARAM, position, _sets.val(value))
             domain = domain.project_out(PARAM, position, 1)
     return domain
 
@@ -93,7 +93,7 @@ def _divs(piece: isl.BasicSet, count: int) -> list[tuple[list[int], list[int], i
     for number in range(piece.dim(DIV)):
         aff = space.get_div(number)
         divisor = _sets.integer(aff.get_denominator_val())
-        aff = aff.scale_val(isl.Val(divisor))
+        aff = aff.scale_val(_sets.val(divisor))
         own = [_sets.integer(aff.get_coefficient_val(isl.dim_type.in_, p)) for p in range(count)]
         earlier = [_sets.integer(aff.get_coefficient_val(DIV, d)) for d in range(number)]
         found.append((own, earlier, _sets.integer(aff.get_constant_val()), divisor))

@@ -113,7 +113,7 @@ def counted(domain: isl.Set, group: Sequence[str]) -> isl.PwAff | None:
     total: isl.PwAff | None = None
     weight = 1
     for name in reversed(group):
-        digit = _steps(domain, name, group).scale_val(isl.Val(weight))
+        digit = _steps(domain, name, group).scale_val(_sets.val(weight))
         total = digit if total is None else total.add(digit)
         low = _sets.minimum_value(domain, prim.Variable(name))
         high = _sets.maximum_value(domain, prim.Variable(name))

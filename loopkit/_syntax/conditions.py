@@ -1,0 +1,587 @@
+"""Conditions of domains and assumptions: read with Python's precedence, said to isl in full.
+
+isl has a precedence of its own: to it ``3*i mod 5`` is ``3*(i mod 5)``.  So a condition is
+parsed here, refused where the two readings differ, and handed on with every grouping in
+parentheses.  Integer division and modulo are Python's, also of and by negative numbers.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import NoReturn
+
+from loopkit._syntax.lexer import CLOSING, END, OPENING, Words
+
+LARGEST = 2**63 - 1
+"""The largest number that an index can be."""
+
+RELATIONS = frozenset(("<", "<=", ">", ">=", "=", "!="))
+_AND, _OR, _NOT = frozenset(("and", "&&")), frozenset(("or", "||")), frozenset(("not", "!"))
+_OF_CONDITIONS = RELATIONS | _AND | _OR | _NOT | {"exists", "implies", "true", "false"}
+_REMAINDERS = frozenset(("%", "mod"))
+_MULTIPLYING = frozenset(("*", "/", "//")) | _REMAINDERS
+_FUNCTIONS = ("floor", "ceil", "floord", "ceild", "min", "max")
+WORDS = frozenset(
+    (*("and", "or", "not", "exists", "implies", "true", "false", "mod", "rat"), *_FUNCTIONS)
+)
+"""The names that have a meaning of their own in a condition."""
+
+_NO_NUMBERS = frozenset(("inf", "infty", "infinity", "nan"))
+_INSTEAD = {
+    "==": "equality is written '='",
+    "**": "powers are not affine",
+    "<<": "write a multiplication by a constant",
+    ">>": "write floor(x / 2)",
+    "->": "a domain is a set, not a map",
+    "?": "write (c and a) or (not c and b)",
+    "@": "",
+    "&": "write 'and'",
+    "|": "write 'or'",
+    "~": "write 'not'",
+    "#": "a domain holds no comments",
+}
+_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
+_DIGITS = re.compile(r"[0-9]+\Z")
+_NUMBER_AND_NAME = re.compile(r"([0-9]+)([A-Za-z][A-Za-z_0-9]*)\Z")
+_NUMBER_ELSEWHERE = re.compile(r"0[xXbBoO]|[0-9]+[eE][0-9]+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """An affine expression divided by a positive number; ``text`` is isl's, and whole.
+
+    ``constant`` is the value of a number; ``is_atom`` says that no operator
+    stands outside of parentheses, ``has_factor`` that the text begins with a
+    sign or a number and a factor behind it, which isl applies last.
+    """
+
+    text: str
+    divisor: int = 1
+    constant: Fraction | None = None
+    is_atom: bool = False
+    has_factor: bool = False
+
+    @property
+    def atom(self) -> str:
+        """The text as one operand."""
+        return self.text if self.is_atom else f"({self.text})"
+
+    def times(self, factor: int) -> str:
+        """The text of the numerator, multiplied."""
+        if factor == 1:
+            return self.text
+        return f"-{self.atom}" if factor == -1 else f"{factor}*{self.atom}"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the conditions that ``and`` joins, as isl is to read it, and the names it is about."""
+
+    text: str
+    names: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition: all of its parts hold."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def text(self) -> str:
+        """The whole as isl is to read it."""
+        return " and ".join(p.text for p in self.parts)
+
+
+def number(value: Fraction, *, has_factor: bool = False) -> Value:
+    """A number as a value."""
+    is_atom = value >= 0
+    return Value(str(value.numerator), value.denominator, value, is_atom, has_factor)
+
+
+class ConditionParser(Words):
+    """Reads conditions from the words of a text.
+
+    ``found`` collects the names that nothing binds, in the order of the text;
+    ``bound`` holds what the tuple and the quantifiers around bind.
+    """
+
+    __slots__ = ("bound", "found", "used")
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.found: dict[str, None] = {}
+        self.used: dict[str, None] = {}
+        self.bound: frozenset[str] = frozenset()
+
+    def condition(self) -> Condition:
+        """One condition, as far as it reaches."""
+        try:
+            return self.implication()
+        except RecursionError:
+            self.fail(min(self.at, len(self.words) - 1), "this condition is nested too deeply")
+
+    # {{{ conditions
+
+    def implication(self) -> Condition:
+        left = self.disjunction()
+        if self.words[self.at] != "implies":
+            return left
+        self.at += 1
+        right = self.implication()
+        return joined(f"((not ({left.text})) or ({right.text}))", left, right)
+
+    def disjunction(self) -> Condition:
+        parts = self.series(_OR, self.conjunction)
+        if len(parts) == 1:
+            return parts[0]
+        return joined("(" + " or ".join(f"({p.text})" for p in parts) + ")", *parts)
+
+    def conjunction(self) -> Condition:
+        parts = self.series(_AND, self.negation)
+        return Condition(tuple(part for p in parts for part in p.parts))
+
+    def series(self, words: frozenset[str], one: Callable[[], Condition]) -> list[Condition]:
+        parts = [one()]
+        while self.words[self.at] in words:
+            self.at += 1
+            parts.append(one())
+        return parts
+
+    def negation(self) -> Condition:
+        word = self.words[self.at]
+        if word in _NOT:
+            self.at += 1
+            inner = self.negation()
+            return joined(f"(not ({inner.text}))", inner)
+        if word == "exists":
+            return self.quantified()
+        outside, self.used = self.used, {}
+        found = self.comparison()
+        if isinstance(found, str):
+            found = Condition((Part(found, frozenset(self.used)),))
+        self.used = outside
+        return found
+
+    def quantified(self) -> Condition:
+        """``exists e, f: condition``, with or without parentheses around all behind the word."""
+        self.at += 1
+        opened = self.at if self.words[self.at] == "(" else None
+        if opened is not None:
+            self.at += 1
+        names: list[str] = []
+        while True:
+            name = self.name("a name that 'exists' binds")
+            if name in self.bound or name in names:
+                self.fail(self.at - 1, f"the name '{name}' is bound already")
+            names.append(name)
+            if self.words[self.at] == ":":
+                break
+            if self.words[self.at] != ",":
+                self.fail_expecting("',' or ':'", "it is written exists e: i = 2*e")
+            self.at += 1
+        self.at += 1
+        outside = self.bound
+        self.bound = outside | set(names)
+        inner = self.implication()
+        self.bound = outside
+        if opened is not None:
+            self.close(opened)
+        text = f"(exists ({', '.join(names)} : {inner.text}))"
+        return Condition((Part(text, self.names_of(inner) - set(names)),))
+
+    @staticmethod
+    def names_of(condition: Condition) -> frozenset[str]:
+        return frozenset().union(*(p.names for p in condition.parts))
+
+    def comparison(self) -> Condition | str:
+        word = self.words[self.at]
+        if word in ("true", "false"):
+            self.at += 1
+            return word
+        at = self.at
+        first = self.sum()
+        if isinstance(first, Condition):
+            if self.words[self.at] in RELATIONS:
+                self.fail(at, "a condition has no value to compare", last=self.at - 1)
+            return first
+        chain = [self.rest_of_list(first)]
+        relations: list[str] = []
+        while self.words[self.at] in RELATIONS:
+            relations.append(self.words[self.at])
+            self.at += 1
+            chain.append(self.rest_of_list(self.value()))
+        if not relations:
+            self.fail_behind_value(at)
+        return chained(chain, relations)
+
+    def rest_of_list(self, first: Value) -> list[Value]:
+        """``first`` and what follows it behind commas: each is compared."""
+        values = [first]
+        while self.words[self.at] == ",":
+            self.at += 1
+            values.append(self.value())
+        return values
+
+    # }}}
+
+    # {{{ values
+
+    def value(self) -> Value:
+        """An expression."""
+        at = self.at
+        found = self.sum()
+        if isinstance(found, Condition):
+            self.fail(at, "a condition is no value", last=self.at - 1)
+        return found
+
+    def sum(self) -> Value | Condition:
+        at = self.at
+        first = self.product()
+        if isinstance(first, Condition):
+            return first
+        if self.words[self.at] not in ("+", "-"):
+            return first
+        terms = [(1, first)]
+        while self.words[self.at] in ("+", "-"):
+            sign = 1 if self.words[self.at] == "+" else -1
+            self.at += 1
+            terms.append((sign, self.operand_of(self.product())))
+        return self.small(total(terms), at)
+
+    def operand_of(self, found: Value | Condition) -> Value:
+        if isinstance(found, Condition):
+            self.fail(self.at - 1, "a condition is no value")
+        return found
+
+    def product(self) -> Value | Condition:
+        at = self.at
+        found = self.factor()
+        while self.words[self.at] in _MULTIPLYING:
+            operator = self.at
+            left = self.operand_of(found)
+            self.at += 1
+            right = self.operand_of(self.factor())
+            if self.words[operator] == "*":
+                found = self.small(self.multiplied(left, right, operator), at)
+            else:
+                found = self.divided(left, right, operator)
+        return found
+
+    def multiplied(self, left: Value, right: Value, operator: int) -> Value:
+        if left.constant is not None and right.constant is not None:
+            return number(left.constant * right.constant, has_factor=True)
+        factor, other = left.constant, right
+        if factor is None:
+            factor, other = right.constant, left
+        if factor is None:
+            self.fail_not_affine(operator, "the product of two variables")
+        text = other.times(factor.numerator)
+        divisor = factor.denominator * other.divisor
+        # isl multiplies a number in front last, and one behind first, as Python does.
+        return Value(text, divisor, has_factor=other is right or other.has_factor)
+
+    def divided(self, left: Value, right: Value, operator: int) -> Value:
+        word = self.words[operator]
+        if right.constant is None:
+            self.fail_not_affine(operator, "division by a variable")
+        if right.constant == 0:
+            self.fail(operator, "division by zero", last=operator + 1)
+        if word == "/":
+            text = left.times(right.constant.denominator * (1 if right.constant > 0 else -1))
+            return simplest(text, left, right.constant)
+        if right.constant.denominator != 1 or (left.divisor != 1 and word != "//"):
+            self.fail(operator, f"'{word}' is of integers", last=operator + 1)
+        if left.has_factor:
+            self.fail(
+                operator,
+                f"it is not clear what '{word}' is of: the product, or only its last factor",
+                instead=f"write (3*i) {word} 5 or 3*(i {word} 5): isl would read the second, "
+                "Python the first",
+            )
+        divisor = int(right.constant)
+        if left.constant is not None:
+            quotient = Fraction(left.constant // divisor)
+            return number(quotient if word == "//" else left.constant - divisor * quotient)
+        sign = 1 if divisor > 0 else -1
+        if word == "//":
+            return Value(f"floor(({left.times(sign)})/{abs(divisor) * left.divisor})", is_atom=True)
+        text = f"(({left.times(sign)}) mod {abs(divisor)})"
+        return Value(text if sign > 0 else f"-{text}", is_atom=sign > 0)
+
+    def factor(self) -> Value | Condition:
+        words = self.words
+        at = self.at
+        word = words[at]
+        if word == "-":
+            self.at += 1
+            inner = self.operand_of(self.factor())
+            if inner.constant is not None:
+                return number(-inner.constant, has_factor=True)
+            return Value(inner.times(-1), inner.divisor, has_factor=True)
+        if word == "+":
+            self.at += 1
+            return self.operand_of(self.factor())
+        if word == "(":
+            return self.parenthesis()
+        if word in _FUNCTIONS and words[at + 1] == "(":
+            return self.call(word)
+        return self.number_or_name()
+
+    def parenthesis(self) -> Value | Condition:
+        opened = self.at
+        self.at += 1
+        inner = self.value() if self.is_value() else self.implication()
+        self.close(opened)
+        if isinstance(inner, Condition):
+            return inner
+        return Value(inner.atom, inner.divisor, inner.constant, is_atom=True)
+
+    def is_value(self) -> bool:
+        """Whether no relation and no connective stands before the parenthesis is closed."""
+        depth = 0
+        for word in self.words[self.at :]:
+            if word in OPENING:
+                depth += 1
+            elif word in CLOSING:
+                depth -= 1
+                if depth < 0:
+                    return True
+            elif word in _OF_CONDITIONS:
+                return False
+        return True
+
+    def call(self, name: str) -> Value:
+        at = self.at
+        self.at += 2
+        arguments = [self.value()]
+        while self.words[self.at] == ",":
+            self.at += 1
+            arguments.append(self.value())
+        self.close(at + 1)
+        if name in ("min", "max"):
+            return extreme(name, arguments)
+        if len(arguments) != (2 if name in ("floord", "ceild") else 1):
+            usage = f"{name}(x, 2)" if name.endswith("d") else f"{name}(x / 2)"
+            self.fail(at, f"'{name}' is written {usage}", last=self.at - 1)
+        value = arguments[0]
+        if len(arguments) == 2:
+            by = arguments[1].constant
+            if by is None:
+                self.fail(at, "division by a variable is not affine", last=self.at - 1)
+            if by == 0:
+                self.fail(at, "division by zero", last=self.at - 1)
+            text = value.times(by.denominator * (1 if by > 0 else -1))
+            value = simplest(text, value, by)
+        return rounded(name.removesuffix("d"), value)
+
+    def number_or_name(self) -> Value:
+        at = self.at
+        word = self.words[at]
+        if _DIGITS.match(word):
+            self.at += 1
+            value = self.small(number(Fraction(self.integer(word, at))), at)
+            if self.words[self.at] == "(" or _NAME.match(self.words[self.at]):
+                return self.juxtaposed(value, at)
+            return value
+        pair = _NUMBER_AND_NAME.match(word)
+        if pair is not None and (
+            not _NUMBER_ELSEWHERE.match(word) or pair[2] in self.bound or pair[2] in self.found
+        ):
+            self.at += 1
+            factor = self.small(number(Fraction(self.integer(pair[1], at))), at)
+            return self.multiplied(factor, self.variable(pair[2], at), at)
+        if word[:1].isdigit() or (word[:1] == "." and word != "."):
+            self.fail(at, f"'{word}' is not an integer")
+        if not _NAME.match(word) or word in WORDS:
+            self.fail_at_operand(at)
+        self.at += 1
+        return self.variable(word, at)
+
+    def juxtaposed(self, value: Value, at: int) -> Value:
+        """``2 i`` and ``2(i + 1)``."""
+        if self.words[self.at] in WORDS and self.words[self.at] not in _FUNCTIONS:
+            return value
+        return self.multiplied(value, self.operand_of(self.factor()), at)
+
+    def integer(self, digits: str, at: int) -> int:
+        if len(digits.lstrip("0")) > 19:
+            self.fail_too_large(at, at, digits)
+        return int(digits)
+
+    def variable(self, name: str, at: int) -> Value:
+        if name.lower() in _NO_NUMBERS:
+            self.fail(
+                at, f"'{name}' is no integer", instead="leave out the bound that it stands in"
+            )
+        following = self.words[at + 1]
+        if following == "[":
+            self.fail(
+                at,
+                f"'{name}[...]' is an array access, which a domain cannot hold",
+                last=at + 1,
+                instead="load it into a scalar temporary, and name that in the domain",
+            )
+        if following == "(":
+            self.fail(
+                at,
+                f"there is no function '{name}' in domains",
+                instead="there are floor, ceil, min and max",
+            )
+        self.used[name] = None
+        if name not in self.bound:
+            self.found[name] = None
+        return Value(name, is_atom=True)
+
+    # }}}
+
+    # {{{ words and errors
+
+    def name(self, what: str) -> str:
+        """The name that stands next."""
+        word = self.words[self.at]
+        if not _NAME.match(word) or word in WORDS:
+            self.fail(self.at, f"expected {what} but found {self.describe(self.at)}")
+        if word.lower() in _NO_NUMBERS:
+            self.fail(self.at, f"'{word}' cannot be a name in a domain")
+        self.at += 1
+        return word
+
+    def close(self, opened: int) -> None:
+        """The parenthesis that closes word ``opened``."""
+        if self.words[self.at] != ")":
+            self.fail_on_brackets()
+            self.fail_at_leftover()
+        self.at += 1
+
+    def small(self, value: Value, at: int) -> Value:
+        """``value``, if it is no number that no index can be."""
+        if value.constant is not None and abs(value.constant) > LARGEST:
+            self.fail_too_large(at, self.at - 1, "this number")
+        return value
+
+    def fail_too_large(self, at: int, last: int, what: str) -> NoReturn:
+        self.fail(
+            at,
+            f"{what if len(what) < 40 else what[:20] + '...'} is larger than any index",
+            last=last,
+            instead="indices have 64 bits; a bound that nothing reaches can be left out",
+        )
+
+    def fail_not_affine(self, operator: int, what: str) -> NoReturn:
+        self.fail(
+            operator - 1,
+            f"{what} is not affine",
+            last=operator + 1,
+            instead="only multiples by integers are; fix_parameters makes a size one",
+        )
+
+    def fail_at_operand(self, at: int) -> NoReturn:
+        word = self.words[at]
+        if word in _INSTEAD:
+            self.fail_at_foreign(at)
+        if word == END:
+            self.fail(at, "expected a value but found the end of the text")
+        self.fail(at, f"expected a value but found {self.describe(at)}")
+
+    def fail_at_foreign(self, at: int) -> NoReturn:
+        word = self.words[at]
+        self.fail(at, f"'{word}' is not part of a domain's language", instead=_INSTEAD[word])
+
+    def fail_behind_value(self, first: int) -> NoReturn:
+        """Report what stands behind a value where a relation is missing."""
+        word = self.words[self.at]
+        if word in CLOSING or word in WORDS or word in (END, ";", ",", ":"):
+            self.fail(
+                first, "this compares nothing", last=self.at - 1, instead="write i < n, or i = 0"
+            )
+        self.fail_at_leftover()
+
+    def fail_at_leftover(self) -> NoReturn:
+        """Report the word behind what was understood."""
+        at = self.at
+        word = self.words[at]
+        if word in _INSTEAD:
+            self.fail_at_foreign(at)
+        if word in OPENING or word in CLOSING:
+            self.fail_on_brackets()
+        if word[:1].isalnum() or word[:1] == "_" or word in OPENING:
+            self.fail(at, f"expected an operator before '{word}'")
+        if word in RELATIONS:
+            self.fail(at, "a condition has no value to compare")
+        self.fail_expecting("an operator")
+
+    def fail_expecting(self, what: str, instead: str = "") -> NoReturn:
+        self.fail(self.at, f"expected {what} but found {self.describe(self.at)}", instead=instead)
+
+    # }}}
+
+
+def joined(text: str, *conditions: Condition) -> Condition:
+    """One part that is made of several conditions."""
+    names = frozenset().union(*(p.names for c in conditions for p in c.parts))
+    return Condition((Part(text, names),))
+
+
+def chained(chain: list[list[Value]], relations: list[str]) -> str:
+    """``a <= b, c < d``: every neighbour with every neighbour."""
+    if all(len(values) == 1 and values[0].divisor == 1 for values in chain):
+        words = [chain[0][0].text]
+        for relation, values in zip(relations, chain[1:], strict=True):
+            words += [relation, values[0].text]
+        if "!=" not in relations or len(relations) == 1:
+            return " ".join(words)
+    pairs = []
+    for relation, left, right in zip(relations, chain, chain[1:], strict=False):
+        for a in left:
+            for b in right:
+                common = math.lcm(a.divisor, b.divisor)
+                sides = a.times(common // a.divisor), b.times(common // b.divisor)
+                pairs.append(f"{sides[0]} {relation} {sides[1]}")
+    return " and ".join(pairs)
+
+
+def total(terms: list[tuple[int, Value]]) -> Value:
+    """A sum of values with signs."""
+    numbers = [sign * value.constant for sign, value in terms if value.constant is not None]
+    if len(numbers) == len(terms):
+        return number(sum(numbers, Fraction(0)))
+    common = math.lcm(*(v.divisor for _, v in terms))
+    text = ""
+    for sign, value in terms:
+        piece = value.times(common // value.divisor)
+        if not text:
+            text = piece
+            continue
+        operand = value.divisor == common and (value.is_atom or not piece.startswith("-"))
+        plain = piece if operand and (value.is_atom or value.has_factor) else f"({piece})"
+        text += f" {'+' if sign > 0 else '-'} {plain}"
+    return Value(text, common)
+
+
+def simplest(numerator: str, left: Value, divisor: Fraction) -> Value:
+    """``left`` divided exactly; ``numerator`` is its text times the divisor's denominator."""
+    if left.constant is not None:
+        return number(left.constant / divisor)
+    return Value(numerator, left.divisor * abs(divisor.numerator), has_factor=left.has_factor)
+
+
+def rounded(name: str, value: Value) -> Value:
+    """``value`` rounded down (``floor``) or up (``ceil``)."""
+    if value.constant is not None:
+        whole = math.floor(value.constant) if name == "floor" else math.ceil(value.constant)
+        return number(Fraction(whole))
+    if value.divisor == 1:
+        return Value(value.atom, is_atom=True)
+    return Value(f"{name}(({value.text})/{value.divisor})", is_atom=True)
+
+
+def extreme(name: str, values: list[Value]) -> Value:
+    """The smallest or largest of several values."""
+    common = math.lcm(*(v.divisor for v in values))
+    texts = ", ".join(v.times(common // v.divisor) for v in values)
+    return Value(f"{name}({texts})", common, is_atom=True)

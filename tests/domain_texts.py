@@ -83,11 +83,12 @@ def condition(draw: st.DrawFn, names: tuple[str, ...], depth: int = 2) -> Said:
         inner = draw(condition(names, depth - 1))
         return Said(f"not ({inner.text})", f"(not {inner.python})")
     if kind == "exists":
-        inner = draw(condition((*names, "q"), depth - 1))
+        q = f"q{depth}"
+        inner = draw(condition((*names, q), depth - 1))
         low, high = sorted((draw(st.integers(-4, 4)), draw(st.integers(-4, 4))))
         return Said(
-            f"(exists q: {low} <= q <= {high} and ({inner.text}))",
-            f"any({inner.python} for q in range({low}, {high + 1}))",
+            f"(exists {q}: {low} <= {q} <= {high} and ({inner.text}))",
+            f"any({inner.python} for {q} in range({low}, {high + 1}))",
         )
     left, right = draw(condition(names, depth - 1)), draw(condition(names, depth - 1))
     if kind == "implies":

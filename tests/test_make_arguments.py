@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -170,6 +172,65 @@ def test_the_furthest_access_counts() -> None:
     assert shape(kernel, "a") == "max(m, n)"
     kernel = make_kernel(TWO, "c[i, j] = a[i] + a[j]", assumptions="n <= m")
     assert shape(kernel, "a") == "m"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "x[i] + x[0]",
+        "x[i - 1] + x[i + 1] if 1 <= i and i < n - 1 else x[0]",
+        "(x[i - 1] if i > 0 else x[0]) + (x[i + 1] if i + 1 < n else x[n - 1])",
+        "x[n - 1]",
+    ],
+)
+@pytest.mark.parametrize("assumptions", [None, "n >= 1"])
+def test_a_size_for_which_nothing_is_accessed_needs_no_room(value: str, assumptions: Any) -> None:
+    kernel = make_kernel(ONE, f"y[i] = {value}", dtypes={"x": "int32"}, assumptions=assumptions)
+    assert shape(kernel, "x") == "n"
+    assert kernel.executor("reference")(x=np.arange(3, dtype=np.int32)).shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("domain", "text", "expected"),
+    [
+        ("{ [b, t]: 0 <= t < 256 and 0 <= b and 256*b + t < n }", "", "(n + 255) // 256, 256"),
+        (
+            "{ [b, t]: 0 <= t < 256 and 0 <= 256*b < n }",
+            "if 256*b + t < n",
+            "(n + 255) // 256, 256",
+        ),
+        ("{ [b, t]: 0 <= t < 256 and t < n and 0 <= b < 2 }", "", "2, min(256, n)"),
+        ("{ [b, t]: 0 <= t < m and 0 <= b < n and t <= b }", "", "n, min(m, n)"),
+        ("{ [b, t]: 0 <= b < 4 and (0 <= t < b or n <= t < n + b) }", "", "4, n + 3"),
+    ],
+)
+def test_rows_are_full(domain: str, text: str, expected: str) -> None:
+    body = "p[b, t] = b + t"
+    kernel = make_kernel(domain, f"{text}\n{body}\nend" if text else body, assumptions="n >= 0")
+    assert shape(kernel, "p") == expected
+
+
+def test_parts_of_a_union_reach_apart() -> None:
+    kernel = make_kernel("{ [i]: 0 <= i < 2 or 4 <= i < n }", "c[i] = i")
+    assert shape(kernel, "c") == "max(2, n)"
+    kernel = make_kernel("{ [i]: 0 <= i < 2 or 4 <= i < n }", "c[i] = i", assumptions="n >= 5")
+    assert shape(kernel, "c") == "n"
+
+
+def test_many_bounds_are_one_minimum() -> None:
+    sizes = [f"n{k}" for k in range(10, 26)]
+    domain = "{ [i]: 0 <= i and " + " and ".join(f"i < {s}" for s in sizes) + " }"
+    kernel = make_kernel(domain, "c[i] = a[i] + a[0]")
+    assert shape(kernel, "a") == f"min({', '.join(sizes)})"
+
+
+def test_an_index_that_could_be_negative_only_where_nothing_runs() -> None:
+    assert shape(make_kernel(ONE, "c[i] = a[n]"), "a") == "n + 1"
+    with pytest.raises(OutOfBoundsError, match="is negative"):
+        make_kernel(ONE, "c[i] = a[n - 2]")
+    # The same index in another statement is looked at again.
+    with pytest.raises(OutOfBoundsError, match="is negative"):
+        make_kernel(ONE, "c[i] = a[n]\nd[0] = a[n]")
 
 
 def test_conditions_bound_accesses() -> None:

@@ -1,8 +1,19 @@
-"""Shapes of arrays that nobody declared: as far as the accesses reach."""
+"""Shapes of arrays that nobody declared: as far as the accesses reach.
+
+An axis is as long as the largest index needs, for all sizes that the assumptions
+allow and at which there is an access at all; where there is none, the same
+expression holds.  So ``x[0]`` beside ``x[i]`` for ``0 <= i < n`` makes no
+``max(1, n)``: where ``n`` is 0, nothing is accessed.
+
+Rows are full: where an index stays below a number, and below less only in the last
+rows (``256*b + t < n``, ``t < 256``), the number is the extent also if the sizes
+have no full row.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -13,8 +24,8 @@ from loopkit._errors import Instance, InvalidArgumentError, OutOfBoundsError, Wi
 from loopkit._expression import to_text, variable_names
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
-from loopkit._linear import linear
 from loopkit._make.arguments import Access
+from loopkit._make.extents import extents, largest
 from loopkit._make.scopes import Inames
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
@@ -41,28 +52,48 @@ class Shapes:
         self.sizes = frozenset(sizes)
         self.assumptions = kernel.assumptions.set
         self._predicates: dict[tuple[Expression, ...], tuple[isl.Set, frozenset[str]]] = {}
-        self._extents: dict[object, Expression] = {}
+        self._extents: dict[object, list[Expression]] = {}
+        self._may_be_below: dict[object, isl.Set] = {}
+        self._happens: dict[object, isl.Set] = {}
 
     def shape_of(self, name: str, accesses: Sequence[Access]) -> tuple[Expression, ...]:
         """The smallest shape that holds all accesses, for all sizes that the assumptions allow."""
-        axes = len(accesses[0].indices)
         shape = []
-        for axis in range(axes):
-            extents: dict[Expression, None] = {}
+        for axis in range(len(accesses[0].indices)):
+            needs: dict[Expression, list[Access]] = {}
             for access in accesses:
-                extents[self._extent(name, axis, access)] = None
-            shape.append(self._largest(list(extents)))
+                for extent in self._extents_of(name, axis, access):
+                    needs.setdefault(extent, []).append(access)
+            where = {extent: partial(self._where, those) for extent, those in needs.items()}
+            shape.append(largest(where))
         return tuple(shape)
+
+    def _where(self, accesses: Sequence[Access]) -> isl.Set:
+        """The sizes for which at least one of several accesses happens."""
+        result: isl.Set | None = None
+        for access in accesses:
+            condition, _ = self._condition(access.guards)
+            inames = self.inames.closure(access.statement.inames)
+            key = (inames, access.guards)
+            if key not in self._happens:
+                happens = self.kernel.domain_of(inames) & condition & self.assumptions
+                names = [n for n in _sets.names_of(happens) if self._is_size(n)]
+                self._happens[key] = _sets.project_onto(happens, names)
+            found = self._happens[key]
+            result = found if result is None else result | found
+        assert result is not None
+        return result
 
     # {{{ one access
 
-    def _extent(self, name: str, axis: int, access: Access) -> Expression:
+    def _extents_of(self, name: str, axis: int, access: Access) -> list[Expression]:
+        """How long the axis must be for one access: as long as the longest of these."""
         indices, statement = access.indices, access.statement
         index = indices[axis]
         if isinstance(index, int):
             if index < 0:
-                self._fail_below(name, axis, indices, statement, _sets.universe())
-            return index + 1
+                self._check_not_below(name, axis, access, _sets.universe())
+            return [max(0, index + 1)]
         condition, used = self._condition(access.guards)
         mine = variable_names(index) & self.names
         if not mine <= statement.inames:
@@ -70,15 +101,48 @@ class Shapes:
         if used:
             mine |= used & statement.inames
         mine = self.inames.closure(frozenset(mine))
-        key = (index, mine, access.guards if used else ())
+        others = self._of_other_axes(indices, axis)
+        key = (index, mine, access.guards if used else (), others)
         found = self._extents.get(key)
         if found is None:
             domain = self.kernel.domain_of(mine)
             if used:
                 domain = domain & condition
-            found = self._extent_in(name, axis, indices, statement, domain)
+            value, graph = self._graph(name, axis, indices, domain)
+            if not (graph & self.assumptions & _negative(prim.Variable(value))).is_empty():
+                self._may_be_below[key] = domain
+            found = self._extents_in(name, axis, indices, value, graph)
+            if others and any(map(_least_of_a_number, found)):
+                around = self.kernel.domain_of(self.inames.closure(mine | others)) & condition
+                found = self._of_full_rows(found, name, axis, indices, around, others)
             self._extents[key] = found
+        if key in self._may_be_below:
+            self._check_not_below(name, axis, access, self._may_be_below[key])
         return found
+
+    def _of_other_axes(self, indices: tuple[Expression, ...], axis: int) -> frozenset[str]:
+        """The inames that stand in other indices of an access alone."""
+        others = frozenset[str]().union(
+            *(variable_names(i) for a, i in enumerate(indices) if a != axis)
+        )
+        return (others & self.names) - variable_names(indices[axis])
+
+    def _of_full_rows(
+        self,
+        found: list[Expression],
+        name: str,
+        axis: int,
+        indices: tuple[Expression, ...],
+        domain: isl.Set,
+        others: frozenset[str],
+    ) -> list[Expression]:
+        """The extents, but those of full rows where what other axes leave could be less."""
+        for position, iname in enumerate(_sets.names_of(domain)):
+            if iname in others:
+                domain = domain.drop_constraints_involving_dims(_sets.PARAM, position, 1)
+        value, graph = self._graph(name, axis, indices, domain)
+        full = extents(graph, value, self.assumptions)
+        return [full[0] if full == [_least_of_a_number(e)] else e for e in found]
 
     def _condition(self, guards: tuple[Expression, ...]) -> tuple[isl.Set, frozenset[str]]:
         """What the affine ones of some conditions say, and about which names."""
@@ -102,18 +166,13 @@ class Shapes:
             self._predicates[guards] = found
         return found
 
-    def _extent_in(
-        self,
-        name: str,
-        axis: int,
-        indices: tuple[Expression, ...],
-        statement: Statement,
-        domain: isl.Set,
-    ) -> Expression:
+    def _graph(
+        self, name: str, axis: int, indices: tuple[Expression, ...], domain: isl.Set
+    ) -> tuple[str, isl.Set]:
+        """A name for the values of an index, and the set of it and the sizes."""
         index = indices[axis]
         if isinstance(index, prim.Variable) and index.name in self.names:
-            value = index.name
-            graph = domain
+            value, graph = index.name, domain
         else:
             value = hidden("index")
             try:
@@ -125,55 +184,36 @@ class Shapes:
             itself = isl.PwAff.from_aff(_sets.affine(prim.Variable(value)))
             graph = domain & itself.eq_set(meant)
         keep = {value, *(n for n in _sets.names_of(graph) if self._is_size(n))}
-        graph = _sets.project_onto(graph, keep)
+        return value, _sets.project_onto(graph, keep)
+
+    def _extents_in(
+        self, name: str, axis: int, indices: tuple[Expression, ...], value: str, graph: isl.Set
+    ) -> list[Expression]:
         if graph.is_empty():
-            return 0
-        self._check_not_below(name, axis, indices, statement, domain, graph, value)
+            return [0]
         try:
-            largest = _sets.maximum(graph, value)
-            extent = largest_plus_one(largest, self.assumptions)
+            found = extents(graph, value, self.assumptions)
         except (isl.Error, _sets.NotAffineError):
             if is_spent():
                 raise
-            extent = None
-        if extent is None:
+            found = None
+        if found is None:
+            index = to_text(indices[axis])
             raise self._undeclared(
-                name, f"index {to_text(index)} of {_text(name, indices)} has no upper bound"
+                name, f"index {index} of {_text(name, indices)} has no upper bound"
             )
-        return extent
+        return found or [0]
 
     def _is_size(self, name: str) -> bool:
         return name in self.sizes
 
-    def _check_not_below(
-        self,
-        name: str,
-        axis: int,
-        indices: tuple[Expression, ...],
-        statement: Statement,
-        domain: isl.Set,
-        graph: isl.Set,
-        value: str,
-    ) -> None:
-        negative = _sets.condition_set(prim.Comparison(prim.Variable(value), "<=", -1))
-        below = graph & negative
-        if below.is_empty():
-            return
-        below = below & self.assumptions
-        if not below.is_empty():
-            self._fail_below(name, axis, indices, statement, domain)
-
-    def _fail_below(
-        self,
-        name: str,
-        axis: int,
-        indices: tuple[Expression, ...],
-        statement: Statement,
-        domain: isl.Set,
-    ) -> None:
-        negative = _sets.pw_affine(indices[axis]).lt_set(_sets.pw_affine(0))
+    def _check_not_below(self, name: str, axis: int, access: Access, domain: isl.Set) -> None:
+        """Report an index that is negative where its statement runs."""
+        indices, statement = access.indices, access.statement
         whole = self.kernel.domain_of(self.inames.closure(statement.inames))
-        bad = domain & whole & negative & self.assumptions
+        bad = domain & whole & _negative(indices[axis]) & self.assumptions
+        if bad.is_empty():
+            return
         inames = [i for i in self.kernel.all_inames if i in statement.inames]
         sizes = sorted(n for n in _sets.names_of(bad) if self._is_size(n))
         point = smallest_point(bad, [*sizes, *inames]) or {}
@@ -200,64 +240,15 @@ class Shapes:
 
     # }}}
 
-    def _largest(self, extents: list[Expression]) -> Expression:
-        """The maximum of several extents, without those that another always exceeds."""
-        if len(extents) == 1:
-            return extents[0]
-        by_terms: dict[object, Expression] = {}
-        constants: dict[object, int] = {}
-        for extent in extents:
-            try:
-                form = linear(extent)
-                key: object = frozenset(form.terms.items())
-                constant = form.constant
-            except _sets.NotAffineError:
-                key, constant = extent, 0
-            if key not in by_terms or constant > constants[key]:
-                by_terms[key], constants[key] = extent, constant
-        left = list(by_terms.values())
-        if len(left) > 1:
-            for extent in list(left):
-                # One after the other: of two that are equal, one stays.
-                if self._is_exceeded(extent, left):
-                    left = [e for e in left if e is not extent]
-        if len(left) == 1:
-            return left[0]
-        return prim.Max(tuple(sorted(left, key=to_text)))
 
-    def _is_exceeded(self, extent: Expression, others: Sequence[Expression]) -> bool:
-        mine = _sets.pw_affine(extent)
-        for other in others:
-            if other is extent:
-                continue
-            larger = mine.gt_set(_sets.pw_affine(other)) & self.assumptions
-            if larger.is_empty():
-                return True
-        return False
+def _least_of_a_number(extent: Expression) -> int | None:
+    """The number in a minimum."""
+    numbers = [c for c in getattr(extent, "children", ()) if isinstance(c, int)]
+    return numbers[0] if isinstance(extent, prim.Min) and numbers else None
 
 
-def largest_plus_one(largest: isl.PwAff, assumptions: isl.Set) -> Expression | None:
-    """``largest + 1`` as one expression; None where it takes cases that are no min or max."""
-    pieces = largest.coalesce().get_pieces()
-    if len(pieces) > 1:
-        # Cases that the assumptions exclude do not count.
-        pieces = [p for p in pieces if not (p[0].params() & assumptions).is_empty()] or pieces
-    affs = [piece[1] for piece in pieces]
-    expressions = [_sets.from_affine(_plus_one(aff)) for aff in affs]
-    distinct = list(dict.fromkeys(expressions))
-    if len(distinct) == 1:
-        return distinct[0]
-    wanted = largest.add_constant_val(isl.Val(1))
-    where = wanted.domain() & assumptions
-    for kind in (prim.Min, prim.Max):
-        candidate = kind(tuple(sorted(distinct, key=to_text)))
-        if where.is_subset(_sets.pw_affine(candidate).eq_set(wanted)):
-            return candidate
-    return None
-
-
-def _plus_one(aff: isl.Aff) -> isl.Aff:
-    return aff.add_constant_val(isl.Val(1))
+def _negative(index: Expression) -> isl.Set:
+    return _sets.pw_affine(index).lt_set(_sets.pw_affine(0))
 
 
 def _text(name: str, indices: tuple[Expression, ...]) -> str:

@@ -1,0 +1,144 @@
+"""How far a name reaches in a set: upper bounds as lists, never as functions by cases.
+
+The largest value of a name that twelve conditions bound is the least of twelve
+expressions; as a function by cases it has a case for each order of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._expression import to_text
+from loopkit._linear import linear
+from loopkit._nodes import Expression
+
+
+def extents(graph: isl.Set, name: str, known: isl.Set) -> list[Expression] | None:
+    """One more than the largest value of ``name``, for each part of ``graph``.
+
+    Each is exact wherever ``known`` holds and its part has a value; None where
+    a part has no end.
+    """
+    found: dict[Expression, None] = {}
+    for piece in graph.compute_divs().coalesce().get_basic_sets():
+        where = _sets.project_out(piece.to_set(), [name]) & known
+        if where.is_empty():
+            continue
+        ends = _ends(piece.remove_redundancies(), name)
+        extent = _by_cases(piece.to_set(), name, known) if ends is None else least(ends, where)
+        if extent is None:
+            return None
+        found[extent] = None
+    return list(found)
+
+
+def _ends(piece: isl.BasicSet, name: str) -> list[Expression] | None:
+    """The constraints that bound ``name`` from above, as what it stays below.
+
+    None where a quotient of ``name`` is bounded: the constraint alone is not exact.
+    """
+    variable = prim.Variable(name)
+    ends: list[Expression] = []
+    for constraint in piece.get_constraints():
+        terms, constant = _sets.constraint_terms(constraint)
+        if any(e != variable and name in _sets.names_in(e) for _, e in terms):
+            return None
+        coefficient = sum(c for c, e in terms if e == variable)
+        if coefficient == 0 or (coefficient > 0 and not constraint.is_equality()):
+            continue
+        sign = 1 if coefficient < 0 else -1
+        rest = [(sign * c, e) for c, e in terms if e != variable]
+        bound = _sets.affine(_sets.linear_sum(rest, sign * constant))
+        bound = bound.align_params(piece.get_space())
+        if abs(coefficient) != 1:
+            bound = bound.scale_down_val(_sets.val(abs(coefficient))).floor()
+        ends.append(_sets.from_affine(bound.add_constant_val(_sets.val(1))))
+    return list(dict.fromkeys(ends))
+
+
+def _by_cases(part: isl.Set, name: str, known: isl.Set) -> Expression | None:
+    """One more than the largest value where strides decide; None if no min or max says it."""
+    largest = _sets.maximum(part, name)
+    cases = [p for p in largest.coalesce().get_pieces() if not (p[0].params() & known).is_empty()]
+    one = _sets.val(1)
+    ends = list(dict.fromkeys(_sets.from_affine(aff.add_constant_val(one)) for _, aff in cases))
+    if len(ends) == 1:
+        return ends[0]
+    for kind in (prim.Min, prim.Max):
+        candidate = kind(tuple(sorted(ends, key=to_text)))
+        if all(
+            (where.params() & known).is_subset(_equal(candidate, aff.add_constant_val(one)))
+            for where, aff in cases
+        ):
+            return candidate
+    return None
+
+
+def _equal(expr: Expression, aff: isl.Aff) -> isl.Set:
+    return _sets.condition_set(prim.Comparison(expr, "==", _sets.from_affine(aff)))
+
+
+def least(ends: Sequence[Expression], where: isl.Set) -> Expression | None:
+    """The least of several ends wherever ``where`` holds, without those that never are."""
+    kept = list(ends)
+    for end in sorted(ends, key=_complexity, reverse=True):
+        others = [o for o in kept if o is not end]
+        if others and _nowhere(where, [prim.Comparison(end, "<", o) for o in others]):
+            kept = others
+    if not kept:
+        return None
+    return kept[0] if len(kept) == 1 else prim.Min(tuple(sorted(kept, key=to_text)))
+
+
+def largest(ends: Mapping[Expression, Callable[[], isl.Set]]) -> Expression:
+    """The maximum of several extents, without those that others cover where they are needed.
+
+    Each comes with a function that says where there is an access that needs it.
+    """
+    kept = _longest(list(ends))
+    if len(kept) == 1:
+        return kept[0]
+    dropped = [e for e in ends if e not in kept]
+    for end in sorted(kept, key=_complexity, reverse=True):
+        others = [o for o in kept if o is not end]
+        if others and all(_covered(e, others, ends[e]()) for e in [end, *dropped]):
+            kept = others
+            dropped.append(end)
+    return kept[0] if len(kept) == 1 else prim.Max(tuple(sorted(kept, key=to_text)))
+
+
+def _covered(end: Expression, others: Sequence[Expression], where: isl.Set) -> bool:
+    return _nowhere(where, [prim.Comparison(o, "<", end) for o in others])
+
+
+def _longest(ends: Sequence[Expression]) -> list[Expression]:
+    """``ends`` without those that differ from another one by a constant, and are less."""
+    best: dict[object, tuple[int, Expression]] = {}
+    for end in ends:
+        try:
+            form = linear(end)
+        except _sets.NotAffineError:
+            best[end] = (0, end)
+            continue
+        key = frozenset(form.terms.items())
+        if key not in best or form.constant > best[key][0]:
+            best[key] = (form.constant, end)
+    return [end for _, end in best.values()]
+
+
+def _nowhere(where: isl.Set, conditions: Sequence[Expression]) -> bool:
+    """Whether there is no point of ``where`` at which all conditions hold."""
+    for condition in conditions:
+        where = where & _sets.condition_set(condition)
+        if where.is_empty():
+            return True
+    return False
+
+
+def _complexity(expr: Expression) -> tuple[bool, int]:
+    """Numbers are left out last of all where others say the same, long expressions first."""
+    return (not isinstance(expr, int), len(to_text(expr)))

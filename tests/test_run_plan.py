@@ -293,8 +293,8 @@ def test_written_arrays() -> None:
     assert refused(PLAN, InvalidArgumentError, a, b, c) == "c is read-only, but matmul writes it"
     spread = np.lib.stride_tricks.as_strided(f32(3), (5, 3), (0, 4))
     assert refused(PLAN, InvalidArgumentError, a, b, spread) == (
-        "c: axis 0 has stride 0, so that its 5 elements are one place in memory, "
-        "but matmul writes them\npass a copy of it"
+        "c: c[0, 0] and c[1, 0] are one place in memory, but matmul writes them: its shape is "
+        "(5, 3), its strides are (0, 1) elements\npass a copy of it"
     )
     plan = ArgumentPlan(axpy())
     assert "y[n] of float32 is missing" in refused(plan, InvalidArgumentError, f32(3), alpha=1)

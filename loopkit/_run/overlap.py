@@ -1,17 +1,31 @@
-"""Whether an array that a program writes shares memory with another argument."""
+"""Whether an array that a program writes shares memory with another one, or with itself.
+
+Blocks run in any order, and the code relies on outputs being apart from all else.  Where
+plain bounds do not settle it, it is a question about whole numbers within bounds: NumPy
+answers the easy ones, isl all others, within a budget.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import islpy as isl
 import numpy as np
 
-from loopkit._errors import LaunchError
-from loopkit._run.arrays import ArrayInfo
+from loopkit import _budget
+from loopkit._errors import InvalidArgumentError, LaunchError
+from loopkit._run.arrays import ArrayInfo, contiguous_strides
 
 if TYPE_CHECKING:
     from loopkit._run.plan import ArgumentPlan
+
+#: What isl may spend on one question, and NumPy before it is asked: some milliseconds.
+BUDGET = 100_000
+_NUMPY_WORK = 10_000
+
+#: A stride, and the first and the last value of what it is multiplied by.
+Term = tuple[int, int, int]
 
 
 class _Pretence:
@@ -28,6 +42,24 @@ class _Pretence:
         }
 
 
+def reaching(terms: Sequence[Term], low: int, high: int) -> list[int] | None:
+    """The first factors within their bounds with which the terms' sum is in ``[low, high]``.
+
+    None if there are none.  Raises :class:`SpentError` where isl cannot say within its budget.
+    """
+    names = [f"d{i}" for i in range(len(terms))]
+    bounds = [f"{first} <= {n} <= {last}" for n, (_, first, last) in zip(names, terms, strict=True)]
+    total = " + ".join(f"{step}*{n}" for n, (step, _, _) in zip(names, terms, strict=True))
+    conditions = " and ".join([*bounds, f"{low} <= {total or 0} <= {high}"])
+    with _budget.at_most(BUDGET):
+        found = isl.Set(f"{{ [{', '.join(names)}] : {conditions} }}")
+        if found.is_empty():
+            return None
+        point = found.lexmin().sample_point()
+        values = [point.get_coordinate_val(isl.dim_type.set, i) for i in range(len(names))]
+        return [int(value.to_python()) for value in values]
+
+
 def overlaps(a: ArrayInfo, b: ArrayInfo) -> bool:
     """Whether an element of ``a`` and one of ``b`` share a byte."""
     if a.size == 0 or b.size == 0:
@@ -35,25 +67,104 @@ def overlaps(a: ArrayInfo, b: ArrayInfo) -> bool:
     (a_low, a_high), (b_low, b_high) = a.byte_range(), b.byte_range()
     if a_high <= b_low or b_high <= a_low:
         return False
-    work: Any = 10000  # enough for anything but contrived strides
+    work: Any = _NUMPY_WORK
     try:
         return bool(np.shares_memory(np.asarray(_Pretence(a)), np.asarray(_Pretence(b)), work))
     except np.exceptions.TooHardError:
-        return True
+        terms = [*_terms(a, 1), *_terms(b, -1)]
+        distance, a_size, b_size = b.pointer - a.pointer, a.dtype.itemsize, b.dtype.itemsize
+        return reaching(terms, distance - a_size + 1, distance + b_size - 1) is not None
+
+
+def _terms(info: ArrayInfo, sign: int) -> list[Term]:
+    itemsize = info.dtype.itemsize
+    return [
+        (sign * stride * itemsize, 0, extent - 1)
+        for extent, stride in zip(info.shape, info.strides, strict=True)
+        if extent > 1 and stride
+    ]
+
+
+def same_place(shape: Sequence[int], strides: Sequence[int]) -> tuple[list[int], list[int]] | None:
+    """Two elements of an array that are one place in memory; None if there are none.
+
+    Raises :class:`SpentError` where isl cannot say within its budget.
+    """
+    if (
+        tuple(strides) == contiguous_strides(tuple(shape))
+        or 0 in shape
+        or _is_nested(shape, strides)
+    ):
+        return None
+    axes = [axis for axis, extent in enumerate(shape) if extent > 1]
+    for number, axis in enumerate(axes):
+        # The first axis along which they differ; they may do so by either sign along the rest.
+        terms = [(strides[axis], 1, shape[axis] - 1)]
+        terms += [(strides[a], 1 - shape[a], shape[a] - 1) for a in axes[number + 1 :]]
+        found = reaching(terms, 0, 0)
+        if found is not None:
+            apart = dict(zip(axes[number:], found, strict=True))
+            steps = [apart.get(a, 0) for a in range(len(shape))]
+            return [max(-step, 0) for step in steps], [max(step, 0) for step in steps]
+    return None
+
+
+def _is_nested(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether each axis steps over all that those of smaller strides reach, as usual."""
+    reach = 0
+    for stride, extent in sorted(
+        (abs(stride), extent) for extent, stride in zip(shape, strides, strict=True) if extent > 1
+    ):
+        if stride <= reach:
+            return False
+        reach += stride * (extent - 1)
+    return True
 
 
 def check(plan: ArgumentPlan, arrays: Mapping[str, ArrayInfo]) -> None:
-    """Refuse arguments that break what ``__restrict__`` promises."""
+    """Refuse arrays that are written and share memory with themselves or others."""
     for name in plan.outputs:
         written = arrays.get(name)
         if written is None or written.kind.immutable:
             continue
+        _check_alone(plan, name, written)
         for other, info in arrays.items():
             if other == name or (other in plan.outputs and other < name):
                 continue
-            if info.location == written.location and overlaps(written, info):
-                raise LaunchError(
-                    f"{name} shares memory with {other}, but {plan.name} writes {name}, "
-                    f"and its code relies on them being apart",
-                    instead=f"pass a copy of {other}, or another array for {name}",
-                )
+            if info.location == written.location:
+                _check_apart(plan, name, written, other, info)
+
+
+def _check_alone(plan: ArgumentPlan, name: str, info: ArrayInfo) -> None:
+    try:
+        found = same_place(info.shape, info.strides)
+    except _budget.SpentError:
+        raise InvalidArgumentError(
+            f"{name}: whether elements of it are one place in memory could not be decided within "
+            f"{BUDGET} steps: its shape is {tuple(info.shape)}, its strides are "
+            f"{tuple(info.strides)} elements",
+            instead="pass a copy of it",
+        ) from None
+    if found is not None:
+        one, other = (f"{name}[{', '.join(map(str, index))}]" for index in found)
+        raise InvalidArgumentError(
+            f"{name}: {one} and {other} are one place in memory, but {plan.name} writes them: its "
+            f"shape is {tuple(info.shape)}, its strides are {tuple(info.strides)} elements",
+            instead="pass a copy of it",
+        )
+
+
+def _check_apart(
+    plan: ArgumentPlan, name: str, written: ArrayInfo, other: str, info: ArrayInfo
+) -> None:
+    why = f"but {plan.name} writes {name}, and its code relies on them being apart"
+    instead = f"pass a copy of {other}, or another array for {name}"
+    try:
+        if overlaps(written, info):
+            raise LaunchError(f"{name} shares memory with {other}, {why}", instead=instead)
+    except _budget.SpentError:
+        raise LaunchError(
+            f"whether {name} shares memory with {other} could not be decided within {BUDGET} "
+            f"steps, {why}",
+            instead=instead,
+        ) from None

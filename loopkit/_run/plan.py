@@ -353,15 +353,6 @@ class ArgumentPlan:
                 continue
             if info.readonly and not info.kind.immutable:
                 raise InvalidArgumentError(f"{name} is read-only, but {self.name} writes it")
-            if 0 in info.shape:
-                continue
-            for axis, (extent, stride) in enumerate(zip(info.shape, info.strides, strict=True)):
-                if stride == 0 and extent > 1:
-                    raise InvalidArgumentError(
-                        f"{name}: axis {axis} has stride 0, so that its {extent} elements are one "
-                        f"place in memory, but {self.name} writes them",
-                        instead="pass a copy of it",
-                    )
 
 
 def _differs(info: ArrayInfo, layout: Layout) -> bool:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from loopkit._arrays import ArrayArg
-from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._errors import InvalidArgumentError
 from loopkit._kernel import Kernel
+from loopkit._run import options as _options
+from loopkit._run.arrays import kind_of
+from loopkit._run.binding import bound_on_host
 from loopkit._run.plan import ArgumentPlan
-
-EXECUTORS = ("cuda", "host", "reference")
 
 
 def executor(kernel: Kernel, name: str | None = None, **options: Any) -> Any:
@@ -21,28 +22,19 @@ def executor(kernel: Kernel, name: str | None = None, **options: Any) -> Any:
 
     ``name`` None picks ``"cuda"`` where there is a GPU, else ``"host"`` where
     there is a C++ compiler, else ``"reference"``.  Raises
-    :class:`UnknownNameError` for any other name, :class:`InvalidArgumentError`
-    for options that the executor does not take.
+    :class:`UnknownNameError` for any other name and for options that there are not,
+    :class:`InvalidArgumentError` for those that the executor does not take, and for values
+    that they cannot have.
 
     ``check_assertions=True`` compares index arrays with what the kernel asserts
     of them at every call.  The reference always does, the host with
     ``sanitize=True`` unless it is told not to.
     """
     chosen = best_executor() if name is None else name
-    if chosen not in EXECUTORS:
-        raise UnknownNameError("executor", chosen, EXECUTORS)
+    checked = _options.check(_options.check_name(chosen), options)
     if any(isinstance(a, ArrayArg) and a.dtype is None for a in kernel.args):
-        return TypedOnCall(kernel, chosen, options)
-    try:
-        return _make(kernel, chosen, options)
-    except TypeError as error:
-        if not options:
-            raise
-        raise InvalidArgumentError(
-            f"the {chosen} executor does not take {', '.join(sorted(options))}",
-            instead="order, seed and sanitize belong to the host executor; "
-            "all take check_assertions",
-        ) from error
+        return TypedOnCall(kernel, chosen, checked)
+    return _make(kernel, chosen, checked)
 
 
 def _make(kernel: Kernel, name: str, options: dict[str, Any]) -> Any:
@@ -97,39 +89,46 @@ class TypedOnCall:
         self.kernel = kernel
         self.name = name
         self.options = options
-        self._typed: dict[tuple[tuple[str, str], ...], Any] = {}
+        self._typed: dict[frozenset[tuple[str, np.dtype[Any]]], Any] = {}
 
-    def _executor(self, kwargs: dict[str, Any]) -> Any:
-        from loopkit._run.arrays import kind_of
+    def _executor(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         from loopkit.transforms import add_dtypes
 
-        dtypes = {}
-        for argument in self.kernel.args:
-            if argument.dtype is None and argument.name in kwargs:
-                value = kwargs[argument.name]
-                kind = kind_of(value)
-                dtype = kind.describe(value).dtype if kind is not None else np.asarray(value).dtype
-                dtypes[argument.name] = dtype
-        key = tuple(sorted((n, str(d)) for n, d in dtypes.items()))
+        if args:
+            raise InvalidArgumentError(
+                f"{self.kernel.name}: pass arguments by name while some arrays have no type",
+                instead="give types with make_kernel(..., dtypes={...})",
+            )
+        dtypes = {
+            argument.name: _type_of(argument.name, kwargs[argument.name])
+            for argument in self.kernel.args
+            if argument.dtype is None and kwargs.get(argument.name) is not None
+        }
+        key = frozenset(dtypes.items())
         if key not in self._typed:
             kernel = add_dtypes(self.kernel, dtypes) if dtypes else self.kernel
             self._typed[key] = _make(kernel, self.name, self.options)
         return self._typed[key]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        if args:
-            raise InvalidArgumentError(
-                f"{self.kernel.name}: pass arguments by name while some arrays have no type",
-                instead="give types with make_kernel(..., dtypes={...})",
-            )
-        return self._executor(kwargs)(**kwargs)
+        return self._executor(args, kwargs)(**kwargs)
 
     call = __call__
 
-    def bind(self, /, **kwargs: Any) -> Callable[[], Any]:
+    def bind(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
         """Check arguments once; the result only launches."""
-        bound: Callable[[], Any] = self._executor(kwargs).bind(**kwargs)
+        bound: Callable[..., Any] = self._executor(args, kwargs).bind(**kwargs)
         return bound
+
+
+def _type_of(name: str, value: Any) -> np.dtype[Any]:
+    kind = kind_of(value)
+    if kind is None:
+        raise InvalidArgumentError(
+            f"{name}: an array is needed, but an object of type {type(value).__name__} came",
+            instead=f"for example, numpy.asarray({name})",
+        )
+    return kind.describe(value, name).dtype
 
 
 class ReferenceExecutor:
@@ -157,9 +156,10 @@ class ReferenceExecutor:
 
     call = __call__
 
-    def bind(self, /, **kwargs: Any) -> Callable[[], Any]:
-        """The call with its arguments fixed."""
-        return lambda: self(**kwargs)
+    def bind(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        """The call with its arguments checked and fixed."""
+        self.plan.resolve(args, kwargs)
+        return bound_on_host(self.plan.name, lambda: self(*args, **kwargs))
 
 
 def _signature_only(kernel: Kernel) -> Any:

@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from loopkit._errors import InvalidArgumentError, UnknownNameError
-from loopkit._expression import evaluate, variable_names
+from loopkit._expression import variable_names
 from loopkit._kernel import Kernel
+from loopkit._run.driver import Limits
+from loopkit._run.module import check_grid
 from loopkit._run.nvrtc import compile_program
+from loopkit._run.plan import ArgumentPlan
 from loopkit._run.resources import Resources
 
 DEFAULT_ARCH = "sm_90a"
@@ -52,7 +55,7 @@ def _here() -> str:
 
 
 def launch_config(kernel: Kernel, sizes: Mapping[str, int]) -> LaunchConfig:
-    """The launch for given sizes; raises for sizes that are unknown or missing."""
+    """The launch for given sizes; raises for sizes that are unknown, missing or impossible."""
     program = kernel.program()
     needed: frozenset[str] = frozenset().union(*(variable_names(e) for e in program.grid))
     for name in sizes:
@@ -64,5 +67,7 @@ def launch_config(kernel: Kernel, sizes: Mapping[str, int]) -> LaunchConfig:
             f"launch_config needs the sizes {', '.join(missing)}",
             instead=f"launch_config({', '.join(f'{m}=...' for m in missing)})",
         )
-    x, y, z = (int(evaluate(e, sizes)) for e in program.grid)
-    return LaunchConfig((x, y, z), program.block, program.dynamic_shared)
+    plan = ArgumentPlan(program)
+    grid = plan.grid_of(plan.check_sizes(sizes))
+    check_grid(program, grid, Limits())
+    return LaunchConfig(grid, program.block, program.dynamic_shared)

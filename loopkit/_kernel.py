@@ -524,9 +524,9 @@ class Kernel(Exact):
 
         return executor(self, name, **options)
 
-    def bind(self, /, **arguments: Any) -> Callable[[], Any]:
+    def bind(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
         """Check arguments once; the result is a callable that only launches."""
-        bound: Callable[[], Any] = self._default_executor.bind(**arguments)
+        bound: Callable[..., Any] = self._default_executor.bind(*args, **kwargs)
         return bound
 
     # }}}

@@ -72,7 +72,13 @@ def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
         memories[t.name] = temporary(t.name, dtypes[t.name], shape, extents)
     with np.errstate(all="ignore"):
         store = Store(memories, copies, sizes, values, dtypes)
-        _Walker(kernel, store).run()
+        try:
+            _Walker(kernel, store).run()
+        except OverflowError as error:
+            raise AssumptionError(
+                f"{kernel.name} computes with inames, which are int32 then, and for these sizes "
+                f"one is too large: {error}"
+            ) from error
     return {a.name: memories[a.name].data for a in kernel.args if a.name in kernel.writers}
 
 

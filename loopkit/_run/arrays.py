@@ -18,7 +18,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from loopkit._errors import InvalidArgumentError
+from loopkit._errors import InvalidArgumentError, ResourceError
 
 BFLOAT16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
 
@@ -89,10 +89,17 @@ def numpy_empty(
     shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]
 ) -> np.ndarray[Any, Any]:
     """A NumPy array with these strides (in elements, none negative), not initialised."""
-    if strides == contiguous_strides(shape):
-        return np.empty(shape, dtype)
-    flat = np.empty(span(shape, strides), dtype)
-    return np.lib.stride_tricks.as_strided(flat, shape, tuple(s * dtype.itemsize for s in strides))
+    steps = tuple(s * dtype.itemsize for s in strides)
+    try:
+        if strides == contiguous_strides(shape):
+            return np.empty(shape, dtype)
+        flat = np.empty(span(shape, strides), dtype)
+        return np.lib.stride_tricks.as_strided(flat, shape, steps)
+    except (MemoryError, ValueError) as error:  # the latter for more than there are addresses
+        raise ResourceError(
+            f"there is no memory for an array of {' x '.join(map(str, shape))} elements of "
+            f"{dtype.name}"
+        ) from error
 
 
 def element_strides(
@@ -109,6 +116,22 @@ def element_strides(
             )
         result.append(stride // itemsize)
     return tuple(result)
+
+
+def is_masked(name: str) -> InvalidArgumentError:
+    """The error for arrays that hide some of their elements."""
+    return InvalidArgumentError(
+        f"{name} is masked, which kernels do not understand",
+        instead=f"pass its data, or {name}.filled(...)",
+    )
+
+
+def unreadable(name: str, x: Any, protocol: str, error: Exception) -> InvalidArgumentError:
+    """The error for objects that do not hold what a protocol promises."""
+    return InvalidArgumentError(
+        f"{name}: an object of type {type(x).__name__} cannot be read as an array through "
+        f"{protocol}: {type(error).__name__}: {error}"
+    )
 
 
 class ArrayKind:
@@ -191,6 +214,8 @@ class NumpyKind(ArrayKind):
     name = "NumPy"
 
     def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
+        if isinstance(x, np.ma.MaskedArray):
+            raise is_masked(name)
         return ArrayInfo(
             self,
             x,

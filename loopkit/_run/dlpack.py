@@ -18,6 +18,7 @@ from loopkit._run.arrays import (
     ArrayKind,
     Location,
     contiguous_strides,
+    unreadable,
 )
 
 
@@ -59,18 +60,24 @@ def _dtype(name: str, tensor: _Tensor) -> np.dtype[Any]:
 
 def describe(kind: ArrayKind, x: Any, name: str) -> ArrayInfo:
     """What ``x`` says of itself through ``__dlpack__``."""
-    device_type, device_id = (int(v) for v in x.__dlpack_device__())
+    try:
+        device_type, device_id = (int(v) for v in x.__dlpack_device__())
+    except Exception as error:  # whatever somebody else's object does
+        raise unreadable(name, x, "__dlpack__", error) from error
     if device_type in _HOST_DEVICES:
         location = HOST
     elif device_type in _CUDA_DEVICES:
         location = Location("cuda", device_id)
     else:
         raise InvalidArgumentError(f"{name} is neither on the host nor on a CUDA device")
-    # The legacy default stream (1): the work of the producer is ordered before ours there.
-    capsule = x.__dlpack__() if location == HOST else x.__dlpack__(stream=1)
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    tensor = _Tensor.from_address(get(capsule, b"dltensor"))
+    try:
+        # The legacy default stream (1): the work of the producer is ordered before ours there.
+        capsule = x.__dlpack__() if location == HOST else x.__dlpack__(stream=1)
+        tensor = _Tensor.from_address(get(capsule, b"dltensor"))
+    except Exception as error:
+        raise unreadable(name, x, "__dlpack__", error) from error
     shape = tuple(tensor.shape[i] for i in range(tensor.ndim))
     strides = (
         tuple(tensor.strides[i] for i in range(tensor.ndim))

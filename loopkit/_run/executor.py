@@ -12,7 +12,7 @@ from loopkit._errors import LoopkitError
 from loopkit._program import ArrayParam, Program
 from loopkit._run import copies, driver, fast, launch
 from loopkit._run.arrays import HOST, kind_of, span
-from loopkit._run.binding import bound_launch
+from loopkit._run.binding import bound_launch, bound_on_host
 from loopkit._run.module import LoadedProgram, Modules, check_grid, stream_handle
 from loopkit._run.plan import ArgumentPlan, Resolved
 
@@ -332,14 +332,14 @@ class HostExecutor:
         ]
         module.launch(arguments, grid, order=self.order, seed=self.seed)
 
-    def bind(self, /, *args: Any, **kwargs: Any) -> Callable[[], Any]:
+    def bind(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
         """Check the arguments once; the result runs with them.
 
         Outputs that are not passed are allocated once, and every call writes them anew.
         """
         resolved = self.plan.resolve(args, kwargs)
         if any(info.kind.immutable for info in resolved.arrays.values()):
-            return lambda: self(*args, **kwargs)
+            return bound_on_host(self.plan.name, lambda: self(*args, **kwargs))
         resolved.numpy_arrays()
         result = resolved.result()
         alone = threading.Lock()
@@ -349,4 +349,4 @@ class HostExecutor:
                 self._run(resolved)
             return result
 
-        return call
+        return bound_on_host(self.plan.name, call)

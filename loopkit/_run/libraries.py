@@ -6,6 +6,7 @@ Each class asks its own library, and nothing else imports one.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
@@ -22,7 +23,9 @@ from loopkit._run.arrays import (
     Location,
     contiguous_strides,
     element_strides,
+    is_masked,
     span,
+    unreadable,
 )
 
 
@@ -289,22 +292,28 @@ class CudaArrayInterfaceKind(ArrayKind):
     def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
         from loopkit._run import driver
 
-        interface = x.__cuda_array_interface__
+        try:
+            interface = dict(x.__cuda_array_interface__)
+            shape = tuple(operator.index(extent) for extent in interface["shape"])
+            pointer, readonly = interface["data"]
+            pointer = operator.index(pointer or 0)
+            dtype = np.dtype(interface["typestr"])
+            strides = interface.get("strides")
+            if strides is not None:
+                strides = tuple(operator.index(stride) for stride in strides)
+        except Exception as error:  # whatever somebody else's object does
+            raise unreadable(name, x, "__cuda_array_interface__", error) from error
         if interface.get("mask") is not None:
-            raise InvalidArgumentError(f"{name} is masked, which kernels do not understand")
-        shape = tuple(interface["shape"])
-        pointer, readonly = interface["data"]
-        dtype = np.dtype(interface["typestr"])
-        strides = interface.get("strides")
+            raise is_masked(name)
         if strides is None:
             strides = contiguous_strides(shape)
         else:
-            strides = element_strides(name, tuple(strides), shape, dtype.itemsize)
+            strides = element_strides(name, strides, shape, max(dtype.itemsize, 1))
         index = driver.pointer_device(pointer) if pointer else driver.current_device()
         return ArrayInfo(
             self,
             x,
-            int(pointer or 0),
+            pointer,
             shape,
             strides,
             dtype,

@@ -176,6 +176,24 @@ class Modules:
 
 def stream_handle(stream: Any) -> int:
     """The driver's handle of a stream, given as a number or as some library's object."""
+    try:
+        handle = _handle_of(stream)
+    except Exception:  # whatever an object does that is no stream
+        handle = None
+    if handle is None or not 0 <= handle < 1 << 64:
+        is_number = isinstance(stream, int | np.integer)
+        shown = str(stream) if is_number else f"an object of type {type(stream).__name__}"
+        raise LaunchError(
+            f"stream: {shown} is no CUDA stream",
+            instead="pass a stream of PyTorch, CuPy, Numba or cuda.core, or its handle as an "
+            "integer",
+        )
+    return handle
+
+
+def _handle_of(stream: Any) -> int | None:
+    if isinstance(stream, bool):
+        return None
     if isinstance(stream, int | np.integer):
         return int(stream)
     protocol = getattr(stream, "__cuda_stream__", None)
@@ -186,7 +204,4 @@ def stream_handle(stream: Any) -> int:
         handle = getattr(stream, name, None)
         if handle is not None:
             return int(getattr(handle, "value", handle) or 0)
-    raise LaunchError(
-        f"stream: an object of type {type(stream).__name__} is no CUDA stream",
-        instead="pass a stream of PyTorch, CuPy, Numba or cuda.core, or its handle as an integer",
-    )
+    return None

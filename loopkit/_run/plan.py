@@ -16,7 +16,7 @@ import numpy as np
 
 from loopkit._cached import cached_property
 from loopkit._errors import AssumptionError, InvalidArgumentError, UnknownNameError
-from loopkit._program import ArrayParam, Program, ValueParam
+from loopkit._program import ArrayParam, Check, Program, ValueParam
 from loopkit._run import expressions, overlap, sizes
 from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Location, kind_of, numpy_empty
 from loopkit._run.scalars import check_scalar, is_integer, type_name
@@ -57,8 +57,7 @@ class Resolved:
     @cached_property
     def grid(self) -> tuple[int, int, int]:
         """How many blocks run along x, y and z; no extent is negative."""
-        x, y, z = (max(int(extent), 0) for extent in self.plan.grid_function(self.values))
-        return x, y, z
+        return self.plan.grid_of(self.values)
 
     def stride(self, array: str, axis: int) -> int:
         """The stride of ``array``, as passed or as allocated, along ``axis``."""
@@ -195,12 +194,17 @@ class ArgumentPlan:
     def resolve(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Resolved:
         """Check the arguments of one call."""
         given = self._bind(args, kwargs)
+        try:
+            values = {
+                name: check_scalar(name, given[name], param.dtype)
+                for name, param in self.scalars.items()
+                if name in given
+            }
+        except InvalidArgumentError as error:
+            if args and not error.asked:
+                error.asked = f"in a call of {self.name} by position: {', '.join(self.names)}"
+            raise
         arrays = self._describe(given)
-        values = {
-            name: check_scalar(name, given[name], param.dtype)
-            for name, param in self.scalars.items()
-            if name in given
-        }
         origins = dict.fromkeys(values, "as passed")
         for name in given.keys() - self.arrays.keys() - self.scalars.keys():
             if isinstance(given[name], int | np.integer):  # an unused size
@@ -230,6 +234,13 @@ class ArgumentPlan:
             if name in given:
                 raise InvalidArgumentError(
                     f"{name} was given twice, by position and by name, in a call of {self.name}"
+                )
+            if name == "stream" and name not in self.names:
+                if value is None:
+                    continue
+                raise InvalidArgumentError(
+                    f"{self.name} runs on the CPU here, which has no streams",
+                    instead="leave out stream=, or run the kernel with the cuda executor",
                 )
             if name not in self.names:
                 raise UnknownNameError(
@@ -313,16 +324,40 @@ class ArgumentPlan:
             why, asked=f"in a call of {self.signature()}", instead=f"pass {name}=..."
         )
 
+    def grid_of(self, values: Mapping[str, Any]) -> tuple[int, int, int]:
+        """How many blocks run along x, y and z; no extent is negative."""
+        x, y, z = (max(int(extent), 0) for extent in self.grid_function(values))
+        return x, y, z
+
+    def check_sizes(self, sizes: Mapping[str, Any]) -> dict[str, int]:
+        """Some sizes as integers that the program can have, as far as they alone decide it."""
+        unused = np.dtype(np.int64)
+        dtypes = {n: self.scalars[n].dtype if n in self.scalars else unused for n in sizes}
+        values = {name: check_scalar(name, sizes[name], dtypes[name]) for name in sizes}
+        for check, names in zip(self.program.checks, self.check_variables, strict=True):
+            if names <= values.keys() and not expressions.evaluate(check.condition, values):
+                raise self._broken(check, names, values, {})
+        return values
+
     def _check_assumptions(self, values: dict[str, Any], origins: dict[str, str]) -> None:
         holds = self._check_function(values)
         for check, true, names in zip(
             self.program.checks, holds, self.check_variables, strict=True
         ):
             if not true:
-                raise AssumptionError(
-                    f"{self.name} was made under the assumption {check.text}, "
-                    f"but {sizes.describe_values(sorted(names), values, origins)}"
-                )
+                raise self._broken(check, names, values, origins)
+
+    def _broken(
+        self,
+        check: Check,
+        names: frozenset[str],
+        values: Mapping[str, Any],
+        origins: Mapping[str, str],
+    ) -> AssumptionError:
+        return AssumptionError(
+            f"{self.name} was made under the assumption {check.text}, "
+            f"but {sizes.describe_values(sorted(names), values, origins)}"
+        )
 
     def _place(self, arrays: Mapping[str, ArrayInfo]) -> tuple[Location, ArrayKind]:
         first: ArrayInfo | None = None

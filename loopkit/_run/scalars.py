@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -12,7 +13,16 @@ from loopkit._errors import InvalidArgumentError
 
 def type_name(dtype: np.dtype[Any]) -> str:
     """How messages call a dtype: ``float32``, ``bfloat16``."""
-    return str(dtype.name)
+    has_name = dtype.kind in "biufc" or dtype.isbuiltin == 2  # those of ml_dtypes
+    return str(dtype.name) if has_name else str(dtype)
+
+
+def shown(number: Any) -> str:
+    """How messages show a number, which may have more digits than Python prints."""
+    try:
+        return str(number)
+    except ValueError:
+        return f"an integer of {number.bit_length()} bits"
 
 
 def is_integer(dtype: np.dtype[Any]) -> bool:
@@ -33,7 +43,9 @@ def check_scalar(name: str, value: Any, dtype: np.dtype[Any], origin: str = "") 
     if dtype.kind == "c":
         try:
             number = complex(value)
-        except (TypeError, ValueError):
+        except OverflowError:
+            raise _too_large(name, value, dtype) from None
+        except Exception:  # whatever an object says that is no number
             raise _not_a(name, f"a number of type {type_name(dtype)}", value) from None
         for part in (number.real, number.imag):
             _check_range(name, number, part, np.dtype(f"f{dtype.itemsize // 2}"), dtype)
@@ -42,18 +54,23 @@ def check_scalar(name: str, value: Any, dtype: np.dtype[Any], origin: str = "") 
         raise _not_a(name, f"a number of type {type_name(dtype)}", value)
     try:
         real = float(value)
-    except (TypeError, ValueError):
-        raise _not_a(name, f"a number of type {type_name(dtype)}", value) from None
+        fits = math.isfinite(real) or value == real or real != real
     except OverflowError:
         raise _too_large(name, value, dtype) from None
+    except Exception:  # whatever an object says that is no number
+        raise _not_a(name, f"a number of type {type_name(dtype)}", value) from None
+    if not fits:  # a number of more bits than Python's
+        raise _too_large(name, value, dtype)
     _check_range(name, real, real, dtype, dtype)
     return real
 
 
 def _check_integer(name: str, value: Any, dtype: np.dtype[Any], origin: str) -> int:
+    if isinstance(value, bool):
+        raise _not_a(name, f"an integer ({type_name(dtype)})", value)
     try:
         number = operator.index(value)
-    except TypeError:
+    except Exception:  # whatever an object says that is no number
         if isinstance(value, float | np.floating):
             raise InvalidArgumentError(
                 f"{name}: an integer ({type_name(dtype)}) is needed, but {value!s} came"
@@ -63,7 +80,7 @@ def _check_integer(name: str, value: Any, dtype: np.dtype[Any], origin: str) -> 
     if not limits.min <= number <= limits.max:
         came = f" ({origin})" if origin else ""
         raise InvalidArgumentError(
-            f"{name} = {number}{came} does not fit {type_name(dtype)} "
+            f"{name} = {shown(number)}{came} does not fit {type_name(dtype)} "
             f"({limits.min} to {limits.max}), the type that the code has for it"
         )
     return number
@@ -79,7 +96,7 @@ def _check_range(
 
 
 def _too_large(name: str, value: Any, dtype: np.dtype[Any]) -> InvalidArgumentError:
-    return InvalidArgumentError(f"{name} = {value} does not fit {type_name(dtype)}")
+    return InvalidArgumentError(f"{name} = {shown(value)} does not fit {type_name(dtype)}")
 
 
 def _not_a(name: str, what: str, value: Any) -> InvalidArgumentError:

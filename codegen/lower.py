@@ -110,7 +110,8 @@ def _with_strides(kernel: Kernel, strided: frozenset[str]) -> tuple[Kernel, list
         if isinstance(argument, ArrayArg) and argument.name in strided and argument.shape:
             tags = []
             for axis in range(len(argument.shape)):
-                name = f"{argument.name}_stride{axis}"
+                taken = [p.name for p in parameters_]
+                name = kernel.fresh_name(f"{argument.name}_stride{axis}", taken)
                 tags.append(Strided(prim.Variable(name)))
                 parameters_.append(ValueParam(name, INT64, "stride", argument.name, axis))
             argument = replace(argument, dim_tags=tuple(tags))

@@ -18,6 +18,7 @@ from loopkit._expression import accesses, variable_names
 from loopkit._nodes import Expression
 from loopkit._same import Exact, digest_of
 from loopkit._spelling import (
+    candidates,
     check_expression,
     check_identifier,
     check_inside,
@@ -313,10 +314,7 @@ class Kernel(Exact):
     def fresh_name(self, base: str, taken: Iterable[str] = ()) -> str:
         """``base``, or ``base_0``, ``base_1``, ... if that is taken."""
         used = self.all_names.union(taken)
-        name, number = base, 0
-        while name in used:
-            name, number = f"{base}_{number}", number + 1
-        return name
+        return next(name for name in candidates(base) if name not in used)
 
     # }}}
 

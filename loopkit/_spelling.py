@@ -8,8 +8,9 @@ check them when they are made, whoever makes them.
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import fields
 from functools import cache, lru_cache
 from typing import Any, cast
@@ -24,6 +25,8 @@ from loopkit._nodes import Expression, Reduction, TypeCast
 
 LONGEST = 200
 """Characters that a name may have."""
+MOST = 10**6
+"""As many names may begin alike."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TAG = re.compile(r"[A-Za-z0-9_.$-]+")
@@ -91,6 +94,21 @@ def check_inside(name: object, what: str) -> None:
 
 def _is_made_up(name: object) -> bool:
     return isinstance(name, str) and is_hidden(name) and name.isidentifier()
+
+
+def candidates(base: str) -> Iterator[str]:
+    """``base``, ``base_0``, ``base_1``, ...: names that C takes, for what loopkit adds to a kernel.
+
+    The one place that makes such names; whoever asks takes the first that nobody else has.
+    """
+    if base.startswith("__"):
+        base = "_" + base.lstrip("_")
+    room = LONGEST - len(f"_{MOST}")
+    if len(base) > room:  # what tells names apart stands at their ends
+        base = base[: room // 2] + base[-(room - room // 2) :]
+    for name in itertools.chain([base], (f"{base}_{n}" for n in range(MOST))):
+        if not _words.meaning(name):
+            yield name
 
 
 def check_tags(tags: object, what: str = "a tag") -> None:

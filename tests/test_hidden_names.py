@@ -112,3 +112,54 @@ def test_two_names_make_no_third() -> None:
     """``a`` and ``b_c`` are not ``a_b`` and ``c``: what is made of several names keeps them."""
     assert hidden("least", "a", "b_c") != hidden("least", "a_b", "c")
     assert hidden("value", "x") != hidden("value_x")
+
+
+STRIDED = ("a_stride0", "a_stride0_0", "a_stride1")
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("name", STRIDED)
+def test_strides_are_nobodys(name: str) -> None:
+    """A parameter for an array's stride is called as nothing else in the kernel."""
+    a = np.arange(8, dtype=np.float32)[::2]
+    for domain, text, dtypes in (
+        (f"{{ [i]: 0 <= i < {name} }}", "b[i] = a[i] + 1", "a, b"),
+        (f"{{ [{name}]: 0 <= {name} < n }}", f"b[{name}] = a[{name}] + 1", "a, b"),
+        ("{ [i]: 0 <= i < n }", f"{name}[i] = a[i] + 1", f"a, {name}"),
+        ("{ [i]: 0 <= i < n }", f"<float32> {name} = a[i]\nb[i] = {name} + 1", "a, b"),
+    ):
+        kernel = lk.make_kernel(domain, text, dtypes={dtypes: "float32"})
+        assert kernel.executor("host")(a=a).tolist() == [1, 3, 5, 7]
+
+
+def _plain(**names: str) -> lk.Kernel:
+    """``b[i] = sum(j, a[i, j]) + 2*c[i] + n`` under other names."""
+    word = {n: names.get(n, n) for n in ["i", "j", "n", "m", "a", "b", "c", "f"]}
+    return lk.make_kernel(
+        "{{ [{i}, {j}]: 0 <= {i} < {n} and 0 <= {j} < {m} }}".format(**word),
+        "{f}(x) := 2*{c}[x] + {n}\n{b}[{i}] = sum({j}, {a}[{i}, {j}]) + {f}({i})".format(**word),
+        dtypes={"{a}, {b}, {c}".format(**word): "float32"},
+        assumptions="{n}, {m} >= 1".format(**word),
+    )
+
+
+TAKEN = (
+    *("i_outer", "i_inner", "j_outer", "acc", "acc_0", "a_s", "a_r", "a_dim_0", "fetch_a", "f_s"),
+    *("compute_f", "i_0", "insn", "insn_init", "insn_update", "acc_r", "kernel_", "_", "x" * 195),
+)
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_what_a_transform_makes_is_new(name: str) -> None:
+    """What comes into being is called as nothing that is there, and as C allows."""
+    for which in ("n", "c", "j", "f"):
+        kernel = _plain(**{which: name})
+        made = kernel.split_iname("i", 16, outer_tag="g.0", inner_tag="l.0")
+        made = made.split_iname(name if which == "j" else "j", 4)
+        _, inner, _, inner_j = [n for n in made.all_inames if n not in kernel.all_inames]
+        made = made.add_prefetch("a", [inner, inner_j])
+        made = made.precompute(name if which == "f" else "f", [inner])
+        names = [*made.all_inames, *(d.name for d in (*made.args, *made.temporaries))]
+        assert len(set(names)) == len(names)
+        assert made.prove()
+        assert lk.verify(kernel, made)

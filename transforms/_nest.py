@@ -227,7 +227,7 @@ def name_axes(
                 )
             names[axis] = name
     else:
-        names = {i: kernel.fresh_name(name) for i, name in names.items()}
+        names = dict(zip(names, _fresh(kernel, [*names.values()], ()).values(), strict=True))
     axis_names = [names[i] for i in range(rank)]
     return axis_names, [axis_names[i] if i in kept else None for i in range(rank)]
 

@@ -10,6 +10,7 @@ from loopkit._expression import ExpressionMapper, _NameCollector, is_constant, v
 from loopkit._kernel import SubstitutionRule
 from loopkit._nodes import Expression, Reduction
 from loopkit._rules import expand_in
+from loopkit._spelling import candidates
 from loopkit._syntax import REDUCTIONS
 
 Rules = Mapping[str, SubstitutionRule]
@@ -184,9 +185,7 @@ class RuleBook:
 
 def fresh_names(base: str, taken: set[str]) -> Iterator[str]:
     """``base``, ``base_0``, ``base_1``, ...: those not in ``taken``, which grows."""
-    name, number = base, 0
-    while True:
+    for name in candidates(base):
         if name not in taken:
             taken.add(name)
             yield name
-        name, number = f"{base}_{number}", number + 1

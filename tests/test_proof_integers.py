@@ -103,3 +103,47 @@ def test_shifts_of_constants() -> None:
         by = [const(count, INT64) for count in (2**32 + 1, -(2**32) + 1, 8 * kind.itemsize)]
         terms = [ops.shift("shr", kind, const(x, kind), b) for b in by]
         assert all(t.op == "shr" and t.args[1].data == 8 * kind.itemsize for t in terms)
+
+
+@pytest.mark.parametrize(
+    "predicate",
+    [
+        "(n * b[i] | 128 + c[i]) > 3",
+        "(a[i] * b[i]) % 2 > 0",
+        "(a[i] & c[i] // 7) > 3",
+        "(a[i] | c[i]) >> 2 > 3",
+        "i >> 2 > 3",
+        "(2097152 - 2) << 3 > i",
+        "((i | a[i]) if c[i] < 8 else 1) > 3",
+        "(c[i] - i) >> 0 > 3",
+        "(n | i) % 2 > 0",
+        "uint16(226 & i) > 3",
+        "i < int16(134217728) + 7",
+        "295 & n % 7 > 3",
+        "float64(a[i]) > 0.5 and i > 2",
+    ],
+)
+def test_predicates_of_mixed_types(predicate: str) -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        f"y[i] = i {{if={predicate}}}",
+        dtypes={name: t for name, t in DTYPES.items() if f"{name}[" in predicate} | {"y": "int32"},
+        assumptions="n >= 1",
+    )
+    for kernel in (knl, knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")):
+        assert prove(kernel).ok, f"{prove(kernel)}\n{kernel.cuda()}"
+
+
+DTYPES = {"a": "int16", "b": "int8", "c": "uint32"}
+
+
+def test_a_value_of_another_type() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "y[i] = a * x[i]",
+        dtypes={"a, x, y": "float32"},
+        assumptions="n >= 1",
+    )
+    source = knl.cuda()
+    assert "float const a" in source
+    assert not prove_source(knl, source.replace("float const a", "unsigned int const a")).ok

@@ -31,7 +31,7 @@ from loopkit.codegen.proof.tree import Site
 
 Data = ArrayArg | ValueArg | TemporaryVariable
 
-_INDEX_TYPES = ("int", "unsigned int", "long long", "unsigned long long")
+_INDEX_TYPES = ("int", "unsigned int", "unsigned", "long long", "unsigned long long")
 _PLACES = {
     AddressSpace.PRIVATE: "private",
     AddressSpace.LOCAL: "shared",
@@ -99,7 +99,12 @@ def _counter(recorder: Recorder, node: For | Let, known: dict[str, str]) -> None
 
 
 def _casts(subject: Subject, recorder: Recorder, site: Site) -> None:
-    """Index arithmetic is of integers alone, and of none that is narrower than C's own."""
+    """Index arithmetic is of integers alone, and of none that is narrower than C's own.
+
+    What guards cast so is compared with the kernel's own, types and all.
+    """
+    if site.is_guard:
+        return
     for part in walk(site.expr):
         is_narrow = (
             isinstance(part, Cast)
@@ -107,14 +112,14 @@ def _casts(subject: Subject, recorder: Recorder, site: Site) -> None:
             and CATEGORIES.get(part.ctype) != "other"
         )
         is_whole = subject.names.type_of(part) in INTEGERS
-        if not is_narrow and (is_whole or site.is_guard or isinstance(part, (Name, Element))):
+        if not is_narrow and (is_whole or isinstance(part, (Name, Element))):
             continue
         ctype = part.ctype if isinstance(part, Cast) else "a floating-point number"
         inner = part.operand if isinstance(part, Cast) else part
         if not _is_data(subject, inner):
             what = f"an index is cast to {ctype}, which does not hold all of its values"
             recorder.found(Finding("type", what, Place(site.line)))
-        elif not site.is_guard:
+        else:
             recorder.open("type", "what an index makes of data", line=site.line)
 
 

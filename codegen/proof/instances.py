@@ -26,6 +26,7 @@ from loopkit.codegen.proof.spaces import PARAM, equal
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.syntax import Let
 from loopkit.codegen.proof.tree import Leaf
+from loopkit.codegen.proof.values import ValueCheck
 
 
 @dataclass(frozen=True)
@@ -40,9 +41,10 @@ class Surplus:
 class InstanceCheck:
     """Compares what runs with what should."""
 
-    def __init__(self, subject: Subject, recorder: Recorder) -> None:
+    def __init__(self, subject: Subject, recorder: Recorder, values: ValueCheck) -> None:
         self.subject = subject
         self.recorder = recorder
+        self.values = values
         self.surplus: list[Surplus] = []
         self.lookers = Lookers(subject)
         self._known: dict[object, bool] = {}
@@ -184,6 +186,10 @@ class InstanceCheck:
         """Whether the line's guards test the same data as the statement's predicates."""
         _, expected = self.subject.domain(statement)
         tested = {u.key for u in leaf.scope.unknown}
+        if tested == expected:
+            return True
+        found, due = self.values.alike(leaf, statement)
+        tested, expected = tested - found, expected - due
         if tested == expected:
             return True
         more, less = sorted(tested - expected), sorted(expected - tested)

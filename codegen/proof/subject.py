@@ -14,6 +14,7 @@ from loopkit._cached import cached_property
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._program import Program
+from loopkit._promotion import INTEGERS as INTEGER_TYPES
 from loopkit._tags import GroupAxis, LocalAxis
 from loopkit.codegen.proof.conditions import Condition, conjuncts, joined
 from loopkit.codegen.proof.forms import Atom, Form, Monomial, NotAffineError, constant, variable
@@ -192,7 +193,10 @@ class Subject:
             conditions.append(self.meaning.condition(check.condition))
         for argument in self.kernel.args:
             if isinstance(argument, ValueArg) and argument.name in self.sizes:
-                info = np.iinfo(argument.dtype or np.dtype(np.int32))
+                dtype = np.dtype(argument.dtype or np.int32)
+                if dtype not in INTEGER_TYPES:
+                    continue  # the text has another type, which is found
+                info = np.iinfo(dtype)
                 own = variable(argument.name)
                 conditions.append(at_most(constant(int(info.min)), own))
                 conditions.append(at_most(own, constant(int(info.max))))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from operator import and_, or_, xor
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ import pymbolic.primitives as prim
 from loopkit._arrays import ArrayArg, strides_of
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression, TypeCast
+from loopkit._promotion import INTEGERS as INTEGER_TYPES
+from loopkit._promotion import DType
+from loopkit.codegen.proof.c_types import TYPES
 from loopkit.codegen.proof.conditions import (
     FALSE,
     TRUE,
@@ -45,6 +49,7 @@ from loopkit.codegen.proof.syntax import (
     Unary,
     children,
 )
+from loopkit.codegen.proof.terms import const
 
 NonNegative = Callable[[Form], bool]
 """Whether a form is proven not to be negative where it is computed."""
@@ -75,6 +80,33 @@ def call_of(function: str, arguments: list[Form]) -> Form:
     if plain == "power" and len(arguments) == 1:
         return power(arguments[0], int(function.partition("<")[2].rstrip(">")))
     return opaque(f"{plain}({', '.join(a.key for a in arguments)})")
+
+
+def cast(dtype: DType, form: Form) -> Form:
+    """A conversion: that the widest integers hold a value is shown by :mod:`.widths`."""
+    if dtype in INTEGER_TYPES and dtype.itemsize >= 4:
+        return form
+    known = form.constant
+    if known is not None and dtype in INTEGER_TYPES:
+        return constant(int(const(known, dtype).data))
+    return opaque(f"{dtype}({form.key})")
+
+
+def bitwise(operator: str, left: Form, right: Form) -> Form:
+    """``<<``, ``>>``, ``&``, ``|`` or ``^`` of integers."""
+    known = right.constant
+    if known is not None and left.constant is not None and operator in _OF_BITS:
+        return constant(_OF_BITS[operator](left.constant, known))
+    if known is not None and operator == ">>" and 0 <= known < 64:
+        return floor(left, 1 << known)
+    if known is not None and operator == "<<" and 0 <= known < 64:
+        return left.scaled(1 << known)
+    if known is not None and operator == "&" and known > 0 and known & (known + 1) == 0:
+        return left.minus(floor(left, known + 1).scaled(known + 1))
+    return call_of(operator, [left, right])
+
+
+_OF_BITS = {"&": and_, "|": or_, "^": xor}
 
 
 def power(base: Form, exponent: int) -> Form:
@@ -128,7 +160,7 @@ class TextTranslator:
         if isinstance(expr, Element):
             return element_of(expr.array, self.offset(expr, is_nonnegative))
         if isinstance(expr, Cast):
-            return self.form(expr.operand, is_nonnegative)
+            return cast(TYPES[expr.ctype], self.form(expr.operand, is_nonnegative))
         if isinstance(expr, Unary) and expr.operator == "-":
             return self.form(expr.operand, is_nonnegative).scaled(-1)
         if isinstance(expr, Binary) and expr.operator in _BINARY:
@@ -154,17 +186,11 @@ class TextTranslator:
         if operator == "*":
             return left.times(right)
         known = right.constant
-        if known is not None and self.names.is_integer(expr):
-            if operator in ("/", "%") and known > 0:
-                quotient = truncated(left, known, is_nonnegative)
-                return quotient if operator == "/" else left.minus(quotient.scaled(known))
-            if operator == ">>" and 0 <= known < 64:
-                return floor(left, 1 << known)
-            if operator == "<<" and 0 <= known < 64:
-                return left.scaled(1 << known)
-            if operator == "&" and known > 0 and known & (known + 1) == 0:
-                return left.minus(floor(left, known + 1).scaled(known + 1))
-        return call_of(operator, [left, right])
+        divides = operator in ("/", "%") and known is not None and known > 0
+        if divides and known is not None and self.names.is_integer(expr):
+            quotient = truncated(left, known, is_nonnegative)
+            return quotient if operator == "/" else left.minus(quotient.scaled(known))
+        return bitwise(operator, left, right)
 
     def _call(self, expr: Call, is_nonnegative: NonNegative) -> Form:
         arguments = [self.form(a, is_nonnegative) for a in expr.arguments]
@@ -221,6 +247,9 @@ def divided(is_floor: bool, numerator: Form, denominator: Form) -> Form:
     return quotient if is_floor else numerator.minus(quotient.scaled(by))
 
 
+_BITWISE: dict[type, str] = {prim.BitwiseAnd: "&", prim.BitwiseOr: "|", prim.BitwiseXor: "^"}
+
+
 class KernelTranslator:
     """Expressions of the kernel as forms, names living where the text puts them."""
 
@@ -246,7 +275,14 @@ class KernelTranslator:
             name = expr.aggregate.name
             return element_of(name, self.offset(name, expr.index_tuple))
         if isinstance(expr, TypeCast):
-            return self.form(expr.operand)
+            return cast(expr.dtype, self.form(expr.operand))
+        if isinstance(expr, (prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor)):
+            word = _BITWISE[type(expr)]
+            forms = [self.form(c) for c in expr.children]
+            return reduce(lambda a, b: bitwise(word, a, b), forms)
+        if isinstance(expr, (prim.LeftShift, prim.RightShift)):
+            shifts = "<<" if isinstance(expr, prim.LeftShift) else ">>"
+            return bitwise(shifts, self.form(expr.shiftee), self.form(expr.shift))
         if isinstance(expr, prim.Sum):
             return reduce(Form.plus, (self.form(c) for c in expr.children))
         if isinstance(expr, prim.Product):
@@ -298,7 +334,11 @@ class KernelTranslator:
         if isinstance(expr, prim.Subscript):
             return self.names.types.get(expr.aggregate.name, "other") in INTEGERS
         if isinstance(expr, TypeCast):
-            return expr.dtype.kind in "iu"
+            return expr.dtype in INTEGER_TYPES
+        if isinstance(expr, (prim.LeftShift, prim.RightShift)):
+            return self.is_integer(expr.shiftee)
+        if isinstance(expr, (prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor)):
+            return all(self.is_integer(c) for c in expr.children)
         if isinstance(expr, (prim.Sum, prim.Product, prim.Min, prim.Max)):
             return all(self.is_integer(c) for c in expr.children)
         if isinstance(expr, (prim.FloorDiv, prim.Remainder)):

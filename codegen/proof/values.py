@@ -197,14 +197,26 @@ class ValueCheck:
 
     def predicates(self, leaf: Leaf, statement: Statement) -> None:
         """Guards that test data test what the predicates say."""
-        wanted = [part for predicate in statement.predicates for part in _conjuncts(predicate)]
-        wanted = [p for p in wanted if split(self.subject.meaning.condition(p))[1]]
+        wanted = _wanted(self.subject, statement)
         if not wanted:
             return
         tested = self._tested(leaf)
         for predicate in wanted:
             if not any(self._is_same(scope, expr, predicate) for expr, scope in tested):
                 self._unlike(leaf, statement, predicate, tested)
+
+    def alike(self, leaf: Leaf, statement: Statement) -> tuple[set[str], set[str]]:
+        """What guards and predicates ask of data that are one computation, by their keys."""
+        found: set[str] = set()
+        due: set[str] = set()
+        tested = self._tested(leaf)
+        for predicate in _wanted(self.subject, statement):
+            for expr, scope in tested:
+                if self._is_same(scope, expr, predicate):
+                    condition = self.subject.text.condition(expr, scope.never_below_zero)
+                    found.update(u.key for u in split(condition)[1])
+                    due.update(u.key for u in split(self.subject.meaning.condition(predicate))[1])
+        return found, due
 
     def _tested(self, leaf: Leaf) -> list[tuple[CExpression, Scope]]:
         """The guards around a line that only data decides, and where each is looked at."""
@@ -251,6 +263,12 @@ class ValueCheck:
         self.recorder.open("value", what, [leaf])
 
     # }}}
+
+
+def _wanted(subject: Subject, statement: Statement) -> list[Any]:
+    """The parts of a statement's predicates that only data decides."""
+    parts = [part for predicate in statement.predicates for part in _conjuncts(predicate)]
+    return [part for part in parts if split(subject.meaning.condition(part))[1]]
 
 
 def _conjuncts(predicate: Any) -> list[Any]:

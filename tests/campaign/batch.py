@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from math import prod
 
 import loopkit as lk
+from loopkit._arrays import Strided
 from loopkit._program import Program
 from loopkit.codegen.proof import prove
 
@@ -136,7 +137,7 @@ class Batches:
     def _lower(self, drawn: Drawn, truth: Truth, found: Walk, seed: str) -> Program | None:
         start = time.perf_counter()
         try:
-            program = found.kernel.program()
+            program = found.kernel.program(self._strided(found.kernel))
         except lk.LoopkitError as error:
             key = f"{type(error).__name__}: {blanked(error.why)}"
             self.tally.late[key] += 1
@@ -158,6 +159,16 @@ class Batches:
         self.tally.lowered += 1
         self.tally.parallel += any(tag.is_parallel for _, tag in found.kernel.tags)
         return program if program.dynamic_shared == 0 else None
+
+    def _strided(self, kernel: lk.Kernel) -> frozenset[str]:
+        """Arrays that are passed with strides of their own."""
+        arrays = [a for a in kernel.args if isinstance(a, lk.ArrayArg) and a.shape]
+        plain = [
+            a.name for a in arrays if not any(isinstance(t, Strided) for t in a.dim_tags or ())
+        ]
+        if self.random.random() < 0.8:
+            return frozenset()
+        return frozenset(name for name in plain if self.random.random() < 0.5)
 
     def _refused(self, drawn: Drawn, truth: Truth, refusal: Refusal, seed: str) -> None:
         """Run a refused step unchecked, if there have not been enough like it."""

@@ -37,7 +37,7 @@ from loopkit.codegen.prepare import realize_instruction_parallel
 from .data import Case
 
 Row = tuple[int, ...]
-_GARBAGE = 12345678
+_GARBAGE = 99  # of any type
 
 
 class UnsupportedError(Exception):

@@ -41,8 +41,8 @@ _WAITS = re.compile(r"\b__(sync|shfl|ballot|any|all|match|reduce|trap|nanosleep|
 _numbers = itertools.count()
 
 ORDERS = ("ascending", "descending", "random")
-_GUARD = 64  # elements before and behind every array
-_GARBAGE = 12345678
+_GUARD = 65  # elements before and behind every array, which begins at an odd place
+_GARBAGE = 99  # of any type
 
 
 @dataclass(frozen=True)
@@ -144,6 +144,7 @@ class _Memory:
         self.case = case
         self.buffers: list[tuple[str, Any, Any, Any]] = []  # name, memory, before, after
         self._arrays: dict[str, Any] = {}
+        sizes = {**sizes, **_odd_strides(program, sizes)}
         count = len(program.params)
         self._values = (ctypes.c_longlong * count)()
         self.pointers = (ctypes.c_void_p * count)()
@@ -200,6 +201,19 @@ class _Memory:
                     f"not {after[at + _GUARD]}"
                 )
         return ""
+
+
+def _odd_strides(program: Program, sizes: dict[str, int]) -> dict[str, int]:
+    """Values for strides that are parameters: every other element, and gaps between rows."""
+    found: dict[str, int] = {}
+    free = {(p.array, p.axis): p.name for p in program.params if p.role == "stride"}
+    for param in program.params:
+        if isinstance(param, ArrayParam) and (param.name, 0) in free:
+            step = 2
+            for axis in reversed(range(len(param.shape))):
+                found[free[param.name, axis]] = step
+                step = step * max(1, int(evaluate(param.shape[axis], sizes))) + 1
+    return found
 
 
 def _view(memory: Any, shape: Sequence[int], strides: Sequence[int]) -> Any:

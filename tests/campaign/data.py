@@ -13,17 +13,19 @@ from loopkit import _sets
 from loopkit._expression import evaluate
 from loopkit._reference import run_reference
 
+from .dtypes import is_exact, small_numbers
+
 Sizes = dict[str, int]
 Arrays = dict[str, np.ndarray[Any, np.dtype[Any]]]
 
 # Ragged, equal to each other, multiples of tiles, and single iterations.
 _SHALLOW = (
     (7, 9, 5), (1, 1, 1), (8, 8, 4), (13, 5, 3), (2, 3, 17), (4, 4, 4), (16, 8, 12), (5, 13, 2),
-    (12, 16, 8), (3, 2, 1), (20, 4, 6), (0, 0, 0), (9, 1, 2),
+    (12, 16, 8), (3, 2, 1), (20, 4, 6), (0, 0, 0), (9, 1, 2), (0, 1, 3), (1, 0, 1), (4, 0, 0),
 )  # fmt: skip
 _DEEP = (
     (5, 4, 3), (1, 1, 1), (4, 4, 4), (3, 5, 2), (2, 1, 6), (8, 4, 4), (6, 3, 5), (4, 8, 2),
-    (2, 2, 2), (0, 0, 0), (7, 2, 1),
+    (2, 2, 2), (0, 0, 0), (7, 2, 1), (1, 0, 2), (0, 2, 1),
 )  # fmt: skip
 _NAMES = ("n", "m", "p")
 _LARGEST = 26  # what a witness may ask for: the interpreter takes its time
@@ -85,7 +87,7 @@ def arguments(kernel: lk.Kernel, sizes: Sizes, seed: int, *, friendly: bool) -> 
         if not isinstance(argument, lk.ArrayArg):
             continue
         name, shape = argument.name, shapes[argument.name]
-        values = rng.integers(-4, 10, shape)
+        values = small_numbers(argument.dtype, rng, shape)
         if name == "perm" and friendly:
             values = rng.permutation(shape[0])
         elif name in ("col", "perm"):
@@ -95,10 +97,16 @@ def arguments(kernel: lk.Kernel, sizes: Sizes, seed: int, *, friendly: bool) -> 
         elif name == "ptr":
             values = rng.integers(0, reach + 1, shape)
             values = np.sort(values) if friendly else values
-        elif argument.dtype == np.int32 and (seed + sum(sizes.values())) % 3 == 0:
+        elif argument.dtype.kind in "iu" and (seed + sum(sizes.values())) % 3 == 0:
             # Sums and products of these wrap around.
-            far = np.random.default_rng([seed, len(found)]).integers(-(2**31), 2**31, shape)
-            values = np.where(values % 4 == 0, far, values)
+            far = np.random.default_rng([seed, len(found)]).integers(
+                np.iinfo(argument.dtype).min,
+                np.iinfo(argument.dtype).max,
+                shape,
+                dtype=argument.dtype,
+                endpoint=True,
+            )
+            values = np.where(values % 4 == 0, far, values.astype(argument.dtype))
         found[name] = values.astype(argument.dtype)
     return found
 
@@ -133,7 +141,7 @@ class Truth:
             expected = run_reference(self.kernel, {**sizes, **given})
         except lk.LoopkitError:
             return None
-        if not all(_is_exact(values) for values in expected.values()):
+        if not all(is_exact(values) for values in expected.values()):
             return None
         return Case(sizes, given, expected)
 
@@ -159,9 +167,3 @@ class Truth:
             if case is not None:
                 found.append(case)
         return found
-
-
-def _is_exact(values: np.ndarray[Any, np.dtype[Any]]) -> bool:
-    if values.dtype.kind != "f" or not values.size:
-        return True
-    return bool(np.abs(values).max() < 2.0**45)  # not a number compares false

@@ -1,7 +1,7 @@
 """Kernels drawn at random, as text that can be pasted into a test.
 
-All data are small integers, so that results are compared exactly: int32, which
-wraps around the same everywhere, or float64 far below where it rounds.
+All data are small whole numbers, so that results are compared exactly: integers, which
+wrap around the same everywhere, or floating-point numbers far below where they round.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import loopkit as lk
+
+from .dtypes import INDICES, draw_theme
 
 INDEX_ARRAYS = ("col", "perm", "ptr")
 
@@ -152,6 +154,8 @@ class Iname:
 
 _READ = {1: ("a", "b"), 2: ("c", "d"), 3: ("e",)}
 _WRITTEN = {1: ("u", "v", "w"), 2: ("x", "y", "z"), 3: ("f",)}
+#: What cannot stand beside other conditions without parentheses.
+_ODD = re.compile(r"\b(mod|or|exists)\b")
 _NAMES = ("i", "j", "k", "h", "i2", "j2", "k2", "h2", "i3", "j3", "k3", "h3")
 
 
@@ -162,7 +166,8 @@ class _Drawing:
         self.r = r
         self.inames: dict[str, Iname] = {}
         self.left = r.choices([1, 2, 3, 4, 5, 6], [3, 4, 4, 3, 2, 2])[0]
-        self.dtype = "int32" if r.random() < 0.7 else "float64"
+        self.theme = draw_theme(r)
+        self.index_type = r.choice(INDICES)
         self.sizes = (
             ("n",) if r.random() < 0.35 else ("n", "m") if r.random() < 0.7 else ("n", "m", "p")
         )
@@ -232,7 +237,37 @@ class _Drawing:
             return Iname(
                 name, f"{{ [{name}]: 0 <= {name} < {size} and {name} mod {stride} = {rest} }}"
             )
+        if kind < 0.56:
+            return self.odd_iname(name, size, outer)
         return Iname(name, f"{{ [{name}]: 0 <= {name} < {size} }}", high=size)
+
+    def odd_iname(self, name: str, size: str, outer: Iname | None) -> Iname:
+        """Unions, existentials, equalities, quotients of what is below zero."""
+        bounds = f"0 <= {name} < {size}"
+        conditions = [
+            f"0 <= {name} < 2 or 4 <= {name} < {size}",
+            f"0 <= {name} < 2 or {size} <= {name} < {size} + 2",
+            f"{bounds} and ({name} < 3 or {name} mod 2 = 1)",
+            f"{bounds} and exists (e: {name} = 3*e + 1)",
+            f"exists (e: 0 <= e < {size} and {name} = 2*e)",
+            f"{bounds} and ({name} - 5) mod 3 = 1",
+            f"{bounds} and floor(({name} - 4)/3) >= -1",
+            f"{bounds} and {name} != 2",
+            f"{name} = 2",
+            f"{name} = {size}",
+        ]
+        if outer is not None and self.chance(0.5):
+            o = outer.name
+            conditions = [
+                f"{name} = {o}",
+                f"{name} = 2*{o} + 1",
+                f"2*{name} = {o} and {o} >= 0",
+                f"0 <= {name} <= {o} or {o} + 2 <= {name} < {size}",
+                f"{bounds} and {name} != {o}",
+                f"{bounds} and ({name} - {o}) mod 3 = 0",
+            ]
+            return Iname(name, f"{{ [{name}]: {self.r.choice(conditions)} }}", (o,))
+        return Iname(name, f"{{ [{name}]: {self.r.choice(conditions)} }}")
 
     # }}}
     # {{{ expressions
@@ -262,7 +297,18 @@ class _Drawing:
         if kind < 0.95 and others:
             return f"{name} + {self.r.choice(others).name}"
         if kind < 0.97:
-            return self.r.choice([f"{name} // 2", f"{name} % 3", f"({name} + 1) % 2"])
+            return self.r.choice(
+                [
+                    f"{name} // 2",
+                    f"{name} % 3",
+                    f"({name} + 1) % 2",
+                    f"({name} - 3) // 2 + 2",
+                    f"({name} - 7) % 4",
+                    f"(-{name}) % 3",
+                    f"{name} % -3 + 2",
+                    f"{name} - {name} // -2",
+                ]
+            )
         return str(self.r.choice([0, 1]))
 
     def access(self, name: str, scope: list[Iname]) -> str:
@@ -295,6 +341,15 @@ class _Drawing:
         if kind < 0.95 and scope:
             return self.gathered(scope)
         one, two = (self.access(self.array(scope, False), scope) for _ in range(2))
+        if self.theme.is_integer and self.chance(0.4):
+            divided = [f"{one} // 3", f"{one} % 4", f"({one} + {two}) // 5", f"({one} - 3) % 7"]
+            if not self.theme.is_unsigned:
+                divided += [f"{one} // -2", f"{one} % -4", f"({one} - 5) // 2"]
+            return f"({self.r.choice(divided)})"
+        if not self.theme.is_integer and self.chance(0.3):
+            return f"{self.r.choice(['2.5', '0.5', '3.0'])}*{one}"
+        if scope and self.chance(0.3):
+            return f"if({self.condition(scope)}, {one}, {two})"
         return self.r.choice([f"max({one}, {two})", f"min({one}, {two})", f"({one} - {two})"])
 
     def gathered(self, scope: list[Iname]) -> str:
@@ -344,6 +399,12 @@ class _Drawing:
             term = self.term(inner, scalars)
             if self.chance(0.4):
                 term = f"{term} * {self.access(self.array(inner, False), inner)}"
+            if len(inner) < 4 and self.chance(0.15):
+                deeper = self.iname(inner)
+                below = self.term([*inner, deeper], scalars)
+                term = f"{term} + {self.r.choice(['sum', 'max'])}({deeper.name}, {below})"
+            if self.chance(0.15):
+                term = f"if({self.condition(inner)}, {term}, 0)"
             reduced = f"{self.r.choice(['sum', 'sum', 'max', 'min', 'product'])}({names}, {term})"
             return reduced if self.chance(0.7) else f"{reduced} + {self.term(scope, scalars)}"
         return self.sum_of_terms(scope, scalars)
@@ -507,7 +568,7 @@ class _Drawing:
         while self.left > 0 and len(nodes) < 3 + len(self.rules):
             depth = self.r.choices([1, 2, 3, 4], [4, 6, 4, 1])[0]
             nodes += self.body([], [], depth)
-        types = tuple((n, "int32" if n in INDEX_ARRAYS else self.dtype) for n in sorted(self.ranks))
+        types = tuple((n, self.type_of(n)) for n in sorted(self.ranks))
         assumed = self.r.choice([None, 1, 1, 1, 2])
         return Drawn(
             self.domains(),
@@ -517,13 +578,19 @@ class _Drawing:
             None if assumed is None else f"{', '.join(self.sizes)} >= {assumed}",
         )
 
+    def type_of(self, name: str) -> str:
+        if name in INDEX_ARRAYS:
+            return self.index_type
+        is_read = any(name in names for names in _READ.values()) or name == "g"
+        return self.r.choice(self.theme.read if is_read else self.theme.written)
+
     def domains(self) -> tuple[str, ...]:
         """One domain for each iname; sometimes neighbours that ask nothing of others share one."""
         found: list[str] = []
         together: list[Iname] = []
         share = self.chance(0.4)
         for iname in self.inames.values():
-            if share and not iname.parents and "mod" not in iname.domain:
+            if share and not iname.parents and not _ODD.search(iname.domain):
                 together.append(iname)
             else:
                 found.append(iname.domain)

@@ -1,78 +1,127 @@
-"""What stands in for the GPU in the process that runs kernels for another one.
-
-It runs programs on the CPU.  Some names make it fail as a GPU or a process can.
-"""
+"""A CPU that stands in for the GPU: what the driver is asked for happens in host memory."""
 
 from __future__ import annotations
 
 import ctypes
-import os
-import signal
-import time
+import threading
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
+from _run_programs import loaded
 
-from loopkit._errors import CompileError, ResourceError
 from loopkit._host import compile_host
 from loopkit._program import ArrayParam, Program
-from loopkit._run.buffers import Buffer
+from loopkit._run import copies, driver, launch
 from loopkit._run.driver import DriverError
+from loopkit._run.module import LoadedProgram, Modules
 
 
-def _spoil(arguments: Sequence[Any]) -> None:
-    for argument in arguments:
-        if isinstance(argument, Buffer) and argument.address:
-            ctypes.memset(argument.address, 0xEE, argument.size)
+class Cpu:
+    """The driver of a device that is none.
 
+    Parameters
+    ----------
+    fails:
+        The call that fails first, or ``"launch"``; after an error that spoils the context all
+        others do.
+    status:
+        The number of its error.
+    """
 
-class OnCpu:
-    """The engine."""
+    def __init__(self, fails: str = "", status: int = 700) -> None:
+        self.calls: list[str] = []
+        self.fails = fails
+        self.status = status
+        self._memory: dict[int, Any] = {}
+        self._lock = threading.Lock()
 
-    def __init__(self) -> None:
-        self._modules: dict[Program, Any] = {}
+    def install(self, monkeypatch: pytest.MonkeyPatch) -> driver.Device:
+        """Have it used instead of a GPU; returns the device."""
+        device = object.__new__(driver.Device)
+        vars(device).update(
+            index=0,
+            name="Test GPU",
+            lock=threading.RLock(),
+            generation=0,
+            lost="",
+            limits=driver.Limits(),
+            context=1,
+            _streams=[],
+            _ours=False,
+            _handle=0,
+        )
+        flags = SimpleNamespace(CU_STREAM_NON_BLOCKING=1)
 
-    def __call__(
-        self, program: Program, device: int, grid: tuple[int, int, int], arguments: Sequence[Any]
+        def on(modules: Modules, strided: frozenset[str], device: Any) -> LoadedProgram:
+            return loaded(modules.program(strided), device, 1)
+
+        monkeypatch.setattr(driver, "device", lambda index: device)
+        monkeypatch.setattr(driver, "current_device", lambda: 0)
+        monkeypatch.setattr(driver, "call", self.call)
+        monkeypatch.setattr(driver, "api", lambda: SimpleNamespace(CUstream_flags=flags))
+        monkeypatch.setattr(driver, "describe_status", lambda status: f"CUDA error {status}")
+        monkeypatch.setattr(launch, "launch", self.launch)
+        monkeypatch.setattr(copies.Modules, "on", on)
+        return device
+
+    def call(self, name: str, *args: Any, doing: str = "") -> Any:
+        """One call of the driver."""
+        failed = self.fails in self.calls and self.status in driver.STICKY
+        self.calls.append(name)
+        if name == self.fails or failed:
+            raise DriverError(f"{doing or name} failed: CUDA error {self.status}", self.status)
+        with self._lock:
+            return getattr(self, name, lambda *args: 1)(*args)
+
+    def cuMemAllocAsync(self, size: int, stream: int) -> int:
+        """Memory filled with what nobody wants."""
+        memory = (ctypes.c_char * size)(*(b"\xee" * size))
+        self._memory[ctypes.addressof(memory)] = memory
+        return ctypes.addressof(memory)
+
+    def cuMemFreeAsync(self, pointer: int, stream: int) -> None:
+        """Give it back."""
+        del self._memory[pointer]
+
+    def cuMemcpyHtoDAsync(self, to: int, source: int, size: int, stream: int) -> None:
+        """Copy in."""
+        ctypes.memmove(to, source, size)
+
+    cuMemcpyDtoHAsync = cuMemcpyHtoDAsync
+
+    def launch(
+        self,
+        there: LoadedProgram,
+        grid: tuple[int, int, int],
+        stream: int,
+        arguments: Sequence[Any],
     ) -> None:
-        if program.name == "illegal":
-            _spoil(arguments)
-            raise DriverError(f"illegal on cuda:{device} failed: an illegal access", 700)
-        if program.name == "memory":
-            raise DriverError("allocating 8 bytes on the device failed", 2)
-        if program.name == "killed":
-            _spoil(arguments)
-            os.kill(os.getpid(), signal.SIGKILL)
-        if program.name == "left":
-            os._exit(3)
-        if program.name == "slow":
-            time.sleep(60)
-        if program.name == "hungry":
-            raise ResourceError("too much shared memory", instead="make the tiles smaller")
-        if program.name == "wrong":
-            raise CompileError("rejected", source="a source", log="a log")
-        if program.name == "bug":
-            raise ZeroDivisionError("a mistake")
-        print("printed while it runs")
-        if program not in self._modules:
-            self._modules[program] = compile_host(program)
-        self._modules[program].launch(
+        """What a launch does, on the CPU."""
+        self.calls.append("launch")
+        launch.check(self.status if self.fails == "launch" else 0, there)
+        program = there.program
+        compile_host(program).launch(
             [
-                _array(p, a) if isinstance(p, ArrayParam) else a
+                self._array(p, a) if isinstance(p, ArrayParam) else a
                 for p, a in zip(program.params, arguments, strict=True)
             ],
             grid,
         )
 
+    def _array(self, param: ArrayParam, pointer: int) -> np.ndarray[Any, Any]:
+        memory = self._memory[pointer]
+        count = len(memory) // param.dtype.itemsize
+        return np.frombuffer(memory, param.dtype, count)
 
-def _array(param: ArrayParam, buffer: Buffer) -> np.ndarray[Any, Any]:
-    if not buffer.goes_in and not buffer.comes_out:
-        return np.empty(buffer.size // param.dtype.itemsize, param.dtype)
-    memory = (ctypes.c_char * buffer.size).from_address(buffer.address)
-    return np.frombuffer(memory, param.dtype)
+    @property
+    def is_empty(self) -> bool:
+        """Whether all memory was given back."""
+        return not self._memory
 
 
-def cannot_start() -> None:
-    """An engine that fails before the first request."""
-    raise ImportError("something is not installed there")
+def uses(program: Program) -> Any:
+    """What an executor takes for a program that has no variants."""
+    return lambda strided: program

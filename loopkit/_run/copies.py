@@ -2,8 +2,7 @@
 
 A call has two halves.  The first arranges the arrays as the program wants them and
 needs no GPU; its outcome is a list of `Buffer` objects and numbers.  The second,
-`Transfer`, copies them in, launches, waits, and copies out.  It runs in this process,
-or in another one when this process's context is lost (`relaunch`).
+`Transfer`, copies them in, launches, waits, and copies out.
 """
 
 from __future__ import annotations
@@ -16,12 +15,24 @@ from typing import Any
 import numpy as np
 
 from loopkit._program import ArrayParam, Program
-from loopkit._run import driver, launch, relaunch
+from loopkit._run import driver, launch
 from loopkit._run.arrays import numpy_empty, span
-from loopkit._run.buffers import Buffer
 from loopkit._run.fast import packable
 from loopkit._run.module import LoadedProgram, Modules, check_grid
 from loopkit._run.plan import Layout, Resolved
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """One array of a launch: where its bytes are in host memory, and which way they go.
+
+    One that goes neither way is memory that only the kernel uses.
+    """
+
+    address: int
+    size: int
+    goes_in: bool = False
+    comes_out: bool = False
 
 
 def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
@@ -29,36 +40,22 @@ def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
 
     A call that fails leaves the caller's arrays as they were.
     """
-    program = modules.program(frozenset())
-    staged = _stage(resolved, program)
-    device = driver.device(driver.current_device())
-    if device.lost or not _run_here(staged, resolved, modules, device, stream):
-        relaunch.run(program, device, resolved.grid, staged.arguments)
-    staged.hand_over()
-    return resolved.result()
-
-
-def _run_here(
-    staged: _Staged, resolved: Resolved, modules: Modules, device: driver.Device, stream: int | None
-) -> bool:
-    """Run in this process; False if its context was lost before the launch."""
-    transfer = None
+    device, transfer = driver.device(driver.current_device()), None
     try:
         with device.current():
             loaded = modules.on(frozenset(), device)
             check_grid(loaded.program, resolved.grid, device.limits)
+            staged = _stage(resolved, loaded.program)
             on_stream: Any = device.stream() if stream is None else contextlib.nullcontext(stream)
             with on_stream as handle:
                 transfer = Transfer(loaded, resolved.grid, staged.arguments, handle)
                 transfer.run()
     except driver.DriverError as error:
-        if transfer is not None and transfer.launched:
-            raise device.recover(error, resolved.plan.name) from None
-        failure = device.recover(device.blameless(error), resolved.plan.name)
-        if not device.lost:
-            raise failure from None
-        return False
-    return True
+        is_ours = transfer is not None and transfer.launched
+        failed = error if is_ours else device.blameless(error)
+        raise device.recover(failed, resolved.plan.name) from None
+    staged.hand_over()
+    return resolved.result()
 
 
 class Transfer:

@@ -201,8 +201,12 @@ class Device:
         call("cuCtxPushCurrent", self.context, doing=f"using {self!r}")
         try:
             yield
-        finally:
-            call("cuCtxPopCurrent")
+        except BaseException:
+            # In a context that is lost this fails, too, and says less than what is on its way.
+            with contextlib.suppress(DriverError):
+                call("cuCtxPopCurrent")
+            raise
+        call("cuCtxPopCurrent")
 
     @contextlib.contextmanager
     def stream(self) -> Iterator[int]:
@@ -256,7 +260,7 @@ class Device:
 
         That a kernel failed is told to whoever asks the driver next, whatever it asks.
         """
-        if error.status not in STICKY:
+        if self.lost or error.status not in STICKY:
             return error
         return DriverError(
             f"work on {self!r} failed: {describe_status(error.status)}", error.status
@@ -288,8 +292,7 @@ class Device:
         arrays = f", and with it the arrays of {' and '.join(others)}" if others else ""
         return (
             f"this process's CUDA context on {self!r} is lost{arrays}, and the driver gives it no "
-            "other: calls with NumPy arrays work all the same, in another process; for arrays on "
-            f"the device, start this process anew; {ADVICE}"
+            f"other: start this process anew; {ADVICE}"
         )
 
 

@@ -9,6 +9,7 @@ import itertools
 import math
 import sys
 import time
+import warnings
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from refusals.case import schedule
 from refusals.everything import FAMILIES
 
 import loopkit as lk
+from loopkit._verify.differ import Outcome
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))
@@ -796,3 +798,27 @@ def test_kernels_are_asked_for() -> None:
 
 
 # }}}
+
+
+def bytes_over(text: str) -> lk.Kernel:
+    data = [lk.GlobalArg(name, "int8", shape="n") for name in ("a", "d")]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return lk.make_kernel("{ [i]: 0 <= i < n }", text, [*data, ...])
+
+
+def test_a_difference_is_one_in_the_types_of_the_kernels() -> None:
+    # Of a byte, both are 0: sixteen bits are shifted out.
+    one, two = bytes_over("d[i] = (a[i]*16*16)//2"), bytes_over("d[i] = (a[i]*32*16)//2")
+    assert lk.verify(one, two).answer == "undecided"
+    assert lk.verify(bytes_over("d[i] = a[i] + 1"), bytes_over("d[i] = a[i] + 2")).witness
+
+
+def test_what_nobody_wrote_is_equal_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The proof alone says so, whether or not examples show the difference."""
+    case = FAMILIES["temporaries"][0]
+    before, after = case.kernel(), case.illegal.apply(case.before(), unchecked=True)
+    monkeypatch.setattr("loopkit._verify.answer.glance", lambda *_: None)
+    monkeypatch.setattr("loopkit._verify.answer.look_for_difference", lambda *_: Outcome())
+    for pair in ((before, after), (after, before)):
+        assert lk.verify(*map(forgotten, pair)).answer == "undecided"

@@ -13,8 +13,10 @@ from loopkit._check.model import Model
 from loopkit._check.report import error_for
 from loopkit._check.violation import Undecided, Violation
 from loopkit._check.witness import smallest_case
+from loopkit._errors import UninitializedReadError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
+from loopkit._make.initialized import check_initialized
 from loopkit._sets import conditions
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._verify.arguments import prepared
@@ -150,11 +152,16 @@ class _Case:
         return False
 
     def has_one_meaning(self, kernel: Kernel) -> bool:
-        """Whether nothing but its text decides what a kernel computes: no race, no stray access.
+        """Whether its text decides what a kernel computes: no race, no read of what nobody wrote.
 
         A schedule that nobody has checked may be at fault.
         """
         text = text_of(kernel)
+        try:
+            check_initialized(kernel)
+        except UninitializedReadError as error:
+            self.reasons.append(error.why)
+            return False
         finding = prove(text, Model(kernel), origin(kernel))
         if finding.holds:
             finding = Finding(open=race_by_data(text.model))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -22,7 +22,7 @@ from loopkit._nodes import Expression, TypeCast
 from loopkit._rules import expand_in
 from loopkit._syntax import parse_expression
 from loopkit._transform import Change, transform
-from loopkit._tree import Path, build, common_prefix, flatten
+from loopkit._tree import build, flatten
 from loopkit._types import dtype_of
 from loopkit.transforms._common import names_in, new_name, rules_of, simplified
 from loopkit.transforms._unify import TemplateReplacer
@@ -280,78 +280,25 @@ def _has_dtype(kernel: Kernel, expr: Expression, dtype: DType) -> bool:
 def _check_use(
     kernel: Kernel, definition: Statement, use: Statement, rule: SubstitutionRule
 ) -> None:
-    """Refuse where the expression would have another value at ``use``."""
-    paths = kernel.paths
-    order = {s.id: number for number, s in enumerate(kernel.statements)}
-    flow: Path = ()
-    if order[definition.id] < order[use.id]:
-        flow = _same_iteration(kernel, definition, use)
-    together = {iname for iname, _ in flow}
-    together |= {
-        i for i in definition.inames & use.inames if i not in {n for n, _ in paths[use.id]}
-    }
-    given = set(rule.arguments)
-    count = len(definition.write[1])
-    extra = rule.arguments[count:]
-    used = _names_below(kernel, definition)
-    for iname in sorted((used & definition.inames) - given) + sorted(extra):
-        if iname not in together:
+    """Refuse where the expression names an iname that the use is not inside.
+
+    Whether it has the same value there is for the proof to say.
+    """
+    extra = rule.arguments[len(definition.write[1]) :]
+    free = (_names_below(kernel, definition) & definition.inames) - set(rule.arguments)
+    for iname in (*sorted(free), *sorted(extra)):
+        if iname not in use.inames:
             raise IllegalTransformError(
                 f"'{definition.written}' cannot become a substitution rule: its value depends on "
-                f"'{iname}', which is no subscript of it, and statement '{use.id}' is not in the "
-                f"same loop over '{iname}'"
+                f"'{iname}', which is no subscript of it, and statement '{use.id}' is not inside "
+                f"'{iname}'",
+                instead="`within` leaves that statement out",
             )
-    for name in sorted(used):
-        for writer in kernel.writers.get(name, ()) if kernel.is_array(name) else ():
-            if not _is_between(kernel, order, definition, writer, use, flow):
-                continue
-            raise IllegalTransformError(
-                f"'{definition.written}' cannot become a substitution rule: statement "
-                f"'{writer.id}' may write '{name}' between '{definition.id}', which reads it, and "
-                f"the use in '{use.id}'"
-            )
-
-
-def _same_iteration(kernel: Kernel, definition: Statement, use: Statement) -> Path:
-    """The loops, outermost first, in whose same iteration a value is written and used."""
-    shared = common_prefix([kernel.paths[definition.id], kernel.paths[use.id]])
-    name, arguments = definition.write
-    reads = [indices for found, indices in use.reads if found == name]
-    for depth, (iname, _) in enumerate(shared):
-        place = [at for at, index in enumerate(arguments) if index == prim.Variable(iname)]
-        if any(indices[at] != prim.Variable(iname) for indices in reads for at in place):
-            return shared[:depth]
-    return shared
 
 
 def _names_below(kernel: Kernel, definition: Statement) -> frozenset[str]:
     rules = {r.name: r for r in kernel.substitutions}
     return variable_names(expand_in(definition.rhs, rules))
-
-
-def _is_between(
-    kernel: Kernel,
-    order: Mapping[str, int],
-    definition: Statement,
-    writer: Statement,
-    use: Statement,
-    flow: Path,
-) -> bool:
-    """Whether ``writer`` may run after ``definition`` and before ``use``.
-
-    ``flow`` are the loops in whose same iteration the two are.
-    """
-    paths = kernel.paths
-    at, start, end = order[writer.id], order[definition.id], order[use.id]
-    if at < start:
-        around = common_prefix([paths[writer.id], paths[definition.id]])
-    elif at > end or writer.id == use.id:
-        around = common_prefix([paths[writer.id], paths[use.id]])
-        if writer.id == use.id:
-            around = paths[use.id]
-    else:
-        return True
-    return start > end or flow[: len(around)] != around
 
 
 # }}}

@@ -340,6 +340,8 @@ class _Drawing:
             return str(self.r.randint(1, 5))
         if kind < 0.95 and scope:
             return self.gathered(scope)
+        if scope and self.chance(0.6):
+            return self.guarded(scope)
         one, two = (self.access(self.array(scope, False), scope) for _ in range(2))
         if self.theme.is_integer and self.chance(0.4):
             divided = [f"{one} // 3", f"{one} % 4", f"({one} + {two}) // 5", f"({one} - 3) % 7"]
@@ -351,6 +353,25 @@ class _Drawing:
         if scope and self.chance(0.3):
             return f"if({self.condition(scope)}, {one}, {two})"
         return self.r.choice([f"max({one}, {two})", f"min({one}, {two})", f"({one} - {two})"])
+
+    def guarded(self, scope: list[Iname]) -> str:
+        """A neighbour, where there is one: subscripts are never negative where they are read."""
+        iname = self.r.choice(scope)
+        written = not self.apart and self.chance(0.5)
+        name = self.r.choice((self.written if written else _READ)[1])
+        self.ranks[name] = 1
+        back = self.r.choice([1, 1, 2]) - iname.low
+        read = f"{name}[{iname.name} - {back}]" if back > 0 else f"{name}[{iname.name} + {-back}]"
+        conditions = [f"{iname.name} >= {back}"]
+        if self.chance(0.3):
+            conditions.append(self.r.choice([f"{read} > 1", f"{iname.name} % 2 == 1"]))
+        if self.chance(0.2):
+            conditions.append(f"{iname.name} <= {self.r.choice([4, self.sizes[0]])}")
+        other = self.access(self.array(scope, False), scope)
+        if self.chance(0.3):
+            opposite = " or ".join(f"not ({c})" for c in conditions)
+            return f"if({opposite}, {other}, {read})"
+        return f"if({' and '.join(conditions)}, {read}, {other})"
 
     def gathered(self, scope: list[Iname]) -> str:
         """An indirect read."""

@@ -33,6 +33,12 @@ _LARGEST = 26  # what a witness may ask for: the interpreter takes its time
 WIDE = {"n": 67, "m": 41, "p": 35}
 
 
+def size_names(kernel: lk.Kernel) -> tuple[str, ...]:
+    """Names for the sizes that are tried: those of the kernel in the places of others it lacks."""
+    others = iter([n for n in kernel.sizes if n not in _NAMES])
+    return tuple(n if n in kernel.sizes else next(others, n) for n in _NAMES)
+
+
 def depth(kernel: lk.Kernel) -> int:
     """The most inames that a statement is inside of."""
     return max((len(s.inames) for s in kernel.statements), default=0)
@@ -43,14 +49,15 @@ def candidates(
 ) -> Iterator[Sizes]:
     """Sizes to try, ``first`` and slightly larger ones before all others; ``fixed`` are given."""
     seen = set()
+    names = size_names(kernel)
     several = list(_DEEP if depth(kernel) > 2 else _SHALLOW)
     if first == WIDE and depth(kernel) <= 2:
         several.insert(0, tuple(first.values()))  # type: ignore[arg-type]
     elif first and max(first.values()) <= _LARGEST:
         for more in (1, 0):
-            several.insert(0, tuple(first.get(n, 3) + more for n in _NAMES))  # type: ignore[arg-type]
+            several.insert(0, tuple(first.get(n, 3) + more for n in names))  # type: ignore[arg-type]
     for values in several:
-        sizes = dict(zip(_NAMES, values, strict=True))
+        sizes = dict(zip(names, values, strict=True))
         sizes = {n: fixed.get(n, v) for n, v in sizes.items() if n in kernel.sizes}
         key = tuple(sizes.values())
         if key not in seen and holds(kernel, sizes):

@@ -15,8 +15,13 @@ from typing import Any
 import loopkit as lk
 
 from .dtypes import INDICES, draw_theme
+from .naming import Renaming, chosen
 
 INDEX_ARRAYS = ("col", "perm", "ptr")
+FILLED = (*INDEX_ARRAYS, "g", "o", "q")
+"""Arrays that get contents of their own, by name."""
+MADE = ("acc", "acc_0", "insn", "insn_0", "insn_init", "insn_update", "cond", "cond_set", "i_and_j")
+"""What transforms and creation call what they make."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,16 @@ class Drawn:
             self._data() or None,
             dtypes=self.dtypes,
             assumptions=self.assumptions,
+        )
+
+    def renamed(self, names: Renaming) -> Drawn:
+        """The kernel under other names."""
+        return Drawn(
+            tuple(names.text(d) for d in self.domains),
+            tuple(_renamed(node, names) for node in self.body),
+            names.value(self.types),
+            names.value(self.shapes),
+            None if self.assumptions is None else names.text(self.assumptions),
         )
 
     def _data(self) -> list[Any]:
@@ -118,6 +133,15 @@ def _lines(nodes: tuple[Node, ...], indent: str) -> Iterator[str]:
             yield indent + "else"
             yield from _lines(node.otherwise, indent + "    ")
         yield indent + "end"
+
+
+def _renamed(node: Node, names: Renaming) -> Node:
+    if isinstance(node, Line):
+        return Line(names.text(node.text))
+    body, otherwise = (
+        tuple(_renamed(inner, names) for inner in part) for part in (node.body, node.otherwise)
+    )
+    return Block(names.text(node.head), body, otherwise)
 
 
 def _smaller(nodes: tuple[Node, ...], dissolve: bool) -> Iterator[tuple[Node, ...]]:
@@ -591,13 +615,26 @@ class _Drawing:
             nodes += self.body([], [], depth)
         types = tuple((n, self.type_of(n)) for n in sorted(self.ranks))
         assumed = self.r.choice([None, 1, 1, 1, 2])
-        return Drawn(
+        drawn = Drawn(
             self.domains(),
             tuple(nodes),
             types,
             tuple(sorted(self.shapes.items())),
             None if assumed is None else f"{', '.join(self.sizes)} >= {assumed}",
         )
+        return drawn.renamed(self.names()) if self.chance(0.3) else drawn
+
+    def names(self) -> Renaming:
+        """Other names for all but the arrays that data are made for by name."""
+        others = [*self.sizes, *self.rules]
+        others += [f"{t}{n + 1}" for n in range(self.temporaries) for t in "st"]
+        others += [n for n in self.ranks if n not in FILLED] + ["lo", "hi"]
+        inames = list(self.inames)
+        more = [f"{i}_{end}" for i in inames for end in ("outer", "inner", "0", "first")]
+        more += [f"{a}_{end}" for a in self.ranks for end in ("s", "r", "buf", "dim_0", "init")]
+        more += [*MADE, "_", "_a", "long_" * 38]
+        found = chosen(self.r, inames, others, more)
+        return Renaming({n: new for n, new in found.items() if new not in FILLED})
 
     def type_of(self, name: str) -> str:
         if name in INDEX_ARRAYS:

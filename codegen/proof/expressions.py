@@ -37,6 +37,8 @@ _LEVELS = (
 _LEVEL = {sign: level for level, signs in enumerate(_LEVELS) for sign in signs}
 _DEEPEST = 60
 """Parentheses, calls and branches inside each other, or loops and guards; sums are no nest."""
+_LONGEST = 120
+"""Conditions that are looked at one after another: each holds where the next one is."""
 
 
 class ExpressionReader:
@@ -141,12 +143,15 @@ class ExpressionReader:
 
     def binary(self, lowest: int) -> CExpression:
         """Operators of ``lowest`` precedence and tighter."""
-        left = self.unary()
+        left, count = self.unary(), 0
         while True:
             level = _LEVEL.get(self.peek(), -1)
             if level < lowest or self.kind() != "sign":
                 return left
             operator = self.take()
+            count += operator in ("&&", "||")
+            if count > _LONGEST:
+                raise DeepError(self.line, f"a condition of more than {_LONGEST} parts")
             left = Binary(operator, left, self.binary(level + 1))
 
     def unary(self) -> CExpression:

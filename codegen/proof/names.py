@@ -62,6 +62,7 @@ class Names:
     dimensions: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
     declarations: dict[str, Declaration] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
+    _kinds: dict[int, tuple[CExpression, str]] = field(default_factory=dict)
 
     def add(self, name: str, ctype: str, place: str) -> None:
         """Note a declaration."""
@@ -71,6 +72,19 @@ class Names:
 
     def type_of(self, expr: CExpression) -> str:
         """The category of the type in which C computes an expression."""
+        if isinstance(expr, (Number, Name, Element)):
+            return self._type_of(expr)
+        if id(expr) not in self._kinds:
+            # Long sums lean to the left.
+            spine: list[CExpression] = [expr]
+            while isinstance(expr, Binary):
+                spine.append(expr := expr.left)
+            for part in reversed(spine):
+                self._kinds[id(part)] = part, self._type_of(part)
+            expr = spine[0]
+        return self._kinds[id(expr)][1]
+
+    def _type_of(self, expr: CExpression) -> str:
         if isinstance(expr, Number):
             return expr.ctype
         if isinstance(expr, Name):

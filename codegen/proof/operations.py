@@ -264,7 +264,17 @@ def invert(dtype: DType, x: Term) -> Term:
 
 
 def _wrap_both(make: Callable[[DType, Term, Term], Term]) -> Callable[[DType, Term], Term]:
-    return lambda dtype, x: make(dtype, cast(dtype, x.args[0]), cast(dtype, x.args[1]))
+    def wrapped(dtype: DType, x: Term) -> Term:
+        # Long sums lean to the left.
+        spine = [x]
+        while spine[-1].args[0].op == x.op and spine[-1].args[0].dtype == x.dtype:
+            spine.append(spine[-1].args[0])
+        result = cast(dtype, spine[-1].args[0])
+        for whole in reversed(spine):
+            result = make(dtype, result, cast(dtype, whole.args[1]))
+        return result
+
+    return wrapped
 
 
 def _wrap_bits(word: str) -> Callable[[DType, Term], Term]:

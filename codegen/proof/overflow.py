@@ -96,11 +96,22 @@ class _Bounds:
 
     def of(self, expr: CExpression) -> Range:
         """Bounds of an integer expression; those of its parts are looked at, too."""
+        spine: list[CExpression] = [expr]  # long sums lean to the left
+        while isinstance(expr, Binary):
+            spine.append(expr := expr.left)
+        first = spine.pop()
+        result = self.whole(first, [] if isinstance(first, Element) else _each(self, first))
+        for whole in reversed(spine):
+            assert isinstance(whole, Binary)
+            result = self.whole(whole, [result, self.of(whole.right)])
+        return result
+
+    def whole(self, expr: CExpression, parts: list[Range]) -> Range:
+        """The same, given the bounds of its parts."""
         if isinstance(expr, Element):
             return _limits(self.dtype(expr))
         if isinstance(expr, Number):
             return int(expr.value), int(expr.value)
-        parts = [self.of(child) for child in children(expr)]
         dtype = self.dtype(expr)
         limits = _limits(dtype)
         if dtype not in INTEGERS:
@@ -143,6 +154,10 @@ class _Bounds:
     def dtype(self, expr: CExpression) -> DType:
         """The type that an expression has in C; that of narrow data is narrow."""
         return self.text.value(expr).dtype
+
+
+def _each(bounds: _Bounds, expr: CExpression) -> list[Range]:
+    return [bounds.of(child) for child in children(expr)]
 
 
 def _binary(operator: str, left: Range, right: Range) -> Range | None:

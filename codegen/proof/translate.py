@@ -164,7 +164,15 @@ class TextTranslator:
         if isinstance(expr, Unary) and expr.operator == "-":
             return self.form(expr.operand, is_nonnegative).scaled(-1)
         if isinstance(expr, Binary) and expr.operator in _BINARY:
-            return self._binary(expr, is_nonnegative)
+            # Long sums lean to the left.
+            spine: list[Binary] = []
+            while isinstance(expr, Binary) and expr.operator in _BINARY:
+                spine.append(expr)
+                expr = expr.left
+            result = self.form(expr, is_nonnegative)
+            for whole in reversed(spine):
+                result = self._binary(whole, result, is_nonnegative)
+            return result
         if isinstance(expr, Call):
             return self._call(expr, is_nonnegative)
         if isinstance(expr, Binary) and expr.operator in (*_COMPARISONS, "&&", "||"):
@@ -175,8 +183,7 @@ class TextTranslator:
             return opaque(f"if({condition.key}, {parts[1].key}, {parts[2].key})")
         return call_of(f"{type(expr).__name__} {getattr(expr, 'operator', '')}", parts)
 
-    def _binary(self, expr: Binary, is_nonnegative: NonNegative) -> Form:
-        left = self.form(expr.left, is_nonnegative)
+    def _binary(self, expr: Binary, left: Form, is_nonnegative: NonNegative) -> Form:
         right = self.form(expr.right, is_nonnegative)
         operator = expr.operator
         if operator == "+":

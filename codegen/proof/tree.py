@@ -264,8 +264,14 @@ class TreeBuilder:
             inner = self._narrowed(scope, expr.left, holds=expr.operator == "&&")
             self._collect(expr.right, inner, line, found)
         else:
-            for child in children(expr):
-                self._collect(child, scope, line, found)
+            spine: list[CExpression] = [expr]  # long sums lean to the left
+            while isinstance(expr, Binary) and expr.operator not in ("&&", "||"):
+                spine.append(expr := expr.left)
+            if len(spine) > 1:
+                self._collect(spine.pop(), scope, line, found)
+            for whole in reversed(spine):
+                for child in children(whole)[1 if isinstance(whole, Binary) else 0 :]:
+                    self._collect(child, scope, line, found)
 
     def _touch(
         self,

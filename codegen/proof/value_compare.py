@@ -37,6 +37,20 @@ class Comparison:
 
     def difference(self, text: Term, kernel: Term, context: Context = ()) -> Pair | None:
         """The first operands that differ, from the outside; None if the terms are the same."""
+        # Long sums lean to the left.
+        spine: list[Pair] = []
+        while text.op == kernel.op and text.op in ("add", "mul") and text.dtype == kernel.dtype:
+            spine.append((text, kernel))
+            text, kernel = text.args[0], kernel.args[0]
+        found = self.innermost(text, kernel, context)
+        for text, kernel in reversed(spine):
+            found = found or self.difference(text.args[1], kernel.args[1], context)
+            if found is not None and self._as_integers(text, kernel, context) is None:
+                found = None
+        return found
+
+    def innermost(self, text: Term, kernel: Term, context: Context) -> Pair | None:
+        """The same for what is no sum or product in both."""
         if kernel.op == "power" and text.op == "mul":
             return None if self.is_power(text, kernel, context) else (text, kernel)
         if (
@@ -164,13 +178,24 @@ def _factors(term: Term) -> list[Term]:
     return [f for a in term.args for f in _factors(a)]
 
 
+def _reads(term: Term) -> bool:
+    """Whether a computation loads anything."""
+    pending = [term]
+    while pending:
+        part = pending.pop()
+        if part.op == "read":
+            return True
+        pending.extend(part.args)
+    return False
+
+
 def _form(term: Term) -> Form | None:
     """Arithmetic on names and constants as a form; None where anything else enters."""
     if term.op == "const":
         return constant(term.data) if isinstance(term.data, int) else None
     if term.op == "name":
         return variable(term.data)
-    if term.dtype not in INTEGERS:
+    if term.dtype not in INTEGERS or _reads(term):
         return None
     parts = [_form(a) for a in term.args]
     known = [p for p in parts if p is not None]

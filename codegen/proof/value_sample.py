@@ -66,8 +66,16 @@ class Sample:
         if term.op in ("all", "any"):
             word = all if term.op == "all" else any
             return np.bool_(word(bool(self.value(a)) for a in term.args))
-        parts = [self.value(a) for a in term.args]
-        return _OPERATIONS[term.op](term, parts)
+        # Long sums lean to the left.
+        spine = []
+        while term.op in _OPERATIONS:
+            spine.append(term)
+            term = term.args[0]
+        result = self.value(term)
+        for whole in reversed(spine):
+            parts = [result, *(self.value(a) for a in whole.args[1:])]
+            result = _OPERATIONS[whole.op](whole, parts)
+        return result
 
     def named(self, name: str, dtype: DType) -> Any:
         """The value of a loop variable or a size; others are made up."""
@@ -134,10 +142,14 @@ class Sample:
 
 def numbers_of(term: Term) -> list[float]:
     """The finite constants in a computation: around them comparisons change their minds."""
-    if term.op == "const":
-        known = not isinstance(term.data, complex) and math.isfinite(term.data)
-        return [term.data] if known else []
-    return [n for a in term.args for n in numbers_of(a)]
+    found, pending = [], [term]
+    while pending:
+        part = pending.pop()
+        if part.op != "const":
+            pending.extend(reversed(part.args))
+        elif not isinstance(part.data, complex) and math.isfinite(part.data):
+            found.append(part.data)
+    return found
 
 
 def differ(a: Any, b: Any) -> bool:

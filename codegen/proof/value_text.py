@@ -91,6 +91,7 @@ class TextValues(Calls):
         self.types = types
         self.scope = scope
         self.at_least = at_least
+        self._known: dict[int, tuple[CExpression, Term]] = {}
 
     # {{{ statements
 
@@ -124,6 +125,18 @@ class TextValues(Calls):
 
     def value(self, expr: CExpression) -> Term:
         """An expression as a term; raises :class:`UnreadableError`."""
+        if id(expr) not in self._known:
+            # Long sums lean to the left.
+            spine: list[CExpression] = [expr]
+            while isinstance(expr, Binary) and expr.operator not in _COMPARISONS:
+                spine.append(expr := expr.left)
+            for part in reversed(spine):
+                if id(part) not in self._known:
+                    self._known[id(part)] = part, self._value(part)
+            expr = spine[0]
+        return self._known[id(expr)][1]
+
+    def _value(self, expr: CExpression) -> Term:
         if isinstance(expr, Number):
             return terms.const(expr.value, LITERALS[expr.ctype])
         if isinstance(expr, Name):

@@ -13,9 +13,16 @@ from loopkit._arrays import ArrayArg, ValueArg
 from loopkit._assertions import Assertion, in_order
 from loopkit._assertions.generate import obeying_data
 from loopkit._budget import in_turn
-from loopkit._errors import InvalidArgumentError, LoopkitError
+from loopkit._errors import (
+    InvalidArgumentError,
+    LoopkitError,
+    ResourceError,
+    UnknownNameError,
+)
 from loopkit._expression import evaluate, variable_names
 from loopkit._kernel import Kernel
+from loopkit._run.scalars import check_scalar
+from loopkit._spelling import shown
 
 
 @dataclass(frozen=True)
@@ -61,8 +68,14 @@ def auto_test_vs_ref(
     """
     from loopkit._execute import best_executor, executor
 
-    parameters = dict(parameters or {})
-    rng = np.random.default_rng(seed)
+    for kernel in (ref_knl, test_knl):
+        if not isinstance(kernel, Kernel):
+            raise InvalidArgumentError(
+                f"auto_test_vs_ref takes two kernels, not {type(kernel).__name__}"
+            )
+    tolerance = _checked_tolerance(tolerance)
+    parameters = _checked_parameters(parameters, ref_knl, test_knl)
+    rng = _generator(seed)
     assertions = in_order((*{*ref_knl.assertions, *test_knl.assertions},))
     first = _arguments(ref_knl, assertions, parameters, rng)
     second = {
@@ -70,7 +83,7 @@ def auto_test_vs_ref(
         for name, value in first.items()
     }
     expected = _named(ref_knl, executor(ref_knl, ref_executor)(**first))
-    chosen = executor_name or best_executor()
+    chosen = best_executor() if executor_name is None else executor_name
     start = time.perf_counter()
     got = _named(test_knl, executor(test_knl, chosen)(**second))
     seconds = time.perf_counter() - start
@@ -83,6 +96,38 @@ def auto_test_vs_ref(
         for name in expected
     }
     return Comparison(errors, seconds, chosen)
+
+
+def _checked_parameters(
+    parameters: Mapping[str, int] | None, *kernels: Kernel
+) -> Mapping[str, Any]:
+    if parameters is not None and not isinstance(parameters, Mapping):
+        raise InvalidArgumentError(f"parameters maps names to values, and {shown(parameters)} not")
+    values = {a.name: a for k in kernels for a in k.args if isinstance(a, ValueArg)}
+    checked = {}
+    for name, value in (parameters or {}).items():
+        if not isinstance(name, str) or name not in values:
+            raise UnknownNameError("size or scalar argument", str(name), values)
+        checked[name] = check_scalar(name, value, values[name].dtype or np.dtype(np.int64))
+    return checked
+
+
+def _checked_tolerance(tolerance: float | None) -> float | None:
+    is_number = isinstance(tolerance, int | float | np.floating) and tolerance >= 0
+    if tolerance is not None and not is_number:
+        raise InvalidArgumentError(
+            f"tolerance is a number that is not negative, and {shown(tolerance)} is none"
+        )
+    return tolerance
+
+
+def _generator(seed: int) -> np.random.Generator:
+    try:
+        return np.random.default_rng(seed)
+    except Exception:  # NumPy says it in many ways
+        raise InvalidArgumentError(
+            f"seed is an integer that is not negative, and {shown(seed)} is none"
+        ) from None
 
 
 def _arguments(
@@ -122,7 +167,19 @@ def _random(
             instead="pass them in parameters={...}",
         )
     shape = tuple(int(evaluate(e, parameters)) for e in argument.shape or ())
-    dtype = argument.dtype or np.dtype(np.float32)
+    if min(shape, default=0) < 0:
+        raise InvalidArgumentError(
+            f"'{argument.name}' would have the shape {shape} for these parameters"
+        )
+    try:
+        return _random_values(shape, argument.dtype or np.dtype(np.float32), rng)
+    except (MemoryError, ValueError) as error:  # the latter for more than there are addresses
+        raise ResourceError(f"there is no memory for '{argument.name}' of shape {shape}") from error
+
+
+def _random_values(
+    shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
+) -> np.ndarray[Any, Any]:
     if dtype.kind in "iu":
         return rng.integers(0, 100, shape).astype(dtype)
     if dtype.kind == "b":
@@ -146,20 +203,19 @@ def _compare(
     got: np.ndarray[Any, Any],
     tolerance: float | None,
 ) -> float:
+    if expected.shape != got.shape:
+        raise LoopkitError(f"'{name}' has the shape {got.shape}, and should have {expected.shape}")
     wide: Any = np.complex128 if expected.dtype.kind == "c" else np.float64
-    if expected.dtype.kind in "iub":
-        tolerance = 0.0 if tolerance is None else tolerance
-    elif tolerance is None:
-        tolerance = 64 * float(
-            np.finfo(np.float32).eps if expected.dtype.itemsize == 4 else np.finfo(np.float64).eps
-        )
-        if expected.dtype.itemsize == 2:
-            tolerance = 0.02
+    exact = expected.dtype.kind in "iub"
+    if tolerance is None:
+        tolerance = 0.0 if exact else _tolerance_of(expected.dtype)
     a, b = expected.astype(wide), got.astype(wide)
-    same_nan = np.isnan(a) & np.isnan(b)
-    difference = np.where(same_nan, 0, np.abs(a - b))
-    scale = float(np.linalg.norm(np.where(same_nan, 0, a).ravel())) or 1.0
-    error = float(np.linalg.norm(difference.ravel())) / scale
+    with np.errstate(all="ignore"):
+        same = (expected == got) | (np.isnan(a) & np.isnan(b))
+        # Large integers may differ by less than a float can tell.
+        difference = np.where(same, 0, np.maximum(np.abs(a - b), 1.0 if exact else 0.0))
+        scale = float(np.linalg.norm(np.where(same & ~np.isfinite(a), 0, a).ravel())) or 1.0
+        error = float(np.linalg.norm(difference.ravel())) / scale
     if not error <= tolerance:
         worst = np.unravel_index(int(np.argmax(np.nan_to_num(difference, nan=np.inf))), a.shape)
         cell = ", ".join(str(int(i)) for i in worst)
@@ -168,6 +224,13 @@ def _compare(
             f"{name}[{cell}] should be {expected[worst]}, but is {got[worst]}"
         )
     return error
+
+
+def _tolerance_of(dtype: np.dtype[Any]) -> float:
+    width = dtype.itemsize // 2 if dtype.kind == "c" else dtype.itemsize
+    if width == 2:
+        return 0.02
+    return 64 * float(np.finfo(np.float32 if width == 4 else np.float64).eps)
 
 
 class GeneratedCode:
@@ -183,4 +246,6 @@ class GeneratedCode:
 
 def generate_code_v2(kernel: Kernel) -> GeneratedCode:
     """The generated code, in the form that Loopy's scripts ask for."""
+    if not isinstance(kernel, Kernel):
+        raise InvalidArgumentError(f"generate_code_v2 takes a kernel, not {type(kernel).__name__}")
     return GeneratedCode(kernel)

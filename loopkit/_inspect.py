@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,8 +14,10 @@ from loopkit._run.module import check_grid
 from loopkit._run.nvrtc import compile_program
 from loopkit._run.plan import ArgumentPlan
 from loopkit._run.resources import Resources
+from loopkit._spelling import shown
 
 DEFAULT_ARCH = "sm_90a"
+_ARCH = re.compile(r"sm_[0-9]{2,4}[a-z]?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -28,12 +31,12 @@ class LaunchConfig:
 
 def ptx(kernel: Kernel, arch: str | None = None) -> str:
     """PTX text."""
-    return compile_program(kernel.program(), arch or _here()).ptx
+    return compile_program(kernel.program(), _arch(arch)).ptx
 
 
 def cubin(kernel: Kernel, arch: str | None = None) -> bytes:
     """The binary."""
-    return compile_program(kernel.program(), arch or _here()).cubin
+    return compile_program(kernel.program(), _arch(arch)).cubin
 
 
 def sass(kernel: Kernel, arch: str | None = None) -> str:
@@ -45,7 +48,17 @@ def sass(kernel: Kernel, arch: str | None = None) -> str:
 
 def resources(kernel: Kernel, arch: str | None = None) -> Resources:
     """What the binary uses."""
-    return compile_program(kernel.program(), arch or _here()).resources
+    return compile_program(kernel.program(), _arch(arch)).resources
+
+
+def _arch(asked: str | None) -> str:
+    if asked is None:
+        return _here()
+    if not isinstance(asked, str) or not _ARCH.fullmatch(asked):
+        raise InvalidArgumentError(
+            f"{shown(asked)} is no architecture of GPUs", instead=f"for example, '{DEFAULT_ARCH}'"
+        )
+    return asked
 
 
 def _here() -> str:

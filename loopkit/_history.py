@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._spelling import check_identifier, shown
+
 
 @dataclass(frozen=True)
 class Step:
@@ -62,12 +65,16 @@ def _plain(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return type(value)(_plain(v) for v in value)
     if isinstance(value, (frozenset, set)):
-        return sorted(_plain(v) for v in value)
+        return sorted((_plain(v) for v in value), key=repr)
     if isinstance(value, Mapping):
         return {k: _plain(v) for k, v in value.items()}
     if value is None or isinstance(value, (str, int, float, bool)):
         return value
-    return value.name if hasattr(value, "name") else str(value)
+    try:
+        name = getattr(value, "name", None)
+        return name if isinstance(name, str) else str(value)
+    except Exception:  # a value from outside, in the message that refuses it
+        return shown(value)
 
 
 def _jsonable(value: Any) -> Any:
@@ -81,15 +88,45 @@ def _jsonable(value: Any) -> Any:
     return value
 
 
+VERDICTS = ("proven", "assumed", "unchecked")
+
+
 def step_from_json(data: Mapping[str, Any]) -> Step:
-    """The step that :meth:`Step.to_json` wrote."""
-    return Step(
-        data["transform"],
-        tuple(data["arguments"].items()),
-        data.get("verdict", "proven"),
-        data.get("seconds", 0.0),
-        data.get("required", 0),
-    )
+    """The step that :meth:`Step.to_json` wrote, every field of it checked.
+
+    What it says of itself is a claim: :func:`loopkit.replay` proves each step anew, but for those
+    that say ``"unchecked"``, and then so does the new history.
+    """
+    fields = _mapping("a step", data)
+    unknown = [f for f in fields if f not in _FIELDS]
+    if unknown:
+        raise UnknownNameError("field of a step", unknown[0], _FIELDS)
+    for needed in ("transform", "arguments"):
+        if needed not in fields:
+            raise InvalidArgumentError(f"a step has no '{needed}'", instead=f"it has {_FIELDS}")
+    verdict = fields.get("verdict", "proven")
+    if verdict not in VERDICTS:
+        raise InvalidArgumentError(
+            f"the verdict of a step is {' or '.join(map(repr, VERDICTS))}, not {shown(verdict)}"
+        )
+    seconds, required = fields.get("seconds", 0.0), fields.get("required", 0)
+    if type(seconds) not in (int, float) or not 0 <= seconds < float("inf"):
+        raise InvalidArgumentError(f"the seconds of a step are a number, not {shown(seconds)}")
+    if type(required) is not int or not 0 <= required < 100:
+        raise InvalidArgumentError(f"'required' counts arguments, and is not {shown(required)}")
+    arguments = _mapping("the arguments of a step", fields["arguments"])
+    name = check_identifier(fields["transform"], "the name of a transform")
+    return Step(name, tuple(arguments.items()), verdict, float(seconds), required)
+
+
+_FIELDS = ("transform", "arguments", "verdict", "seconds", "required")
+
+
+def _mapping(what: str, data: object) -> dict[str, Any]:
+    """A mapping whose keys are names."""
+    if not isinstance(data, Mapping):
+        raise InvalidArgumentError(f"{what} is a mapping of names to values, not {shown(data)}")
+    return {check_identifier(key, f"a name in {what}"): value for key, value in data.items()}
 
 
 def script(steps: tuple[Step, ...], name: str = "knl") -> str:

@@ -13,7 +13,7 @@ from loopkit import _sets
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._assertions import Assertion
 from loopkit._cached import cached_property
-from loopkit._errors import SourcePosition, UnknownNameError
+from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameError
 from loopkit._expression import accesses, variable_names
 from loopkit._nodes import Expression
 from loopkit._same import Exact, digest_of
@@ -27,6 +27,7 @@ from loopkit._spelling import (
     check_names,
     check_note,
     check_tags,
+    shown,
 )
 from loopkit._tags import Tag
 from loopkit._tree import Path, Tree, flatten
@@ -180,6 +181,10 @@ class Options:
     """
 
     fast_math: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.fast_math, bool):
+            raise InvalidArgumentError(f"fast_math is True or False, not {shown(self.fast_math)}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ import pymbolic.primitives as prim
 
 from loopkit._errors import InvalidArgumentError, TypeInferenceError
 from loopkit._nodes import Expression
+from loopkit._spelling import shown
 
 DType = np.dtype[Any]
 
@@ -110,14 +111,16 @@ def as_dtype(spec: Any) -> DType:
         if found is None:
             near = difflib.get_close_matches(name, DTYPES, n=2)
             raise InvalidArgumentError(
-                f"'{spec}' is not the name of a type",
+                f"{shown(spec)} is not the name of a type",
                 instead=f"did you mean {' or '.join(near)}?" if near else _all_types(),
             )
         return found
+    if spec is None:  # NumPy takes it for float64
+        raise InvalidArgumentError("None is not a type", instead=_all_types())
     try:
         dtype = np.dtype(spec)
-    except TypeError:
-        raise InvalidArgumentError(f"{spec!r} is not a type", instead=_all_types()) from None
+    except Exception:  # what NumPy asks a value from outside may raise anything
+        raise InvalidArgumentError(f"{shown(spec)} is not a type", instead=_all_types()) from None
     native: DType = dtype.newbyteorder("=")
     if native not in _NAMES:
         raise InvalidArgumentError(f"the type {dtype} is not supported", instead=_all_types())

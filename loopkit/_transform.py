@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import wraps
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from loopkit._arguments import Kind, flag, is_plain
 from loopkit._budget import SpentError, at_most, in_turn
 from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
     LoopkitError,
     UndecidedError,
+    UnknownNameError,
 )
 from loopkit._history import History, Step
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
+from loopkit._spelling import check_identifier, shown
 
 if TYPE_CHECKING:
     from loopkit._check.lineage import Lineage
@@ -60,34 +63,49 @@ F = TypeVar("F", bound=Callable[..., Any])
 _transforms: dict[str, Callable[..., Kernel]] = {}
 
 
-def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
+def transform(**kinds: Kind) -> Callable[[Callable[..., Change]], Callable[..., Kernel]]:
     """Make a function ``(kernel, ...) -> Change`` a transform ``(kernel, ...) -> Kernel``.
 
-    It checks the call's arguments, appends a step to the history, names the
-    step in errors, and becomes a method of :class:`Kernel`.  ``unchecked=True``
-    is accepted by every transform and recorded.
+    ``kinds`` says of each argument what it can be (:mod:`loopkit._arguments`).  The transform
+    checks the call's arguments, hands their normal forms to the function, appends a step to the
+    history, names the step in errors, and becomes a method of :class:`Kernel`.
+    ``unchecked=True`` is accepted by every transform and recorded.
     """
+    return lambda function: _transform(function, kinds)
+
+
+def _transform(function: Callable[..., Change], kinds: Mapping[str, Kind]) -> Callable[..., Kernel]:
     signature = inspect.signature(function)
     parameters = list(signature.parameters.values())[1:]
     required = sum(1 for _ in takewhile(_is_required, parameters))
+    defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+    if kinds.keys() != {p.name for p in parameters}:
+        raise TypeError(f"{function.__name__} declares other arguments than it has")
 
     @wraps(function)
     @in_turn
-    def apply(kernel: Kernel, *args: Any, unchecked: bool = False, **kwargs: Any) -> Kernel:
+    def apply(*args: Any, unchecked: bool = False, **kwargs: Any) -> Kernel:
         start = time.perf_counter()
-        if not isinstance(kernel, Kernel):
-            raise InvalidArgumentError(
-                f"{function.__name__} takes a kernel as its first argument, "
-                f"not {type(kernel).__name__}"
-            )
         try:
-            bound = signature.bind(kernel, *args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
         except TypeError as error:
             names = ", ".join(_declaration(p) for p in parameters)
             raise InvalidArgumentError(
                 f"{function.__name__}: {error}", instead=f"it takes ({names})"
             ) from None
-        given = tuple(list(bound.arguments.items())[1:])
+        kernel = next(iter(bound.arguments.values()))
+        if not isinstance(kernel, Kernel):
+            raise InvalidArgumentError(
+                f"{function.__name__} takes a kernel as its first argument, "
+                f"not {type(kernel).__name__}"
+            )
+        raw = tuple(list(bound.arguments.items())[1:])
+        try:
+            unchecked = flag("unchecked", unchecked)
+            given = _normal(bound, kinds, defaults)
+        except LoopkitError as error:
+            error.step = Step(function.__name__, raw, required=required).call()[1:]
+            raise
         step = Step(function.__name__, given, required=required)
         try:
             change = _made(function, bound)
@@ -101,9 +119,38 @@ def transform(function: Callable[..., Change]) -> Callable[..., Kernel]:
         step = replace(step, seconds=time.perf_counter() - start)
         return change.kernel.recorded(History((*kernel.history, step)), lineage)
 
+    apply.__signature__ = _public_signature(signature)  # type: ignore[attr-defined]
     setattr(Kernel, function.__name__, apply)
     _transforms[function.__name__] = apply
     return apply
+
+
+def _public_signature(signature: inspect.Signature) -> inspect.Signature:
+    """What a caller sees: ``unchecked`` beside a transform's own arguments, and a kernel back."""
+    unchecked = inspect.Parameter(
+        "unchecked", inspect.Parameter.KEYWORD_ONLY, default=False, annotation="bool"
+    )
+    parameters = list(signature.parameters.values())
+    at = len(parameters) - (parameters[-1].kind is inspect.Parameter.VAR_KEYWORD)
+    parameters.insert(at, unchecked)
+    return signature.replace(parameters=parameters, return_annotation="Kernel")
+
+
+def _normal(
+    bound: inspect.BoundArguments, kinds: Mapping[str, Kind], defaults: Mapping[str, Any]
+) -> tuple[tuple[str, Any], ...]:
+    """Puts arguments into their normal forms; what of them is to be recorded."""
+    given: list[tuple[str, Any]] = []
+    for name in list(bound.arguments)[1:]:
+        value, kind = bound.arguments[name], kinds[name]
+        if bound.signature.parameters[name].kind is inspect.Parameter.VAR_KEYWORD:
+            normal: Any = {key: kind(f"'{key}'", one) for key, one in value.items()}
+        else:
+            is_default = value is defaults.get(name, kinds)
+            normal = value if is_default else kind(name, value)
+        bound.arguments[name] = normal
+        given.append((name, value if is_plain(value) else normal))
+    return tuple(given)
 
 
 BUDGET = 1_000_000
@@ -171,17 +218,22 @@ def _declaration(parameter: inspect.Parameter) -> str:
 
 def transform_named(name: str) -> Callable[..., Kernel]:
     """The transform called ``name``, for replaying a history."""
-    from loopkit._errors import UnknownNameError
-
-    if name not in _transforms:
+    if check_identifier(name, "the name of a transform") not in _transforms:
         raise UnknownNameError("transform", name, _transforms)
     return _transforms[name]
 
 
-def replay(kernel: Kernel, steps: tuple[Step, ...]) -> Kernel:
+def replay(kernel: Kernel, steps: Iterable[Step]) -> Kernel:
     """Apply recorded steps to another kernel, each checked anew."""
+    if not isinstance(steps, (tuple, list)) or not all(isinstance(s, Step) for s in steps):
+        raise InvalidArgumentError(
+            f"a history is a sequence of steps, not {shown(steps)}",
+            instead="kernel.history is one; step_from_json reads a step that was stored",
+        )
     for step in steps:
         arguments = dict(step.arguments)
+        if not arguments.keys().isdisjoint(("kernel", "unchecked")):
+            raise InvalidArgumentError(f"a step of '{step.transform}' records no such argument")
         unchecked = step.verdict == "unchecked"
         kernel = transform_named(step.transform)(kernel, unchecked=unchecked, **arguments)
     return kernel

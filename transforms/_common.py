@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 import islpy as isl
-import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
@@ -24,13 +23,6 @@ Values = Mapping[str, Expression]
 # {{{ names
 
 
-def names_in(value: str | Iterable[str]) -> tuple[str, ...]:
-    """``"i, j"`` or a sequence of names, as a tuple."""
-    if isinstance(value, str):
-        return tuple(name.strip() for name in value.split(",") if name.strip())
-    return tuple(value)
-
-
 def new_name(kernel: Kernel, given: str | None, default: str, taken: Iterable[str] = ()) -> str:
     """The name of something new: ``given``, which must be free, or one like ``default``."""
     if given is None:
@@ -40,18 +32,6 @@ def new_name(kernel: Kernel, given: str | None, default: str, taken: Iterable[st
         free = kernel.fresh_name(given, taken)
         raise InvalidArgumentError(f"the name '{given}' is taken", instead=f"'{free}' is free")
     return given
-
-
-def positive_int(value: object, what: str) -> int:
-    """``value`` as a positive integer."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise InvalidArgumentError(
-            f"{what} must be an integer, not {value!r}",
-            instead="sizes are not constants: fix_parameters makes them so",
-        )
-    if value < 1:
-        raise InvalidArgumentError(f"{what} must be at least 1, not {value}")
-    return int(value)
 
 
 def statements_with(kernel: Kernel, inames: Iterable[str]) -> frozenset[str]:

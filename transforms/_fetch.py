@@ -10,6 +10,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._arguments import names_in
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._footprint import (
@@ -44,9 +45,7 @@ def name_list(names: str | Collection[str] | None) -> tuple[str, ...]:
     """Names given as a list or as ``"i, j"``."""
     if names is None:
         return ()
-    if isinstance(names, str):
-        return tuple(name.strip() for name in names.split(",") if name.strip())
-    return tuple(names)
+    return names_in(names)
 
 
 def check_sweep(kernel: Kernel, inames: str | Collection[str] | None) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, product
 from loopkit._assertions import (
@@ -32,7 +33,9 @@ from loopkit._transform import Change, transform
 # {{{ the transforms
 
 
-@transform
+@transform(
+    array=kind.name,
+)
 def assume_injective(kernel: Kernel, array: str) -> Change:
     """Say that no two cells of an integer array hold the same value.
 
@@ -44,7 +47,10 @@ def assume_injective(kernel: Kernel, array: str) -> Change:
     return _with(kernel, Injective(array))
 
 
-@transform
+@transform(
+    first=kind.name,
+    second=kind.name,
+)
 def assume_disjoint(kernel: Kernel, first: str, second: str) -> Change:
     """Say that two integer arrays have no value in common.
 
@@ -62,7 +68,11 @@ def assume_disjoint(kernel: Kernel, first: str, second: str) -> Change:
     return _with(kernel, Disjoint(*sorted((first, second))))
 
 
-@transform
+@transform(
+    array=kind.name,
+    lower=kind.formula,
+    upper=kind.formula,
+)
 def assume_within(kernel: Kernel, array: str, lower: Any, upper: Any) -> Change:
     """Say that ``lower <= v < upper`` for every value ``v`` of an integer array.
 
@@ -76,7 +86,10 @@ def assume_within(kernel: Kernel, array: str, lower: Any, upper: Any) -> Change:
     return _with(kernel, Within(array, _bound(kernel, lower), _bound(kernel, upper)))
 
 
-@transform
+@transform(
+    array=kind.name,
+    strictly=kind.flag,
+)
 def assume_increasing(kernel: Kernel, array: str, strictly: bool = False) -> Change:
     """Say that the values of an integer array with one axis never go down.
 

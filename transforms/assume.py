@@ -10,7 +10,9 @@ import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit import _arguments as kind
 from loopkit import _sets
+from loopkit._arguments import names_in
 from loopkit._arrays import Argument, ArrayArg, Strided, TemporaryVariable, ValueArg
 from loopkit._assertions import map_bounds
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
@@ -18,15 +20,18 @@ from loopkit._expression import ExpressionMapper, is_constant, substitute, varia
 from loopkit._kernel import Domain, Kernel, SubstitutionRule
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
+from loopkit._spelling import shown
 from loopkit._syntax import parse_assumptions
 from loopkit._transform import Change, transform
 from loopkit._types import as_dtype, dtype_name
-from loopkit.transforms._common import integer_names, names_in, simplified
+from loopkit.transforms._common import integer_names, simplified
 
 # {{{ assume
 
 
-@transform
+@transform(
+    assumptions=kind.conditions,
+)
 def assume(kernel: Kernel, assumptions: str | isl.Set | isl.BasicSet) -> Change:
     """Say what is true of the sizes.
 
@@ -40,13 +45,8 @@ def assume(kernel: Kernel, assumptions: str | isl.Set | isl.BasicSet) -> Change:
         given = parse_assumptions(assumptions)
     elif isinstance(assumptions, isl.BasicSet):
         given = assumptions.to_set().params()
-    elif isinstance(assumptions, isl.Set):
-        given = assumptions.params()
     else:
-        raise InvalidArgumentError(
-            f"assumptions are text or an isl set, not {type(assumptions).__name__}",
-            instead='for example assume("n >= 1 and n mod 16 = 0")',
-        )
+        given = assumptions.params()
     for name in sorted(_sets.involved_names(given)):
         if name not in kernel.sizes:
             raise UnknownNameError("size", name, kernel.sizes)
@@ -126,15 +126,21 @@ def _fixed_values(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, int]:
     for name, value in given.items():
         if name not in kernel.sizes:
             raise UnknownNameError("size", name, kernel.sizes)
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-            raise InvalidArgumentError(f"the size '{name}' must be an integer, not {value!r}")
-        values[name] = int(value)
+        dtype = kernel.arg_by_name[name].dtype
+        if dtype is not None and not np.iinfo(dtype).min <= value <= np.iinfo(dtype).max:
+            raise InvalidArgumentError(
+                f"the size '{name}' is of type {dtype_name(dtype)}, which {shown(value)} is not in",
+                instead=f"make_kernel(..., dtypes={{'{name}': 'int64'}}) takes larger ones",
+            )
+        values[name] = value
     if not values:
         raise InvalidArgumentError("no size is given", instead="for example fix_parameters(n=16)")
     return values
 
 
-@transform
+@transform(
+    value_dict=kind.size_values,
+)
 def fix_parameters(kernel: Kernel, **value_dict: Any) -> Change:
     """Make sizes constants; they are no arguments any more.
 
@@ -218,7 +224,9 @@ def _with_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Kernel:
     )
 
 
-@transform
+@transform(
+    dtype_dict=kind.dtypes_by_name,
+)
 def add_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Change:
     """Give arguments and temporaries types.
 
@@ -227,7 +235,10 @@ def add_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Change:
     return Change(_with_dtypes(kernel, dtype_dict))
 
 
-@transform
+@transform(
+    dtype_dict=kind.dtypes_by_name,
+    expect_completion=kind.flag,
+)
 def add_and_infer_dtypes(
     kernel: Kernel, dtype_dict: Mapping[str, Any], expect_completion: bool = False
 ) -> Change:

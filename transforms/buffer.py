@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 import islpy as isl
 import pymbolic.primitives as prim
 
+from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
@@ -39,7 +40,16 @@ from loopkit.transforms._spaces import is_thread_iname, parse_address_space
 from loopkit.transforms.prefetch import element, reads_of, replace_reads
 
 
-@transform
+@transform(
+    var_name=kind.name,
+    buffer_inames=kind.names,
+    init_expression=kind.optional(kind.formula),
+    store_expression=kind.formula_or_flag,
+    within=kind.within,
+    default_tag=kind.tag,
+    temporary_scope=kind.address_space,
+    fetch_bounding_box=kind.flag,
+)
 def buffer_array(
     kernel: Kernel,
     var_name: str,

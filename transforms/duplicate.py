@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from loopkit import _arguments as kind
+from loopkit._arguments import names_in
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._kernel import Kernel
 from loopkit._match import Match, matching
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import Change, transform
-from loopkit.transforms._common import names_in, new_name, statements_with
+from loopkit.transforms._common import new_name, statements_with
 from loopkit.transforms._duplicating import duplicated
 from loopkit.transforms._expand import expand_accumulators
 from loopkit.transforms._nesting import check_nesting
@@ -45,7 +47,13 @@ def duplicate_for(
     return expand_accumulators(kernel, change)
 
 
-@transform
+@transform(
+    inames=kind.names,
+    within=kind.within,
+    new_inames=kind.optional(kind.names),
+    suffix=kind.optional(kind.text),
+    tags=kind.optional(kind.tags_by_name),
+)
 def duplicate_inames(
     kernel: Kernel,
     inames: str | Iterable[str],

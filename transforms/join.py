@@ -6,7 +6,9 @@ from collections.abc import Iterable
 
 import pymbolic.primitives as prim
 
+from loopkit import _arguments as kind
 from loopkit import _sets
+from loopkit._arguments import names_in
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
@@ -15,14 +17,19 @@ from loopkit._nodes import Expression
 from loopkit._simplify import simplify
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import Change, transform
-from loopkit.transforms._common import names_in, new_name, refuse_tagged, then
+from loopkit.transforms._common import new_name, refuse_tagged, then
 from loopkit.transforms._nesting import extent
 from loopkit.transforms._reindex import Reindexing, marks_for, reindexed
 from loopkit.transforms._tagging import with_tags
 from loopkit.transforms.duplicate import chosen_statements, duplicate_for
 
 
-@transform
+@transform(
+    inames=kind.names,
+    new_iname=kind.new_name,
+    tag=kind.tag,
+    within=kind.within,
+)
 def join_inames(
     kernel: Kernel,
     inames: str | Iterable[str],

@@ -7,7 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import islpy as isl
 import pymbolic.primitives as prim
 
+from loopkit import _arguments as kind
 from loopkit import _sets
+from loopkit._arguments import names_in
 from loopkit._budget import is_spent
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, ParseError
 from loopkit._kernel import Kernel
@@ -15,7 +17,7 @@ from loopkit._match import Match
 from loopkit._nodes import Expression
 from loopkit._syntax import parse_expression
 from loopkit._transform import Change, transform
-from loopkit.transforms._common import names_in, new_name, refuse_tagged, then
+from loopkit.transforms._common import new_name, refuse_tagged, then
 from loopkit.transforms._reindex import Reindexing, marks_for, reindexed
 from loopkit.transforms.duplicate import chosen_statements, duplicate_for
 
@@ -77,7 +79,11 @@ def _output_names(relation: isl.Map, old: Sequence[str], graph: isl.Set) -> list
     return names
 
 
-@transform
+@transform(
+    transform_map=kind.relation,
+    within=kind.within,
+    rename_after=kind.optional(kind.names_by_name),
+)
 def map_domain(
     kernel: Kernel,
     transform_map: str | isl.Map | isl.BasicMap,
@@ -190,7 +196,11 @@ def _side(text: str | Expression) -> Expression:
     return parse_expression(text) if isinstance(text, str) else text
 
 
-@transform
+@transform(
+    old_inames=kind.names,
+    new_inames=kind.names,
+    equations=kind.equations,
+)
 def affine_map_inames(
     kernel: Kernel,
     old_inames: str | Iterable[str],

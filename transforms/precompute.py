@@ -10,6 +10,7 @@ import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit import _arguments as kind
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable
 from loopkit._errors import (
     IllegalTransformError,
@@ -53,7 +54,21 @@ from loopkit.transforms._fetch import (
 from loopkit.transforms._rule_uses import called_by, expand_rules_that_use
 
 
-@transform
+@transform(
+    subst_use=kind.name,
+    sweep_inames=kind.optional(kind.names),
+    within=kind.within,
+    storage_axes=kind.optional(kind.axes),
+    temporary_name=kind.new_name,
+    precompute_inames=kind.optional(kind.names),
+    precompute_outer_inames=kind.optional(kind.names),
+    storage_axis_to_tag=kind.optional(kind.tags_by_axis),
+    default_tag=kind.tag,
+    dtype=kind.dtype,
+    fetch_bounding_box=kind.flag,
+    temporary_address_space=kind.address_space,
+    compute_insn_id=kind.new_name,
+)
 def precompute(
     kernel: Kernel,
     subst_use: str,

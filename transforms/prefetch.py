@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 
 import pymbolic.primitives as prim
 
+from loopkit import _arguments as kind
 from loopkit._arrays import AddressSpace
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import index_tuple, replace_accesses, to_text
@@ -36,7 +37,20 @@ from loopkit.transforms._rule_uses import expand_rules_that_use
 Replacement = Callable[[tuple[Expression, ...]], Expression | None]
 
 
-@transform
+@transform(
+    var_name=kind.name,
+    sweep_inames=kind.optional(kind.names),
+    dim_arg_names=kind.optional(kind.names),
+    default_tag=kind.tag,
+    rule_name=kind.new_name,
+    temporary_name=kind.new_name,
+    temporary_address_space=kind.address_space,
+    footprint_subscripts=kind.optional(kind.subscripts),
+    fetch_bounding_box=kind.flag,
+    fetch_outer_inames=kind.optional(kind.names),
+    prefetch_insn_id=kind.new_name,
+    within=kind.within,
+)
 def add_prefetch(
     kernel: Kernel,
     var_name: str,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from loopkit import _arguments as kind
+from loopkit._arguments import names_in
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._kernel import Kernel
 from loopkit._transform import Change, transform
 from loopkit._tree import Path, rewrite_paths
-from loopkit.transforms._common import is_parallel, names_in
+from loopkit.transforms._common import is_parallel
 from loopkit.transforms._expand import expand_accumulators
 from loopkit.transforms._nesting import check_nesting
 
@@ -38,7 +40,9 @@ def _prioritized(kernel: Kernel, loop_priority: str | Iterable[str]) -> Change:
     return expand_accumulators(kernel, Change(new))
 
 
-@transform
+@transform(
+    loop_priority=kind.names,
+)
 def prioritize_loops(kernel: Kernel, loop_priority: str | Iterable[str]) -> Change:
     """Nest loops in the order given, outermost first.
 
@@ -55,7 +59,9 @@ def prioritize_loops(kernel: Kernel, loop_priority: str | Iterable[str]) -> Chan
     return _prioritized(kernel, loop_priority)
 
 
-@transform
+@transform(
+    loop_priority=kind.names,
+)
 def set_loop_priority(kernel: Kernel, loop_priority: str | Iterable[str]) -> Change:
     """An older name of :func:`prioritize_loops`."""
     return _prioritized(kernel, loop_priority)

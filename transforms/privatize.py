@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pymbolic.primitives as prim
 
+from loopkit import _arguments as kind
 from loopkit._arrays import TemporaryVariable
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import accesses, replace_accesses
@@ -20,7 +21,10 @@ from loopkit.transforms._fetch import name_list
 from loopkit.transforms._rule_uses import expand_rules_that_use
 
 
-@transform
+@transform(
+    privatizing_inames=kind.names,
+    only_var_names=kind.optional(kind.names),
+)
 def privatize_temporaries_with_inames(
     kernel: Kernel,
     privatizing_inames: str | Collection[str],

@@ -6,13 +6,15 @@ from collections.abc import Iterable
 
 import pymbolic.primitives as prim
 
+from loopkit import _arguments as kind
 from loopkit import _sets
+from loopkit._arguments import names_in
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._kernel import Domain, Kernel
 from loopkit._match import Match
 from loopkit._transform import Change, transform
 from loopkit._tree import Path, rewrite_paths
-from loopkit.transforms._common import maps_for, names_in, new_name, rewrite_statements, then
+from loopkit.transforms._common import maps_for, new_name, rewrite_statements, then
 from loopkit.transforms._expand import expand_accumulators
 from loopkit.transforms._nesting import check_nesting, settled_tree
 from loopkit.transforms.duplicate import chosen_statements, duplicate_for
@@ -117,7 +119,14 @@ def _rename(
     return expand_accumulators(kernel, change)
 
 
-@transform
+@transform(
+    old_iname=kind.name,
+    new_iname=kind.name,
+    existing_ok=kind.flag,
+    within=kind.within,
+    preserve_tags=kind.flag,
+    raise_on_domain_mismatch=kind.optional(kind.flag),
+)
 def rename_iname(
     kernel: Kernel,
     old_iname: str,
@@ -141,7 +150,13 @@ def rename_iname(
     return _rename(kernel, old_iname, new_iname, existing_ok, within, preserve_tags)
 
 
-@transform
+@transform(
+    old_inames=kind.names,
+    new_iname=kind.name,
+    existing_ok=kind.flag,
+    within=kind.within,
+    raise_on_domain_mismatch=kind.optional(kind.flag),
+)
 def rename_inames(
     kernel: Kernel,
     old_inames: str | Iterable[str],

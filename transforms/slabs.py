@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import islpy as isl
-import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arrays import TemporaryVariable
-from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._errors import IllegalTransformError
 from loopkit._expression import substitute
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._match import read_names
@@ -20,19 +20,6 @@ from loopkit._transform import Change, InstanceMap, transform
 from loopkit._tree import Loop, Node, Tree, statements_in
 from loopkit.transforms._common import is_parallel, maps_for, rewrite_statements, simplified
 from loopkit.transforms._nesting import ancestors_of, ordered_domains
-
-
-def check_slabs(slabs: Sequence[int]) -> tuple[int, int]:
-    """``slabs`` as two counts."""
-    counts = tuple(slabs) if isinstance(slabs, Sequence) else ()
-    if len(counts) != 2 or any(
-        isinstance(c, bool) or not isinstance(c, (int, np.integer)) or c < 0 for c in counts
-    ):
-        raise InvalidArgumentError(
-            f"slabs are two counts, of iterations at the start and at the end, not {slabs!r}",
-            instead="slabs=(0, 1) separates the last iteration",
-        )
-    return int(counts[0]), int(counts[1])
 
 
 @dataclass(frozen=True)
@@ -312,7 +299,11 @@ def _without_group(
     return rest, homes
 
 
-@transform
+@transform(
+    iname=kind.name,
+    first=kind.at_least(0),
+    last=kind.at_least(0),
+)
 def peel_iname(kernel: Kernel, iname: str, first: int = 0, last: int = 0) -> Change:
     """Give the first and last iterations of a loop code of their own.
 
@@ -330,7 +321,6 @@ def peel_iname(kernel: Kernel, iname: str, first: int = 0, last: int = 0) -> Cha
     :arg last: how many iterations at the end.
     """
     kernel.check_iname(iname)
-    first, last = check_slabs((first, last))
     if not first and not last:
         raise IllegalTransformError(
             f"no iteration of '{iname}' is to be peeled", instead="give first= or last="

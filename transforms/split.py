@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import islpy as isl
 import pymbolic.primitives as prim
 
+from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._errors import IllegalTransformError
 from loopkit._kernel import Kernel
@@ -18,7 +19,6 @@ from loopkit._tree import Path, rewrite_paths
 from loopkit.transforms._common import (
     maps_for,
     new_name,
-    positive_int,
     refuse_tagged,
     rewrite_statements,
     simplified,
@@ -28,7 +28,7 @@ from loopkit.transforms._common import (
 from loopkit.transforms._nesting import replace_inames
 from loopkit.transforms._tagging import with_tags
 from loopkit.transforms.duplicate import chosen_statements, duplicate_for
-from loopkit.transforms.slabs import check_slabs, peeled
+from loopkit.transforms.slabs import peeled
 
 TagLike = str | Tag | None
 
@@ -101,7 +101,17 @@ def _with_tags_and_slabs(
     return change
 
 
-@transform
+@transform(
+    split_iname=kind.name,
+    inner_length=kind.at_least(1),
+    outer_iname=kind.new_name,
+    inner_iname=kind.new_name,
+    outer_tag=kind.tag,
+    inner_tag=kind.tag,
+    slabs=kind.counts,
+    do_tagged_check=kind.flag,
+    within=kind.within,
+)
 def split_iname(
     kernel: Kernel,
     split_iname: str,
@@ -133,8 +143,7 @@ def split_iname(
         them a loop of their own.
     """
     iname = split_iname
-    length = positive_int(inner_length, "inner_length")
-    first, last = check_slabs(slabs)
+    length = inner_length
     isolated, iname = _isolated(kernel, iname, within, "split")
 
     names: list[str] = []
@@ -152,11 +161,21 @@ def split_iname(
 
     change = then(kernel, isolated, divide)
     return _with_tags_and_slabs(
-        change, kernel, (names[0], names[1]), (outer_tag, inner_tag), (first, last)
+        change, kernel, (names[0], names[1]), (outer_tag, inner_tag), (slabs[0], slabs[1])
     )
 
 
-@transform
+@transform(
+    split_iname=kind.name,
+    num_chunks=kind.at_least(1),
+    outer_iname=kind.new_name,
+    inner_iname=kind.new_name,
+    outer_tag=kind.tag,
+    inner_tag=kind.tag,
+    slabs=kind.counts,
+    do_tagged_check=kind.flag,
+    within=kind.within,
+)
 def chunk_iname(
     kernel: Kernel,
     split_iname: str,
@@ -179,8 +198,7 @@ def chunk_iname(
     product of two sizes is not affine.  Other arguments as in
     :func:`split_iname`.
     """
-    chunks = positive_int(num_chunks, "num_chunks")
-    first, last = check_slabs(slabs)
+    chunks = num_chunks
     isolated, iname = _isolated(kernel, split_iname, within, "chunk")
     names: list[str] = []
 
@@ -206,7 +224,7 @@ def chunk_iname(
 
     change = then(kernel, isolated, divide)
     return _with_tags_and_slabs(
-        change, kernel, (names[0], names[1]), (outer_tag, inner_tag), (first, last)
+        change, kernel, (names[0], names[1]), (outer_tag, inner_tag), (slabs[0], slabs[1])
     )
 
 

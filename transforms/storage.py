@@ -9,6 +9,7 @@ from math import gcd
 
 import numpy as np
 
+from loopkit import _arguments as kind
 from loopkit._arrays import (
     AddressSpace,
     ArrayArg,
@@ -29,7 +30,10 @@ from loopkit.transforms._spaces import parse_address_space
 # {{{ address spaces
 
 
-@transform
+@transform(
+    temp_var_names=kind.names,
+    address_space=kind.address_space,
+)
 def set_temporary_address_space(
     kernel: Kernel,
     temp_var_names: str | Collection[str],
@@ -46,7 +50,10 @@ def set_temporary_address_space(
     return _with_space(kernel, temp_var_names, address_space)
 
 
-@transform
+@transform(
+    temp_var_names=kind.names,
+    scope=kind.address_space,
+)
 def set_temporary_scope(
     kernel: Kernel, temp_var_names: str | Collection[str], scope: AddressSpace | str
 ) -> Change:
@@ -89,7 +96,10 @@ _STRIDE = re.compile(r"stride:\s*(.+)")
 DimTags = str | Sequence[str | DimTag] | Mapping[int, str | DimTag]
 
 
-@transform
+@transform(
+    ary_names=kind.names,
+    dim_tags=kind.dim_tags,
+)
 def tag_array_axes(kernel: Kernel, ary_names: str | Collection[str], dim_tags: DimTags) -> Change:
     """Say how the axes of arrays lie in memory.
 
@@ -174,14 +184,12 @@ def _parse_dim_tag(tag: str | DimTag) -> DimTag:
 
 
 def _checked_axis(axis: int, rank: int, name: str) -> int:
-    if isinstance(axis, bool) or not isinstance(axis, (int, np.integer)):
-        raise InvalidArgumentError(f"an axis is a number, not {axis!r}")
     if not -rank <= axis < rank:
         raise InvalidArgumentError(
             f"'{name}' has {rank} axes; there is no axis {axis}",
             instead=f"axes are 0 to {rank - 1}" if rank else "",
         )
-    return int(axis) % rank
+    return axis % rank
 
 
 def _with_arrays(kernel: Kernel, changed: Mapping[str, ArrayArg | TemporaryVariable]) -> Kernel:
@@ -195,7 +203,11 @@ def _with_arrays(kernel: Kernel, changed: Mapping[str, ArrayArg | TemporaryVaria
 # {{{ padding
 
 
-@transform
+@transform(
+    name=kind.name,
+    axis=kind.integer,
+    elements=kind.at_least(0),
+)
 def pad_temporary(kernel: Kernel, name: str, axis: int, elements: int = 1) -> Change:
     """Add ``elements`` unused elements to the storage of an axis of a temporary.
 
@@ -204,10 +216,6 @@ def pad_temporary(kernel: Kernel, name: str, axis: int, elements: int = 1) -> Ch
     """
     if name not in kernel.temporary_by_name:
         raise UnknownNameError("temporary", name, kernel.temporary_by_name)
-    if isinstance(elements, bool) or not isinstance(elements, (int, np.integer)):
-        raise InvalidArgumentError(f"elements must be an integer, not {elements!r}")
-    if elements < 0:
-        raise InvalidArgumentError(f"elements must be at least 0, not {elements}")
     temporary = kernel.temporary_by_name[name]
     rank = len(temporary.shape)
     if not rank:
@@ -215,7 +223,7 @@ def pad_temporary(kernel: Kernel, name: str, axis: int, elements: int = 1) -> Ch
     position = _checked_axis(axis, rank, name)
     _check_pads_something(temporary, position)
     padding = list(temporary.padding or [0] * rank)
-    padding[position] = int(elements)
+    padding[position] = elements
     if tuple(padding) == (temporary.padding or (0,) * rank):
         raise IllegalTransformError(
             f"'{name}' would stay as it is: axis {position} is padded by {elements} already"
@@ -244,7 +252,11 @@ def _check_pads_something(temporary: TemporaryVariable, axis: int) -> None:
         )
 
 
-@transform
+@transform(
+    variable=kind.name,
+    axis=kind.integer,
+    align_bytes=kind.at_least(1),
+)
 def add_padding(kernel: Kernel, variable: str, axis: int, align_bytes: int) -> Change:
     """Make the stride of an axis a multiple of ``align_bytes``.
 
@@ -255,16 +267,12 @@ def add_padding(kernel: Kernel, variable: str, axis: int, align_bytes: int) -> C
     array = kernel.array(variable)
     rank = len(array.shape or ())
     position = _checked_axis(axis, rank, variable)
-    if isinstance(align_bytes, bool) or not isinstance(align_bytes, (int, np.integer)):
-        raise InvalidArgumentError(f"align_bytes is a number of bytes, not {align_bytes!r}")
-    if align_bytes < 1:
-        raise InvalidArgumentError(f"align_bytes must be at least 1, not {align_bytes}")
     if array.dtype is None:
         raise IllegalTransformError(
             f"the type of '{variable}' is not known yet", instead="add_dtypes says it"
         )
     itemsize = array.dtype.itemsize
-    elements = int(align_bytes) // gcd(int(align_bytes), itemsize)
+    elements = align_bytes // gcd(align_bytes, itemsize)
     strides = strides_of(array)
     constant = _constant_strides(array, strides, position)
     wanted = -(-constant[position] // elements) * elements

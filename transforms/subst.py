@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit import _arguments as kind
+from loopkit._arguments import names_in
 from loopkit._arrays import ArrayArg, DType, TemporaryVariable
 from loopkit._errors import (
     IllegalTransformError,
@@ -24,13 +26,15 @@ from loopkit._syntax import parse_expression
 from loopkit._transform import Change, transform
 from loopkit._tree import build, flatten
 from loopkit._types import dtype_of
-from loopkit.transforms._common import names_in, new_name, rules_of, simplified
+from loopkit.transforms._common import new_name, rules_of, simplified
 from loopkit.transforms._unify import TemplateReplacer
 
 # {{{ expanding
 
 
-@transform
+@transform(
+    within=kind.within,
+)
 def expand_subst(kernel: Kernel, within: str | Match | None = None) -> Change:
     """Replace uses of substitution rules by what the rules say.
 
@@ -66,7 +70,12 @@ def expand_subst(kernel: Kernel, within: str | Match | None = None) -> Change:
 # {{{ extracting
 
 
-@transform
+@transform(
+    subst_name=kind.new_name,
+    template=kind.formula,
+    parameters=kind.names,
+    within=kind.within,
+)
 def extract_subst(
     kernel: Kernel,
     subst_name: str,
@@ -137,7 +146,12 @@ def _use(name: str, arguments: tuple[Expression, ...]) -> Expression:
 # {{{ from assignments
 
 
-@transform
+@transform(
+    lhs_name=kind.name,
+    extra_arguments=kind.names,
+    within=kind.within,
+    force_retain_argument=kind.flag,
+)
 def assignment_to_subst(
     kernel: Kernel,
     lhs_name: str,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
+from loopkit import _arguments as kind
+from loopkit._arguments import names_in
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._kernel import Kernel
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import Change, transform
-from loopkit.transforms._common import names_in
 from loopkit.transforms._expand import expand_accumulators
 from loopkit.transforms._nesting import check_nesting
 from loopkit.transforms._tagging import describe, with_tags
@@ -51,7 +52,11 @@ def _resolve(
     return found
 
 
-@transform
+@transform(
+    iname_to_tag=kind.tag_request,
+    force=kind.flag,
+    ignore_nonexistent=kind.flag,
+)
 def tag_inames(
     kernel: Kernel,
     iname_to_tag: TagRequest,
@@ -82,7 +87,10 @@ def tag_inames(
     return _retagged(kernel, tags)
 
 
-@transform
+@transform(
+    iname_to_untag=kind.patterns,
+    tag_type=kind.tag_type,
+)
 def untag_inames(
     kernel: Kernel,
     iname_to_untag: str | Iterable[str],

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from loopkit import _arguments as kind
 from loopkit import _sets
+from loopkit._arguments import names_in
 from loopkit._errors import IllegalTransformError
 from loopkit._kernel import Domain, Kernel
 from loopkit._transform import Change, transform
-from loopkit.transforms._common import names_in
 
 
 def without_inames(kernel: Kernel, inames: Iterable[str]) -> Kernel:
@@ -30,7 +31,9 @@ def without_inames(kernel: Kernel, inames: Iterable[str]) -> Kernel:
     )
 
 
-@transform
+@transform(
+    inames=kind.optional(kind.names),
+)
 def remove_unused_inames(kernel: Kernel, inames: str | Iterable[str] | None = None) -> Change:
     """Forget inames that no statement is inside.
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from loopkit import _arguments as kind
+from loopkit._arguments import values_of
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameError
 from loopkit._expression import variable_names
@@ -46,16 +48,16 @@ def read_kernel_data(given: Any, temporaries: Any) -> Given:
     if isinstance(given, (str, ArrayArg, ValueArg, TemporaryVariable)) or given is Ellipsis:
         given = [given]
     items: list[Any] = []
-    for item in given:
+    for item in kind.items("kernel_data", given, "a list of arguments and names"):
         if isinstance(item, str):
             items.extend(part.strip() for part in item.split(",") if part.strip())
         else:
             items.append(item)
     if isinstance(temporaries, Mapping):
         temporaries = list(temporaries.values())
-    items.extend(temporaries)
+    items.extend(values_of("temporary_variables", temporaries, TemporaryVariable))
     for item in items:
-        if item is Ellipsis or item == "...":
+        if item is Ellipsis or (isinstance(item, str) and item == "..."):
             if not result.is_open:
                 result.order.append(None)
             continue

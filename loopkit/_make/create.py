@@ -9,10 +9,12 @@ from typing import Any
 
 import islpy as isl
 
+from loopkit import _arguments as kind
+from loopkit._arguments import values_of
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable
 from loopkit._budget import in_turn
 from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, UnknownNameError
-from loopkit._expression import substitute, variable_names
+from loopkit._expression import accesses, substitute, variable_names
 from loopkit._kernel import Domain, Kernel, Options, Statement, SubstitutionRule
 from loopkit._make.arguments import (
     Given,
@@ -37,7 +39,7 @@ from loopkit._make.reductions import Splitter
 from loopkit._make.scopes import Inames, check_sources, find_inames
 from loopkit._make.shapes import Shapes
 from loopkit._rules import expand_rules
-from loopkit._spelling import check_kernel_name
+from loopkit._spelling import check_kernel_name, shown
 from loopkit._syntax import (
     RawAssignment,
     RawItem,
@@ -107,27 +109,30 @@ def make_kernel(
     """
     del seq_dependencies, lang_version
     check_kernel_name(name)
-    if default_order not in ("C", "F"):
-        raise InvalidArgumentError(f"default_order is 'C' or 'F', not {default_order!r}")
+    if not isinstance(default_order, str) or default_order not in ("C", "F"):
+        raise InvalidArgumentError(f"default_order is 'C' or 'F', not {shown(default_order)}")
     return _Maker(
         _items(instructions),
         make_domains(domains, _fixed(fixed_parameters)),
         read_kernel_data(kernel_data, temporary_variables),
         _fixed(fixed_parameters),
-        tuple(reductions),
+        values_of("reductions", reductions, ReductionOperation),
     ).kernel(
         name,
         assumptions,
         read_dtypes(dtypes),
-        tuple(substitutions),
+        values_of("substitutions", substitutions, SubstitutionRule),
         default_order,
-        as_expression(default_offset),
+        as_expression(default_offset, "default_offset"),
         _options(options),
     )
 
 
 def _fixed(given: Mapping[str, int] | None) -> dict[str, int]:
-    return {name: int(value) for name, value in (given or {}).items()}
+    if given is None:
+        return {}
+    values: dict[str, int] = kind.integers_by_name("fixed_parameters", given)
+    return values
 
 
 def _options(given: Options | Mapping[str, Any] | None) -> Options:
@@ -135,24 +140,24 @@ def _options(given: Options | Mapping[str, Any] | None) -> Options:
         return Options()
     if isinstance(given, Options):
         return given
+    if not isinstance(given, Mapping):
+        raise kind.unfit("options", "an Options or a mapping of its fields", given)
     for key in given:
         if key not in Options.__dataclass_fields__:
-            raise UnknownNameError("option", key, Options.__dataclass_fields__)
+            raise UnknownNameError("option", shown(key), Options.__dataclass_fields__)
     return Options(**given)
 
 
 def _items(instructions: str | Iterable[Any]) -> list[RawItem]:
     if isinstance(instructions, str):
-        return list(parse_instructions(instructions))
+        return list(parse_instructions(kind.text("instructions", instructions)))
     lines: list[str] = []
     items: list[RawItem] = []
-    for entry in instructions:
-        if isinstance(entry, str):
-            lines.append(entry)
-        elif isinstance(entry, (RawAssignment, RawNop, RawSubstitution)):
+    for entry in kind.items("instructions", instructions, "text or a list of lines"):
+        if isinstance(entry, (RawAssignment, RawNop, RawSubstitution)):
             items.append(entry)
         else:
-            raise InvalidArgumentError(f"instructions are text, not {type(entry).__name__}")
+            lines.append(kind.text("an instruction", entry))
     return [*items, *parse_instructions("\n".join(lines))]
 
 
@@ -282,6 +287,12 @@ class _Maker:
     def _fixed_item(self, item: RawItem) -> RawItem:
         if not isinstance(item, RawAssignment):
             return item
+        for name in sorted(_arrays_in(item) & self.fixed.keys()):
+            raise InvalidArgumentError(
+                f"fixed_parameters gives a value to '{name}', which is an array or written",
+                asked=item.position.caret() if item.position else "",
+                instead="fixed parameters are sizes",
+            )
         return replace(
             item,
             lhs=self._fix(item.lhs),
@@ -402,6 +413,13 @@ class _Maker:
                 shape = tuple(self._fix(s) for s in temporary.shape)
                 temporaries[name] = replace(temporary, shape=shape)
         return frozenset(inferred)
+
+
+def _arrays_in(item: RawAssignment) -> frozenset[str]:
+    """The names that have subscripts, and the one that is written."""
+    found = [a for e in (item.lhs, item.rhs, *item.predicates) for a in accesses(e)]
+    written = accesses(item.lhs)[0][0]
+    return frozenset([written, *(name for name, indices in found if indices)])
 
 
 def _names_of(item: RawAssignment) -> frozenset[str]:

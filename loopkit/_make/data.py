@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit import _arguments as kind
 from loopkit._arrays import (
     AddressSpace,
     Argument,
@@ -19,8 +19,9 @@ from loopkit._arrays import (
     TemporaryVariable,
     ValueArg,
 )
-from loopkit._errors import InvalidArgumentError
+from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._nodes import Expression
+from loopkit._spelling import check_expression, check_name, shown
 from loopkit._syntax import parse_expression
 from loopkit._syntax.options import split_outside_brackets
 from loopkit._types import as_dtype
@@ -46,6 +47,7 @@ def GlobalArg(
     ``"auto"`` (also: left out) to infer it from the accesses.  ``order`` is
     ``"C"`` or ``"F"``; ``strides`` are in elements.
     """
+    name = check_name(name, "the name of an array")
     extents = as_shape(shape)
     tags = _dim_tags(name, extents, order, strides, dim_tags)
     return ArrayArg(
@@ -53,7 +55,7 @@ def GlobalArg(
         None if dtype is None else as_dtype(dtype),
         extents,
         tags,
-        as_expression(offset),
+        as_expression(offset, "an offset"),
         is_input,
         is_output,
     )
@@ -61,7 +63,13 @@ def GlobalArg(
 
 def ConstantArg(name: str, dtype: Any = None, shape: Any = None, **rest: Any) -> ArrayArg:
     """An array argument that is only read."""
+    unknown = sorted(rest.keys() - _REST)
+    if unknown:
+        raise UnknownNameError("argument of ConstantArg", unknown[0], _REST)
     return replace(GlobalArg(name, dtype, shape, **rest), is_input=True, is_output=False)
+
+
+_REST = ("order", "strides", "dim_tags", "offset")
 
 
 def _dim_tags(
@@ -71,16 +79,17 @@ def _dim_tags(
     strides: Any,
     dim_tags: Any,
 ) -> tuple[DimTag, ...] | None:
-    given = [w for w, v in (("order", order), ("strides", strides), ("dim_tags", dim_tags)) if v]
+    several = (("order", order), ("strides", strides), ("dim_tags", dim_tags))
+    given = [w for w, v in several if not _is_nothing(v)]
     if len(given) > 1:
         raise InvalidArgumentError(f"'{name}' has {' and '.join(given)}: one of them is enough")
-    if strides:
+    if "strides" in given:
         tags: tuple[DimTag, ...] = tuple(Strided(s) for s in as_shape(strides) or ())
-    elif dim_tags:
+    elif "dim_tags" in given:
         tags = as_dim_tags(dim_tags)
-    elif order in (None, "C"):
+    elif not given or (isinstance(order, str) and order == "C"):
         return None
-    elif order == "F":
+    elif isinstance(order, str) and order == "F":
         if shape is None:
             raise InvalidArgumentError(
                 f"the order of '{name}' is 'F', but its number of axes is not known here",
@@ -88,12 +97,17 @@ def _dim_tags(
             )
         return column_major(len(shape))
     else:
-        raise InvalidArgumentError(f"an order is 'C' or 'F', not {order!r}")
+        raise InvalidArgumentError(f"an order is 'C' or 'F', not {shown(order)}")
     if shape is not None and len(tags) != len(shape):
         raise InvalidArgumentError(
             f"'{name}' has {len(shape)} axes, but {given[0]} for {len(tags)}"
         )
     return tags
+
+
+def _is_nothing(value: object) -> bool:
+    """Whether an argument was left out, or is empty."""
+    return value is None or (isinstance(value, (str, tuple, list)) and not value)
 
 
 def column_major(axes: int) -> tuple[DimTag, ...] | None:
@@ -104,29 +118,34 @@ def column_major(axes: int) -> tuple[DimTag, ...] | None:
 def as_dim_tags(given: Any) -> tuple[DimTag, ...]:
     """Dim tags from ``"N1, N0"``, ``"stride:n, stride:1"``, ``"C"``-like words or tags."""
     if isinstance(given, str):
-        given = [part.strip() for part in given.split(",")]
+        given = [part.strip() for part in kind.text("dim_tags", given).split(",")]
     tags: list[DimTag] = []
-    for tag in given:
+    for tag in kind.items("dim_tags", given, "a tag for each axis"):
         if isinstance(tag, (Nested, Strided)):
             tags.append(tag)
-        elif isinstance(tag, str) and tag[:1] == "N" and tag[1:].isdigit():
+        elif isinstance(tag, str) and _NESTED.fullmatch(tag):
             tags.append(Nested(int(tag[1:])))
         elif isinstance(tag, str) and tag.startswith("stride:"):
             tags.append(Strided(parse_expression(tag.removeprefix("stride:"))))
         else:
             raise InvalidArgumentError(
-                f"{tag!r} is no dim tag", instead="dim tags are 'N0', 'N1', ... or 'stride:4'"
+                f"{shown(tag)} is no dim tag", instead="dim tags are 'N0', 'N1', ... or 'stride:4'"
             )
     return tuple(tags)
 
 
-def as_expression(given: Any) -> Expression:
+_NESTED = re.compile("N[0-9]{1,4}")
+
+
+def as_expression(given: Any, what: str = "an extent") -> Expression:
     """An integer expression from text, a number or an expression."""
     if isinstance(given, str):
-        return parse_expression(given)
-    if isinstance(given, np.integer):
+        return parse_expression(kind.text(what, given))
+    if kind.is_integer(given):
         return int(given)
-    return given
+    if not isinstance(given, prim.ExpressionNode):
+        raise kind.unfit(what, "an integer expression such as 'n + 1'", given)
+    return check_expression(given, what)
 
 
 def as_shape(given: Any) -> tuple[Expression, ...] | None:
@@ -134,16 +153,19 @@ def as_shape(given: Any) -> tuple[Expression, ...] | None:
     if given is None or (isinstance(given, str) and given == AUTO):
         return None
     if isinstance(given, str):
+        given = kind.text("a shape", given)
         pieces = split_outside_brackets(given, 0, len(given), ",")
         texts = [given[start:stop].strip() for start, stop in pieces]
         return tuple(parse_expression(t) for t in (texts if texts[-1] else texts[:-1]))
-    if isinstance(given, (int, np.integer, prim.ExpressionNode)):
+    if isinstance(given, prim.ExpressionNode) or kind.is_integer(given):
         return (as_expression(given),)
-    if isinstance(given, Sequence):
+    if isinstance(given, (tuple, list)):
         if any(isinstance(g, str) and g == AUTO for g in given):
             return None
         return tuple(as_expression(g) for g in given)
-    raise InvalidArgumentError(f"{given!r} is no shape", instead="a shape is written 'n, m + 2'")
+    raise InvalidArgumentError(
+        f"{shown(given)} is no shape", instead="a shape is written 'n, m + 2'"
+    )
 
 
 def as_address_space(given: Any) -> AddressSpace:
@@ -153,10 +175,10 @@ def as_address_space(given: Any) -> AddressSpace:
     if isinstance(given, AddressSpace):
         return given
     try:
-        return AddressSpace(str(given).lower())
-    except ValueError:
+        return AddressSpace(given.lower() if isinstance(given, str) else given)
+    except (ValueError, TypeError):
         raise InvalidArgumentError(
-            f"{given!r} is no address space",
+            f"{shown(given)} is no address space",
             instead="there are " + ", ".join(f"'{s.value}'" for s in AddressSpace),
         ) from None
 
@@ -172,7 +194,7 @@ def normal_argument(given: Argument) -> Argument:
         dtype=dtype,
         shape=as_shape(given.shape),
         dim_tags=tags,
-        offset=as_expression(given.offset),
+        offset=as_expression(given.offset, "an offset"),
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import islpy as isl
 
+from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._errors import InvalidArgumentError
 from loopkit._kernel import Domain
@@ -45,7 +46,7 @@ def make_domains(
     parameters: dict[str, None] = {}
     domains: list[Domain] = []
     condition = _sets.universe()
-    for number, one in enumerate(given):
+    for number, one in enumerate(kind.items("domains", given, "text, an isl set, or a list")):
         for inames, domain in _pieces(one, number, parameters):
             domain = fix_names(domain, fixed)
             if inames:
@@ -105,7 +106,7 @@ def _pieces(
     given: Any, number: int, parameters: dict[str, None]
 ) -> list[tuple[tuple[str, ...], isl.Set]]:
     if isinstance(given, str):
-        text = read_domain(given)
+        text = read_domain(kind.text("a domain", given))
         parameters.update(dict.fromkeys(text.parameters))
         sets = _unlinked(text)
         return [f for s in sets for f in _factors(*_as_parameters(s, number), parameters)]
@@ -194,7 +195,7 @@ def make_assumptions(given: Any, condition: isl.Set, fixed: Mapping[str, int]) -
     elif isinstance(given, Domain):
         known = given.set
     elif isinstance(given, str):
-        known = parse_assumptions(given)
+        known = parse_assumptions(kind.text("assumptions", given))
     elif isinstance(given, (isl.Set, isl.BasicSet)):
         known = given.to_set() if isinstance(given, isl.BasicSet) else given
         if known.dim(SET) and not known.is_params():

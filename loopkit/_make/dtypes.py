@@ -6,18 +6,25 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from loopkit import _arguments as kind
+from loopkit._arguments import names_in
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._errors import InvalidArgumentError, UnknownNameError
-from loopkit._types import as_dtype
 
 
 def read_dtypes(given: Mapping[str, Any] | None) -> dict[str, Any]:
     """``{"a, b": "float32"}`` as ``{"a": float32, "b": float32}``."""
-    result = {}
-    for names, dtype in (given or {}).items():
-        for name in names.split(","):
-            if name.strip():
-                result[name.strip()] = as_dtype(dtype)
+    if given is None:
+        return {}
+    result: dict[str, Any] = {}
+    for names, dtype in kind.dtypes_by_name("dtypes", given).items():
+        if dtype is None:
+            raise InvalidArgumentError(f"dtypes gives '{names}' no type")
+        for name in names_in(names):
+            if result.setdefault(name, dtype) != dtype:
+                raise InvalidArgumentError(
+                    f"dtypes says of '{name}' both {result[name]} and {dtype}"
+                )
     return result
 
 

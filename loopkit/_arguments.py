@@ -1,0 +1,382 @@
+"""What arguments can be, declared as data: one kind for each sort of value.
+
+A kind is a function ``(what, value) -> value``: it returns the normal form of an argument that the
+caller called ``what``, or raises :class:`InvalidArgumentError`, which says what the argument takes.
+Whatever comes in is only looked at by its type before it is known to be harmless.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+from typing import Any, TypeVar
+
+import islpy as isl
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit._arrays import AddressSpace, Nested, Strided
+from loopkit._errors import InvalidArgumentError
+from loopkit._match import Match
+from loopkit._spelling import check_expression, check_name, is_name, shown
+from loopkit._tags import Tag
+from loopkit._types import as_dtype
+
+Kind = Callable[[str, Any], Any]
+
+LONGEST = 1 << 16
+"""Characters that a text may have, and items that a list of names may have."""
+
+
+def unfit(what: str, takes: str, value: object, instead: str = "") -> InvalidArgumentError:
+    """The error of an argument that is not what it should be."""
+    return InvalidArgumentError(f"{what} is {takes}, not {shown(value)}", instead=instead)
+
+
+# {{{ single values
+
+
+def is_text(value: object) -> bool:
+    """Whether a value is text that can be printed: no half of a surrogate pair, not too long."""
+    if not isinstance(value, str) or len(value) > LONGEST:
+        return False
+    return not any("\ud800" <= letter <= "\udfff" or letter == "\0" for letter in value)
+
+
+def text(what: str, value: Any) -> str:
+    """Text."""
+    if not is_text(value):
+        raise unfit(what, "text", value)
+    return str(value)
+
+
+def name(what: str, value: Any) -> str:
+    """The name of something that exists."""
+    if not is_name(value):
+        raise unfit(what, "a name", value)
+    return str(value)
+
+
+def new_name(what: str, value: Any) -> str | None:
+    """The name of something new, or None to have one made."""
+    return None if value is None else check_name(value, what)
+
+
+def flag(what: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise unfit(what, "True or False", value)
+    return bool(value)
+
+
+def is_integer(value: object) -> bool:
+    """Whether a value is an integer, and no truth value."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def integer(what: str, value: Any) -> int:
+    """Any integer."""
+    if not is_integer(value):
+        raise InvalidArgumentError(
+            f"{what} must be an integer, not {shown(value)}",
+            instead="sizes are not constants: fix_parameters makes them so"
+            if isinstance(value, (str, prim.ExpressionNode))
+            else "",
+        )
+    return int(value)
+
+
+MOST = 2**62
+"""The largest count of anything."""
+
+
+def at_least(least: int) -> Kind:
+    """Integers from ``least``, in the range that addresses have."""
+
+    def count(what: str, value: Any) -> int:
+        found = integer(what, value)
+        if found < least:
+            raise InvalidArgumentError(f"{what} must be at least {least}, not {shown(found)}")
+        if found > MOST:
+            raise InvalidArgumentError(f"{what} must be at most 2**62, not {shown(found)}")
+        return found
+
+    return count
+
+
+def tag(what: str, value: Any) -> str | Tag | None:
+    """A tag of an iname, its spelling, or None."""
+    if value is None or isinstance(value, Tag):
+        return value
+    if not is_text(value):
+        raise unfit(what, "a tag such as 'l.0', 'g.1' or 'unr'", value)
+    return str(value)
+
+
+def within(what: str, value: Any) -> str | Match | None:
+    """A match string, or None for all statements."""
+    if value is None or isinstance(value, Match):
+        return value
+    if not is_text(value):
+        raise unfit(what, "a match string such as 'id:w* and reads:a'", value)
+    return str(value)
+
+
+def address_space(what: str, value: Any) -> str | AddressSpace | None:
+    """An address space or its name, or None for what follows from the schedule."""
+    if value is None or isinstance(value, AddressSpace):
+        return value
+    if not is_text(value):
+        raise unfit(what, "an address space such as 'private' or 'shared'", value)
+    return str(value)
+
+
+def formula(what: str, value: Any) -> Any:
+    """An expression: text, a number, or a tree."""
+    if is_text(value):
+        return str(value)
+    if isinstance(value, (bool, str)):
+        raise unfit(what, "an expression", value)
+    return check_expression(value, what)
+
+
+def optional(kind: Kind) -> Kind:
+    """What a kind takes, or None."""
+    return lambda what, value: None if value is None else kind(what, value)
+
+
+def formula_or_flag(what: str, value: Any) -> Any:
+    """An expression, or True or False, or None."""
+    return value if value is None or isinstance(value, bool) else formula(what, value)
+
+
+def dtype(what: str, value: Any) -> Any:
+    """A type, or None to have it inferred."""
+    return value if value is None else as_dtype(value)
+
+
+def tag_type(what: str, value: Any) -> Any:
+    """A tag, its spelling, or a class of tags."""
+    if isinstance(value, type) and issubclass(value, Tag):
+        return value
+    return tag(what, value)
+
+
+def conditions(what: str, value: Any) -> Any:
+    """Conditions on sizes: text or an isl set."""
+    if isinstance(value, (isl.Set, isl.BasicSet)) or is_text(value):
+        return value
+    raise InvalidArgumentError(
+        f"assumptions are text or an isl set, not {shown(value)}",
+        instead='for example assume("n >= 1 and n mod 16 = 0")',
+    )
+
+
+def relation(what: str, value: Any) -> Any:
+    """A map: text or an isl map."""
+    if isinstance(value, (isl.Map, isl.BasicMap)) or is_text(value):
+        return value
+    raise InvalidArgumentError(
+        f"a map is text or an isl map, not {shown(value)}",
+        instead='for example map_domain("{ [t, i] -> [w, i]: w = t + i }")',
+    )
+
+
+# }}}
+
+# {{{ several values
+
+
+def items(what: str, value: Any, takes: str) -> tuple[Any, ...]:
+    """The items of a collection that is neither text nor a mapping; sets in order."""
+    if isinstance(value, (list, tuple)):
+        found = tuple(value)
+    elif isinstance(value, (set, frozenset)):
+        if not all(isinstance(item, str) for item in value):
+            raise unfit(what, takes, value)
+        found = tuple(sorted(value))
+    elif isinstance(value, (Iterator, range, type({}.keys()), type({}.values()))):
+        found = tuple(islice(value, LONGEST))
+    else:
+        raise unfit(what, takes, value)
+    return found
+
+
+def _several(takes: str, fits: Callable[[object], bool]) -> Kind:
+    def several(what: str, value: Any) -> Any:
+        if isinstance(value, str):
+            parts = [part.strip() for part in value.split(",")]
+            if not all(fits(part) for part in parts if part):
+                raise unfit(what, takes, value)
+            return str(value)
+        found = items(what, value, takes)
+        if not all(fits(item) for item in found):
+            raise unfit(what, takes, value)
+        return tuple(str(item) for item in found)
+
+    return several
+
+
+names = _several("names, as 'i, j' or a list of them", is_name)
+"""Names, as text with commas or as a collection."""
+
+
+def names_in(value: Any) -> tuple[str, ...]:
+    """The names of an argument that is of the kind :data:`names`."""
+    if isinstance(value, str):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    return tuple(value)
+
+
+_PATTERN = re.compile(r"[A-Za-z0-9_*?\[\]!-]+")
+patterns = _several(
+    "names or patterns, as 'i, j_*' or a list of them",
+    lambda item: isinstance(item, str) and _PATTERN.fullmatch(item) is not None,
+)
+"""Names that may hold the wildcards of file names."""
+
+
+def mapping_of(takes: str, key: Kind, value: Kind) -> Kind:
+    """A mapping whose keys and values are of two kinds."""
+
+    def mapping(what: str, given: Any) -> dict[Any, Any]:
+        if not isinstance(given, Mapping):
+            raise unfit(what, takes, given)
+        return {
+            key(f"a name in {what}", k): value(f"a value in {what}", v) for k, v in given.items()
+        }
+
+    return mapping
+
+
+def name_or_number(what: str, value: Any) -> str | int:
+    """A name, or a number that counts from 0."""
+    return integer(what, value) if is_integer(value) else name(what, value)
+
+
+tags_by_name = mapping_of("a mapping of inames to tags", name, tag)
+tags_by_axis = mapping_of("a mapping of axes to tags", name_or_number, tag)
+names_by_name = mapping_of("a mapping of names to names", name, name)
+dtypes_by_name = mapping_of("a mapping of names to types, as {'a, b': 'float32'}", names, dtype)
+
+
+integers_by_name = mapping_of("a mapping of sizes to integers", name, integer)
+T = TypeVar("T")
+
+
+def values_of(what: str, value: Any, of: type[T]) -> tuple[T, ...]:
+    """A collection of values of one type."""
+    takes = f"a list of values of type {of.__name__}"
+    found = items(what, value, takes)
+    if not all(isinstance(item, of) for item in found):
+        raise unfit(what, takes, value)
+    return found
+
+
+def size_values(what: str, value: Any) -> Any:
+    """The value of a size; a mapping of them, as a history records it."""
+    if isinstance(value, Mapping):
+        return integers_by_name(what, value)
+    if not is_integer(value):
+        raise InvalidArgumentError(f"the size {what} must be an integer, not {shown(value)}")
+    return int(value)
+
+
+def tag_request(what: str, value: Any) -> Any:
+    """Tags by iname: text, a mapping, or a list of texts and pairs."""
+    takes = "a mapping of inames to tags, or text such as 'i:l.0, j:g.1'"
+    if is_text(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        pairs: tuple[Any, ...] = tuple(value.items())
+    else:
+        pairs = items(what, value, takes)
+    result: list[Any] = []
+    for item in pairs:
+        if is_text(item):
+            result.append(str(item))
+        elif isinstance(item, (tuple, list)) and len(item) == 2 and is_text(item[0]):
+            result.append((str(item[0]), tag(what, item[1])))
+        else:
+            raise unfit(what, takes, value)
+    return tuple(result)
+
+
+def axes(what: str, value: Any) -> Any:
+    """Axes by name or number."""
+    if isinstance(value, str):
+        return names(what, value)
+    found = items(what, value, "a list of names and numbers")
+    return tuple(name_or_number(what, item) for item in found)
+
+
+def counts(what: str, value: Any) -> Any:
+    """Two numbers of iterations."""
+    if isinstance(value, (tuple, list)) and len(value) == 2 and all(map(is_integer, value)):
+        first, last = (at_least(0)(what, item) for item in value)
+        return first, last
+    raise InvalidArgumentError(
+        f"{what} are two counts, of iterations at the start and at the end, not {shown(value)}",
+        instead="slabs=(0, 1) separates the last iteration",
+    )
+
+
+def equations(what: str, value: Any) -> Any:
+    """Equations: texts, or pairs of expressions."""
+    if is_text(value):
+        return str(value)
+    takes = "equations such as 'u = i + j', or pairs of expressions"
+    result: list[Any] = []
+    for item in items(what, value, takes):
+        if isinstance(item, (tuple, list)) and len(item) == 2:
+            result.append(tuple(formula(what, side) for side in item))
+        elif is_text(item):
+            result.append(str(item))
+        else:
+            raise unfit(what, takes, value)
+    return tuple(result)
+
+
+def dim_tag(what: str, value: Any) -> Any:
+    """How an axis lies in memory."""
+    if isinstance(value, (Nested, Strided)) or is_text(value):
+        return value
+    raise unfit(what, "an axis tag such as 'N0' or 'stride:17'", value)
+
+
+def dim_tags(what: str, value: Any) -> Any:
+    """How the axes of an array lie in memory: text, a list, or a mapping by axis."""
+    if is_text(value):
+        return str(value)
+    if isinstance(value, Mapping):
+        return {integer("an axis", axis): dim_tag(what, item) for axis, item in value.items()}
+    return tuple(dim_tag(what, item) for item in items(what, value, "a tag for each axis"))
+
+
+def subscripts(what: str, value: Any) -> Any:
+    """A subscript, or a list of them: texts, expressions and tuples of expressions."""
+
+    def one(item: Any) -> Any:
+        if isinstance(item, tuple):
+            return tuple(formula(what, part) for part in item)
+        return formula(what, item)
+
+    return [one(item) for item in value] if isinstance(value, list) else one(value)
+
+
+# }}}
+
+# {{{ what is recorded
+
+
+def is_plain(value: object) -> bool:
+    """Whether a value is data as JSON has it, to be recorded as it was given."""
+    if value is None or type(value) in (str, int, float, bool):
+        return True
+    if type(value) in (tuple, list):
+        return all(map(is_plain, value))  # type: ignore[call-overload]
+    return type(value) is dict and all(is_plain(k) and is_plain(v) for k, v in value.items())
+
+
+# }}}

@@ -139,7 +139,7 @@ def digest_of(value: Any) -> str:
 
 
 @cache
-def _compared(kind: type) -> tuple[str, ...] | None:
+def fields_of(kind: type) -> tuple[str, ...] | None:
     """What counts of a dataclass, last ones first; None for other types."""
     if not dataclasses.is_dataclass(kind) or issubclass(kind, Enum):
         return None
@@ -173,7 +173,7 @@ def _walk(value: Any) -> list[object]:
         elif kind is tuple:
             walk += (kind, len(item))
             waiting += item[::-1]
-        elif (names := _compared(kind)) is not None:
+        elif (names := fields_of(kind)) is not None:
             known: Key | None = getattr(item, _KEY, None)
             if known is not None:
                 walk += known.walk

@@ -13,6 +13,7 @@ from loopkit import _arguments as kind
 from loopkit._arguments import values_of
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable
 from loopkit._budget import in_turn
+from loopkit._depth import INSTEAD, MOST_NESTED, TOO_DEEP, nesting
 from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, UnknownNameError
 from loopkit._expression import accesses, substitute, variable_names
 from loopkit._kernel import Domain, Kernel, Options, Statement, SubstitutionRule
@@ -208,6 +209,7 @@ class _Maker:
             reductions=self.reductions,
         )
         expanded = expand_rules(kernel)
+        check_nesting(expanded)
         uses = find_uses(expanded.statements, inames.order.keys())
         args = make_arguments(
             self.given,
@@ -425,3 +427,15 @@ def _arrays_in(item: RawAssignment) -> frozenset[str]:
 def _names_of(item: RawAssignment) -> frozenset[str]:
     parts = (item.lhs, item.rhs, *item.predicates)
     return frozenset().union(*(variable_names(p) for p in parts))
+
+
+def check_nesting(kernel: Kernel) -> None:
+    """Refuse expressions that are nested more deeply than what reads them can go."""
+    for statement in kernel.statements:
+        depth = max(map(nesting, (statement.lhs, statement.rhs, *statement.predicates)))
+        if depth > MOST_NESTED:
+            raise ParseError(
+                f"'{statement.id}' nests {depth} operations, rules written out: {TOO_DEEP}",
+                position=statement.position,
+                instead=INSTEAD,
+            )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from loopkit._errors import LaunchError
 from loopkit._expression import accesses
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.operations import operations_of
@@ -96,7 +97,13 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
     columns = (*path, *parallel, *extra.values())
     text = "\n    ".join([f"def run({', '.join(columns)}):", *lines])
     space = dict(translator.space)
-    exec(compile(text, f"<{statement.id}>", "exec"), space)
+    try:
+        exec(compile(text, f"<{statement.id}>", "exec"), space)
+    except (SyntaxError, RecursionError, MemoryError):  # what Python's compiler says of it
+        raise LaunchError(
+            f"'{statement.id}' is nested too deeply for the reference interpreter",
+            instead='other executors take it: executor("host"), executor("cuda")',
+        ) from None
     return Compiled(
         statement,
         columns,

@@ -225,18 +225,20 @@ class Translator:
     def chain(self, expr: Any) -> Value:
         """Operations with any number of operands, from left to right."""
         result = self.value(expr.children[0])
-        for child in expr.children[1:]:
-            result = self.binary(type(expr), result, self.value(child), expr)
+        for number, child in enumerate(expr.children[1:]):
+            found = self.binary(type(expr), result, self.value(child), expr)
+            result = _flat(result, found) if number else found
         return result
 
     def sum(self, expr: prim.Sum) -> Value:
         total = self.value(expr.children[0])
-        for child in expr.children[1:]:
+        for number, child in enumerate(expr.children[1:]):
             subtracted = subtrahend(child)
             if subtracted is None:
-                total = self.binary(prim.Sum, total, self.value(child), expr)
+                found = self.binary(prim.Sum, total, self.value(child), expr)
             else:
-                total = self.binary(Subtraction, total, self.value(subtracted), expr)
+                found = self.binary(Subtraction, total, self.value(subtracted), expr)
+            total = _flat(total, found) if number else found
         return total
 
     def product(self, expr: prim.Product) -> Value:
@@ -248,8 +250,9 @@ class Translator:
             rest = rest[1:]
         else:
             result = self.value(first)
-        for child in rest:
-            result = self.binary(prim.Product, result, self.value(child), expr)
+        for number, child in enumerate(rest):
+            found = self.binary(prim.Product, result, self.value(child), expr)
+            result = _flat(result, found) if number else found
         return result
 
     def negated(self, value: Value) -> Value:
@@ -351,6 +354,17 @@ def _minus(x: Any) -> Any:
 
 def _complement(x: Any) -> Any:
     return ~x
+
+
+def _flat(before: Value, now: Value) -> Value:
+    """``((a + b) + c)`` as ``(a + b + c)``: Python takes 200 nested parentheses at most.
+
+    ``before`` is the same chain without its last operand.
+    """
+    inner = before.source
+    if not inner.startswith("(") or not now.source.startswith(f"({inner} "):
+        return now
+    return Value(f"{inner[:-1]}{now.source[1 + len(inner) :]}", now.kind)
 
 
 _SYMBOLS: dict[type, str] = {

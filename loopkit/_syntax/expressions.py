@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 import pymbolic.primitives as prim
 
+from loopkit._depth import INSTEAD, MOST_NESTED, TOO_DEEP
 from loopkit._nodes import Expression, TypeCast
 from loopkit._syntax.lexer import CLOSING, END, OPENING, PositionOf, Words
 from loopkit._types import DTYPES
@@ -67,24 +68,35 @@ def parse_expression(text: str, *, position_of: PositionOf | None = None) -> Exp
 class ExpressionParser(Words):
     """Reads expressions from the words of a text, one after another."""
 
-    __slots__ = ()
+    __slots__ = ("depth",)
+
+    def __init__(self, text: str, position_of: PositionOf | None = None) -> None:
+        super().__init__(text, position_of)
+        self.depth = 0
 
     def expression(self, power: int = TERNARY) -> Expression:
         """One expression of operators that bind at least as strongly as ``power``."""
         try:
             return self._expression(power)
-        except RecursionError:
-            self.fail(min(self.at, len(self.words) - 1), "this expression is nested too deeply")
+        except RecursionError:  # whoever calls is deep in calls already
+            self._fail_at_depth()
 
     def _expression(self, power: int) -> Expression:
+        self.depth += 1
+        if self.depth > 2 * MOST_NESTED:  # a part of an operation may stand in parentheses
+            self._fail_at_depth()
         left = self._operand()
         words = self.words
         infix = _INFIX
         while True:
             entry = infix.get(words[self.at])
             if entry is None or entry[0] < power:
+                self.depth -= 1
                 return left
             left = entry[1](self, left)
+
+    def _fail_at_depth(self) -> NoReturn:
+        self.fail(min(self.at, len(self.words) - 1), TOO_DEEP, instead=INSTEAD)
 
     # {{{ operands
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit._depth import MOST_NESTED, nesting
 from loopkit._expression import ExpressionMapper, is_constant
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
@@ -97,6 +98,10 @@ def in_pairs(kernel: Kernel) -> Kernel:
 
     dtypes = {d.name: d.dtype for d in (*kernel.args, *kernel.temporaries)}
 
+    def paired(expr: Expression) -> Expression:
+        # A sum of very many is compared operand by operand, in their order.
+        return expr if nesting(expr, in_pairs=True) > MOST_NESTED else mapper(expr)
+
     def changed(statement: Statement) -> Statement:
         if is_constant(statement.rhs):
             dtype = dtypes[statement.written]
@@ -104,7 +109,7 @@ def in_pairs(kernel: Kernel) -> Kernel:
                 return statement
             # What is stored is of the variable's type, however it was written.
             return replace(statement, rhs=np.asarray(statement.rhs).astype(dtype)[()])
-        return replace(statement, rhs=mapper(statement.rhs))
+        return replace(statement, rhs=paired(statement.rhs))
 
     return kernel.with_(statements=tuple(changed(s) for s in kernel.statements))
 

@@ -13,7 +13,7 @@ from loopkit._reference.places import Axis
 from loopkit._verify import arithmetic
 from loopkit._verify.orders import Order
 from loopkit._verify.printer import LOAD, USED, Printer
-from loopkit._verify.setting import Setting
+from loopkit._verify.setting import Setting, UnsupportedError
 
 _VALUE = hidden("value")
 
@@ -91,6 +91,9 @@ def _compiled(
     lines.append(f"    {_VALUE} = {value}")
     lines.append(f"    return {place}, {_VALUE}")
     space = dict(printer.space)
-    exec(compile("\n".join(lines), f"<{statement.id}>", "exec"), space)
+    try:
+        exec(compile("\n".join(lines), f"<{statement.id}>", "exec"), space)
+    except (SyntaxError, RecursionError, MemoryError):
+        raise UnsupportedError(f"'{statement.id}' is nested too deeply to be run") from None
     function: Callable[..., Any] = space["run"]
     return function

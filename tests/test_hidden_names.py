@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hostile import skewed, unwritten
@@ -163,3 +166,53 @@ def test_what_a_transform_makes_is_new(name: str) -> None:
         assert len(set(names)) == len(names)
         assert made.prove()
         assert lk.verify(kernel, made)
+
+
+SOURCES = [
+    path
+    for folder in ("loopkit", "transforms", "codegen")
+    for path in sorted((Path(__file__).resolve().parents[1] / folder).rglob("*.py"))
+]
+NAMING = {"Variable": 0, "variable": 0, "equality": 0, "set_dim_name": 2}
+"""Functions that take the name of something in a set or an expression, and where."""
+
+
+LANGUAGE = ("base", "...")
+"""A word that arguments of ``buffer_array`` use, and one that is only shown."""
+
+
+def _is_spelled(node: ast.expr) -> bool:
+    """Whether an argument is a text put together on the spot."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and node.value not in LANGUAGE
+    return isinstance(node, (ast.JoinedStr, ast.BinOp))
+
+
+def _spelled(path: Path) -> list[str]:
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.Call):
+            continue
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        at = NAMING.get(name)
+        if at is not None and len(node.args) > at and _is_spelled(node.args[at]):
+            found.append(f"{path.name}:{node.lineno}: {ast.unparse(node)}")
+    return found
+
+
+def test_names_in_sets_are_made_in_one_place() -> None:
+    """No other module spells a name for a set or an expression."""
+    found = [line for path in SOURCES for line in _spelled(path)]
+    assert found == []
+
+
+@pytest.mark.parametrize("word", ["mod", "exists", "floor", "ceild", "floord", "implies", "rat"])
+def test_words_of_domains(word: str) -> None:
+    """A size or an iname that is a word of the language of domains is refused by its name."""
+    for iname, size in (("i", word), (word, "n")):
+        with pytest.raises(lk.ParseError, match=f"'{word}' has a meaning in domains"):
+            lk.make_kernel(
+                f"{{ [{iname}]: 0 <= {iname} < {size} }}",
+                f"b[{iname}] = a[{iname}]",
+                dtypes={"a, b": "float32"},
+            )

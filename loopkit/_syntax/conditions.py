@@ -30,6 +30,7 @@ WORDS = frozenset(
 )
 """The names that have a meaning of their own in a condition."""
 
+_JOINING = frozenset(("and", "or", "not"))
 _NO_NUMBERS = frozenset(("inf", "infty", "infinity", "nan"))
 _INSTEAD = {
     "==": "equality is written '='",
@@ -445,7 +446,11 @@ class ConditionParser(Words):
         """The name that stands next."""
         word = self.words[self.at]
         if not _NAME.match(word) or word in WORDS:
-            self.fail(self.at, f"expected {what} but found {self.describe(self.at)}")
+            self.fail(
+                self.at,
+                f"expected {what} but found {self.describe(self.at)}",
+                instead=_word_of_domains(word),
+            )
         if word.lower() in _NO_NUMBERS:
             self.fail(self.at, f"'{word}' cannot be a name in a domain")
         self.at += 1
@@ -486,7 +491,11 @@ class ConditionParser(Words):
             self.fail_at_foreign(at)
         if word == END:
             self.fail(at, "expected a value but found the end of the text")
-        self.fail(at, f"expected a value but found {self.describe(at)}")
+        self.fail(
+            at,
+            f"expected a value but found {self.describe(at)}",
+            instead=_word_of_domains(word),
+        )
 
     def fail_at_foreign(self, at: int) -> NoReturn:
         word = self.words[at]
@@ -585,3 +594,10 @@ def extreme(name: str, values: list[Value]) -> Value:
     common = math.lcm(*(v.divisor for v in values))
     texts = ", ".join(v.times(common // v.divisor) for v in values)
     return Value(f"{name}({texts})", common, is_atom=True)
+
+
+def _word_of_domains(word: str) -> str:
+    """What to say where a name is a word of the language; empty for any other."""
+    if word not in WORDS - _JOINING:
+        return ""
+    return f"'{word}' has a meaning in domains: what is called so needs another name"

@@ -140,14 +140,13 @@ def _prepared(kernel: Kernel, program: Program) -> Kernel:
     strides: dict[str, dict[int, str]] = {}
     for parameter in program.params:
         if isinstance(parameter, ValueParam) and parameter.role == "stride":
-            assert parameter.array is not None and parameter.axis is not None
-            strides.setdefault(parameter.array, {})[parameter.axis] = parameter.name
-    if not strides:
-        return kernel
+            # One of no array, or of no axis, is found where the parameters are looked at.
+            strides.setdefault(parameter.array or "", {})[parameter.axis or 0] = parameter.name
     args: list[Argument] = []
     for argument in kernel.args:
         own = strides.get(argument.name)
-        if own is not None and isinstance(argument, ArrayArg):
+        rank = len(argument.shape or ()) if isinstance(argument, ArrayArg) else 0
+        if own is not None and isinstance(argument, ArrayArg) and own.keys() == {*range(rank)}:
             tags = tuple(Strided(prim.Variable(own[axis])) for axis in sorted(own))
             args.append(replace(argument, dim_tags=tags))
         else:

@@ -84,7 +84,7 @@ class SignatureCheck:
 
     def exchanged(self, both: set[str]) -> None:
         """No array is promised to one pointer that other threads may write behind a barrier."""
-        if not any("__sync" in line for line in self.subject.function.lines):
+        if not any(leaf.barrier for leaf in self.subject.leaves):
             return
         for own in self.subject.function.parameters:
             if own.is_restrict and own.name in both:
@@ -157,9 +157,13 @@ class SignatureCheck:
         self.same_sizes(name, "strides", strides_of(argument), given.strides)
         if name in kernel.writers and not given.is_written:
             self.wrong(f"the kernel writes '{name}', which a call takes for unchanged")
+        if name not in kernel.writers and given.is_written:
+            self.wrong(f"the kernel leaves '{name}' as it is, but a call takes it for a result")
         needed = name in kernel.readers if argument.is_input is None else argument.is_input
         if needed and not given.is_read:
             self.wrong(f"the kernel reads '{name}', which a call need not pass")
+        if given.is_read and not needed:
+            self.wrong(f"the kernel does not read '{name}', which a call must pass")
 
     def same_sizes(
         self, name: str, what: str, due: tuple[Expression, ...], given: tuple[Expression, ...]

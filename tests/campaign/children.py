@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import pickle
 import select
@@ -42,6 +43,7 @@ def told(work: Callable[[], Iterator[Any]], seconds: float) -> Iterator[Any]:
 
 def _tell(work: Callable[[], Iterator[Any]], writer: int) -> None:
     status = 1
+    faulthandler.disable()  # faults are what is looked for
     try:
         for item in work():
             data = pickle.dumps((item,))

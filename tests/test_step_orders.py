@@ -6,6 +6,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+from campaign.orders import explore, gallery
 
 import loopkit as lk
 from loopkit._arrays import AddressSpace
@@ -194,6 +195,21 @@ def test_what_other_blocks_read_is_global():
     text = "for b, t\n h[x[b, t]] = 1\nend\nfor j\n out[j] = h[x[0, j]]\nend"
     assert space(text, "b: g.0") is AddressSpace.GLOBAL
     assert space("h[b] = 1\nout[b] = h[b]", "b: g.0", shape=(4,)) is AddressSpace.GLOBAL
+
+
+# }}}
+# {{{ schedules taken apart
+
+
+@pytest.mark.parametrize("example", ["axpy", "matmul", "stencil_5", "transpose", "wavefront"])
+def test_gallery_in_other_orders(example):
+    seen = gallery(example)
+    assert seen.counts["accepted"] and not seen.found
+
+
+def test_random_sequences_in_other_orders():
+    seen = explore(3001, sequences=3, steps=5)
+    assert not [f for f in seen.found if f.kind == "accepted otherwise"]
 
 
 # }}}

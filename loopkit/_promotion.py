@@ -336,6 +336,22 @@ COMPARE: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
+LARGEST_BITS = 1024
+"""Integers of more bits are no value of any type: float64 ends below 2**1024."""
+
+
+def _is_huge(function: Callable[..., Any], *values: Any) -> bool:
+    """Whether a power or shift of integers is too large to be worth computing."""
+    if len(values) != 2 or not all(isinstance(v, int) for v in values):
+        return False
+    a, b = values
+    if function is operator.lshift:
+        return bool(b > LARGEST_BITS and a != 0)
+    if function is operator.pow:
+        return bool(b > 1 and abs(a) > 1 and (abs(a).bit_length() - 1) * b > LARGEST_BITS)
+    return False
+
+
 def fold(function: Callable[..., Any], *values: Any, asked: Callable[[], str]) -> Any:
     """``function`` of constants, as Python computes it."""
     for at, value in enumerate(values):
@@ -347,7 +363,12 @@ def fold(function: Callable[..., Any], *values: Any, asked: Callable[[], str]) -
                 fold(function, *before, value.else_, *after, asked=asked),
             )
     try:
-        return function(*values)
+        result = None if _is_huge(function, *values) else function(*values)
+        if result is None or (isinstance(result, int) and result.bit_length() > LARGEST_BITS):
+            raise TypeInferenceError(
+                "this constant is larger than all that any type can hold", asked=asked()
+            )
+        return result
     except (ArithmeticError, ValueError, TypeError) as error:
         raise TypeInferenceError(
             f"this constant cannot be computed: {error}", asked=asked()
@@ -432,8 +453,8 @@ def arity_of(name: str) -> int:
     return _ARITIES[name]
 
 
-def call_type(name: str, arguments: Sequence[Typed], asked: Callable[[], str]) -> Typed:
-    """What a call gives: a type, or a value if all arguments are constants."""
+def check_call(name: str, count: int, asked: Callable[[], str]) -> None:
+    """Raise if there is no function ``name``, or it takes another number of arguments."""
     arity = _ARITIES.get(name)
     if arity is None:
         near = difflib.get_close_matches(name, sorted(FUNCTIONS), n=3)
@@ -444,11 +465,16 @@ def call_type(name: str, arguments: Sequence[Typed], asked: Callable[[], str]) -
             if near
             else "functions: " + ", ".join(sorted(FUNCTIONS)),
         )
-    if len(arguments) != arity:
+    if count != arity:
         raise TypeInferenceError(
-            f"'{name}' takes {arity} argument{'s' * (arity > 1)}, not {len(arguments)}",
+            f"'{name}' takes {arity} argument{'s' * (arity > 1)}, not {count}",
             asked=asked(),
         )
+
+
+def call_type(name: str, arguments: Sequence[Typed], asked: Callable[[], str]) -> Typed:
+    """What a call gives: a type, or a value if all arguments are constants."""
+    check_call(name, len(arguments), asked)
     if name == "pow":
         return power_type(arguments[0], arguments[1], asked)
     if not any(isinstance(a, np.dtype) for a in arguments):

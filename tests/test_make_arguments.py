@@ -63,7 +63,7 @@ def test_an_undeclared_name() -> None:
     with pytest.raises(UnknownNameError) as caught:
         make_kernel(ONE, "c[i] = inptu[i]", ["n", GlobalArg("input", "float32"), "c"])
     assert str(caught.value) == (
-        "kernel_data declares n, input, c\n"
+        "kernel_data declares n, input, c, and has no '...' for what is to be inferred\n"
         "line 1, column 8: there is no variable 'inptu'\n"
         "    c[i] = inptu[i]\n"
         "           ^^^^^\n"

@@ -72,7 +72,7 @@ def test_update(text: str, rhs: Any) -> None:
 def test_options() -> None:
     item = one(
         "a[i] = 1 {id=w, dep=r:fetch_*, tags=x:y, if=b[i,j] > 0:c, nosync=r@local:q, "
-        "inames=+i:j, priority=3, atomic}"
+        "inames=+i:j, priority=3}"
     )
     assert item.id == "w"
     assert item.depends_on == ("r", "fetch_*")
@@ -84,7 +84,6 @@ def test_options() -> None:
     assert item.inames == {"i", "j"}
     assert not item.inames_is_final
     assert item.priority == 3
-    assert item.atomic
 
 
 def test_options_that_close_a_list() -> None:

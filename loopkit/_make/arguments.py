@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,13 +10,15 @@ from typing import Any
 from loopkit import _arguments as kind
 from loopkit._arguments import values_of
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
-from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameError
+from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, UnknownNameError
 from loopkit._expression import variable_names
 from loopkit._guarded import guarded_reads
 from loopkit._kernel import Statement
 from loopkit._make.data import as_shape, column_major, normal_argument, normal_temporary
+from loopkit._make.names import names_in_values
 from loopkit._nodes import Expression
 from loopkit._spelling import is_name, shown
+from loopkit._syntax.conditions import NO_NUMBERS
 from loopkit._types import INT32
 
 PositionOf = Callable[[str, str], SourcePosition | None]
@@ -102,6 +105,7 @@ class Uses:
     read: dict[str, str] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
     in_indices: set[str] = field(default_factory=set)
+    in_values: set[str] = field(default_factory=set)
     accesses: dict[str, list[Access]] = field(default_factory=dict)
 
     def add(
@@ -134,6 +138,7 @@ def find_uses(statements: Iterable[Statement], inames: Collection[str]) -> Uses:
             if name not in inames:
                 uses.add(name, indices, guards, statement)
                 uses.read.setdefault(name, statement.id)
+        uses.in_values |= names_in_values(statement)
         name, indices = statement.write
         uses.add(name, indices, statement.predicates, statement)
         uses.written.setdefault(name, statement.id)
@@ -151,8 +156,11 @@ def make_arguments(
     position_of: PositionOf,
     default_order: str,
     default_offset: Any,
+    declared: Collection[str] = (),
 ) -> list[Argument]:
     """All arguments in their order; shapes and types may still be missing.
+
+    ``declared`` are names that the user mentions elsewhere, by their types say.
 
     What is inferred stands in the order of sizes, other values, arrays that are
     only read, arrays that are written; each by first appearance.
@@ -163,6 +171,7 @@ def make_arguments(
         if name is not None and name in temporaries:
             raise InvalidArgumentError(f"'{name}' is a temporary and cannot be an argument as well")
     used = dict.fromkeys([*sizes, *uses.axes])
+    only_subscripts = frozenset(uses.in_indices) - {*sizes, *declared}
     for name, argument in given.arguments.items():
         _check_use(name, argument, uses)
         if isinstance(argument, ArrayArg):
@@ -178,8 +187,14 @@ def make_arguments(
             missing[0],
             known,
             position=position_of(missing[0], uses.read.get(missing[0], "")),
-            asked=f"kernel_data declares {', '.join(n for n in given.order if n)}",
+            asked=f"kernel_data declares {', '.join(n for n in given.order if n)}, "
+            "and has no '...' for what is to be inferred",
         )
+    mentioned = [n for a in given.arguments.values() for n in _names_of_data(a)]
+    unexplained = only_subscripts - frozenset(mentioned)
+    for name in missing:
+        known = [*inames, *sizes, *mentioned]
+        _check_inferred(name, name in unexplained, inames, known, uses, position_of)
     sizes_set = frozenset(sizes) | uses.in_indices
 
     def infer(name: str) -> Argument:
@@ -208,6 +223,49 @@ def make_arguments(
                 argument = _with_defaults(argument, uses, default_order, default_offset)
             result.append(argument)
     return result
+
+
+def _names_of_data(argument: Argument) -> frozenset[str]:
+    """The names in an argument's declaration."""
+    if not isinstance(argument, ArrayArg):
+        return frozenset()
+    parts = (*(argument.shape or ()), argument.offset)
+    return frozenset().union(*(variable_names(p) for p in parts))
+
+
+def _check_inferred(
+    name: str,
+    is_unexplained: bool,
+    inames: Collection[str],
+    known: Collection[str],
+    uses: Uses,
+    position_of: PositionOf,
+) -> None:
+    """Refuse what is a slip rather than an argument.
+
+    A value that stands in subscripts, and in no domain, assumption, shape or
+    declaration, has no bounds: it is a misspelt iname where it stands nowhere
+    else, or reads like one.
+    """
+    if name in uses.written or uses.axes.get(name):
+        return
+    position = position_of(name, uses.read.get(name, ""))
+    if name.lower() in NO_NUMBERS:
+        raise ParseError(
+            f"there is no constant '{name}'",
+            position=position,
+            instead="a number is written in digits; an argument of that name is declared: "
+            f"kernel_data=[ValueArg('{name}'), ...]",
+        )
+    is_near = bool(difflib.get_close_matches(name, inames, n=1))
+    if is_unexplained and (is_near or name not in uses.in_values):
+        raise UnknownNameError(
+            "size or iname",
+            name,
+            known,
+            position=position,
+            asked=f"'{name}' stands in subscripts, and in no domain, assumption or shape",
+        )
 
 
 def is_integer(argument: Argument) -> bool:

@@ -38,8 +38,9 @@ from loopkit._make.operations import ReductionOperation, operations_of
 from loopkit._make.order import in_order
 from loopkit._make.reductions import Splitter
 from loopkit._make.scopes import Inames, check_sources, find_inames
+from loopkit._make.sense import check_sense
 from loopkit._make.shapes import Shapes
-from loopkit._rules import expand_rules
+from loopkit._rules import check_rules, expand_rules
 from loopkit._spelling import check_kernel_name, shown
 from loopkit._syntax import (
     RawAssignment,
@@ -210,7 +211,9 @@ class _Maker:
         )
         expanded = expand_rules(kernel)
         check_nesting(expanded)
+        check_sense(expanded.statements, inames.order.keys())
         uses = find_uses(expanded.statements, inames.order.keys())
+        tiles = {n for t in temporaries.values() for s in t.shape for n in variable_names(s)}
         args = make_arguments(
             self.given,
             uses,
@@ -220,12 +223,16 @@ class _Maker:
             self._position_of,
             default_order,
             default_offset,
+            {
+                *dtypes,
+                *(n for t in temporaries.values() for s in t.shape for n in variable_names(s)),
+            },
         )
         apply_dtypes(dtypes, args, temporaries, inames.order.keys())
         check_sizes(self.domains.parameters, args)
         mentioned = {*self.domains.parameters, *uses.axes, *uses.in_indices}
         mentioned |= {n for n in self.given.order if n is not None}
-        mentioned |= {n for t in temporaries.values() for s in t.shape for n in variable_names(s)}
+        mentioned |= tiles
         check_assumptions(known.parameters, args, temporaries, inames.order.keys(), mentioned)
         inferred = self._shape(expanded, inames, uses, args, temporaries)
         # Shapes that were declared may have named sizes that are fixed.
@@ -260,6 +267,7 @@ class _Maker:
                     f"the substitution rule '{name}' hides a function of the same name",
                     instead="give the rule another name",
                 )
+        check_rules(rules)
         return RuleBook(rules, frozenset(self.operations))
 
     def _fix(self, expr: Any) -> Any:

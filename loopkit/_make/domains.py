@@ -43,6 +43,11 @@ def make_domains(
     """The domains that a user gave as strings or sets, split into independent factors."""
     if isinstance(given, (str, isl.Set, isl.BasicSet, Domain)):
         given = [given]
+    if not isinstance(given, Iterable):
+        raise InvalidArgumentError(
+            f"domains are texts or isl sets, not {type(given).__name__}",
+            instead="a domain is written '{ [i]: 0 <= i < n }'",
+        )
     parameters: dict[str, None] = {}
     domains: list[Domain] = []
     condition = _sets.universe()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import pymbolic.primitives as prim
 
 from loopkit._expression import ExpressionMapper, _NameCollector, is_constant, variable_names
-from loopkit._kernel import SubstitutionRule
+from loopkit._kernel import Statement, SubstitutionRule
 from loopkit._nodes import Expression, Reduction
 from loopkit._rules import expand_in
 from loopkit._spelling import candidates
@@ -88,6 +88,20 @@ class _ReductionCollector(ExpressionMapper):
     def map_reduction(self, expr: Reduction) -> Expression:
         self.found.append(expr)
         return super().map_reduction(expr)
+
+
+class _ValueNames(_NameCollector):
+    def map_subscript(self, expr: prim.Subscript) -> None:
+        return None
+
+
+def names_in_values(statement: Statement) -> frozenset[str]:
+    """The names that a statement's conditions and value use, other than in subscripts."""
+    found: set[str] = set()
+    for expr in (*statement.predicates, statement.rhs):
+        if not is_constant(expr):
+            _ValueNames(found)(expr)
+    return frozenset(found)
 
 
 def reductions_in(expr: Expression) -> list[Reduction]:

@@ -31,7 +31,9 @@ WORDS = frozenset(
 """The names that have a meaning of their own in a condition."""
 
 _JOINING = frozenset(("and", "or", "not"))
-_NO_NUMBERS = frozenset(("inf", "infty", "infinity", "nan"))
+NO_NUMBERS = frozenset(("inf", "infty", "infinity", "nan"))
+"""What other notations call numbers, in lower case, and loopkit does not."""
+
 _INSTEAD = {
     "==": "equality is written '='",
     "**": "powers are not affine",
@@ -415,7 +417,7 @@ class ConditionParser(Words):
         return int(digits)
 
     def variable(self, name: str, at: int) -> Value:
-        if name.lower() in _NO_NUMBERS:
+        if name.lower() in NO_NUMBERS:
             self.fail(
                 at, f"'{name}' is no integer", instead="leave out the bound that it stands in"
             )
@@ -451,7 +453,7 @@ class ConditionParser(Words):
                 f"expected {what} but found {self.describe(self.at)}",
                 instead=_word_of_domains(word),
             )
-        if word.lower() in _NO_NUMBERS:
+        if word.lower() in NO_NUMBERS:
             self.fail(self.at, f"'{word}' cannot be a name in a domain")
         self.at += 1
         return word

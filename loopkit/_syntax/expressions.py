@@ -8,6 +8,7 @@ associativity are Python's.
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NoReturn
@@ -16,6 +17,7 @@ import pymbolic.primitives as prim
 
 from loopkit._depth import INSTEAD, MOST_NESTED, TOO_DEEP
 from loopkit._nodes import Expression, TypeCast
+from loopkit._promotion import LARGEST_BITS
 from loopkit._syntax.lexer import CLOSING, END, OPENING, PositionOf, Words
 from loopkit._types import DTYPES
 
@@ -45,6 +47,9 @@ _FOREIGN = {
     ".": "names have no dots",
     "lambda": "there are no functions as values; a substitution rule is written f(x) := ...",
 }
+
+_LONGEST_NUMBER = 1000
+"""How many characters a number may have; no value of any type needs more."""
 
 # Names are few and used often: one node each.
 _variable = lru_cache(maxsize=1 << 13)(prim.Variable)
@@ -137,14 +142,30 @@ class ExpressionParser(Words):
         self._fail_at_operand(at)
 
     def _number(self, word: str) -> Expression:
+        if len(word) > _LONGEST_NUMBER:
+            self.fail(self.at - 1, "this number is larger than all that any type can hold")
+        if word[0] == "0" and word.isdigit() and word.strip("0"):
+            self.fail(
+                self.at - 1,
+                f"'{word}' is no number: a 0 stands in front",
+                instead=f"write {word.lstrip('0')}",
+            )
         try:
-            return int(word)
+            whole = int(word)
         except ValueError:
             pass
+        else:
+            if whole.bit_length() > LARGEST_BITS:
+                self.fail(self.at - 1, "this number is larger than all that any type can hold")
+            return whole
         try:
-            return float(word)
+            value = float(word)
         except ValueError:
             pass
+        else:
+            if math.isinf(value):
+                self.fail(self.at - 1, "this number is larger than all that any type can hold")
+            return value
         try:
             if word[-1] in "jJ":
                 return complex(word)

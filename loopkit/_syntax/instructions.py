@@ -337,7 +337,6 @@ class _Reader:
             rhs=rhs,
             declared=declared,
             update=_UPDATES.get(operator),
-            atomic=options.atomic,
             **shared,
         )
 
@@ -356,7 +355,7 @@ class _Reader:
         if words[1] == ">":
             parser.at = 2
             return "auto"
-        if words[2] != ">":
+        if words[2:3] != [">"]:
             parser.fail(0, "'<' is never closed", instead="a temporary is declared '<> t = ...'")
         parser.at = 3
         dtype = DTYPES.get(words[1].removeprefix("np."))

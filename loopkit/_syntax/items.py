@@ -58,7 +58,6 @@ class RawAssignment(RawStatement):
     rhs: Expression
     declared: np.dtype[Any] | Literal["auto"] | None = None
     update: str | None = None
-    atomic: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

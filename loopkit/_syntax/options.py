@@ -22,10 +22,11 @@ _TAG = re.compile(r"[\w.$-]+\Z")
 # nothing for them to restrict.
 _WITHOUT_EFFECT = ("nosync_query", "groups", "conflicts", "conflicts_grp", "mem_kind")
 _NOT_HERE = {
+    "atomic": "write a reduction: a sum over the inames that the target does not have",
     "dep_query": "name the instructions with wildcards: dep=fetch_*",
     "dup": "call duplicate_inames on the kernel",
 }
-_KNOWN = ("id", "id_prefix", "dep", "inames", "if", "tags", "nosync", "priority", "atomic")
+_KNOWN = ("id", "id_prefix", "dep", "inames", "if", "tags", "nosync", "priority")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,6 @@ class Options:
     tags: tuple[str, ...] = ()
     nosync: tuple[str, ...] = ()
     priority: int = 0
-    atomic: bool = False
 
     def inside(self, outer: Options) -> Options:
         """These options for an instruction in a ``with`` block that has ``outer``."""
@@ -62,7 +62,6 @@ class Options:
             tags=_joined(outer.tags, self.tags),
             nosync=_joined(outer.nosync, self.nosync),
             priority=self.priority or outer.priority,
-            atomic=self.atomic or outer.atomic,
         )
 
 
@@ -90,12 +89,13 @@ def parse_options(text: str, position_of: PositionOf) -> Options:
                 break
             reader.at = start
             reader.fail("an option is missing here")
+        key = "tags" if key == "tag" else key
         if key in seen:
             raise ParseError(
                 f"the option '{key}' is given twice", position=position_of(key_at, len(key))
             )
         seen.add(key)
-        if not value and key != "atomic" and key in (*_KNOWN, *_WITHOUT_EFFECT):
+        if not value and key in (*_KNOWN, *_WITHOUT_EFFECT):
             reader.at = key_at
             reader.fail(f"the option '{key}' needs a value", instead=f"{key}=...")
         if key == "id":
@@ -112,15 +112,13 @@ def parse_options(text: str, position_of: PositionOf) -> Options:
             options = replace(options, inames=frozenset(names), inames_is_final=not added)
         elif key == "if":
             options = replace(options, predicates=reader.conditions())
-        elif key in ("tags", "tag"):
+        elif key == "tags":
             options = replace(options, tags=reader.names(_TAG, "tag"))
         elif key == "nosync":
             names = reader.names(_PATTERN_AND_SCOPE, "id, or pattern for ids")
             options = replace(options, nosync=names)
         elif key == "priority":
             options = replace(options, priority=reader.integer())
-        elif key == "atomic":
-            options = replace(options, atomic=True)
         elif key not in _WITHOUT_EFFECT:
             _fail_at_unknown(key, key_at, position_of)
     return options

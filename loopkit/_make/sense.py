@@ -1,0 +1,98 @@
+"""What a text may say and no kernel can mean: found when a kernel is made, not later."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from contextlib import suppress
+from typing import NoReturn
+
+import pymbolic.primitives as prim
+
+from loopkit._errors import InvalidArgumentError, TypeInferenceError
+from loopkit._expression import _Walker, index_tuple, is_constant, to_text
+from loopkit._kernel import Statement
+from loopkit._nodes import Expression
+from loopkit._same import remembered
+from loopkit._syntax.conditions import LARGEST
+from loopkit._types import check_call, dtype_of
+
+
+class _NotConstant(Exception):
+    """A name stands in an expression."""
+
+
+def _no_type(name: str) -> NoReturn:
+    raise _NotConstant(name)
+
+
+class _Reader(_Walker):
+    """Raises where a call has no meaning, or a number none that any type could hold."""
+
+    def map_call(self, expr: prim.Call) -> None:
+        check_call(expr.function.name, len(expr.parameters), lambda: f"in '{to_text(expr)}'")
+        super().map_call(expr)
+
+    def map_power(self, expr: prim.Power) -> None:
+        super().map_power(expr)
+        self.folded(expr)
+
+    def map_left_shift(self, expr: prim.LeftShift) -> None:
+        super().map_left_shift(expr)
+        self.folded(expr)
+
+    def folded(self, expr: Expression) -> None:
+        with suppress(_NotConstant):
+            dtype_of(expr, _no_type)
+
+    def map_subscript(self, expr: prim.Subscript) -> None:
+        for index in index_tuple(expr):
+            _IndexReader()(index)
+            self.rec(index)
+
+
+class _IndexReader(_Walker):
+    """Raises at a number that no index can be."""
+
+    def map_constant(self, expr: Expression) -> None:
+        if isinstance(expr, int) and abs(expr) > LARGEST:
+            raise InvalidArgumentError(
+                f"{to_text(expr)} is larger than any index", instead="indices have 64 bits"
+            )
+
+    def map_subscript(self, expr: prim.Subscript) -> None:
+        return None
+
+
+@remembered(1 << 12)
+def _check(expr: Expression) -> None:
+    _Reader()(expr)
+
+
+def check_sense(statements: Iterable[Statement], inames: Collection[str]) -> None:
+    """Functions exist, constants can be computed, indices can be reached, inames have no elements.
+
+    Rules are expanded already.
+    """
+    for statement in statements:
+        for name, indices in (statement.write, *statement.reads):
+            if indices and name in inames:
+                raise InvalidArgumentError(
+                    f"'{name}' is an iname and has no elements",
+                    asked=statement.position.caret() if statement.position else "",
+                    instead="another name is free for an array",
+                )
+        try:
+            for expr in (*statement.predicates, statement.lhs, statement.rhs):
+                if not is_constant(expr):
+                    _check(expr)
+        except TypeInferenceError as error:
+            raise _located(error, statement) from None
+        except InvalidArgumentError as error:
+            where = statement.position.caret() if statement.position else error.asked
+            raise InvalidArgumentError(error.why, asked=where, instead=error.instead) from None
+
+
+def _located(error: TypeInferenceError, statement: Statement) -> TypeInferenceError:
+    where = statement.position.caret() if statement.position else f"in '{statement.id}'"
+    asked = "\n".join(p for p in (error.asked, where) if p)
+    return TypeInferenceError(error.why, asked=asked, instead=error.instead)

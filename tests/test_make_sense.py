@@ -1,0 +1,190 @@
+"""Texts that no kernel can mean are refused when a kernel is made, each with what is wrong."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loopkit as lk
+from loopkit._errors import (
+    InvalidArgumentError,
+    LoopkitError,
+    ParseError,
+    TypeInferenceError,
+    UnknownNameError,
+)
+
+ONE = "{ [i]: 0 <= i < n }"
+
+
+def make(text: str, kernel_data: Any = None, domain: Any = ONE, **more: Any) -> lk.Kernel:
+    return lk.make_kernel(domain, text, kernel_data, **more)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "y[i] = foo(x[i])",
+        "y[i] = sqr(x[i]) + 1",
+        "y[i] = x[i] {if=isnam(x[i])}",
+        "y[x[i] + powr(2, 3)] = 1",
+        "f(a) := sqr(a)\ny[i] = f(x[i])",
+    ],
+)
+def test_functions_exist(text: str) -> None:
+    with pytest.raises(TypeInferenceError, match=r"there is no function '\w+'\ndid you mean"):
+        make(text)
+
+
+def test_functions_take_what_they_take() -> None:
+    with pytest.raises(TypeInferenceError, match="'sqrt' takes 1 argument, not 2"):
+        make("y[i] = sqrt(x[i], 2)")
+
+
+@pytest.mark.parametrize(
+    "constant",
+    [
+        "9**9**9",
+        "2**2**2**2**2**2",
+        "2**-9**9**9",
+        "1 << 10**10",
+        "10**5000",
+        "x[i]*10**400",
+        "pow(9, 9**9)",
+    ],
+)
+def test_constants_that_no_type_holds(constant: str) -> None:
+    begin = time.process_time()
+    with pytest.raises(TypeInferenceError, match="larger than all that any type can hold"):
+        make(f"y[i] = {constant}").cuda()
+    assert time.process_time() - begin < 1
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "9" * 5000, "1e400", "1e99999"])
+def test_numbers_that_no_type_holds(number: str) -> None:
+    with pytest.raises(LoopkitError, match="larger than all that any type can hold"):
+        make(f"y[i] = {number}", [lk.GlobalArg("y", "float64", "n"), "..."]).cuda()
+
+
+def test_large_constants_that_types_hold() -> None:
+    kernel = make(
+        "y[i] = 10**20 + 2**100 + 0.5**10**10 + (-1)**10**10",
+        [lk.GlobalArg("y", "float64", "n"), "..."],
+    )
+    found = kernel.executor("reference")(n=1)
+    assert found.tolist() == [float(10**20 + 2**100 + 1)]
+
+
+@pytest.mark.parametrize("index", ["10**20*i", "123456789012345678901", "i % 12345678901234567890"])
+def test_numbers_that_no_index_can_be(index: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"larger than any index|is not affine"):
+        make(f"y[i] = x[{index}]")
+
+
+@pytest.mark.parametrize("name", ["inf", "nan", "infinity", "NaN"])
+def test_there_are_no_infinite_numbers(name: str) -> None:
+    with pytest.raises(ParseError, match=f"there is no constant '{name}'"):
+        make(f"y[i] = -{name}")
+    assert name in make(f"y[i] = -{name}", [lk.ValueArg(name, "float32"), "..."]).arg_by_name
+
+
+@pytest.mark.parametrize("text", ["y[ii] = x[i]", "y[i] = x[ii]", "y[i] = x[i, ii] + ii"])
+def test_a_misspelt_iname_is_no_size(text: str) -> None:
+    with pytest.raises(UnknownNameError, match="there is no size or iname 'ii'") as caught:
+        make(text)
+    assert caught.value.near == ("i",) and caught.value.position is not None
+
+
+def test_names_in_subscripts_are_bounded_somewhere() -> None:
+    with pytest.raises(UnknownNameError, match="there is no size or iname 'off'"):
+        make("y[i] = x[i + off]")
+    for more in (
+        {"assumptions": "off >= 0"},
+        {"dtypes": {"off": "int32"}, "assumptions": "off >= 0"},
+        {"kernel_data": [lk.GlobalArg("x", "int32", "n + off"), "..."], "assumptions": "off >= 0"},
+    ):
+        assert "off" in make("y[i] = x[i + off]", **more).sizes
+    kernel = make("y[i] = x[i + off] if 0 <= off and i + off < n else 0")
+    assert "off" in kernel.sizes
+
+
+def test_a_size_that_kernel_data_leaves_out() -> None:
+    with pytest.raises(UnknownNameError, match=r"has no '\.\.\.' for what is to be inferred"):
+        make("y[i] = 1", [lk.GlobalArg("y", "int32", "n")])
+
+
+def test_inames_have_no_elements() -> None:
+    with pytest.raises(InvalidArgumentError, match="'i' is an iname and has no elements"):
+        make("y[i] = i[3]")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("y[i] = y[i] + 1 {atomic}", "the option 'atomic' is not supported"),
+        ("y[i] = 1 {tags=a, tag=b}", "the option 'tags' is given twice"),
+        ("<int3{tags=a:b}2> s = 1", "nothing stands behind the options"),
+        ("<{tags=a}", "is never closed"),
+        ("<", "is never closed"),
+        ("y[i] = 010", "'010' is no number: a 0 stands in front"),
+    ],
+)
+def test_texts_that_say_nothing(text: str, why: str) -> None:
+    with pytest.raises(ParseError, match=why):
+        make(text)
+
+
+@pytest.mark.parametrize("domain", [3, None, 2.5])
+def test_what_is_no_domain(domain: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="domains are texts or isl sets"):
+        make("y[i] = 1", domain=domain)
+
+
+# {{{ rules
+
+
+def doubling(depth: int) -> str:
+    rules = [f"f{k}(x) := f{k - 1}(x) + f{k - 1}(x + 1)" for k in range(1, depth + 1)]
+    return "\n".join(["f0(x) := a[x]", *rules, f"y[i] = f{depth}(i)"])
+
+
+@pytest.mark.parametrize("depth", [13, 22, 200])
+def test_rules_that_stand_for_too_much(depth: int) -> None:
+    begin = time.process_time()
+    with pytest.raises(ParseError, match="stands for an expression of more than 100,000 parts"):
+        make(doubling(depth))
+    assert time.process_time() - begin < 1
+
+
+def test_rules_that_nest() -> None:
+    kernel = make(doubling(5), dtypes={"a": "int64"})
+    found = kernel.executor("reference")(a=np.arange(8), n=3)
+    weights = [1, 5, 10, 10, 5, 1]
+    assert found.tolist() == [sum(w * (i + k) for k, w in enumerate(weights)) for i in range(3)]
+
+
+def test_arguments_of_rules_are_counted_where_they_stand() -> None:
+    kernel = make(
+        "f(x, y) := x - 2*y\ng(y, x) := f(y, x) + y\nz[i] = g(a[i], b[i])", dtypes={"a, b": "int64"}
+    )
+    found = kernel.executor("reference")(a=np.arange(3), b=np.arange(3) + 5)
+    assert found.tolist() == [2 * k - 2 * (k + 5) for k in range(3)]
+
+
+@pytest.mark.parametrize("used", ["y[i] = f(i)", "y[i] = 1"])
+def test_rules_that_use_themselves(used: str) -> None:
+    with pytest.raises(ParseError, match="substitution rule 'f' uses itself: f -> g -> f"):
+        make(f"f(x) := g(x) + 1\ng(x) := f(x + 1)\n{used}")
+
+
+# }}}
+
+
+def test_long_texts() -> None:
+    kernel = make("y[i] = " + " - ".join(f"a[i + {k}]" for k in range(3000)))
+    assert len(kernel.statements) == 1
+    kernel = make("\n".join(f"y{k}[i] = a[i]" for k in range(500)))
+    assert len(kernel.statements) == 500

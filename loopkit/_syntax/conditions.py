@@ -392,8 +392,12 @@ class ConditionParser(Words):
                 return self.juxtaposed(value, at)
             return value
         pair = _NUMBER_AND_NAME.match(word)
-        if pair is not None and (
-            not _NUMBER_ELSEWHERE.match(word) or pair[2] in self.bound or pair[2] in self.found
+        if (
+            pair is not None
+            and pair[2] not in WORDS
+            and (
+                not _NUMBER_ELSEWHERE.match(word) or pair[2] in self.bound or pair[2] in self.found
+            )
         ):
             self.at += 1
             factor = self.small(number(Fraction(self.integer(pair[1], at))), at)

@@ -543,9 +543,12 @@ def integer(value: isl.Val) -> int:
     where none is left.
     """
     try:
-        return int(value.get_num_si())
-    except isl.Error:  # beyond 64 bits
-        text = value.to_str()
+        number = int(value.get_num_si())
+        if number or value.is_zero():
+            return number
+    except isl.Error:
+        pass
+    text = value.to_str()  # beyond 64 bits, where isl gives 0
     if text is None:
         raise isl.Error("maximal number of operations exceeded")
     return int(text)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import islpy as isl
 import numpy as np
 import pytest
 
 import loopkit as lk
+from loopkit import _sets
 from loopkit._errors import (
     InvalidArgumentError,
     LoopkitError,
@@ -82,6 +84,32 @@ def test_large_constants_that_types_hold() -> None:
 def test_numbers_that_no_index_can_be(index: str) -> None:
     with pytest.raises(InvalidArgumentError, match=r"larger than any index|is not affine"):
         make(f"y[i] = x[{index}]")
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["i < 100000000000000000000", "i < 3*4611686018427387904", "4611686018427387904*(4*i) < n"],
+)
+def test_conditions_hold_numbers_that_an_index_can_be(condition: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="larger than any index"):
+        make(f"y[i] = 1 {{if={condition}}}")
+    with pytest.raises(InvalidArgumentError, match="larger than any index"):
+        make(f"y[i] = 1 if {condition} else 2")
+    with pytest.raises(LoopkitError, match="larger than any index"):
+        make("y[i] = 1", domain=f"{{ [i]: 0 <= i < n and {condition} }}")
+    with pytest.raises(InvalidArgumentError, match="larger than any index"):
+        make("y[i] = 1", domain=isl.Set(f"[n] -> {{ [i]: 0 <= i < n and {condition} }}"))
+
+
+def test_the_largest_number_that_an_index_can_be() -> None:
+    kernel = make("y[i] = 1", domain="{ [i]: 0 <= i < n and i < 9223372036854775807 }")
+    assert kernel.prove().ok
+    assert kernel.executor("reference")(n=3).tolist() == [1, 1, 1]
+
+
+def test_numbers_beyond_64_bits_come_back_from_isl() -> None:
+    for number in (2**63 - 1, 2**63, 2**64, 10**20, -(2**63), -(2**64), 0):
+        assert _sets.integer(_sets.val(number)) == number
 
 
 @pytest.mark.parametrize("name", ["inf", "nan", "infinity", "NaN"])

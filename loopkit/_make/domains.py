@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +14,14 @@ from loopkit import _sets
 from loopkit._errors import InvalidArgumentError
 from loopkit._kernel import Domain
 from loopkit._spelling import check_name
-from loopkit._syntax.conditions import Condition
+from loopkit._syntax.conditions import LARGEST, Condition
 from loopkit._syntax.domains import DomainText, Piece, parse_assumptions, read_domain
 
 PARAM = isl.dim_type.param
 SET = isl.dim_type.set
+
+_LARGE = re.compile(r"[0-9]{7}")
+"""What a text holds where products of its numbers could be too large."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ def make_domains(
     for number, one in enumerate(kind.items("domains", given, "text, an isl set, or a list")):
         for inames, domain in _pieces(one, number, parameters):
             domain = fix_names(domain, fixed)
+            if _has_large_number(one) or fixed:
+                check_numbers(domain, f"domain {number + 1}")
             if inames:
                 domains.append(Domain(inames, domain))
             else:
@@ -125,6 +131,24 @@ def _pieces(
             instead="it is written '{ [i]: 0 <= i < n }'",
         )
     return _factors(*_as_parameters(given, number), parameters)
+
+
+def check_numbers(domain: isl.Set, what: str) -> None:
+    """Raise if a constraint holds a number that no index can be."""
+    for basic in domain.compute_divs().get_basic_sets():
+        for constraint in basic.get_constraints():
+            terms, constant = _sets.constraint_terms(constraint)
+            largest = max(abs(constant), *(abs(c) for c, _ in terms), 0)
+            if largest > LARGEST:
+                raise InvalidArgumentError(
+                    f"the number {largest} in {what} is larger than any index",
+                    instead="indices have 64 bits; a bound that nothing reaches can be left out",
+                )
+
+
+def _has_large_number(given: Any) -> bool:
+    """Whether a domain could hold a number that no index can be: a text shows its own."""
+    return not isinstance(given, str) or _LARGE.search(given) is not None
 
 
 def _as_parameters(given: isl.Set, number: int) -> tuple[tuple[str, ...], isl.Set]:
@@ -212,6 +236,7 @@ def make_assumptions(given: Any, condition: isl.Set, fixed: Mapping[str, int]) -
             instead="they are written 'n >= 1 and m >= 1'",
         )
     whole = fix_names(known & condition, fixed)
+    check_numbers(whole, "the assumptions")
     if whole.is_empty():
         raise InvalidArgumentError(
             "no sizes meet the assumptions",

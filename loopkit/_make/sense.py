@@ -11,8 +11,10 @@ import pymbolic.primitives as prim
 from loopkit._errors import InvalidArgumentError, TypeInferenceError
 from loopkit._expression import _Walker, index_tuple, is_constant, to_text
 from loopkit._kernel import Statement
+from loopkit._linear import linear
 from loopkit._nodes import Expression
 from loopkit._same import remembered
+from loopkit._sets import NotAffineError
 from loopkit._syntax.conditions import LARGEST
 from loopkit._types import check_call, dtype_of
 
@@ -40,6 +42,11 @@ class _Reader(_Walker):
         super().map_left_shift(expr)
         self.folded(expr)
 
+    def map_comparison(self, expr: prim.Comparison) -> None:
+        super().map_comparison(expr)
+        if any(_holds_large_number(side) for side in (expr.left, expr.right)):
+            _check_sides(expr)
+
     def folded(self, expr: Expression) -> None:
         with suppress(_NotConstant):
             dtype_of(expr, _no_type)
@@ -48,6 +55,37 @@ class _Reader(_Walker):
         for index in index_tuple(expr):
             _IndexReader()(index)
             self.rec(index)
+
+
+class _LargeNumbers(_Walker):
+    """Finds numbers whose products could be larger than any index."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = False
+
+    def map_constant(self, expr: Expression) -> None:
+        self.found = self.found or (isinstance(expr, int) and abs(expr) > 10**6)
+
+
+def _holds_large_number(expr: Expression) -> bool:
+    walker = _LargeNumbers()
+    walker(expr)
+    return walker.found
+
+
+def _check_sides(expr: prim.Comparison) -> None:
+    """Raise if linear forms of names are compared that hold a number which no index can be."""
+    try:
+        difference = linear(prim.Sum((expr.left, prim.Product((-1, expr.right)))))
+    except NotAffineError:
+        return
+    numbers = [abs(difference.constant), *(abs(c) for c in difference.terms.values())]
+    if difference.terms and max(numbers) > LARGEST:
+        raise InvalidArgumentError(
+            f"the number {max(numbers)} in '{to_text(expr)}' is larger than any index",
+            instead="indices have 64 bits; compare with a floating-point number",
+        )
 
 
 class _IndexReader(_Walker):

@@ -9,6 +9,7 @@ import pytest
 
 from loopkit._errors import ParseError, UnknownNameError
 from loopkit._syntax import parse_assumptions, parse_domain
+from loopkit._syntax.domains import parse_map
 
 
 @pytest.mark.parametrize(
@@ -171,3 +172,43 @@ def test_errors_point_at_the_mistake(golden: Any, capfd: pytest.CaptureFixture[s
         report.append(f"--- assumption {text!r}\n{caught.value}\n")
     golden("syntax/domain_errors.txt", "\n".join(report))
     assert capfd.readouterr() == ("", "")  # isl itself prints nothing
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{ [t, i] -> [w, i]: w = t + i }", "{ [t, i] -> [w, i]: w = t + i }"),
+        ("{ [i] -> [i']: i' = n - 1 - i }", "[n] -> { [i] -> [i']: i' = n - 1 - i }"),
+        ("[n] -> { [i] -> [n - i] }", "[n] -> { [i] -> [n - i] }"),
+        (
+            "{ [i] -> [a, b = i % -4]: a = i // -4 }",
+            "{ [i] -> [a, b]: -4 < b <= 0 and i = b - 4a }",
+        ),
+        (
+            "{ [i] -> [i]: i < 3; [i] -> [i + 1]: i >= 3 }",
+            "{ [i] -> [i]: i < 3; [i] -> [j]: j = i + 1 > 3 }",
+        ),
+        ("{ [i] -> [j]: (3*i) mod 5 = j }", "{ [i] -> [j]: 0 <= j < 5 and (3*i - j) mod 5 = 0 }"),
+    ],
+)
+def test_map(text: str, expected: str) -> None:
+    assert parse_map(text).is_equal(isl.Map(expected))
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{ [i] -> [j]: j = 3*i mod 5 }", "it is not clear what 'mod' is of"),
+        ("{ [i] -> [j]: j = i # 3\n}", "'#' is not part of a domain's language"),
+        ("{ [i] -> [j]: j = \ud800 }", "expected a value but found"),
+        ("{ [i]: i = 3 }", "expected '->' but found ':'"),
+        ("[i] -> [j]", "a map stands in braces"),
+        ("{ [i] -> j }", "expected '\\[' but found 'j'"),
+        ("{ [i] -> [j] } }", "closes nothing"),
+        ("{ [i] -> [j]: j = 18446744073709551616*i }", "larger than any index"),
+    ],
+)
+def test_map_errors(text: str, why: str) -> None:
+    with pytest.raises(ParseError, match=why) as caught:
+        parse_map(text)
+    assert str(caught.value).encode()

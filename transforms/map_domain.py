@@ -16,6 +16,7 @@ from loopkit._kernel import Kernel
 from loopkit._match import Match
 from loopkit._nodes import Expression
 from loopkit._syntax import parse_expression
+from loopkit._syntax.domains import parse_map
 from loopkit._transform import Change, transform
 from loopkit.transforms._common import new_name, refuse_tagged, then
 from loopkit.transforms._reindex import Reindexing, marks_for, reindexed
@@ -33,11 +34,8 @@ def _parsed_map(kernel: Kernel, transform_map: str | isl.Map | isl.BasicMap) -> 
         raise InvalidArgumentError(
             f"a map is text or an isl map, not {type(transform_map).__name__}", instead=_EXAMPLE
         )
-    text = transform_map.strip()
-    if text.startswith("{"):
-        text = f"[{', '.join(kernel.sizes)}] -> {text}"
     try:
-        return isl.Map(text)
+        return parse_map(transform_map)
     except isl.Error as error:
         if is_spent():
             raise

@@ -86,6 +86,14 @@ def parse_assumptions(text: str) -> isl.Set:
     return isl.Set(f"[{', '.join(parser.found)}] -> {{ : {condition.text} }}").params()
 
 
+def parse_map(text: str) -> isl.Map:
+    """The map that ``text`` spells, as in ``"{ [t, i] -> [w, i']: w = t + i and i' = -i }"``.
+
+    What a domain may say, its conditions may; an output may be primed.
+    """
+    return _MapParser(text).map()
+
+
 class _SetParser(ConditionParser):
     """Reads a set: parameters, and tuples with conditions."""
 
@@ -106,15 +114,7 @@ class _SetParser(ConditionParser):
         while words[self.at] == ";":
             self.at += 1
             pieces.append(self.piece())
-        if words[self.at] != "}":
-            self.fail_at_leftover()
-        if words[self.at + 1] != END:
-            self.fail(
-                self.at + 1,
-                "nothing stands behind the '}'",
-                last=len(words) - 2,
-                instead="several pieces stand in one pair of braces: { [i]: ...; [i]: ... }",
-            )
+        self.check_end()
         first = pieces[0].names
         for piece in pieces[1:]:
             if piece.names != first:
@@ -128,6 +128,18 @@ class _SetParser(ConditionParser):
             self.check_listed(listed, [n for p in pieces for n in p.names if n is not None])
         parameters = tuple(self.found) if listed is None else tuple(listed)
         return DomainText(parameters, tuple(pieces))
+
+    def check_end(self) -> None:
+        """Report what stands where the set should be closed, or behind it."""
+        if self.words[self.at] != "}":
+            self.fail_at_leftover()
+        if self.words[self.at + 1] != END:
+            self.fail(
+                self.at + 1,
+                "nothing stands behind the '}'",
+                last=len(self.words) - 2,
+                instead="several pieces stand in one pair of braces: { [i]: ...; [i]: ... }",
+            )
 
     # {{{ parameters
 
@@ -179,35 +191,44 @@ class _SetParser(ConditionParser):
 
     def piece(self) -> Piece:
         """``[i, j] : condition``, each part of which may be missing."""
-        words = self.words
         self.bound = frozenset()
+        if _BRACKETED_NAME.match(self.words[self.at]) and self.words[self.at + 1] == "[":
+            self.at += 1  # a name for the tuple says nothing
+        is_tuple = self.words[self.at] == "["
+        names, entries = self.dimensions() if is_tuple else ((), ())
+        if not is_tuple and self.words[self.at] in ("}", ";"):
+            self.fail(self.at, "a set without inames", instead="it is written { [i]: 0 <= i < n }")
+        return Piece(names, entries, self.condition_of_piece())
+
+    def dimensions(self) -> tuple[tuple[str | None, ...], tuple[str, ...]]:
+        """``[i, j]``: its names, and its entries as isl is to read them."""
+        words = self.words
         names: list[str | None] = []
         entries: list[str] = []
-        if _BRACKETED_NAME.match(words[self.at]) and words[self.at + 1] == "[":
-            self.at += 1  # a name for the tuple says nothing
-        is_tuple = words[self.at] == "["
-        if is_tuple:
+        if words[self.at] != "[":
+            self.fail_expecting("'['", "a tuple is written [i, j]")
+        self.at += 1
+        self.bound |= self.tuple_names()
+        while words[self.at] != "]":
+            name, entry = self.entry()
+            names.append(name)
+            entries.append(entry)
+            if words[self.at] == ",":
+                self.at += 1
+            elif words[self.at] != "]":
+                self.fail_expecting("',' or ']'", "a tuple is written [i, j]")
+        self.at += 1
+        return tuple(names), tuple(entries)
+
+    def condition_of_piece(self) -> Condition:
+        """What stands behind the ':' of a piece, if there is one."""
+        if self.words[self.at] == ":":
             self.at += 1
-            self.bound = self.tuple_names()
-            while words[self.at] != "]":
-                name, entry = self.entry()
-                names.append(name)
-                entries.append(entry)
-                if words[self.at] == ",":
-                    self.at += 1
-                elif words[self.at] != "]":
-                    self.fail_expecting("',' or ']'", "a tuple is written [i, j]")
-            self.at += 1
-        condition = Condition(())
-        if words[self.at] == ":":
-            self.at += 1
-            if words[self.at] not in ("}", ";"):
-                condition = self.condition()
-        elif words[self.at] not in ("}", ";"):
+            if self.words[self.at] not in ("}", ";"):
+                return self.condition()
+        elif self.words[self.at] not in ("}", ";"):
             self.fail_at_leftover()
-        elif not is_tuple:
-            self.fail(self.at, "a set without inames", instead="it is written { [i]: 0 <= i < n }")
-        return Piece(tuple(names), tuple(entries), condition)
+        return Condition(())
 
     def tuple_names(self) -> frozenset[str]:
         """The names that the tuple which begins here binds."""
@@ -244,6 +265,80 @@ class _SetParser(ConditionParser):
         if value.divisor != 1:
             self.fail(at, "an iname is an integer", last=self.at - 1, instead="write floor(x / 2)")
         return value.text
+
+
+class _MapParser(_SetParser):
+    """Reads a map: two tuples with conditions, names with primes."""
+
+    __slots__ = ()
+
+    def map(self) -> isl.Map:
+        self.fail_on_brackets()
+        if "{" not in self.words:
+            self.fail(0, "a map stands in braces", last=max(0, len(self.words) - 2))
+        listed = self.parameter_list()
+        pieces = [self.arrow()]
+        while self.words[self.at] == ";":
+            self.at += 1
+            pieces.append(self.arrow())
+        self.check_end()
+        if listed is not None:
+            self.check_listed(listed, [])
+        parameters = ", ".join(self.found if listed is None else listed)
+        return isl.Map(f"[{parameters}] -> {{ {'; '.join(pieces)} }}")
+
+    def arrow(self) -> str:
+        """``[i] -> [j] : condition`` as isl is to read it."""
+        self.bound = frozenset()
+        _, inputs = self.dimensions()
+        if self.words[self.at] != "->":
+            self.fail_expecting("'->'", "a map is written { [i] -> [j]: j = i + 1 }")
+        self.at += 1
+        _, outputs = self.dimensions()
+        condition = self.condition_of_piece().text
+        return f"[{', '.join(inputs)}] -> [{', '.join(outputs)}]" + (
+            f" : {condition}" if condition else ""
+        )
+
+    def name(self, what: str) -> str:
+        return super().name(what) + self.primes()
+
+    def variable(self, name: str, at: int) -> Value:
+        return super().variable(name + self.primes(), at)
+
+    def primes(self) -> str:
+        """The primes behind the name that was read."""
+        found = ""
+        while self.words[self.at] == "'":
+            found += "'"
+            self.at += 1
+        return found
+
+    def tuple_names(self) -> frozenset[str]:
+        words = self.words
+        bound: set[str] = set()
+        at = self.at
+        while words[at] not in ("]", "}", END):
+            name = words[at] if words[at - 1] in ("[", ",") else ""
+            at += 1
+            while name and words[at] == "'":
+                name += "'"
+                at += 1
+            if name and words[at] in (",", "]", "=") and _BRACKETED_NAME.match(name.rstrip("'")):
+                bound.add(name)
+        return frozenset(bound)
+
+    def entry(self) -> tuple[str | None, str]:
+        word, following = self.words[self.at], self.words[self.at + 1]
+        if _BRACKETED_NAME.match(word) and following in (",", "]", "=", "'"):
+            name = self.name("the name of an iname")
+            if self.words[self.at] in (",", "]"):
+                return name, name
+            if self.words[self.at] == "=":
+                self.at += 1
+                return name, f"{name} = {self.whole_value()}"
+            self.fail_expecting("',' or ']'")
+        return None, self.whole_value()
 
 
 def _tuple_text(names: tuple[str | None, ...]) -> str:

@@ -44,6 +44,7 @@ def test_refused(case: Case) -> None:
     [illegal] = _steps((case.illegal,), r)
     with pytest.raises(case.error) as caught:
         illegal.apply(before)
+    assert not _hidden.is_hidden(str(caught.value)), "a message shows a made-up name"
     if case.expected.array is not None:
         witness = caught.value.witness
         assert witness is not None, str(caught.value)

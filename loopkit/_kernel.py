@@ -30,7 +30,7 @@ from loopkit._spelling import (
     shown,
 )
 from loopkit._tags import Tag
-from loopkit._tree import Path, Tree, flatten
+from loopkit._tree import Loop, Path, Tree, flatten
 
 if TYPE_CHECKING:
     from loopkit._check.lineage import Lineage
@@ -410,6 +410,8 @@ class Kernel(Exact):
 
     def with_(self, **changes: Any) -> Kernel:
         """A copy with some fields changed; statements follow the order of the tree."""
+        for field_name, value in changes.items():
+            _check_field(field_name, value)
         if "tree" in changes or "statements" in changes:
             tree = changes.get("tree", self.tree)
             by_id = {s.id: s for s in changes.get("statements", self.statements)}
@@ -533,6 +535,33 @@ class Kernel(Exact):
         return bound
 
     # }}}
+
+
+_HELD: dict[str, Any] = {
+    "domains": Domain,
+    "statements": Statement,
+    "args": (ArrayArg, ValueArg),
+    "temporaries": TemporaryVariable,
+    "substitutions": SubstitutionRule,
+    "tree": (Loop, str),
+}
+
+
+def _check_field(name: str, value: object) -> None:
+    """An error for a field that kernels do not have, or that holds what it cannot."""
+    if name not in Kernel.__dataclass_fields__:
+        raise UnknownNameError("field of a kernel", name, Kernel.__dataclass_fields__)
+    held = _HELD.get(name)
+    fits = True
+    if held is not None:
+        fits = isinstance(value, tuple) and all(isinstance(item, held) for item in value)
+    elif name == "tags":
+        fits = isinstance(value, (tuple, list)) and all(
+            isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)
+            for item in value
+        )
+    if not fits:
+        raise InvalidArgumentError(f"the {name} of a kernel cannot be {shown(value)}")
 
 
 _OF_ITSELF = frozenset(

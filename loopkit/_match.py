@@ -168,6 +168,9 @@ def _called_names(expr: prim.ExpressionNode) -> frozenset[str]:
 
 # {{{ parsing
 
+DEEPEST = 50
+"""How deep conditions nest."""
+
 _TOKEN = re.compile(
     r"\s*(?:(?P<paren>[()])|(?P<word>and|or|not)(?![\w:*?\[\].])"
     r"|(?P<field>[A-Za-z_]\w*)\s*:\s*(?P<glob>[\w*?\[\]!.$-]+)|(?P<bad>\S+))"
@@ -179,6 +182,7 @@ class _Parser:
         self.text = text
         self.tokens = [m for m in _TOKEN.finditer(text) if m.group().strip()]
         self.at = 0
+        self.depth = 0
 
     def fail(
         self, why: str, token: re.Match[str] | None = None, *, instead: str = ""
@@ -210,6 +214,14 @@ class _Parser:
         return children[0] if len(children) == 1 else And(tuple(children))
 
     def single(self) -> Match:
+        self.depth += 1
+        if self.depth > DEEPEST:
+            raise self.fail(f"this is nested more than {DEEPEST} deep", self.tokens[self.at - 1])
+        found = self.condition()
+        self.depth -= 1
+        return found
+
+    def condition(self) -> Match:
         if self.at == len(self.tokens):
             raise self.fail("a condition is missing here", instead=_EXAMPLE)
         if self.peek("word", "not"):

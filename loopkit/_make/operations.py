@@ -13,6 +13,7 @@ import pymbolic.primitives as prim
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._nodes import Expression
 from loopkit._same import Exact
+from loopkit._spelling import check_identifier, shown
 from loopkit._types import BOOL, concrete, reduction_type
 
 DType = np.dtype[Any]
@@ -142,8 +143,16 @@ def register_reduction(
     ``neutral`` is a number, or a function that gives one for a type.  Nothing is
     registered anywhere: the operation travels with the kernels made with it.
     """
+    check_identifier(name, "the name of a reduction")
+    for what, given in (("combine", combine), ("reference", reference)):
+        if not callable(given):
+            raise InvalidArgumentError(f"{what} is a function of two values, not {shown(given)}")
     if name in _BUILT_IN or name in NOT_YET:
         raise InvalidArgumentError(f"'{name}' is already a reduction")
+    if not callable(neutral) and not isinstance(neutral, (int, float, complex, np.generic)):
+        raise InvalidArgumentError(
+            f"neutral is a number, or a function of a type, not {shown(neutral)}"
+        )
     function = neutral if callable(neutral) else Constantly(neutral)
     return ReductionOperation(name, function, combine, reference)
 

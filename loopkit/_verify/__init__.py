@@ -12,13 +12,11 @@ differs came about (``render``). ``budget`` ends what grows too large.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from loopkit._budget import in_turn
+from loopkit._errors import InvalidArgumentError
+from loopkit._kernel import Kernel
+from loopkit._spelling import shown
 from loopkit._verify.verdict import Difference, Verdict
-
-if TYPE_CHECKING:
-    from loopkit._kernel import Kernel
 
 __all__ = ["Difference", "Verdict", "verify"]
 
@@ -54,4 +52,7 @@ def verify(before: Kernel, after: Kernel) -> Verdict:
     """
     from loopkit._verify.answer import answer
 
+    for kernel in (before, after):
+        if not isinstance(kernel, Kernel):
+            raise InvalidArgumentError(f"verify compares kernels, not {shown(kernel)}")
     return answer(before, after)

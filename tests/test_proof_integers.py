@@ -147,3 +147,24 @@ def test_a_value_of_another_type() -> None:
     source = knl.cuda()
     assert "float const a" in source
     assert not prove_source(knl, source.replace("float const a", "unsigned int const a")).ok
+
+
+@pytest.mark.parametrize(
+    ("text", "dtypes"),
+    [
+        ("y[i] = sum(k, c[i] + ((b[i] | 272) + (k - k)))", {"c": "uint8", "b": "uint16"}),
+        ("y[i] = sum(k, c[i] + ((b[i] ^ 5) + k))", {"c": "int8", "b": "int16"}),
+        ("y[i] = uint8(c[i] * 22 - (-2) * max(k, c[i]))", {"c": "int32"}),
+        ("y[i] = sum(k, ((152 << 1) & int16(c[i])) // 7)", {"c": "uint8"}),
+        ("y[i] = k {if=(-6 | c[i] + b[i]) > 3}", {"c": "int64", "b": "uint8"}),
+    ],
+)
+def test_mixed_widths(text: str, dtypes: dict[str, str]) -> None:
+    """Right sides that an integer of some width holds, whatever is narrower or wider beside it."""
+    knl = lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < 5 }",
+        text,
+        dtypes={**dtypes, "y": "int32"},
+        assumptions="n >= 1",
+    )
+    assert prove(knl).ok, f"{prove(knl)}\n{knl.cuda()}"

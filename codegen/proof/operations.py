@@ -18,9 +18,15 @@ from loopkit._promotion import (
     COMPLEX128,
     COMPLEXES,
     FLOAT64,
+    INT8,
+    INT16,
     INT32,
     INT64,
     INTEGERS,
+    UINT8,
+    UINT16,
+    UINT32,
+    UINT64,
     DType,
     fits,
     promote,
@@ -95,6 +101,9 @@ def value_of(x: Term) -> Term:
     return x
 
 
+_BY_WIDTH = (INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64)
+
+
 def _exactly(dtype: DType, *operands: Term) -> tuple[DType, list[Term]]:
     """Operands of an operation on values, and the narrowest of their types that holds all.
 
@@ -107,6 +116,9 @@ def _exactly(dtype: DType, *operands: Term) -> tuple[DType, list[Term]]:
     if kinds:
         kind = reduce(promote, kinds)
         known = [n for part in numbers if part is not None for n in part]
+        if kind in INTEGERS:
+            holds = [k for k in _BY_WIDTH if k == kind or keeps_values(kind, k)]
+            kind = next((k for k in holds if all(fits(int(n), k) for n in known)), kind)
         fit = kind not in INTEGERS or all(fits(int(n), kind) for n in known)
         if kind == BOOL and known:
             fit = False
@@ -148,6 +160,10 @@ def _unsigned(x: Term) -> tuple[bool, Term]:
     if x.op == "neg":
         return True, x.args[0]
     if x.op == "const" and x.dtype not in COMPLEXES and math.copysign(1, x.data) < 0:
+        return True, const(-x.data, x.dtype)
+    # What wraps around is less than nothing as well.
+    half = 1 << (8 * x.dtype.itemsize - 1)
+    if x.op == "const" and x.dtype in INTEGERS and x.dtype.kind == "u" and x.data > half:
         return True, const(-x.data, x.dtype)
     return False, x
 

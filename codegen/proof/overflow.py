@@ -168,8 +168,11 @@ def _binary(operator: str, left: Range, right: Range) -> Range | None:
         if operator == "/":
             return min(a, a // d, 0), max(b, 0)
         return (0 if a >= 0 else 1 - d), d - 1
-    if operator == "&" and min(c, d) >= 0:
-        return 0, d
+    if operator == "&" and max(a, c) >= 0:
+        return 0, min(high for low, high in (left, right) if low >= 0)
+    if operator in ("&", "|", "^"):
+        bits = max((end if end >= 0 else ~end).bit_length() for end in (a, b, c, d))
+        return (0 if min(a, c) >= 0 else -(1 << bits)), (1 << bits) - 1
     if operator == ">>" and c == d >= 0:
         return a >> c, b >> c
     return None

@@ -126,7 +126,11 @@ class WidthCheck:
 
     def converted(self, expr: CExpression, kind: str, into: str, site: Site) -> None:
         """What is made unsigned is not negative."""
-        if into not in _UNSIGNED or kind in _UNSIGNED or (site.is_guard and self.is_data(expr)):
+        if (
+            into not in _UNSIGNED
+            or kind in _UNSIGNED
+            or (site.is_guard and self.is_data(site.expr))
+        ):
             return
         self.fits(self.form(expr, site.scope), into, site, "conversion to unsigned")
 

@@ -24,7 +24,7 @@ from loopkit._expression import variable_names
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
-from loopkit._same import remembered
+from loopkit._same import key_of, remembered
 from loopkit.codegen.hardware import Hardware
 
 
@@ -84,7 +84,7 @@ def executed_instances(kernel: Kernel, hardware: Hardware) -> Instances:
     for statement in kernel.statements:
         locations = enlarger.locations(statement)
         predicates = tuple(p for p in statement.predicates if variable_names(p) <= integers)
-        key = (statement.inames, predicates, locations)
+        key = (statement.inames, key_of(predicates), locations)
         number = numbers.setdefault(key, len(numbers))
         if number not in known:
             domain = kernel.statement_domain(statement)

@@ -7,6 +7,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,8 @@ import pytest
 import loopkit as lk
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, ValueArg
+from loopkit._check.hardware import Instance
+from loopkit._check.model import Model
 from loopkit._expression import accesses, evaluate
 from loopkit._linear import linear
 from loopkit._make.operations import Constantly
@@ -194,3 +197,23 @@ def test_what_differs_deep_inside_is_not_equal(one: str, other: str) -> None:
         )
 
     assert lk.verify(kernel(one), kernel(other)).answer != "equal"
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_predicates_of_two_types_have_domains_of_their_own(order: tuple[int, int]) -> None:
+    text = "d[i] = a[i] {id=one}\nd[i] = a[i] + 1 {id=two}"
+    kernel = lk.make_kernel("{ [i]: 0 <= i < 9 }", text, dtypes={"a, d": "float32"})
+    limits = (2, 2.0)
+    guards = {
+        name: (prim.Comparison(prim.Variable("i"), "<", limits[number]),)
+        for name, number in zip(("one", "two"), order, strict=True)
+    }
+    model = Model(
+        kernel.with_(
+            statements=tuple(replace(s, predicates=guards[s.id]) for s in kernel.statements)
+        )
+    )
+    whole = kernel.statement_domain("one")
+    for name, number in zip(("one", "two"), order, strict=True):
+        narrowed = not whole.is_subset(model.domain(Instance(name, "")))
+        assert narrowed == (limits[number] is limits[0])

@@ -15,6 +15,7 @@ from loopkit._expression import to_text, variable_names
 from loopkit._guarded import Guarded, guarded_reads
 from loopkit._hidden import BASE
 from loopkit._nodes import Expression
+from loopkit._same import Key, key_of
 
 
 def check_bounds(flow: Flow, statement_id: str) -> None:
@@ -30,12 +31,13 @@ def check_bounds(flow: Flow, statement_id: str) -> None:
     domain = new.domain(at) & flow.lineage.sizes
     accesses: list[Guarded] = [(*statement.write, ())]
     accesses += [g for g in guarded_reads(statement) if g[0] in new.data]
-    seen: set[Guarded] = set()
+    seen: set[Key] = set()
     for name, indices, guards in accesses:
         temporary = name in new.kernel.temporary_by_name
-        if not indices or not (temporary or is_copy) or (name, indices, guards) in seen:
+        key = key_of((name, indices, guards))
+        if not indices or not (temporary or is_copy) or key in seen:
             continue
-        seen.add((name, indices, guards))
+        seen.add(key)
         shape = new.array(name).shape
         if shape is None:
             continue

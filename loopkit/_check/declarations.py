@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from loopkit import _sets
 from loopkit._arrays import Argument, ValueArg
 from loopkit._expression import substitute
+from loopkit._same import same
 from loopkit._simplify import simplify
 
 if TYPE_CHECKING:
@@ -55,8 +56,8 @@ def _changed(old: Argument, new: Argument, change: Change) -> str:
     if old.dtype is not None and old.dtype != new.dtype:
         return f"'{old.name}' would be {new.dtype} instead of {old.dtype}"
     if isinstance(old, ValueArg):
-        same = isinstance(new, ValueArg) and old.default == new.default
-        return "" if same else f"'{old.name}' would have another default"
+        kept = isinstance(new, ValueArg) and same(old.default, new.default)
+        return "" if kept else f"'{old.name}' would have another default"
     assert not isinstance(new, ValueArg)
     if not _same(old.offset, new.offset, change):
         return f"'{old.name}' would begin elsewhere"

@@ -37,6 +37,7 @@ from loopkit._hidden import (
     variable,
 )
 from loopkit._kernel import Statement
+from loopkit._same import key_of
 
 
 class Flow:
@@ -289,8 +290,7 @@ class Flow:
             # Statements that write alike, at the same places in the order, have one answer.
             kind = (
                 writer.inames,
-                writer.predicates,
-                writer.write,
+                key_of((writer.predicates, writer.write)),
                 path,
                 tuple(place < p for p in places),
                 writer.id if writer.id in special else None,
@@ -369,10 +369,10 @@ class Flow:
             return False
         reader, writer = self.new.statement[event.time.statement], self.new.statement[at.statement]
         key = (
-            (reader.inames, reader.predicates, event.time.label, cell),
+            (reader.inames, key_of(reader.predicates), event.time.label, cell),
             # Where a reader runs hangs on what it writes.
             self.new.copies_needed(reader.written),
-            (writer.inames, writer.predicates, writer.write),
+            (writer.inames, key_of((writer.predicates, writer.write))),
             reader.id == writer.id,
         )
         return self._touch_in_order(key, cell, event.time, at)
@@ -383,7 +383,7 @@ class Flow:
             return True
         assert a.statement is not None and b.statement is not None
         one, two = self.new.statement[a.statement], self.new.statement[b.statement]
-        kinds = ((s.inames, s.predicates, s.write) for s in (one, two))
+        kinds = ((s.inames, key_of((s.predicates, s.write))) for s in (one, two))
         key = ("writes", *kinds, one.id == two.id)
         return self._touch_in_order(key, self.new.write_cell(a), a, b)
 

@@ -27,6 +27,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
 from loopkit._rules import expand_rules
+from loopkit._same import key_of
 from loopkit._tags import InstructionParallel
 from loopkit._tree import Path, flatten
 
@@ -72,7 +73,7 @@ class Model(Hardware):
         """The instances of a statement; conditions on data are left aside."""
         assert at.statement is not None
         statement = self.statement[at.statement]
-        key = (statement.inames, statement.predicates, at.label)
+        key = (statement.inames, key_of(statement.predicates), at.label)
         found = self._domains.get(key)
         if found is None:
             found = self._plain_domain(statement)
@@ -83,7 +84,7 @@ class Model(Hardware):
         return found
 
     def _plain_domain(self, statement: Statement) -> isl.Set:
-        key = (statement.inames, statement.predicates, "")
+        key = (statement.inames, key_of(statement.predicates), "")
         found = self._domains.get(key)
         if found is None:
             found = self.kernel.statement_domain(statement) & self.kernel.assumptions.set

@@ -12,6 +12,7 @@ from loopkit._expression import variable_names
 from loopkit._guarded import guarded_reads
 from loopkit._hidden import BASE, OTHER
 from loopkit._kernel import Statement
+from loopkit._same import key_of
 
 
 def check_races(flow: Flow, array: str) -> None:
@@ -130,4 +131,4 @@ def _is_plain(new: Model, statement: Statement) -> bool:
 
 def _kind(statement: Statement) -> tuple[object, ...]:
     """What decides which cells a statement writes, and where."""
-    return statement.inames, statement.predicates, statement.write[1]
+    return statement.inames, key_of((statement.predicates, statement.write[1]))

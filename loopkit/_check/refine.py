@@ -33,6 +33,7 @@ from loopkit._expression import substitute, variable_names
 from loopkit._hidden import OLD, instances, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
+from loopkit._same import key_of, same
 
 if TYPE_CHECKING:
     from loopkit._transform import Change, InstanceMap
@@ -226,7 +227,8 @@ class Step:
     def same_instances(self, twin: Twin) -> bool:
         """Whether each old instance of a statement is one new instance."""
         values = tuple(sorted(twin.values.items()))
-        key = (twin.old.inames, twin.new.inames, twin.old.predicates, twin.new.predicates, values)
+        predicates = key_of((twin.old.predicates, twin.new.predicates, values))
+        key = (twin.old.inames, twin.new.inames, predicates)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = self._same_instances(twin)
@@ -235,7 +237,7 @@ class Step:
     def _same_instances(self, twin: Twin) -> bool:
         old, new = twin.old, twin.new
         moved = twin.values
-        is_plain = not moved and old.inames == new.inames and old.predicates == new.predicates
+        is_plain = not moved and old.inames == new.inames and same(old.predicates, new.predicates)
         if is_plain and self.same_domains(old.inames):
             return True
         kept = old.inames - moved.keys()

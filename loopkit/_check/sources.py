@@ -21,6 +21,7 @@ from loopkit._expression import variable_names
 from loopkit._hidden import KILLER, READER, WRITER, hidden, instance, labelled, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
+from loopkit._same import Key, key_of, same
 from loopkit._tree import Path
 
 Access = tuple[str, tuple[Expression, ...]]
@@ -60,7 +61,7 @@ class TextOrder:
 
     def __init__(self, model: Model) -> None:
         self.model = model
-        self._reads: dict[tuple[str, Access, bool], Sources] = {}
+        self._reads: dict[tuple[str, Key, bool], Sources] = {}
         self._ends: dict[str, tuple[isl.Set, Sources]] = {}
         self._replaced: dict[tuple[str, str], isl.Set | None] = {}
         self._agreeing: dict[tuple[str, Access], Mapping[str, frozenset[str]]] = {}
@@ -68,8 +69,8 @@ class TextOrder:
     def of_read(self, statement: str, access: Access) -> Sources:
         """The sources of one read of a statement."""
         own = self.model.statement[statement]
-        is_own = is_update(own) and access == own.write
-        key = (statement, access, is_own)
+        is_own = is_update(own) and same(access, own.write)
+        key = (statement, key_of(access), is_own)
         if key not in self._reads:
             at = Instance(statement, READER)
             indices = self.model.indices(at, access[1])
@@ -254,7 +255,7 @@ class TextOrder:
             not is_update(writer)
             and model.is_exact(writer)
             and writer.inames == other.inames
-            and writer.predicates == other.predicates
+            and same(writer.predicates, other.predicates)
             and model.time(writer.id)[1] == model.time(other.id)[1]
         )
 

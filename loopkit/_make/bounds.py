@@ -15,6 +15,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
 from loopkit._rules import expand_rules
+from loopkit._same import Key, key_of
 
 
 def check_in_bounds(kernel: Kernel, declared: frozenset[str]) -> None:
@@ -25,9 +26,9 @@ def check_in_bounds(kernel: Kernel, declared: frozenset[str]) -> None:
     kernel = expand_rules(kernel)
     integers = frozenset(kernel.all_inames) | frozenset(kernel.sizes)
     for statement in kernel.statements:
-        seen: set[Guarded] = set()
+        seen: set[Key] = set()
         for name, indices, guards in _accesses(statement):
-            key = (name, indices, guards)
+            key = key_of((name, indices, guards))
             if name not in declared or not indices or key in seen:
                 continue
             seen.add(key)

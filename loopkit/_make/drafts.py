@@ -21,6 +21,7 @@ from loopkit._make.names import (
     reductions_in,
 )
 from loopkit._nodes import Expression, Reduction
+from loopkit._same import Key, key_of
 from loopkit._syntax import (
     REDUCTIONS,
     RawAssignment,
@@ -101,7 +102,7 @@ class Drafting:
         ids = self._ids(items)
         blocks = self._changing_blocks(items)
         found: list[Draft | Nop] = []
-        conditions: dict[tuple[int, Expression], Expression] = {}
+        conditions: dict[tuple[int, Key], Expression] = {}
         for item, id_ in zip(items, ids, strict=True):
             if isinstance(item, RawNop):
                 found.append(Nop(id_, item.depends_on))
@@ -193,17 +194,17 @@ class Drafting:
         item: RawAssignment,
         block: int,
         predicate: Expression,
-        conditions: dict[tuple[int, Expression], Expression],
+        conditions: dict[tuple[int, Key], Expression],
         found: list[Draft | Nop],
     ) -> Expression:
         """A variable that holds ``predicate``, computed in front of the block."""
         negated = isinstance(predicate, prim.LogicalNot)
         condition = predicate.child if negated else predicate
-        variable = conditions.get((block, condition)) if block else None
+        variable = conditions.get((block, key_of(condition))) if block else None
         if variable is None:
             name = next(fresh_names("cond", self.taken))
             variable = prim.Variable(name)
-            conditions[block, condition] = variable
+            conditions[block, key_of(condition)] = variable
             id_ = next(fresh_names(f"{name}_set", self.ids))
             draft = Draft(
                 id_,

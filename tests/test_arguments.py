@@ -107,3 +107,29 @@ def test_wrong_values_are_refused(make):
 def test_match_strings_are_not_nested_without_end(text):
     with pytest.raises(lk.ParseError, match="nested more than"):
         kernel().split_iname("i", 4, within=text)
+
+
+class NoRepr:
+    def __repr__(self):
+        raise RuntimeError("no repr")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: lk.make_kernel(DOMAIN, "<"),
+        lambda: lk.make_kernel("{ [i]: 0mod <= i < n }", "c[i] = 1"),
+        lambda: lk.make_kernel(DOMAIN, "c[i, j] = 1", assumptions="n >= 1exists"),
+        lambda: lk.make_kernel(DOMAIN, "c[i, j] = 1", default_offset="c[0, 0]"),
+        lambda: lk.make_kernel(DOMAIN, "c[i, j] = 1", [lk.TemporaryVariable("i"), ...]),
+        lambda: lk.make_kernel(DOMAIN, "c[i, j] = 1", [lk.TemporaryVariable("t", NoRepr()), ...]),
+        lambda: kernel().executor(NoRepr()),
+        lambda: kernel().executor("host", order=NoRepr()),
+        lambda: kernel().executor("host", seed=NoRepr()),
+        lambda: kernel().tag_inames(NoRepr()),
+    ],
+)
+def test_what_a_search_with_hostile_calls_found(make):
+    with pytest.raises(lk.LoopkitError) as caught:
+        make()
+    assert str(caught.value)

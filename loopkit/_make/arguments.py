@@ -170,6 +170,9 @@ def make_arguments(
             raise InvalidArgumentError(f"'{name}' is an iname and cannot be an argument as well")
         if name is not None and name in temporaries:
             raise InvalidArgumentError(f"'{name}' is a temporary and cannot be an argument as well")
+    for name in given.temporaries:
+        if name in inames:
+            raise InvalidArgumentError(f"'{name}' is an iname and cannot be a temporary as well")
     used = dict.fromkeys([*sizes, *uses.axes])
     only_subscripts = frozenset(uses.in_indices) - {*sizes, *declared}
     for name, argument in given.arguments.items():

@@ -20,6 +20,7 @@ from loopkit._arrays import (
     ValueArg,
 )
 from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._expression import accesses
 from loopkit._nodes import Expression
 from loopkit._spelling import check_expression, check_name, shown
 from loopkit._syntax import parse_expression
@@ -139,13 +140,20 @@ _NESTED = re.compile("N[0-9]{1,4}")
 
 def as_expression(given: Any, what: str = "an extent") -> Expression:
     """An integer expression from text, a number or an expression."""
-    if isinstance(given, str):
-        return parse_expression(kind.text(what, given))
     if kind.is_integer(given):
         return int(given)
-    if not isinstance(given, prim.ExpressionNode):
+    if isinstance(given, str):
+        expr = parse_expression(kind.text(what, given))
+    elif isinstance(given, prim.ExpressionNode):
+        expr = check_expression(given, what)
+    else:
         raise kind.unfit(what, "an integer expression such as 'n + 1'", given)
-    return check_expression(given, what)
+    arrays = sorted({name for name, indices in accesses(expr) if indices})
+    if arrays:
+        raise InvalidArgumentError(
+            f"{what} is an expression over sizes, and cannot hold cells of '{arrays[0]}'"
+        )
+    return expr
 
 
 def as_shape(given: Any) -> tuple[Expression, ...] | None:
@@ -175,8 +183,8 @@ def as_address_space(given: Any) -> AddressSpace:
     if isinstance(given, AddressSpace):
         return given
     try:
-        return AddressSpace(given.lower() if isinstance(given, str) else given)
-    except (ValueError, TypeError):
+        return AddressSpace(str(given).lower() if isinstance(given, str) else "")
+    except ValueError:
         raise InvalidArgumentError(
             f"{shown(given)} is no address space",
             instead="there are " + ", ".join(f"'{s.value}'" for s in AddressSpace),

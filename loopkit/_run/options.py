@@ -9,14 +9,20 @@ from typing import Any
 import numpy as np
 
 from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._spelling import is_name, shown
 
 #: In which order the host executor runs the threads of a block.
 ORDERS = ("ascending", "descending", "random")
 
 
+def _named(value: Any) -> str:
+    """A wrong name in a message."""
+    return value if is_name(value) else shown(value)
+
+
 def _order(name: str, value: Any) -> str:
     if not isinstance(value, str) or value not in ORDERS:
-        raise UnknownNameError(f"thread {name}", str(value), ORDERS)
+        raise UnknownNameError(f"thread {name}", _named(value), ORDERS)
     return value
 
 
@@ -24,12 +30,12 @@ def _integer(name: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise InvalidArgumentError(f"{name} is an integer, and {value!r} is none") from None
+        raise InvalidArgumentError(f"{name} is an integer, and {shown(value)} is none") from None
 
 
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool | np.bool_):
-        raise InvalidArgumentError(f"{name} is True or False, and {value!r} is neither")
+        raise InvalidArgumentError(f"{name} is True or False, and {shown(value)} is neither")
     return bool(value)
 
 
@@ -51,7 +57,7 @@ EXECUTORS = tuple(_TAKEN)
 def check_name(executor: Any) -> str:
     """``executor`` itself, if there is one of that name."""
     if not isinstance(executor, str) or executor not in EXECUTORS:
-        raise UnknownNameError("executor", str(executor), EXECUTORS)
+        raise UnknownNameError("executor", _named(executor), EXECUTORS)
     return executor
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from loopkit._budget import is_spent
 from loopkit._errors import ParseError, UnknownNameError
 from loopkit._syntax.conditions import Condition, ConditionParser, Value
 from loopkit._syntax.lexer import END
@@ -48,7 +49,7 @@ class DomainText:
     def set(self) -> isl.Set:
         """The set that the text spells."""
         pieces = "; ".join(p.text for p in self.pieces)
-        return isl.Set(f"[{', '.join(self.parameters)}] -> {{ {pieces} }}")
+        return _read(f"[{', '.join(self.parameters)}] -> {{ {pieces} }}")
 
 
 def read_domain(text: str) -> DomainText:
@@ -83,7 +84,18 @@ def parse_assumptions(text: str) -> isl.Set:
     condition = parser.condition()
     if parser.words[parser.at] != END:
         parser.fail_at_leftover()
-    return isl.Set(f"[{', '.join(parser.found)}] -> {{ : {condition.text} }}").params()
+    return _read(f"[{', '.join(parser.found)}] -> {{ : {condition.text} }}").params()
+
+
+def _read(text: str) -> isl.Set:
+    """What isl makes of a text that this module took for one of its own."""
+    try:
+        return isl.Set(text)
+    except isl.Error as error:
+        if is_spent():
+            raise
+        reason = str(error).split("failed:")[-1].split(" in /")[0].strip()
+        raise ParseError(f"isl does not take '{text}': {reason}") from None
 
 
 def parse_map(text: str) -> isl.Map:

@@ -317,7 +317,7 @@ def executors(rng: random.Random) -> Call:
         )
     if which == 1:
         return Call(
-            spelled("lk.verify", (kernel.name, other), {}), lambda: lk.verify(kernel, other).text
+            spelled("lk.verify", (kernel.name, other), {}), lambda: str(lk.verify(kernel, other))
         )
     if which == 2:
         kwargs = {"parameters": rng.choice([{"n": 4, "m": 4, "l": 4}, {"n": 8}, hostile(rng)])}
@@ -331,11 +331,12 @@ def executors(rng: random.Random) -> Call:
         )
     if which == 3:
         some = tuple(hostile(rng) for _ in range(4))
+        which_way = rng.random() < 0.8
         return Call(
             spelled("lk.register_reduction", some, {}),
             lambda: lk.make_kernel(
                 "{ [i]: 0 <= i < n }", "c[0] = own(i, a[i])",
-                reductions=[lk.register_reduction("own", *some[1:])] if some[0] else some,
+                reductions=[lk.register_reduction("own", *some[1:])] if which_way else some,
             ).cuda(),
         )  # fmt: skip
     arch = hostile(rng)

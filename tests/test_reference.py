@@ -79,7 +79,7 @@ def test_choices_take_one_side_only() -> None:
     a = np.array([1, 2, 3], "f4")
     found = value_of("if(i > 0, a[i - 1], 0)", {"a": "float32"}, a=a[:2], n=3)
     assert found.tolist() == [0, 1, 2]
-    found = value_of("a[i] if i < 2 and a[i] > 1 else 7", {"a": "float32"}, a=a)
+    found = value_of("a[i] if i < 2 and a[i] > 1 else 7", {"a": "float32"}, a=a[:2], n=3)
     assert found.tolist() == [7, 2, 7]
 
 

@@ -24,7 +24,7 @@ from loopkit._promotion import (
     real_of,
 )
 from loopkit.codegen import wrapping
-from loopkit.codegen.conversions import Converter, Operand
+from loopkit.codegen.conversions import Converter, Operand, typed
 from loopkit.codegen.texts import MULTIPLY, NARROW, NEEDED_FOR_TYPE, POSTFIX, Text, c_type
 
 _SPELLED = {"abs": "fabs", "round": "rint", "fabs": "fabs"}
@@ -39,7 +39,7 @@ def print_call(
     converter: Converter, name: str, operands: Sequence[Operand], asked: Callable[[], str]
 ) -> Operand:
     """A call of one of the functions that the language knows."""
-    types = [o.dtype if isinstance(o, Text) else o for o in operands]
+    types = [typed(o) for o in operands]
     result = call_type(name, types, asked)
     if name == "pow":
         return print_power(converter, operands[0], operands[1], asked)
@@ -117,7 +117,7 @@ def print_power(
     converter: Converter, base: Operand, exponent: Operand, asked: Callable[[], str]
 ) -> Operand:
     """``base ** exponent``: products for small constant exponents, else a function."""
-    types = [o.dtype if isinstance(o, Text) else o for o in (base, exponent)]
+    types = [typed(o) for o in (base, exponent)]
     result = power_type(types[0], types[1], asked)
     if not isinstance(result, np.dtype):
         return cast(Operand, result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pymbolic.primitives as prim
@@ -18,6 +18,8 @@ from loopkit._promotion import (
     FLOATS,
     FOLD,
     INT32,
+    INT64,
+    INTEGER,
     INTEGERS,
     SMALL_FLOATS,
     UINT64,
@@ -28,19 +30,33 @@ from loopkit._promotion import (
     check_comparison,
     fits,
     fold,
+    natural,
     operation_type,
     promote,
+    run_time,
 )
-from loopkit.codegen.conversions import Converter, Operand
+from loopkit.codegen.conversions import Converter, Operand, is_late, typed
 from loopkit.codegen.texts import AND, EQUAL, LESS, OR, POSTFIX, TERNARY, UNARY, Text
 
 
 class ChoicePrinter(Converter):
     """Prints what decides between values, and what decides truth."""
 
+    largest: Callable[[Expression], int | None]
+
     @abstractmethod
     def rec(self, expr: Expression) -> Operand:
         """``expr`` as a text with its type, or as the constant that it is."""
+
+    def late(self, kind: Typed, operands: Sequence[Operand], whole: Expression) -> DType:
+        """The type in which C computes a number of Python's at run time."""
+        if kind != INTEGER:
+            return natural(kind)  # type: ignore[arg-type]
+        long = any(
+            o.dtype.itemsize == 8 if isinstance(o, Text) else not _is_int(o) for o in operands
+        )
+        most = None if long else self.largest(whole)
+        return INT64 if most is None or most >= 2**31 else INT32
 
     def comparison(self, expr: Any) -> Operand:
         symbol: str = expr.operator
@@ -62,7 +78,11 @@ class ChoicePrinter(Converter):
             known = _known_outcome(a, symbol, b)
             if known is not None:
                 return known
-        if BOOL in (typed(a), typed(b)) and int in (type(a), type(b)):
+        if all(isinstance(x, Text) and x.dtype in INTEGERS for x in (a, b)):
+            common = promote(*(x.dtype for x in (a, b)))  # type: ignore[union-attr]
+        elif all(is_late(x) for x in (a, b)):
+            common = promote(*(x.dtype if isinstance(x, Text) else x for x in (a, b)))
+        elif BOOL in (typed(a), typed(b)) and int in (type(a), type(b)):
             common = INT32  # NumPy compares them in int64, with the same outcome
         else:
             common = promote(typed(a), typed(b))
@@ -93,10 +113,15 @@ class ChoicePrinter(Converter):
         then, else_ = self.rec(expr.then), self.rec(expr.else_)
         if not isinstance(then, Text) and not isinstance(else_, Text):
             return Choice(condition, then, else_)
-        common = promote(typed(then), typed(else_))
+        weak = None
+        if is_late(then) and is_late(else_):
+            weak = run_time(Choice(None, typed(then), typed(else_)))  # type: ignore[arg-type]
+            common = self.late(weak, (then, else_), expr)
+        else:
+            common = promote(typed(then), typed(else_))
         texts = [self.reduced(self.exact(branch, common)) for branch in (then, else_)]
         text = f"{condition} ? {texts[0].at(TERNARY)} : {texts[1].at(TERNARY)}"
-        return Text(text, TERNARY, common)
+        return Text(text, TERNARY, common, weak=weak)
 
     def extrema(self, expr: Any) -> Operand:
         node = type(expr)
@@ -107,6 +132,12 @@ class ChoicePrinter(Converter):
             operand = self.rec(child)
             if not isinstance(result, Text) and not isinstance(operand, Text):
                 result = fold(FOLD[node], operand, result, asked=asked)
+                continue
+            if is_late(operand) and is_late(result):
+                weak = fold(FOLD[node], typed(operand), typed(result), asked=asked)
+                common = self.late(weak, (operand, result), expr)
+                result = self.extremum(node, operand, result, common)
+                result.weak = run_time(weak)
                 continue
             common = operation_type(node, typed(operand), typed(result), asked)
             result = self.extremum(node, operand, result, common)
@@ -127,9 +158,8 @@ class ChoicePrinter(Converter):
         return self.exact(Text(f"{name}({texts[0]}, {texts[1]})", POSTFIX, compute), common)
 
 
-def typed(operand: Operand) -> Typed:
-    """The type of an operand, or the constant itself."""
-    return operand.dtype if isinstance(operand, Text) else operand
+def _is_int(value: Operand) -> bool:
+    return type(value) in (bool, int) and fits(int(value), INT32)  # type: ignore[arg-type]
 
 
 def asked_in(expr: Expression) -> Callable[[], str]:

@@ -21,6 +21,8 @@ from loopkit._promotion import (
     Choice,
     Constant,
     DType,
+    RunTime,
+    Typed,
     Weak,
     dtype_name,
     is_complex,
@@ -44,6 +46,19 @@ from loopkit.codegen.texts import (
 
 Operand = Text | Weak
 """What a printed expression is: a text, or a constant that takes the type of what it meets."""
+
+
+def typed(operand: Operand) -> Typed:
+    """The type of an operand, or the constant itself."""
+    if not isinstance(operand, Text):
+        return operand
+    return operand.dtype if operand.weak is None else operand.weak
+
+
+def is_late(operand: Operand) -> bool:
+    """Whether an operand has no type of its own."""
+    return not isinstance(operand, Text) or operand.weak is not None
+
 
 _TO_FLOAT = {FLOAT16: "__half2float", BFLOAT16: "__bfloat162float"}
 _FROM_FLOAT = {FLOAT16: "__float2half", BFLOAT16: "__float2bfloat16"}
@@ -79,6 +94,7 @@ class Converter:
             else_ = self.weak(value.else_, dtype, literal)
             text = f"{value.condition} ? {then.at(TERNARY)} : {else_.at(TERNARY)}"
             return Text(text, TERNARY, dtype)
+        assert not isinstance(value, RunTime), "what is known at run time is a text"
         return make(value, dtype, self.need)
 
     def reduced(self, text: Text) -> Text:
@@ -128,6 +144,7 @@ class Converter:
 
     def unify(self, a: Operand, b: Operand, common: DType) -> tuple[Text, Text]:
         """Both operands such that C's arithmetic on them happens in the type ``common``."""
+        a, b = (self._strong(x, common) for x in (a, b))
         left, right = self.operand(a, common), self.operand(b, common)
         if common in SMALL_FLOATS:
             return self.exact(left, common), self.exact(right, common)
@@ -146,6 +163,14 @@ class Converter:
         if isinstance(a, Text) or not isinstance(b, Text):
             return self.cast(left, goal), right
         return left, self.cast(right, goal)
+
+    def _strong(self, operand: Operand, common: DType) -> Operand:
+        """What is made of inames and sizes in the type of what it meets, unless C sees to that."""
+        if not isinstance(operand, Text) or operand.weak is None or common in COMPLEXES:
+            return operand
+        if operand.dtype in INTEGERS and operand.dtype.itemsize <= max(4, common.itemsize):
+            return operand
+        return self.exact(operand, computed_in(common))
 
     def operand(self, operand: Operand, common: DType) -> Text:
         """An operand as a text; a constant in the form it has beside an operand of ``common``."""

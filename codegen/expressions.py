@@ -28,24 +28,29 @@ from loopkit._promotion import (
     FOLD,
     INT32,
     INT64,
+    INTEGER,
     INTEGERS,
     SMALL_FLOATS,
     UNSIGNED,
     Choice,
     Constant,
     DType,
+    RunTime,
     Subtraction,
+    call_type,
     fits,
     fold,
+    natural,
     operation_type,
     promote,
     refuse,
+    run_time,
     subtrahend,
 )
 from loopkit.codegen import wrapping
 from loopkit.codegen.calls import print_call, print_power
-from loopkit.codegen.choices import ChoicePrinter, asked_in, typed
-from loopkit.codegen.conversions import Operand
+from loopkit.codegen.choices import ChoicePrinter, asked_in
+from loopkit.codegen.conversions import Operand, is_late, typed
 from loopkit.codegen.preamble import preamble
 from loopkit.codegen.texts import (
     ADD,
@@ -80,6 +85,8 @@ class CExpressionPrinter(ChoicePrinter):
         The type of a variable, or of an array's elements.
     print_variable, print_subscript
         The C text of a variable, and of an array's element at index expressions.
+    is_weak
+        Whether a name is an iname's or a size's: a number without a type of its own.
     is_nonnegative
         Whether an integer expression is proven never to be negative: then C's own
         ``/`` and ``%`` serve.
@@ -97,6 +104,7 @@ class CExpressionPrinter(ChoicePrinter):
         print_variable: Callable[[str], str],
         print_subscript: Callable[[str, tuple[Expression, ...]], str],
         *,
+        is_weak: Callable[[str], bool] = lambda name: False,
         is_nonnegative: Callable[[Expression], bool] = lambda expr: False,
         largest: Callable[[Expression], int | None] = lambda expr: None,
     ) -> None:
@@ -104,6 +112,7 @@ class CExpressionPrinter(ChoicePrinter):
         self.dtype_of_name = dtype_of_name
         self.print_variable = print_variable
         self.print_subscript = print_subscript
+        self.is_weak = is_weak
         self.is_nonnegative = is_nonnegative
         self.largest = largest
 
@@ -166,11 +175,21 @@ class CExpressionPrinter(ChoicePrinter):
     def variable(self, expr: prim.Variable) -> Operand:
         dtype = self.dtype_of_name(expr.name)
         most = self.largest(expr) if dtype in INTEGERS else None
-        return Text(self.print_variable(expr.name), POSTFIX, dtype, most=most)
+        weak = INTEGER if self.is_weak(expr.name) else None
+        return Text(self.print_variable(expr.name), POSTFIX, dtype, most=most, weak=weak)
 
     def subscript(self, expr: Any) -> Operand:
         name = expr.aggregate.name
         return Text(self.print_subscript(name, expr.index), POSTFIX, self.dtype_of_name(name))
+
+    def meeting(
+        self, node: type, a: Operand, b: Operand, asked: Callable[[], str], whole: Expression
+    ) -> tuple[DType, RunTime | None]:
+        """The type of an operation, and what it is where both operands are without one."""
+        if not (is_late(a) and is_late(b)):
+            return operation_type(node, typed(a), typed(b), asked), None
+        weak = run_time(fold(FOLD[node], typed(a), typed(b), asked=asked))
+        return self.late(weak, (a, b), whole), weak
 
     # {{{ sums and products
 
@@ -188,7 +207,8 @@ class CExpressionPrinter(ChoicePrinter):
             if not isinstance(total, Text) and not isinstance(term, Text):
                 total = fold(FOLD[node], total, term, asked=asked)
                 continue
-            common = operation_type(node, typed(total), typed(term), asked)
+            part = prim.Sum(expr.children[:number])
+            common, weak = self.meeting(node, total, term, asked, part)
             if node is prim.Sum and type(term) in (int, float) and term < 0:  # type: ignore[operator]
                 term, node = -term, Subtraction  # type: ignore[operator]
             if common == BOOL:
@@ -196,8 +216,8 @@ class CExpressionPrinter(ChoicePrinter):
                 total = Text(f"{parts[0].at(OR)} || {parts[1].at(OR + 1)}", OR, BOOL)
                 continue
             symbol = "+" if node is prim.Sum else "-"
-            part = prim.Sum(expr.children[:number])
             total = self.arithmetic(symbol, ADD, total, term, common, part)
+            total.weak = weak
         return total
 
     def arithmetic(
@@ -225,13 +245,14 @@ class CExpressionPrinter(ChoicePrinter):
             if not isinstance(result, Text) and not isinstance(factor, Text):
                 result = fold(FOLD[prim.Product], result, factor, asked=asked)
                 continue
-            common = operation_type(prim.Product, typed(result), typed(factor), asked)
+            part = prim.Product(expr.children[:number])
+            common, weak = self.meeting(prim.Product, result, factor, asked, part)
             if common == BOOL:
                 parts = (self.condition(result), self.condition(factor))
                 result = Text(f"{parts[0].at(AND)} && {parts[1].at(AND + 1)}", AND, BOOL)
                 continue
-            part = prim.Product(expr.children[:number])
             result = self.arithmetic("*", MULTIPLY, result, factor, common, part)
+            result.weak = weak
         return result
 
     def negated(self, operand: Operand, asked: Callable[[], str]) -> Operand:
@@ -239,7 +260,7 @@ class CExpressionPrinter(ChoicePrinter):
             return fold(lambda x: -1 * x, operand, asked=asked)  # type: ignore[no-any-return]
         if operand.dtype == BOOL:  # -1 is an integer, and so is the result
             operand = self.cast(operand, INT64)
-        dtype, most = operand.dtype, None
+        dtype, most, weak = operand.dtype, None, operand.weak
         if dtype in INTEGERS:
             most = wrapping.magnitude(operand, dtype)
             operand = wrapping.guarded(operand, most, dtype)
@@ -247,7 +268,7 @@ class CExpressionPrinter(ChoicePrinter):
         text = f"-({text})" if text.startswith("-") else f"-{text}"
         wide = dtype in NARROW or operand.unsigned
         known = most if dtype in SIGNED else None
-        return Text(text, UNARY, dtype, wide, unsigned=operand.unsigned, most=known)
+        return Text(text, UNARY, dtype, wide, unsigned=operand.unsigned, most=known, weak=weak)
 
     # }}}
 
@@ -258,9 +279,10 @@ class CExpressionPrinter(ChoicePrinter):
         a, b = self.rec(expr.numerator), self.rec(expr.denominator)
         if not isinstance(a, Text) and not isinstance(b, Text):
             return fold(FOLD[prim.Quotient], a, b, asked=asked)  # type: ignore[no-any-return]
-        common = operation_type(prim.Quotient, typed(a), typed(b), asked)
+        common, weak = self.meeting(prim.Quotient, a, b, asked, expr)
         left, right = self.unify(a, b, common)
-        return Text(f"{left.at(MULTIPLY)} / {right.at(MULTIPLY + 1)}", MULTIPLY, common)
+        text = f"{left.at(MULTIPLY)} / {right.at(MULTIPLY + 1)}"
+        return Text(text, MULTIPLY, common, weak=weak)
 
     def division(self, expr: Any) -> Operand:
         node = type(expr)
@@ -268,7 +290,13 @@ class CExpressionPrinter(ChoicePrinter):
         a, b = self.rec(expr.numerator), self.rec(expr.denominator)
         if not isinstance(a, Text) and not isinstance(b, Text):
             return fold(FOLD[node], a, b, asked=asked)  # type: ignore[no-any-return]
-        common = operation_type(node, typed(a), typed(b), asked)
+        common, weak = self.meeting(node, a, b, asked, expr)
+        result = self._divided(expr, a, b, common)
+        result.weak = weak
+        return result
+
+    def _divided(self, expr: Any, a: Operand, b: Operand, common: DType) -> Text:
+        node = type(expr)
         is_floor = node is prim.FloorDiv
         name = "lk_floordiv" if is_floor else "lk_mod"
         if common in FLOATS:
@@ -302,7 +330,33 @@ class CExpressionPrinter(ChoicePrinter):
         return positive and (common in UNSIGNED or self.is_nonnegative(expr.numerator))
 
     def power(self, expr: Any) -> Operand:
-        return print_power(self, self.rec(expr.base), self.rec(expr.exponent), asked_in(expr))
+        base, exponent = self.rec(expr.base), self.rec(expr.exponent)
+        return self._called("pow", [base, exponent], expr)
+
+    def _called(self, name: str, operands: list[Operand], expr: Any) -> Operand:
+        """A call; of what has no type it is computed in the types that C computes with."""
+        asked = asked_in(expr)
+        if any(isinstance(o, Text) for o in operands) and all(is_late(o) for o in operands):
+            kind = call_type(name, [typed(o) for o in operands], asked)
+            is_wide = name in _OF_INTEGERS
+            strong = [
+                self._typed_as_computed(o, is_wide=is_wide) if isinstance(o, Text) else o
+                for o in operands
+            ]
+            result = self._called(name, strong, expr)
+            if isinstance(result, Text) and not isinstance(kind, np.dtype):
+                result.weak = run_time(kind)
+            return result
+        if name == "pow":
+            return print_power(self, operands[0], operands[1], asked)
+        return print_call(self, name, operands, asked)
+
+    def _typed_as_computed(self, operand: Text, *, is_wide: bool) -> Text:
+        """A number without a type in that which C computes it in, or in the widest of its kind."""
+        assert operand.weak is not None
+        text = self.exact(operand, natural(operand.weak)) if is_wide else operand
+        unsigned, most = text.unsigned, operand.most
+        return Text(text.text, text.level, text.dtype, text.wide, unsigned=unsigned, most=most)
 
     # }}}
 
@@ -318,13 +372,13 @@ class CExpressionPrinter(ChoicePrinter):
             if not isinstance(result, Text) and not isinstance(operand, Text):
                 result = fold(FOLD[node], result, operand, asked=asked)
                 continue
-            common = operation_type(node, typed(result), typed(operand), asked)
+            common, weak = self.meeting(node, result, operand, asked, expr)
             left, right = self.unify(result, operand, common)
             wide, unsigned = left.wide or right.wide, left.unsigned or right.unsigned
             # C's precedence of these operators surprises people: parentheses around all else.
             first = left.text if left.level == level else left.at(UNARY)
             text = f"{first} {symbol} {right.at(UNARY)}"
-            result = Text(text, level, common, wide, unsigned=unsigned)
+            result = Text(text, level, common, wide, unsigned=unsigned, weak=weak)
         return result
 
     def bitwise_not(self, expr: prim.BitwiseNot) -> Operand:
@@ -335,9 +389,12 @@ class CExpressionPrinter(ChoicePrinter):
             return Text(f"!{operand.at(UNARY)}", UNARY, BOOL)
         if operand.dtype not in INTEGERS:
             raise refuse("'~'", operand.dtype, asked_in(expr)())
+        weak = operand.weak
+        if weak is not None:
+            operand = self._typed_as_computed(operand, is_wide=True)
         wide = operand.wide or operand.dtype in NARROW
-        text = f"~{operand.at(UNARY)}"
-        return Text(text, UNARY, operand.dtype, wide, unsigned=operand.unsigned)
+        text, unsigned = f"~{operand.at(UNARY)}", operand.unsigned
+        return Text(text, UNARY, operand.dtype, wide, unsigned=unsigned, weak=weak)
 
     def shift(self, expr: Any) -> Operand:
         node = type(expr)
@@ -345,30 +402,38 @@ class CExpressionPrinter(ChoicePrinter):
         a, n = self.rec(expr.shiftee), self.rec(expr.shift)
         if not isinstance(a, Text) and not isinstance(n, Text):
             return fold(FOLD[node], a, n, asked=asked)  # type: ignore[no-any-return]
-        common = operation_type(node, typed(a), typed(n), asked)
+        common, weak = self.meeting(node, a, n, asked, expr)
+        common = common if weak is None else INT64
         left = self.reduced(self.exact(a, common))
         is_left = node is prim.LeftShift
         if type(n) is int and 0 <= n < 8 * common.itemsize:
             symbol = "<<" if is_left else ">>"
             wide = is_left and common in NARROW
-            return Text(f"{left.at(UNARY)} {symbol} {n}", SHIFT, common, wide)
+            return Text(f"{left.at(UNARY)} {symbol} {n}", SHIFT, common, wide, weak=weak)
         name = "lk_shl" if is_left else "lk_shr"
         self.need(name)
         right = self.reduced(self.operand(n, common))
-        return Text(f"{name}({left.text}, {right.text})", POSTFIX, common)
+        return Text(f"{name}({left.text}, {right.text})", POSTFIX, common, weak=weak)
 
     # }}}
 
     def call(self, expr: Any) -> Operand:
         operands = [self.rec(parameter) for parameter in expr.parameters]
-        return print_call(self, expr.function.name, operands, asked_in(expr))
+        return self._called(expr.function.name, operands, expr)
 
     def type_cast(self, expr: TypeCast) -> Operand:
         operand = self.rec(expr.operand)
         dtype = expr.dtype
         if isinstance(operand, Text):
-            return self.reduced(self.cast(operand, dtype)) if operand.dtype != dtype else operand
+            if operand.dtype == dtype and operand.weak is None:
+                return operand
+            strong = self.reduced(self.cast(operand, dtype))
+            return Text(strong.text, strong.level, dtype, most=strong.most)
         return self.weak(operand, dtype, _cast_literal)
+
+
+_OF_INTEGERS = frozenset(("pow", "abs", "sign", "fmin", "fmax"))
+"""Functions whose results are integers where their arguments are."""
 
 
 def concrete_type(value: Operand) -> DType:

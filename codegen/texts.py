@@ -32,6 +32,7 @@ from loopkit._promotion import (
     UINT64,
     Constant,
     DType,
+    RunTime,
     dtype_name,
     fits,
     real_of,
@@ -103,10 +104,12 @@ class Text:
     ``level`` is the precedence of its outermost operator.  A text of an integer
     type is ``wide`` when its value in C still has to be reduced to that type: an
     ``int`` for a narrow type, or an unsigned integer where it is ``unsigned``.
-    ``most`` is the largest magnitude of its value, where that is known.
+    ``most`` is the largest magnitude of its value, where that is known.  What is made of
+    inames and sizes alone is ``weak``: it is computed in ``dtype``, but has no type where it
+    meets one.
     """
 
-    __slots__ = ("dtype", "level", "most", "text", "unsigned", "wide")
+    __slots__ = ("dtype", "level", "most", "text", "unsigned", "weak", "wide")
 
     def __init__(
         self,
@@ -117,6 +120,7 @@ class Text:
         *,
         unsigned: bool = False,
         most: int | None = None,
+        weak: RunTime | None = None,
     ) -> None:
         self.text = text
         self.level = level
@@ -124,6 +128,7 @@ class Text:
         self.wide = wide
         self.unsigned = unsigned
         self.most = most
+        self.weak = weak
 
     def at(self, level: int) -> str:
         """The text as an operand of an operator of ``level``, in parentheses if need be."""

@@ -33,6 +33,7 @@ class ValuePrinter:
             self.dtype_of,
             self.variable,
             access,
+            is_weak=self._integers.__contains__,
             is_nonnegative=ranges.is_nonnegative,
             largest=self.largest,
         )

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from loopkit._promotion import BOOL, INT64, INTEGERS, UNSIGNED, Choice, DType
+from loopkit._promotion import BOOL, INT64, INTEGERS, UNSIGNED, Choice, DType, RunTime
 from loopkit.codegen.conversions import Operand
 from loopkit.codegen.texts import NARROW, POSTFIX, SIGNED, UNARY, Text
 
@@ -30,6 +30,7 @@ def magnitude(operand: Operand, common: DType) -> int:
     if isinstance(operand, Choice):
         return max(magnitude(operand.then, common), magnitude(operand.else_, common))
     if not isinstance(operand, Text):
+        assert not isinstance(operand, RunTime), "what is known at run time is a text"
         return abs(int(operand.real))
     if operand.wide and operand.dtype == common:
         return operand.most if operand.most is not None else 2**64

@@ -69,6 +69,10 @@ def printable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
+class LoopkitWarning(UserWarning):
+    """What a kernel computes otherwise than its text may seem to say; given when it is made."""
+
+
 class LoopkitError(Exception):
     """The base of all errors of loopkit.
 

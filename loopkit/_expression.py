@@ -11,7 +11,7 @@ from pymbolic.mapper import CombineMapper, IdentityMapper, Mapper
 from pymbolic.mapper.stringifier import PREC_NONE
 
 from loopkit._hidden import is_hidden, plain
-from loopkit._nodes import Expression, Reduction, TypeCast
+from loopkit._nodes import Expression, Reduction, TypeCast, TypeName
 from loopkit._same import Key, key_of, remembered
 from loopkit._stringify import Stringifier
 
@@ -56,6 +56,9 @@ class _Walker(CombineMapper):  # type: ignore[misc]
 
     def map_reduction(self, expr: Reduction) -> None:
         self.rec(expr.operand)
+
+    def map_type_name(self, expr: TypeName) -> None:
+        return None
 
     def map_type_cast(self, expr: TypeCast) -> None:
         self.rec(expr.operand)
@@ -146,7 +149,10 @@ class ExpressionMapper(IdentityMapper):  # type: ignore[misc]
     """Rebuilds an expression; subclasses override what they change."""
 
     def map_reduction(self, expr: Reduction) -> Expression:
-        return Reduction(expr.operation, expr.inames, self.rec(expr.operand))
+        return Reduction(expr.operation, expr.inames, self.rec(expr.operand), expr.dtype)
+
+    def map_type_name(self, expr: TypeName) -> Expression:
+        return expr
 
     def map_type_cast(self, expr: TypeCast) -> Expression:
         return TypeCast(expr.dtype, self.rec(expr.operand))
@@ -173,7 +179,7 @@ class _Substituter(ExpressionMapper):
         for iname in expr.inames:
             new = self.values.get(iname, prim.Variable(iname))
             inames.append(new.name if isinstance(new, prim.Variable) else iname)
-        return Reduction(expr.operation, tuple(inames), self.rec(expr.operand))
+        return Reduction(expr.operation, tuple(inames), self.rec(expr.operand), expr.dtype)
 
 
 def substitute(expr: Expression, values: Mapping[str, Expression]) -> Expression:

@@ -153,6 +153,9 @@ class _Calls(CombineMapper):  # type: ignore[misc]
 
     map_type_cast = map_reduction
 
+    def map_type_name(self, expr: prim.ExpressionNode) -> None:
+        return None
+
 
 def called_names(expr: prim.ExpressionNode) -> frozenset[str]:
     """Names of all functions that ``expr`` calls, and of all variables."""

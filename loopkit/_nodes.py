@@ -24,6 +24,7 @@ Expression = Any
 class Reduction(prim.ExpressionNode):  # type: ignore[misc]
     """``operation(inames, operand)``, for example ``sum((k, l), a[k] * b[l])``.
 
+    ``dtype`` is the type that it accumulates in, None where that follows from the operand.
     Only kernels under construction hold these: creation turns them into loops
     with an accumulator.
     """
@@ -31,6 +32,14 @@ class Reduction(prim.ExpressionNode):  # type: ignore[misc]
     operation: str
     inames: tuple[str, ...]
     operand: Expression
+    dtype: np.dtype[Any] | None = None
+
+
+@prim.expr_dataclass()
+class TypeName(prim.ExpressionNode):  # type: ignore[misc]
+    """The last argument of a call as it is parsed: ``sum(k, x, dtype=int32)``."""
+
+    dtype: np.dtype[Any]
 
 
 @prim.expr_dataclass()

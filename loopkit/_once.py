@@ -14,10 +14,10 @@ def warn(kind: str, text: str) -> None:
     mine = object()
     # One step, so that of several threads one warns, and nothing is locked where a process forks.
     if given.setdefault(kind, mine) is mine:
-        warnings.warn(text, RuntimeWarning, stacklevel=_frames())
+        warnings.warn(text, RuntimeWarning, stacklevel=frames_inside())
 
 
-def _frames() -> int:
+def frames_inside() -> int:
     """How many frames up from the caller the nearest code outside loopkit is."""
     frame, count = sys._getframe(1), 1
     package = __name__.partition(".")[0]

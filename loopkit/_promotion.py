@@ -70,6 +70,7 @@ INTEGERS = frozenset((INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64))
 UNSIGNED = frozenset((UINT8, UINT16, UINT32, UINT64))
 FLOATS = frozenset((FLOAT16, BFLOAT16, FLOAT32, FLOAT64))
 COMPLEXES = frozenset((COMPLEX64, COMPLEX128))
+DOUBLES = frozenset((FLOAT64, COMPLEX128))
 SMALL_FLOATS = frozenset((FLOAT16, BFLOAT16))
 
 
@@ -85,8 +86,21 @@ class Choice:
     else_: Weak
 
 
+@dataclass(frozen=True)
+class RunTime:
+    """A number of Python's that is only known at run time: what inames and sizes make.
+
+    Integers are mathematical ones; ``kind`` is ``int``, ``float`` or ``complex``.
+    """
+
+    kind: type
+
+
+INTEGER = RunTime(int)
+"""What an iname or a size is."""
+
 Constant = bool | int | float | complex
-Weak = Constant | Choice
+Weak = Constant | Choice | RunTime
 Typed = DType | Weak
 """A type, or the value of an expression of constants, whose type is weak."""
 
@@ -95,7 +109,25 @@ def is_complex(value: Weak) -> bool:
     """Whether a constant is a complex number, or one of its branches is."""
     if isinstance(value, Choice):
         return is_complex(value.then) or is_complex(value.else_)
-    return isinstance(value, complex)
+    return isinstance(value, complex) or value == RunTime(complex)
+
+
+def run_time(value: Weak) -> RunTime:
+    """The kind of a number of Python's, whatever its value."""
+    if isinstance(value, RunTime):
+        return value
+    if isinstance(value, Choice):
+        kinds = (run_time(value.then).kind, run_time(value.else_).kind)
+        return RunTime(max(kinds, key=_KINDS.index))
+    return RunTime(int if isinstance(value, bool) else type(value))
+
+
+_KINDS = [int, float, complex]
+
+
+def natural(value: Weak) -> DType:
+    """The type that NumPy gives a number of Python's that meets no other."""
+    return {int: INT64, float: FLOAT64, complex: COMPLEX128}[run_time(value).kind]
 
 
 def dtype_name(dtype: DType) -> str:
@@ -146,7 +178,7 @@ def promote(a: Typed, b: Typed) -> DType:
 
 
 def _promote_weak(a: DType, b: Any) -> DType:
-    kind = type(b)
+    kind = b.kind if isinstance(b, RunTime) else type(b)
     if kind is bool:
         return a
     if kind is int:
@@ -362,13 +394,17 @@ def fold(function: Callable[..., Any], *values: Any, asked: Callable[[], str]) -
                 fold(function, *before, value.then, *after, asked=asked),
                 fold(function, *before, value.else_, *after, asked=asked),
             )
+    late = any(isinstance(value, RunTime) for value in values)
+    if late:
+        values = tuple(v.kind(1) if isinstance(v, RunTime) else v for v in values)
     try:
         result = None if _is_huge(function, *values) else function(*values)
         if result is None or (isinstance(result, int) and result.bit_length() > LARGEST_BITS):
             raise TypeInferenceError(
                 "this constant is larger than all that any type can hold", asked=asked()
             )
-        return result
+        is_late = late and type(result) is not bool
+        return run_time(result) if is_late else result
     except (ArithmeticError, ValueError, TypeError) as error:
         raise TypeInferenceError(
             f"this constant cannot be computed: {error}", asked=asked()
@@ -478,6 +514,8 @@ def call_type(name: str, arguments: Sequence[Typed], asked: Callable[[], str]) -
     if name == "pow":
         return power_type(arguments[0], arguments[1], asked)
     if not any(isinstance(a, np.dtype) for a in arguments):
+        if any(isinstance(a, RunTime) for a in arguments):
+            return _late_call(name, arguments)
         return fold_call(name, arguments, asked)  # type: ignore[no-any-return]
     common = arguments[0]
     for argument in arguments[1:]:
@@ -512,6 +550,23 @@ _FOLDED: dict[str, Callable[..., Any]] = {
     **_EXTREMA,
     **_PARTS,
 }
+
+
+def _late_call(name: str, arguments: Sequence[Typed]) -> Typed:
+    """What a call gives of numbers that are known at run time."""
+    if name in _PREDICATES:
+        return BOOL
+    if name in _FLOAT_FUNCTIONS:
+        return RunTime(
+            complex
+            if any(a == RunTime(complex) or type(a) is complex for a in arguments)
+            else float
+        )
+    kinds = [run_time(a).kind for a in arguments]  # type: ignore[arg-type]
+    kind = max(kinds, key=_KINDS.index)
+    if name == "fabs" or (kind is complex and name in ("real", "imag", "abs")):
+        kind = float
+    return RunTime(kind)
 
 
 def fold_call(name: str, values: Sequence[Typed], asked: Callable[[], str]) -> Any:

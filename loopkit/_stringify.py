@@ -14,7 +14,7 @@ from pymbolic.mapper.stringifier import (
     StringifyMapper,
 )
 
-from loopkit._nodes import Expression, Reduction, TypeCast
+from loopkit._nodes import Expression, Reduction, TypeCast, TypeName
 
 _DIVISIONS = (prim.Quotient, prim.FloorDiv, prim.Remainder)
 
@@ -78,7 +78,11 @@ class Stringifier(StringifyMapper):  # type: ignore[misc]
 
     def map_reduction(self, expr: Reduction, enclosing_prec: int, *args: Any) -> str:
         inames = expr.inames[0] if len(expr.inames) == 1 else "(" + ", ".join(expr.inames) + ")"
-        return f"{expr.operation}({inames}, {self.rec(expr.operand, PREC_NONE, *args)})"
+        dtype = "" if expr.dtype is None else f", dtype={expr.dtype.name}"
+        return f"{expr.operation}({inames}, {self.rec(expr.operand, PREC_NONE, *args)}{dtype})"
+
+    def map_type_name(self, expr: TypeName, enclosing_prec: int, *args: Any) -> str:
+        return f"dtype={expr.dtype.name}"
 
     def map_type_cast(self, expr: TypeCast, enclosing_prec: int, *args: Any) -> str:
         return f"cast({expr.dtype.name}, {self.rec(expr.operand, PREC_NONE, *args)})"

@@ -11,7 +11,7 @@ import pymbolic.primitives as prim
 
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import to_text
-from loopkit._nodes import Expression, Reduction, TypeCast
+from loopkit._nodes import Expression, Reduction, TypeCast, TypeName
 from loopkit._promotion import (
     BFLOAT16,
     BOOL,
@@ -29,7 +29,9 @@ from loopkit._promotion import (
     INT16,
     INT32,
     INT64,
+    INTEGER,
     INTEGERS,
+    SMALL_FLOATS,
     UINT8,
     UINT16,
     UINT32,
@@ -37,6 +39,7 @@ from loopkit._promotion import (
     UNSIGNED,
     Choice,
     DType,
+    RunTime,
     Subtraction,
     Typed,
     Weak,
@@ -77,6 +80,7 @@ __all__ = [
     "UINT64",
     "UNSIGNED",
     "DType",
+    "Typed",
     "WeakType",
     "as_dtype",
     "check_call",
@@ -84,6 +88,7 @@ __all__ = [
     "dtype_name",
     "dtype_of",
     "fits",
+    "known_types",
     "promote",
     "reduction_type",
 ]
@@ -97,7 +102,7 @@ class WeakType(Enum):
     COMPLEX = "complex"
 
 
-def dtype_of(expr: Expression, env: Callable[[str], DType]) -> DType | WeakType:
+def dtype_of(expr: Expression, env: Callable[[str], Typed]) -> DType | WeakType:
     """The type of ``expr``; ``env`` gives that of a variable, or of an array's elements."""
     found = Typer(env)(expr)
     return found if isinstance(found, np.dtype) else weak_type_of(found)
@@ -108,6 +113,8 @@ def weak_type_of(value: Weak) -> DType | WeakType:
     if isinstance(value, Choice):
         kinds = [weak_type_of(value.then), weak_type_of(value.else_)]
         return max(kinds, key=_ORDER.index)
+    if isinstance(value, RunTime):
+        return WeakType(value.kind.__name__)
     if isinstance(value, bool):
         return BOOL
     if isinstance(value, int):
@@ -118,6 +125,19 @@ def weak_type_of(value: Weak) -> DType | WeakType:
 _ORDER = [BOOL, *WeakType]
 
 
+def known_types(kernel: Any) -> dict[str, Typed]:
+    """The types of a kernel's names, as far as they are known.
+
+    Inames and integer arguments are weak, like Python's own numbers.
+    """
+    found: dict[str, Typed] = {
+        d.name: d.dtype for d in (*kernel.args, *kernel.temporaries) if d.dtype is not None
+    }
+    found.update((name, INTEGER) for name in kernel.sizes if name in found)
+    found.update(dict.fromkeys(kernel.all_inames, INTEGER))
+    return found
+
+
 def concrete(kind: DType | WeakType) -> DType:
     """The type of a variable that is given a value of type ``kind``: for weak ones NumPy's."""
     if isinstance(kind, WeakType):
@@ -126,14 +146,19 @@ def concrete(kind: DType | WeakType) -> DType:
 
 
 def reduction_type(operation: str, operand: DType) -> DType:
-    """The type of a reduction over values of type ``operand``: NumPy's, but ints stay as they are.
+    """The type that a reduction over values of type ``operand`` accumulates in.
 
-    Sums of booleans count, in ``int64``; ``any`` and ``all`` give ``bool``.
+    Sums and products of integers and booleans are computed in 64 bits, as NumPy's are,
+    sums of 16-bit floats in ``float32``; ``any`` and ``all`` give ``bool``.
     """
     if operation in ("any", "all"):
         return BOOL
-    if operation in ("sum", "product") and operand == BOOL:
-        return INT64
+    if operation in ("sum", "product") and operand.kind in "biu":
+        return UINT64 if operand in UNSIGNED else INT64
+    if operation == "sum" and operand in SMALL_FLOATS:
+        return FLOAT32
+    if operation in ("max", "min") and operand in COMPLEXES:
+        raise refuse(f"'{operation}'", operand, "", "complex numbers have no order")
     if operation in ("argmin", "argmax"):
         return INT32
     return operand
@@ -142,7 +167,7 @@ def reduction_type(operation: str, operand: DType) -> DType:
 class Typer:
     """Finds types: of each part of an expression a type, or the value of a constant."""
 
-    def __init__(self, env: Callable[[str], DType]) -> None:
+    def __init__(self, env: Callable[[str], Typed]) -> None:
         self.env = env
 
     def __call__(self, expr: Expression) -> Typed:
@@ -217,6 +242,12 @@ class Typer:
         return Choice(None, then, else_)
 
     def call(self, expr: Any) -> Typed:
+        if any(isinstance(parameter, TypeName) for parameter in expr.parameters):
+            raise TypeInferenceError(
+                f"'{expr.function.name}' takes no dtype",
+                asked=f"in '{to_text(expr)}'",
+                instead="sum and product over inames take one",
+            )
         arguments = [self(parameter) for parameter in expr.parameters]
         return call_type(expr.function.name, arguments, lambda: f"in '{to_text(expr)}'")
 
@@ -226,6 +257,8 @@ class Typer:
 
     def reduction(self, expr: Reduction) -> Typed:
         operand = self(expr.operand)
+        if expr.dtype is not None:
+            return expr.dtype
         if not isinstance(operand, np.dtype):
             operand = concrete(weak_type_of(operand))
         return reduction_type(expr.operation, operand)

@@ -95,7 +95,9 @@ def test_the_reduction_has_the_conditions_of_its_statement() -> None:
     ("operation", "dtype", "neutral", "result"),
     [
         ("sum", "float32", 0, "float32"),
-        ("sum", "int8", 0, "int8"),
+        ("sum", "int8", 0, "int64"),
+        ("product", "uint16", 1, "uint64"),
+        ("sum", "bfloat16", 0, "float32"),
         ("sum", "bool", 0, "int64"),
         ("product", "complex64", 1, "complex64"),
         ("max", "float16", -math.inf, "float16"),

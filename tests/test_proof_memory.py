@@ -109,7 +109,7 @@ def test_what_nothing_uses_may_be_anything() -> None:
         dtypes={"c": "int32"},
         assumptions="n >= 1",
     ).buffer_array("acc", ["i"], init_expression="0", store_expression="base + buffer")
-    assert "acc = (unsigned)acc + acc_buf" in knl.cuda()
+    assert "acc = (unsigned long long)acc + acc_buf" in knl.cuda()
     assert prove(knl).ok
 
 
@@ -207,7 +207,7 @@ def test_what_is_overwritten_unseen_may_be_anything() -> None:
     knl = knl.split_iname("j", 2)
     knl = knl.buffer_array("acc", ["j_inner"], default_tag=None, init_expression="2*base")
     source = knl.cuda()
-    assert "acc_buf = 2 * (unsigned)acc;" in source
+    assert "acc_buf = 2 * (unsigned long long)acc;" in source
     assert prove(knl).ok, str(prove(knl))
     [line] = [t for t in source.splitlines() if t.rstrip().endswith("// insn_init")]
     assert "unwritten" in kinds(prove_source(knl, source.replace(line, "")))

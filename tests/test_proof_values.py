@@ -64,8 +64,8 @@ def test_expressions_of_all_types(seed: int) -> None:
     while proven < 12:
         names = random.choice((REAL, INTEGERS))
         text, dtype = random_text(random, names, 3), random.choice(RESULTS)
-        knl = assigned(text, dtype)
         try:
+            knl = assigned(text, dtype)
             knl.program()
         except lk.LoopkitError:
             continue

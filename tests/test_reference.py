@@ -136,7 +136,9 @@ def test_a_matrix_product() -> None:
 def test_sums_are_computed_in_the_type_of_the_accumulator() -> None:
     kernel = make_kernel(ONE, "c = sum(i, a[i])", dtypes={"a": "float16"})
     a = np.full(4096, 1, np.float16)
-    assert run_reference(kernel, {"a": a})["c"] == 2048
+    assert run_reference(kernel, {"a": a})["c"] == 4096
+    narrow = make_kernel(ONE, "c = sum(i, a[i], dtype=float16)", dtypes={"a": "float16"})
+    assert run_reference(narrow, {"a": a})["c"] == 2048
 
 
 def test_order_matters() -> None:

@@ -132,7 +132,11 @@ def test_what_a_variable_of_weak_type_becomes() -> None:
 
 def test_reductions() -> None:
     assert reduction_type("sum", DTYPES["bool"]) == np.int64
-    assert reduction_type("sum", DTYPES["int8"]) == np.int8
+    assert reduction_type("sum", DTYPES["int8"]) == np.int64
+    assert reduction_type("product", DTYPES["uint16"]) == np.uint64
+    assert reduction_type("max", DTYPES["int8"]) == np.int8
+    assert reduction_type("sum", DTYPES["float16"]) == np.float32
+    assert reduction_type("product", DTYPES["float16"]) == np.float16
     assert reduction_type("any", DTYPES["int8"]) == np.bool_
     expr = Reduction("max", ("k",), parse_expression("x"))
     assert dtype_of(expr, lambda name: DTYPES["float32"]) == np.float32

@@ -167,6 +167,12 @@ EQUAL = {
         make("y[i] = y[i] + x[j]").split_iname("i", 4).buffer_array("y", ["i_inner"]),
     ),
     "rows of a sparse matrix": lambda: (sparse(), sparse().split_iname("r", 16, inner_tag="l.0")),
+    # Inames and sizes are numbers without a type, as literals are.
+    "an iname in place of a number": lambda: (
+        make("y[i] = x[i] * 2", "{ [i, j]: 0 <= i < n and j = 2 }"),
+        make("y[i] = x[i] * j", "{ [i, j]: 0 <= i < n and j = 2 }"),
+    ),
+    "an iname in place of another that is wider": lambda: (wide("i"), wide("n - (n - i)")),
 }
 
 
@@ -442,17 +448,6 @@ UNDECIDED = {
             make("y[i] = x[i] * 1.0", types={"x": "int64"}),
         ),
         "1.0 stands where 1 was",
-    ),
-    "an iname in place of a number": (
-        lambda: (
-            make("y[i] = x[i] * 2", "{ [i, j]: 0 <= i < n and j = 2 }"),
-            make("y[i] = x[i] * j", "{ [i, j]: 0 <= i < n and j = 2 }"),
-        ),
-        "j is of another type than 2",
-    ),
-    "an iname in place of another that is wider": (
-        lambda: (wide("i"), wide("n - (n - i)")),
-        "n - (n - i) is of another type than i",
     ),
     "an order that was free, then fixed": (
         lambda: (

@@ -18,6 +18,7 @@ from loopkit._assertions import map_bounds
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import ExpressionMapper, is_constant, substitute, variable_names
 from loopkit._kernel import Domain, Kernel, SubstitutionRule
+from loopkit._make import check_types, infer_known_types, infer_types
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
 from loopkit._spelling import shown
@@ -65,20 +66,15 @@ def assume(kernel: Kernel, assumptions: str | isl.Set | isl.BasicSet) -> Change:
 
 
 class _Fixer(ExpressionMapper):
-    """Puts numbers in the place of sizes: typed ones among values, plain ones in indices."""
+    """Puts numbers in the place of sizes, which have no types of their own either."""
 
     def __init__(self, kernel: Kernel, values: Mapping[str, int]) -> None:
         super().__init__()
         self.values = values
         self.integers = integer_names(kernel)
-        self.typed: dict[str, Expression] = {}
-        for name, value in values.items():
-            argument = kernel.arg_by_name[name]
-            dtype = argument.dtype
-            self.typed[name] = value if dtype is None else dtype.type(value)
 
     def map_variable(self, expr: prim.Variable) -> Expression:
-        return self.typed.get(expr.name, expr)
+        return self.values.get(expr.name, expr)
 
     def map_subscript(self, expr: prim.Subscript) -> Expression:
         index = expr.index if isinstance(expr.index, tuple) else (expr.index,)
@@ -218,10 +214,12 @@ def _with_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Kernel:
     def typed(data: Any) -> Any:
         return replace(data, dtype=wanted[data.name]) if data.name in wanted else data
 
-    return kernel.with_(
+    new = kernel.with_(
         args=tuple(typed(a) for a in kernel.args),
         temporaries=tuple(typed(t) for t in kernel.temporaries),
     )
+    check_types(infer_known_types(new), wanted, news=wanted)
+    return new
 
 
 @transform(
@@ -249,8 +247,6 @@ def add_and_infer_dtypes(
 
     :arg expect_completion: accepted; a type that does not follow is an error.
     """
-    from loopkit._make.infer import infer_types
-
     return Change(infer_types(_with_dtypes(kernel, dtype_dict)))
 
 

@@ -34,7 +34,7 @@ from loopkit._nodes import Expression
 from loopkit._rules import expand_in
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import Change, transform
-from loopkit._types import as_dtype, concrete, dtype_of
+from loopkit._types import as_dtype, concrete, dtype_of, known_types
 from loopkit.transforms._common import integer_names
 from loopkit.transforms._fetch import (
     Access,
@@ -321,15 +321,9 @@ def _computable(
 def _dtype_of(kernel: Kernel, body: Expression) -> np.dtype[Any] | None:
     """The type of the rule's values; None where some type is not known yet."""
 
-    def type_of(name: str) -> np.dtype[Any]:
-        array = kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)
-        if array is None or array.dtype is None:
-            raise TypeInferenceError(f"the type of '{name}' is not known")
-        return array.dtype
-
     try:
-        return concrete(dtype_of(body, type_of))
-    except TypeInferenceError:
+        return concrete(dtype_of(body, known_types(kernel).__getitem__))
+    except (KeyError, TypeInferenceError):
         return None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
@@ -25,7 +24,7 @@ from loopkit._rules import expand_in
 from loopkit._syntax import parse_expression
 from loopkit._transform import Change, transform
 from loopkit._tree import build, flatten
-from loopkit._types import dtype_of
+from loopkit._types import dtype_of, known_types
 from loopkit.transforms._common import new_name, rules_of, simplified
 from loopkit.transforms._unify import TemplateReplacer
 
@@ -276,17 +275,9 @@ def _rule_from(
 def _has_dtype(kernel: Kernel, expr: Expression, dtype: DType) -> bool:
     """Whether ``expr`` is known to have this type, whatever rules stand in it."""
 
-    def type_of(name: str) -> DType:
-        if name in kernel.home_domain:
-            return np.dtype(np.int32)
-        data = kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)
-        if data is None or data.dtype is None:
-            raise KeyError(name)
-        return data.dtype
-
     rules = {r.name: r for r in kernel.substitutions}
     try:
-        return dtype_of(expand_in(expr, rules), type_of) == dtype
+        return dtype_of(expand_in(expr, rules), known_types(kernel).__getitem__) == dtype
     except (KeyError, LoopkitError):
         return False
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 from loopkit._promotion import INTEGERS
@@ -22,6 +23,7 @@ Pair = tuple[Term, Term]
 
 _NAMED = frozenset(("name", "cmp", "part", "call", "power"))
 """Operations of which there are several, told apart by their data."""
+_WIDTHLESS = frozenset(("min", "max", "choice", "and", "or", "xor", "inv"))
 
 
 class Comparison:
@@ -52,13 +54,17 @@ class Comparison:
     def innermost(self, text: Term, kernel: Term, context: Context) -> Pair | None:
         """The same for what is no sum or product in both."""
         if kernel.op == "power" and text.op == "mul":
-            return None if self.is_power(text, kernel, context) else (text, kernel)
+            if self.is_power(text, kernel, context):
+                return None
+            return self._as_integers(text, kernel, context)
         if (
             text.op != kernel.op
             or text.dtype != kernel.dtype
             or (text.op in _NAMED and text.data != kernel.data)
         ):
-            return self._as_integers(text, kernel, context)
+            whole = self._as_integers(text, kernel, context)
+            if whole is None or not _same_in_any_width(text, kernel):
+                return whole
         if text.op == "const":
             return None if _same_number(text.data, kernel.data) else (text, kernel)
         if text.op == "read":
@@ -153,6 +159,13 @@ class Comparison:
     # }}}
 
 
+def _same_in_any_width(text: Term, kernel: Term) -> bool:
+    """Whether an operation on signed integers gives the same for equal operands of other widths."""
+    kinds = {text.dtype, kernel.dtype}
+    signed = kinds <= INTEGERS and all(kind.kind == "i" for kind in kinds)
+    return signed and text.op == kernel.op and text.op in _WIDTHLESS
+
+
 def _asked(text: Term, position: int) -> Context:
     """What holds where an operand of a choice, or of ``&&`` and ``||``, is computed."""
     if text.op == "choice" and text.data is not None and position:
@@ -209,6 +222,8 @@ def _form(term: Term) -> Form | None:
         return known[0].plus(known[1])
     if term.op == "mul":
         return known[0].times(known[1])
+    if term.op == "power":
+        return reduce(Form.times, [known[0]] * term.data)
     by = known[-1].constant
     if term.op == "shr" and by is not None and 0 <= by < 64:
         return floor(known[0], 1 << by)

@@ -14,27 +14,43 @@ from loopkit._nodes import Expression, TypeCast
 from loopkit._promotion import (
     BOOL,
     COMPARE,
+    COMPLEX128,
+    COMPLEXES,
     FLOAT32,
+    FLOAT64,
     FLOATS,
     FOLD,
     INT64,
+    INTEGER,
     INTEGERS,
     SMALL_FLOATS,
     Choice,
     DType,
     Subtraction,
     Weak,
+    call_type,
     fits,
     fold,
+    natural,
     operation_type,
     promote,
+    run_time,
     subtrahend,
 )
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
 from loopkit.codegen.proof.terms import Read, Term
 from loopkit.codegen.proof.value_functions import Functions
-from loopkit.codegen.proof.value_operands import Value, asked, converted, kind_of
+from loopkit.codegen.proof.value_operands import (
+    Late,
+    Value,
+    asked,
+    converted,
+    has_imaginary,
+    is_late,
+    kind_of,
+    kind_of_both,
+)
 
 
 class KernelValues(Functions):
@@ -93,7 +109,8 @@ class KernelValues(Functions):
     def variable(self, expr: prim.Variable) -> Value:
         if self.kernel.is_array(expr.name):
             return Term("read", self.dtypes[expr.name], (), Read(expr.name, (), False))
-        return Term("name", self.dtypes[expr.name], (), expr.name)
+        term = Term("name", self.dtypes[expr.name], (), expr.name)
+        return Late(term, INTEGER) if term.dtype in INTEGERS else term
 
     def subscript(self, expr: Any) -> Value:
         name = expr.aggregate.name
@@ -103,6 +120,14 @@ class KernelValues(Functions):
 
     def binary(self, node: type, a: Value, b: Value) -> Value:
         """One operation on two values."""
+        if is_late(a, b):
+            kind = run_time(fold(FOLD[node], kind_of(a), kind_of(b), asked=asked))
+            wide = natural(kind)
+            # A real number beside a complex one stays real.
+            parts = [COMPLEX128 if has_imaginary(x) else FLOAT64 for x in (a, b)]
+            kinds = parts if wide in COMPLEXES else [wide, wide]
+            sides = [self.typed(kind, x) for kind, x in zip(kinds, (a, b), strict=True)]
+            return Late(self.term(self.binary(node, *sides), wide), kind)
         if not isinstance(a, Term) and not isinstance(b, Term):
             return fold(FOLD[node], a, b, asked=asked)  # type: ignore[no-any-return]
         common = operation_type(node, kind_of(a), kind_of(b), asked)
@@ -170,6 +195,9 @@ class KernelValues(Functions):
         return result
 
     def negated(self, value: Value) -> Value:
+        if isinstance(value, Late):
+            wide = natural(value.kind)
+            return Late(ops.neg(wide, self.typed(wide, value)), value.kind)
         if not isinstance(value, Term):
             return fold(lambda x: -1 * x, value, asked=asked)  # type: ignore[no-any-return]
         if value.dtype == BOOL:
@@ -184,6 +212,8 @@ class KernelValues(Functions):
 
     def inverted(self, expr: prim.BitwiseNot) -> Value:
         value = self.value(expr.child)
+        if isinstance(value, Late):
+            return Late(ops.invert(INT64, self.typed(INT64, value)), value.kind)
         if not isinstance(value, Term):
             return fold(lambda x: ~x, value, asked=asked)  # type: ignore[no-any-return]
         if value.dtype == BOOL:
@@ -193,15 +223,45 @@ class KernelValues(Functions):
     # }}}
 
     def power(self, expr: prim.Power) -> Value:
-        return self.raised(self.value(expr.base), self.value(expr.exponent))
+        return self.called("pow", [self.value(expr.base), self.value(expr.exponent)])
 
     def call(self, expr: Any) -> Value:
-        return self.call_of(expr.function.name, [self.value(p) for p in expr.parameters])
+        return self.called(expr.function.name, [self.value(p) for p in expr.parameters])
+
+    def called(self, name: str, values: list[Value]) -> Value:
+        """A function; of numbers without a type it has none either."""
+        if not is_late(*values):
+            return self.call_of(name, values)
+        kind = call_type(name, [kind_of(v) for v in values], asked)
+        result = self.call_of(name, [self._strong(v) for v in values])
+        if isinstance(kind, np.dtype):
+            return result
+        return Late(self.term(result, natural(kind)), run_time(kind))
+
+    def _strong(self, value: Value) -> Value:
+        return self.typed(natural(value.kind), value) if isinstance(value, Late) else value
 
     # {{{ truth
 
     def comparison(self, expr: prim.Comparison) -> Value:
         a, b, operator = self.value(expr.left), self.value(expr.right), expr.operator
+        if is_late(a, b):
+            wide = natural(kind_of_both(a, b))
+            return ops.compare(operator, self.typed(wide, a), self.typed(wide, b))
+        if (
+            isinstance(a, Late)
+            and isinstance(b, Term)
+            and b.dtype in INTEGERS
+            and a.kind == INTEGER
+        ):
+            a = a.term
+        if (
+            isinstance(b, Late)
+            and isinstance(a, Term)
+            and a.dtype in INTEGERS
+            and b.kind == INTEGER
+        ):
+            b = b.term
         if not isinstance(a, Term) and not isinstance(b, Term):
             return fold(COMPARE[operator], a, b, asked=asked)  # type: ignore[no-any-return]
         for one, two, order in ((a, b, (0, 1)), (b, a, (1, 0))):
@@ -231,7 +291,11 @@ class KernelValues(Functions):
     def conditional(self, expr: prim.If) -> Value:
         condition = self.condition(expr.condition)
         then, other = self.value(expr.then), self.value(expr.else_)
-        if not isinstance(then, Term) and not isinstance(other, Term):
+        if is_late(then, other):
+            kind = kind_of_both(then, other)
+            sides = (self.typed(natural(kind), v) for v in (then, other))
+            return Late(ops.choice(condition, *sides), kind)
+        if not isinstance(then, (Term, Late)) and not isinstance(other, (Term, Late)):
             return Choice(condition, then, other)
         common = promote(kind_of(then), kind_of(other))
         return ops.choice(condition, self.typed(common, then), self.typed(common, other))

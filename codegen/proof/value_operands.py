@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+
 from loopkit._promotion import (
     BOOL,
     COMPLEXES,
@@ -11,17 +15,32 @@ from loopkit._promotion import (
     SMALL_FLOATS,
     Choice,
     DType,
+    RunTime,
     Typed,
     Weak,
     is_complex,
     real_of,
+    run_time,
 )
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
 from loopkit.codegen.proof.terms import Term
 
-Value = Term | Weak
-"""What an expression is: a term, or a constant that takes the type of what it meets."""
+
+@dataclass(frozen=True)
+class Late:
+    """A number without a type of its own: it is computed as ``term``, and is of a kind of Python's.
+
+    Integers are computed in 64 bits, which stands for no bound: that nothing overflows is
+    shown wherever the text computes in as many or in fewer.
+    """
+
+    term: Term
+    kind: RunTime
+
+
+Value = Term | Weak | Late
+"""What an expression is: a term, or a number that takes the type of what it meets."""
 
 
 def asked() -> str:
@@ -46,6 +65,8 @@ class Operands:
         """A value converted to a type."""
         if isinstance(value, Term):
             return converted(dtype, value)
+        if isinstance(value, Late):
+            return converted(dtype, value.term)
         if isinstance(value, Choice):
             sides = (self.typed(dtype, value.then), self.typed(dtype, value.else_))
             return ops.choice(value.condition, *sides)
@@ -53,10 +74,14 @@ class Operands:
 
     def term(self, value: Value, dtype: DType) -> Term:
         """A value as a term; a constant of type ``dtype``."""
+        if isinstance(value, Late):
+            return value.term
         return value if isinstance(value, Term) else self.typed(dtype, value)
 
     def true(self, value: Value) -> Term:
         """A value as a condition."""
+        if isinstance(value, Late):
+            value = value.term
         if isinstance(value, Term):
             return ops.truth(value)
         if isinstance(value, Choice):
@@ -68,7 +93,7 @@ class Operands:
         """Operands of an operation in ``common``; real numbers that meet complex ones stay real."""
         if common not in COMPLEXES:
             return [self.typed(common, v) for v in values]
-        kinds = [v.dtype in COMPLEXES if isinstance(v, Term) else is_complex(v) for v in values]
+        kinds = [has_imaginary(v) for v in values]
         if not any(kinds):
             kinds[0] = True
         return [
@@ -85,4 +110,25 @@ class Operands:
 
 def kind_of(value: Value) -> Typed:
     """An operand's type, or the constant itself."""
+    if isinstance(value, Late):
+        return value.kind
     return value.dtype if isinstance(value, Term) else value
+
+
+def is_late(*values: Value) -> bool:
+    """Whether no operand has a type of its own, and one is no constant."""
+    late = any(isinstance(v, Late) for v in values)
+    return late and not any(isinstance(v, Term) for v in values)
+
+
+def kind_of_both(a: Value, b: Value) -> RunTime:
+    """The kind of number that holds either of two without types."""
+    kinds = [kind_of(x) for x in (a, b)]
+    one, two = (k for k in kinds if not isinstance(k, np.dtype))
+    return run_time(Choice(None, one, two))
+
+
+def has_imaginary(value: Value) -> bool:
+    """Whether a value is a complex number."""
+    kind = kind_of(value)
+    return kind in COMPLEXES if isinstance(kind, np.dtype) else is_complex(kind)

@@ -108,7 +108,16 @@ class Aligner:
                 if variable_names(a) & self.root.data:
                     self.same(a, b, event)
         if not self.same_start(old, new):
+            self.same_type(old, new, event)
             self.same(old.rhs, new.rhs, event)
+
+    def same_type(self, old: Statement, new: Statement, event: Event) -> None:
+        """Whether a line is computed in its type: integers that were kept have one, inames none."""
+        if old.rhs is new.rhs:
+            return
+        kinds = (self.root_types.of(old.rhs), self.new_types.of(new.rhs))
+        if all(isinstance(kind, np.dtype) for kind in kinds) and kinds[0] != kinds[1]:
+            self.different(event, f"{kinds[0]} was computed, and {kinds[1]} is now")
 
     def same_start(self, old: Statement, new: Statement) -> bool:
         """Whether both start the same reduction from its neutral element, of whatever type."""
@@ -294,10 +303,9 @@ class Aligner:
 
     def is_fixed_size(self, old: Expression, new: Expression) -> bool:
         """Whether a size of the text has become the number that it was fixed to."""
-        if not (isinstance(old, prim.Variable) and isinstance(new, np.integer)):
+        if not (isinstance(old, prim.Variable) and type(new) is int):
             return False
-        known = dict(self.flow.lineage.fixed).get(old.name)
-        return known == int(new) and self.root_types.array(old.name) in (None, new.dtype)
+        return bool(dict(self.flow.lineage.fixed).get(old.name) == new)
 
     def are_integers(self, old: Expression, new: Expression) -> bool:
         mine, its = variable_names(old), variable_names(new)

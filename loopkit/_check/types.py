@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from loopkit._arrays import DType
 from loopkit._cached import cached_property
 from loopkit._check.model import Model
 from loopkit._errors import TypeInferenceError
 from loopkit._nodes import Expression
-from loopkit._types import INT32, WeakType, dtype_of
+from loopkit._types import Typed, WeakType, dtype_of, known_types
 
 
 class ValueTypes:
@@ -17,30 +19,29 @@ class ValueTypes:
         self.model = model
 
     @cached_property
-    def known(self) -> dict[str, DType]:
+    def known(self) -> dict[str, Typed]:
         """The types of names."""
-        kernel = self.model.kernel
-        found = dict.fromkeys(kernel.all_inames, INT32)
-        for data in (*kernel.args, *kernel.temporaries):
-            if data.dtype is not None:
-                found[data.name] = data.dtype
-        return found
+        return known_types(self.model.kernel)
 
     def array(self, name: str) -> DType | None:
         """The type of an array's elements."""
-        return self.known.get(name)
+        found = self.known.get(name)
+        return found if isinstance(found, np.dtype) else None
 
-    def of(self, expr: Expression) -> DType | None:
-        """The type of an expression; None where it is unknown, or that of a literal."""
+    def of(self, expr: Expression) -> DType | WeakType | None:
+        """The type of an expression; None where it is unknown."""
         try:
-            found = dtype_of(expr, self.known.__getitem__)
+            return dtype_of(expr, self.known.__getitem__)
         except (KeyError, TypeInferenceError):
             return None
-        return None if isinstance(found, WeakType) else found
 
     def rounds(self, array: str, expr: Expression) -> str:
         """How a value changes when it is kept in ``array``; empty where it does not."""
         here, there = self.array(array), self.of(expr)
         if here is None or there is None or here == there:
             return ""
+        if there == WeakType.INT:
+            return ""  # exact; what it does to the types of a whole line is asked there
+        if isinstance(there, WeakType):
+            return f"'{array}' holds {here}, and what is kept there is a number without a type"
         return f"'{array}' holds {here}, and what is kept there is {there}"

@@ -26,6 +26,7 @@ from loopkit._make.arguments import (
     read_kernel_data,
 )
 from loopkit._make.bounds import check_in_bounds
+from loopkit._make.check_types import check_types
 from loopkit._make.data import as_expression
 from loopkit._make.domains import Domains, make_assumptions, make_domains
 from loopkit._make.drafts import Draft, Drafting, Nop, check_scopes, check_supported
@@ -238,9 +239,11 @@ class _Maker:
         # Shapes that were declared may have named sizes that are fixed.
         args = [a for a in args if a.name not in self.fixed]
         kernel = replace(kernel, args=tuple(args), temporaries=tuple(temporaries.values()))
+        declared = {d.name for d in (*args, *temporaries.values()) if d.dtype is not None}
         kernel = infer_known_types(kernel)
         kernel = replace(kernel, args=check_initialized(kernel))
         check_in_bounds(kernel, frozenset(uses.accesses) - inferred)
+        check_types(kernel, declared)
         return kernel
 
     # {{{ rules and drafts

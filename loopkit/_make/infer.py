@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pymbolic.primitives as prim
 
-from loopkit._arrays import ArrayArg, TemporaryVariable, ValueArg
+from loopkit._arrays import TemporaryVariable
 from loopkit._errors import TypeInferenceError
-from loopkit._expression import to_text, variable_names
+from loopkit._expression import _NameCollector, is_constant, to_text
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.operations import operations_of
 from loopkit._nodes import Expression
+from loopkit._promotion import RunTime
 from loopkit._rules import expand_rules
-from loopkit._types import INT32, WeakType, concrete, dtype_of, promote
+from loopkit._types import Typed, WeakType, concrete, dtype_of, known_types, promote
 
 DType = np.dtype[Any]
-_SAMPLES = {WeakType.INT: 0, WeakType.FLOAT: 0.0, WeakType.COMPLEX: 0j}
+_RUN_TIME = {
+    WeakType.INT: RunTime(int),
+    WeakType.FLOAT: RunTime(float),
+    WeakType.COMPLEX: RunTime(complex),
+}
 _RANK = (WeakType.INT, WeakType.FLOAT, WeakType.COMPLEX)
 
 
@@ -27,21 +33,24 @@ class _Unknown(Exception):
 
 
 class Types:
-    """What is known of the types of a kernel's names."""
+    """What is known of the types of a kernel's names.
 
-    def __init__(self, kernel: Kernel) -> None:
+    ``for_calls``: arguments that only get numbers without a type of their own stay open,
+    so that the arrays of a call may decide.
+    """
+
+    def __init__(self, kernel: Kernel, *, for_calls: bool = False) -> None:
         self.kernel = kernel
+        self.for_calls = for_calls
         self.statements = expand_rules(kernel).statements
         self.operations = operations_of(kernel.reductions)
-        self.known: dict[str, DType] = dict.fromkeys(kernel.all_inames, INT32)
-        self.unknown: dict[str, None] = {}
-        for data in (*kernel.args, *kernel.temporaries):
-            if data.dtype is not None:
-                self.known[data.name] = data.dtype
-            else:
-                self.unknown[data.name] = None
+        self.known = known_types(kernel)
+        data = (*kernel.args, *kernel.temporaries)
+        self.unknown = dict.fromkeys(d.name for d in data if d.dtype is None)
+        for name in self.unknown:
+            self.known.pop(name, None)
 
-    def of_name(self, name: str) -> DType:
+    def of_name(self, name: str) -> Typed:
         found = self.known.get(name)
         if found is None:
             raise _Unknown(name)
@@ -54,102 +63,90 @@ class Types:
         except _Unknown:
             return None
         except TypeInferenceError as error:
-            raise _located(error, statement) from None
+            raise located(error, statement) from None
         if statement.kind == "update" and statement.operation is not None:
-            return self.operations[statement.operation].result_type(kind)
+            try:
+                return self.operations[statement.operation].result_type(kind)
+            except TypeInferenceError as error:
+                raise located(error, statement) from None
         return kind
 
     def find(self) -> None:
-        """Find what can be found, in the order of execution until nothing changes."""
+        """Find what can be found: of each name the type that holds all that is assigned to it.
+
+        What needs a type that only a call will say stays open.  Names that are computed from
+        each other, or from themselves, grow until all their writers agree.
+        """
         writers: dict[str, list[Statement]] = {}
         for statement in self.statements:
             if statement.written in self.unknown and statement.kind != "init":
                 writers.setdefault(statement.written, []).append(statement)
-        readers: dict[str, list[str]] = {}
-        for name, them in writers.items():
-            for statement in them:
-                for used in statement.names:
-                    if used in writers and used != name:
-                        readers.setdefault(used, []).append(name)
-        waiting = dict.fromkeys(writers)
-        late: set[str] = set()
+        needs = {
+            name: frozenset().union(*(typed_names(s.rhs) for s in them))
+            for name, them in writers.items()
+        }
+        open_ = _closure({n for n in self.unknown if n not in needs}, needs)
+        kinds = self._grown([n for n in writers if n not in open_], writers, needs)
+        if self.for_calls:
+            weak = {n for n, kind in kinds.items() if isinstance(kind, WeakType)}
+            open_ = _closure(open_ | (weak & self.kernel.arg_by_name.keys()), needs)
+        for name, kind in kinds.items():
+            if name in open_:
+                self.known.pop(name)
+            else:
+                self.known[name] = concrete(kind)
+                self.unknown.pop(name)
+
+    def _grown(
+        self,
+        names: Sequence[str],
+        writers: Mapping[str, Sequence[Statement]],
+        needs: Mapping[str, frozenset[str]],
+    ) -> dict[str, DType | WeakType]:
+        """The joined types of all writers of each name; those of numbers stay weak."""
+        kinds: dict[str, DType | WeakType] = {}
+        waiting = dict.fromkeys(names)
         while waiting:
             name = next(iter(waiting))
             del waiting[name]
-            if name in self.known:
-                continue
-            found = self._joined(writers[name], name, partial=name in late)
-            if found is not None:
-                self.known[name] = found
-                self.unknown.pop(name)
-                waiting.update(dict.fromkeys(readers.get(name, ())))
-            if not waiting:
-                # Variables that are computed from each other start from what is known of one.
-                left = [n for n in writers if n not in self.known and n not in late]
-                if left:
-                    late.add(left[0])
-                    waiting[left[0]] = None
-
-    def _joined(self, writers: Sequence[Statement], name: str, *, partial: bool) -> DType | None:
-        """The type that holds all that is assigned to ``name``.
-
-        An update such as ``t = t + a[i]`` says nothing by itself about ``t``, but
-        what it adds does: it is looked at again with what the others say.
-        """
-        own = [s for s in writers if name in _read_names(s)]
-        others = [s for s in writers if name not in _read_names(s)]
-        joined: DType | WeakType | None = None
-        for statement in others:
-            kind = self.of_value(statement)
-            if kind is None:
-                if partial:
-                    continue
-                return None
-            joined = kind if joined is None else join(joined, kind)
-        if joined is None and own and not others:
-            return None
-        for _ in range(4):
-            if joined is None:
-                return None
-            before = joined
-            for statement in own:
-                kind = self._of_own(statement, name, joined)
-                if kind is None:
-                    if partial:
-                        continue
-                    return None
-                joined = join(joined, kind)
-            if joined == before:
-                break
-        return None if joined is None else concrete(joined)
-
-    def _of_own(
-        self, statement: Statement, name: str, own: DType | WeakType
-    ) -> DType | WeakType | None:
-        if isinstance(own, WeakType):
-            # A constant is weak: the variable takes the type of what it meets.
-            sample = _SAMPLES[own]
-
-            from loopkit._expression import replace_accesses
-
-            def weak(used: str, indices: tuple[Expression, ...]) -> Expression | None:
-                return sample if used == name else None
-
-            try:
-                return dtype_of(replace_accesses(statement.rhs, weak), self.of_name)
-            except _Unknown:
-                return None
-            except TypeInferenceError:
-                own = concrete(own)
-        self.known[name] = own
-        try:
-            return self.of_value(statement)
-        finally:
-            del self.known[name]
+            before = kinds.get(name)
+            joined = before
+            for statement in writers[name]:
+                kind = self.of_value(statement)
+                if kind is not None:
+                    joined = kind if joined is None else join(joined, kind)
+            # A type compares equal to None where NumPy's default is that type.
+            if joined is not None and (before is None or joined != before):
+                kinds[name] = joined
+                weak = isinstance(joined, WeakType)
+                self.known[name] = _RUN_TIME[joined] if weak else joined  # type: ignore[index,assignment]
+                waiting.update(dict.fromkeys(n for n in names if name in needs[n]))
+        return kinds
 
 
-def _read_names(statement: Statement) -> frozenset[str]:
-    return variable_names(statement.rhs)
+def _closure(found: set[str], needs: Mapping[str, frozenset[str]]) -> set[str]:
+    """``found`` and all names whose types need one of them."""
+    while True:
+        more = {n for n in needs if n not in found and needs[n] & found}
+        if not more:
+            return found
+        found = found | more
+
+
+class _TypedNames(_NameCollector):
+    """Names whose types make an expression's: not those in subscripts."""
+
+    def map_subscript(self, expr: prim.Subscript) -> None:
+        self.found.add(expr.aggregate.name)
+
+
+def typed_names(expr: Expression) -> frozenset[str]:
+    """The names whose types the type of ``expr`` follows from."""
+    if is_constant(expr):
+        return frozenset()
+    found: set[str] = set()
+    _TypedNames(found)(expr)
+    return frozenset(found)
 
 
 def join(a: DType | WeakType, b: DType | WeakType) -> DType | WeakType:
@@ -159,10 +156,11 @@ def join(a: DType | WeakType, b: DType | WeakType) -> DType | WeakType:
     if isinstance(a, WeakType):
         a, b = b, a
     assert isinstance(a, np.dtype)
-    return promote(a, _SAMPLES[b] if isinstance(b, WeakType) else b)
+    return promote(a, _RUN_TIME[b] if isinstance(b, WeakType) else b)
 
 
-def _located(error: TypeInferenceError, statement: Statement) -> TypeInferenceError:
+def located(error: TypeInferenceError, statement: Statement) -> TypeInferenceError:
+    """An error about types that says in which statement it arose."""
     where = f"in statement '{statement.id}': {to_text(statement.lhs)} = {to_text(statement.rhs)}"
     asked = "\n".join(p for p in (error.asked, where) if p)
     return TypeInferenceError(error.why, asked=asked, instead=error.instead)
@@ -170,7 +168,7 @@ def _located(error: TypeInferenceError, statement: Statement) -> TypeInferenceEr
 
 def infer_known_types(kernel: Kernel) -> Kernel:
     """The kernel with all types that can be found; others stay open."""
-    types = Types(kernel)
+    types = Types(kernel, for_calls=True)
     if types.unknown:
         types.find()
     return _with_types(kernel, types)
@@ -231,17 +229,3 @@ def _with_start(
     if type(neutral) is type(statement.rhs) and neutral == statement.rhs:
         return statement
     return replace(statement, rhs=neutral)
-
-
-def add_types(kernel: Kernel, dtypes: dict[str, DType]) -> Kernel:
-    """The kernel with the given types, and with those that follow from them."""
-
-    def typed(data: ArrayArg | ValueArg | TemporaryVariable) -> Any:
-        dtype = dtypes.get(data.name)
-        return data if dtype is None else replace(data, dtype=dtype)
-
-    kernel = kernel.with_(
-        args=tuple(typed(a) for a in kernel.args),
-        temporaries=tuple(typed(t) for t in kernel.temporaries),
-    )
-    return infer_known_types(kernel)

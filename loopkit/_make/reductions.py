@@ -104,6 +104,7 @@ class Splitter:
         self.accumulators.append(
             TemporaryVariable(
                 name,
+                reduction.dtype,
                 address_space=AddressSpace.PRIVATE,
                 accumulates=operation.name,
                 made_by="reduction",

@@ -185,3 +185,41 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "imag": np.imag,
     "conj": np.conj,
 }
+
+
+# {{{ Python's own numbers, with C's answers where Python has none
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    if b == 0 and not isinstance(a, complex) and not isinstance(b, complex):
+        return float(np.float64(a) / np.float64(b))
+    return a / b
+
+
+def _floor_division(a: Any, b: Any) -> Any:
+    if b != 0:
+        return a // b
+    return 0 if isinstance(a, int) and isinstance(b, int) else float(np.float64(a) // np.float64(b))
+
+
+def _remainder(a: Any, b: Any) -> Any:
+    return a % b if b != 0 else 0 if isinstance(a, int) and isinstance(b, int) else math.nan
+
+
+def _raised(a: Any, b: Any) -> Any:
+    if isinstance(a, int) and isinstance(b, int):
+        return a**b if b >= 0 else 0
+    return np.power(np.asarray(a, complex if isinstance(a, complex) else float), b).item()
+
+
+LATE: dict[type, Callable[[Any, Any], Any]] = {
+    prim.Quotient: _quotient,
+    prim.FloorDiv: _floor_division,
+    prim.Remainder: _remainder,
+    prim.Power: _raised,
+    prim.LeftShift: lambda a, n: a << n if 0 <= n < 64 else 0,
+    prim.RightShift: lambda a, n: a >> n if n >= 0 else 0,
+}
+"""Operations on numbers that are known at run time, where Python's own may raise."""
+
+# }}}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from loopkit._errors import LaunchError
-from loopkit._expression import accesses
+from loopkit._expression import accesses, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.operations import operations_of
 from loopkit._reference import functions
@@ -85,7 +85,10 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
         function = translator.bind(memory.loader(), "load", name)
         return f"{function}({', '.join([*before, *indices])})"
 
-    lines = [f"if not {translator.condition(p)}: return" for p in statement.predicates]
+    # All conditions hold or none counts: data is looked at where inames and sizes let it be.
+    known = statement.inames | store.sizes.keys()
+    ordered = sorted(statement.predicates, key=lambda p: not variable_names(p) <= known)
+    lines = [f"if not {translator.condition(p)}: return" for p in ordered]
     name, indices = statement.write
     memory = store.memories[name]
     before = [coordinate(a) for a in target]

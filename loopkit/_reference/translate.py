@@ -18,17 +18,19 @@ from loopkit._promotion import (
     COMPLEXES,
     FLOAT32,
     FOLD,
-    INT32,
     INT64,
+    INTEGER,
     INTEGERS,
     SMALL_FLOATS,
     Choice,
+    RunTime,
     Subtraction,
     Typed,
     call_type,
     check_comparison,
     fold,
     is_complex,
+    natural,
     operation_type,
     promote,
     real_of,
@@ -161,7 +163,7 @@ class Translator:
             convert = functions.converter(kind, dtype)
             return f"{self.bind(convert, 'convert', kind, dtype)}({value.source})"
         convert = functions.converter(None, dtype)
-        if isinstance(kind, Choice):
+        if isinstance(kind, (Choice, RunTime)):
             return f"{self.bind(convert, 'convert', None, dtype)}({value.source})"
         return self.bind(convert(kind))
 
@@ -172,7 +174,9 @@ class Translator:
     def variable(self, expr: prim.Variable) -> Value:
         name = expr.name
         if name in self.names.inames:
-            return Value(f"{self.bind(np.int32, 'int32')}({name})", INT32)
+            return Value(name, INTEGER)
+        if name in self.names.sizes:
+            return Value(f"({self.names.sizes[name]!r})", INTEGER)
         return self.access(name, ())
 
     def subscript(self, expr: Any) -> Value:
@@ -192,8 +196,9 @@ class Translator:
 
         if not isinstance(a.kind, np.dtype) and not isinstance(b.kind, np.dtype):
             kind = fold(FOLD[node], a.kind, b.kind, asked=asked)
-            if isinstance(kind, Choice):
-                return Value(self.apply(FOLD[node], a.source, b.source), kind)
+            if isinstance(kind, (Choice, RunTime)):
+                function = functions.LATE.get(node, FOLD[node])
+                return Value(self.apply(function, a.source, b.source), kind)
             return self.constant(kind)
         common = operation_type(node, a.kind, b.kind, asked)
         beside = self._beside_real(node, common, a, b)
@@ -258,7 +263,7 @@ class Translator:
     def negated(self, value: Value) -> Value:
         if not isinstance(value.kind, np.dtype):
             kind = fold(_minus, value.kind, asked=lambda: "")
-            if isinstance(kind, Choice):
+            if isinstance(kind, (Choice, RunTime)):
                 return Value(f"(-{value.source})", kind)
             return self.constant(kind)
         if value.kind == BOOL:
@@ -281,7 +286,7 @@ class Translator:
         value = self.value(expr.child)
         if not isinstance(value.kind, np.dtype):
             kind = fold(_complement, value.kind, asked=lambda: f"in '{to_text(expr)}'")
-            if isinstance(kind, Choice):
+            if isinstance(kind, (Choice, RunTime)):
                 return Value(f"(~{value.source})", kind)
             return self.constant(kind)
         return Value(f"(~{value.source})", value.kind)
@@ -315,6 +320,22 @@ class Translator:
         arguments = [self.value(p) for p in expr.parameters]
         if name == "pow" and len(arguments) == 2:
             return self.binary(prim.Power, arguments[0], arguments[1], expr)
+        result = call_type(name, [a.kind for a in arguments], lambda: f"in '{to_text(expr)}'")
+        if not any(isinstance(a.kind, np.dtype) for a in arguments) and any(
+            isinstance(a.kind, RunTime) for a in arguments
+        ):
+            kinds = [natural(a.kind) for a in arguments]  # type: ignore[arg-type]
+            typed = [
+                Value(self.converted(a, kind), kind)
+                for a, kind in zip(arguments, kinds, strict=True)
+            ]
+            strong = self._called(name, typed, expr)
+            return (
+                strong if isinstance(result, np.dtype) else Value(f"{strong.source}.item()", result)
+            )
+        return self._called(name, arguments, expr)
+
+    def _called(self, name: str, arguments: Sequence[Value], expr: Any) -> Value:
         result = call_type(name, [a.kind for a in arguments], lambda: f"in '{to_text(expr)}'")
         if not isinstance(result, np.dtype):
             if isinstance(result, Choice):

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import pymbolic.primitives as prim
 
 from loopkit._depth import INSTEAD, MOST_NESTED, TOO_DEEP
-from loopkit._nodes import Expression, TypeCast
+from loopkit._nodes import Expression, TypeCast, TypeName
 from loopkit._promotion import LARGEST_BITS
 from loopkit._syntax.lexer import CLOSING, END, OPENING, PositionOf, Words
 from loopkit._types import DTYPES
@@ -215,13 +215,32 @@ class ExpressionParser(Words):
             if words[self.at] == closing:
                 self.at += 1
                 return items, has_comma
-            items.append(self._expression(TERNARY))
+            if words[self.at] == "dtype" and words[self.at + 1] == "=":
+                items.append(self._type_name(closing))
+            else:
+                items.append(self._expression(TERNARY))
             word = words[self.at]
             if word == ",":
                 has_comma = True
                 self.at += 1
             elif word != closing:
                 self._fail_in_list(opened, closing)
+
+    def _type_name(self, closing: str) -> Expression:
+        """``dtype=int32`` at the end of a list."""
+        at = self.at
+        dtype = DTYPES.get(self.words[at + 2].removeprefix("np."))
+        if dtype is None:
+            self.fail_at_type(at + 2)
+        self.at = at + 3
+        if closing != ")" or self.words[self.at] != ")":
+            self.fail(
+                at,
+                "'dtype=' stands at the end of a reduction",
+                last=at + 2,
+                instead="it is written sum(k, x, dtype=int32)",
+            )
+        return TypeName(dtype)
 
     def _subscript(self, name: str) -> Expression:
         at = self.at
@@ -310,6 +329,13 @@ class ExpressionParser(Words):
 
     def _extremum(self, name: str, opened: int) -> Expression:
         arguments, _ = self._list(opened, ")")
+        if arguments and isinstance(arguments[-1], TypeName):
+            self.fail(
+                opened - 1,
+                f"'{name}' takes no dtype: its result is one of the values",
+                instead=f"cast the values, as in {name}(k, float32(x))",
+                last=self.at - 1,
+            )
         if arguments and type(arguments[0]) is tuple:
             return prim.Call(_variable(name), tuple(arguments))
         if len(arguments) < 2:

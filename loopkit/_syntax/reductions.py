@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, NoReturn
 
+import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._errors import ParseError, SourcePosition
 from loopkit._expression import ExpressionMapper, to_text
-from loopkit._nodes import Expression, Reduction
+from loopkit._nodes import Expression, Reduction, TypeName
 
 REDUCTIONS = frozenset(("sum", "product", "max", "min", "any", "all", "argmax", "argmin"))
 """The reductions that every kernel knows."""
+
+_OF_OPERANDS = REDUCTIONS - {"sum", "product"}
+"""Reductions whose results are values of the operands, truth values or places."""
 
 
 def resolve_reductions(
@@ -61,13 +65,19 @@ class _Resolver(ExpressionMapper):
             return None
         return names
 
-    def reduction(self, name: str, inames: tuple[str, ...], operand: Expression) -> Expression:
+    def reduction(
+        self,
+        name: str,
+        inames: tuple[str, ...],
+        operand: Expression,
+        dtype: np.dtype[Any] | None = None,
+    ) -> Expression:
         if len(set(inames)) != len(inames):
             self.fail(f"'{name}' names an iname twice: {', '.join(inames)}")
         outside = self.inside
         self.inside = outside + inames
         try:
-            return Reduction(name, inames, self.rec(operand))
+            return Reduction(name, inames, self.rec(operand), dtype)
         finally:
             self.inside = outside
 
@@ -89,6 +99,11 @@ class _Resolver(ExpressionMapper):
         name = function.name
         parameters = expr.parameters
         first = parameters[0] if parameters else None
+        dtype = None
+        if parameters and isinstance(parameters[-1], TypeName):
+            dtype, parameters = parameters[-1].dtype, parameters[:-1]
+            if name not in self.reductions or name in _OF_OPERANDS:
+                self.fail(f"'{name}' takes no dtype", "sum and product take one")
         if name not in self.reductions:
             if isinstance(first, tuple):
                 self.fail(
@@ -104,7 +119,7 @@ class _Resolver(ExpressionMapper):
             )
         if inames is None:
             self.fail_at_first(name, first)
-        return self.reduction(name, inames, parameters[1])
+        return self.reduction(name, inames, parameters[1], dtype)
 
     def fail_at_first(self, name: str, first: Expression) -> NoReturn:
         items = first if isinstance(first, tuple) else (first,)

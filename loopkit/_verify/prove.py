@@ -21,7 +21,7 @@ from loopkit._expression import is_constant, to_text, variable_names
 from loopkit._hidden import BASE, OTHER
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
-from loopkit._types import WeakType, dtype_of
+from loopkit._types import WeakType, dtype_of, known_types
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,10 +205,7 @@ class Types:
         from loopkit._make.infer import infer_types
 
         self.kernel = infer_types(model.kernel)
-        self.known: Mapping[str, Any] = {
-            **dict.fromkeys(self.kernel.all_inames, np.dtype(np.int32)),
-            **{d.name: d.dtype for d in (*self.kernel.args, *self.kernel.temporaries)},
-        }
+        self.known: Mapping[str, Any] = known_types(self.kernel)
 
     def of(self, name: str) -> Any:
         """The type of an array's elements, or of a scalar."""

@@ -1,0 +1,195 @@
+"""What the types of a finished kernel forbid, and what they make of it that surprises."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Collection, Iterable
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit._errors import LoopkitWarning, TypeInferenceError
+from loopkit._expression import is_constant, to_text
+from loopkit._kernel import Kernel, Statement
+from loopkit._make.infer import located
+from loopkit._nodes import Expression
+from loopkit._once import frames_inside
+from loopkit._promotion import (
+    COMPLEXES,
+    DOUBLES,
+    FLOATS,
+    INTEGERS,
+    RunTime,
+    Typed,
+    check_constant,
+    dtype_name,
+    promote,
+    real_of,
+)
+from loopkit._rules import expand_rules
+from loopkit._types import DType, Typer, known_types
+
+_ARITHMETIC = (prim.Sum, prim.Product, prim.Quotient, prim.Power, prim.FloorDiv, prim.Remainder)
+_MEETINGS = (*_ARITHMETIC, prim.Comparison, prim.Min, prim.Max, prim.If)
+_DOUBLE = (RunTime(float), RunTime(complex))
+
+
+def check_types(
+    kernel: Kernel, declared: Collection[str], news: Collection[str] | None = None
+) -> None:
+    """Look at every expression of a kernel whose types are known.
+
+    Raises :class:`TypeInferenceError` for what has no type.  Gives one
+    :class:`LoopkitWarning` for each literal that its type does not hold, for what is
+    ``declared`` wider than it is computed, and for double precision among floats.
+    With ``news`` only statements that use one of these names are looked at.
+    """
+    said: dict[str, None] = {}
+    kernel = expand_rules(kernel)
+    known = known_types(kernel)
+    holds_floats = _computes_floats(kernel)
+    for statement in kernel.statements:
+        if news is not None and not statement.names & frozenset(news):
+            continue
+        watch = _Watch(known, double_is_news=holds_floats)
+        try:
+            watch.statement(statement, declared)
+        except KeyError:
+            continue  # a type that only a call will say
+        except TypeInferenceError as error:
+            raise located(error, statement) from None
+        said.update(dict.fromkeys(_placed(text, statement) for text in watch.said))
+    for text in said:
+        warnings.warn(LoopkitWarning(text), stacklevel=frames_inside())
+
+
+def _placed(text: str, statement: Statement) -> str:
+    where = statement.position.caret() if statement.position is not None else ""
+    return f"in '{statement.id}': {text}" + (f"\n{where}" if where else "")
+
+
+def _computes_floats(kernel: Kernel) -> bool:
+    """Whether a kernel holds floats, and nothing that is declared in double precision."""
+    kinds = {d.dtype for d in (*kernel.args, *kernel.temporaries) if d.dtype is not None}
+    read = {a.dtype for a in kernel.args if a.name in kernel.readers or a.name in kernel.sizes}
+    return bool(kinds & (FLOATS | COMPLEXES) - DOUBLES) and not read & DOUBLES
+
+
+class _Watch(Typer):
+    """Types expressions, and says what happens to literals and where doubles arise."""
+
+    def __init__(self, known: dict[str, Typed], *, double_is_news: bool) -> None:
+        super().__init__(known.__getitem__)
+        self.double_is_news = double_is_news
+        self.said: list[str] = []
+        self.kinds: dict[int, tuple[Expression, Typed]] = {}
+
+    def statement(self, statement: Statement, declared: Collection[str]) -> None:
+        """Look at a statement's right side, conditions, and what it is stored in."""
+        name, _ = statement.write
+        for predicate in statement.predicates:
+            self(predicate)
+        value, target = self(statement.rhs), self.env(name)
+        if not isinstance(target, np.dtype) or statement.kind == "init":
+            return
+        if isinstance(value, np.dtype):
+            if value in COMPLEXES and target not in COMPLEXES and statement.operation is None:
+                raise TypeInferenceError(
+                    f"a value of type {dtype_name(value)} would lose its imaginary part in "
+                    f"'{name}', which is {dtype_name(target)}",
+                    instead="write real(...)",
+                )
+            computed = _computes(statement.rhs) and statement.operation is None
+            if name in declared and computed and _is_wider(target, value):
+                self.said.append(
+                    f"'{to_text(statement.rhs)}' is computed in {dtype_name(value)}, though "
+                    f"'{name}' is {dtype_name(target)}: {dtype_name(target)}(...) around an "
+                    "operand computes it in the wider type"
+                )
+        elif statement.operation is None:
+            check_constant(value, target, lambda: f"in '{to_text(statement.rhs)}'")
+            if is_constant(statement.rhs):
+                self.literal(value, target)
+
+    def __call__(self, expr: Expression) -> Typed:
+        known = self.kinds.get(id(expr))
+        if known is not None:
+            return known[1]
+        found = super().__call__(expr)
+        self.kinds[id(expr)] = (expr, found)  # which keeps the number its own
+        if isinstance(expr, _MEETINGS):
+            self.meeting(expr, found)
+        return found
+
+    def meeting(self, expr: Expression, found: Typed) -> None:
+        """An operation: its literals take its type, and it may be the first in double precision."""
+        parts = tuple(_parts(expr))
+        kinds = [self(part) for part in parts]
+        typed = [k for k in kinds if isinstance(k, np.dtype)]
+        if typed:
+            common = typed[0]
+            for kind in kinds:
+                common = promote(common, kind)
+            for part, kind in zip(parts, kinds, strict=True):
+                if is_constant(part):
+                    self.literal(kind, common)
+            if isinstance(expr, prim.Quotient) and isinstance(found, np.dtype):
+                common = found
+            doubles = common in DOUBLES and not any(k in DOUBLES for k in typed)
+        else:
+            doubles = found in _DOUBLE
+        if self.double_is_news and doubles and not any(k in _DOUBLE for k in kinds if _late(k)):
+            self.said.append(
+                f"'{to_text(expr)}' is computed in double precision, in a kernel of floats: "
+                "float32(...) around an operand avoids it"
+            )
+
+    def literal(self, value: Typed, dtype: DType) -> None:
+        """A literal beside what has a type: whether the type holds it."""
+        if type(value) not in (int, float) or dtype in INTEGERS or dtype.kind == "b":
+            return
+        part = real_of(dtype)
+        with np.errstate(all="ignore"):
+            kept = np.asarray(value).astype(part)[()]
+        if not math.isfinite(value):  # type: ignore[arg-type]
+            return
+        if not math.isfinite(float(kept)) or (value != 0 and float(kept) == 0):
+            self.said.append(f"the literal {value} is {kept!s} in {dtype_name(part)}")
+        elif type(value) is int and int(kept) != value:
+            self.said.append(f"the literal {value} is {int(kept)} in {dtype_name(part)}")
+        elif type(value) is float and float(str(kept)) != value:
+            self.said.append(f"the literal {value!r} is {kept!s} in {dtype_name(part)}")
+
+
+def _late(kind: Typed) -> bool:
+    return isinstance(kind, RunTime)
+
+
+def _parts(expr: Expression) -> Iterable[Expression]:
+    """The operands of an operation that meet in one type; a sign is no operand."""
+    match expr:
+        case prim.FloorDiv() | prim.Remainder() | prim.Quotient():
+            return expr.numerator, expr.denominator
+        case prim.Power():
+            return expr.base, expr.exponent
+        case prim.Comparison():
+            return expr.left, expr.right
+        case prim.If():
+            return expr.then, expr.else_
+        case _:
+            children: tuple[Expression, ...] = expr.children
+            return children
+
+
+def _computes(expr: Expression) -> bool:
+    """Whether an expression rounds or may overflow, rather than pick a value."""
+    if isinstance(expr, prim.Product) and len(expr.children) == 2 and expr.children[0] == -1:
+        return _computes(expr.children[1])
+    return isinstance(expr, _ARITHMETIC)
+
+
+def _is_wider(target: DType, value: DType) -> bool:
+    """Whether one type holds what is computed in another, and more of its kind."""
+    groups = (INTEGERS, FLOATS, COMPLEXES)
+    return target.itemsize > value.itemsize and any(target in g and value in g for g in groups)

@@ -36,7 +36,7 @@ def _cell(side: Setting, given: dict[str, Any], name: str, place: Place) -> Any:
     """What a cell holds at the end; None where the interpreter refuses to run the kernel."""
     try:
         return run_reference(side.kernel, given)[name][place]
-    except LoopkitError:
+    except (LoopkitError, TypeError):  # an array may be used with too few subscripts
         return None
 
 

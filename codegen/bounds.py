@@ -140,14 +140,25 @@ def _limits(basic: isl.BasicSet, name: str) -> _Limits:
         sign = -1 if coefficient > 0 else 1
         signed = [(sign * c, e) for c, e in terms if e != prim.Variable(name)]
         if constraint.is_equality() or coefficient > 0:
-            found.above = found.above.add_constraint(constraint)
+            found.above = found.above.add_constraint(_half(constraint, coefficient > 0))
             found.lowers.append(rounded_down(signed, sign * constant + size - 1, size))
         if constraint.is_equality() or coefficient < 0:
-            found.below = found.below.add_constraint(constraint)
+            found.below = found.below.add_constraint(_half(constraint, coefficient < 0))
             found.uppers.append(rounded_down(signed, sign * constant + size, size))
     if not found.lowers or not found.uppers:
         raise UnboundedError(name)
     return found
+
+
+def _half(constraint: isl.Constraint, is_positive: bool) -> isl.Constraint:
+    """An inequality; one of the two that an equality is: ``>= 0``, or ``<= 0``.
+
+    A loop from one bound to another may keep only one of them.
+    """
+    if not constraint.is_equality():
+        return constraint
+    aff = constraint.get_aff()
+    return isl.Constraint.inequality_from_aff(aff if is_positive else aff.neg())
 
 
 def _bounds(domain: isl.Set, name: str, basic: isl.BasicSet) -> Bounds:

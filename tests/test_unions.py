@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import random
 from collections.abc import Callable
+from typing import Any
 
+import islpy as isl
 import numpy as np
 import pytest
 
 import loopkit as lk
+from loopkit import _sets
+from loopkit._expression import evaluate
+from loopkit.codegen.bounds import loop_bounds
 
 Schedule = Callable[[lk.Kernel], lk.Kernel]
 
@@ -96,3 +103,73 @@ def test_what_has_no_end_is_still_refused() -> None:
     )
     with pytest.raises(lk.LoopkitError, match="has no end"):
         kernel.cuda()
+
+
+PARTS = (
+    "0 <= i < 2",
+    "i = 1",
+    "i = n",
+    "2*i = n",
+    "i = m - 1",
+    "4 <= i < n",
+    "n <= i < n + 2",
+    "0 <= 3*i <= m",
+    "m <= i <= n",
+    "0 <= i < n and i mod 2 = 1",
+    "1 <= i < m and i < n",
+)
+
+
+@pytest.mark.parametrize("number", range(40))
+def test_a_loop_passes_no_more_than_it_says(number: int) -> None:
+    """What a loop is said to keep, guards inside do not ask again."""
+    r = random.Random(number)
+    parts = r.sample(PARTS, r.choice([1, 2, 2, 3]))
+    domain = isl.Set(f"[n, m, i] -> {{ : {' or '.join(f'({p})' for p in parts)} }}")
+    context = isl.Set(r.choice(["[n, m] -> { : n >= 1 and m >= 1 }", "[n, m] -> { : n >= m }"]))
+    found = loop_bounds(domain & context, "i", context)
+    for n, m in itertools.product(range(-1, 9, 2), range(8)):
+        sizes = {"n": n, "m": m}
+        if not _holds(context, sizes):
+            continue
+        ends = (int(evaluate(e, sizes)) for e in (found.lower, found.upper))
+        passed = set(range(*ends, found.step))
+        for i in range(-4, 14):
+            point = {**sizes, "i": i}
+            assert i not in passed or _holds(found.enforced, point), (point, parts)
+            assert i in passed or not _holds(domain, point), (point, parts)
+
+
+def _holds(domain: isl.Set, point: dict[str, int]) -> bool:
+    for name, value in point.items():
+        domain = domain & _sets.equality(name, value)
+    return not domain.is_empty()
+
+
+@pytest.mark.parametrize(
+    ("domain", "steps"),
+    [
+        ("0 <= i < 2 or 4 <= i < n", {"peel_iname": ("i", 1, 0)}),
+        ("0 <= i < 2 or n <= i < n + 2", {"split_iname": ("i", 1), "slabs": (1, 1)}),
+        ("0 <= i < 2 or n <= i < n + 2", {"split_iname": ("i", 2), "again": ("i_inner", 8)}),
+    ],
+)
+def test_parts_of_one_value_keep_their_guard(domain: str, steps: dict[str, Any]) -> None:
+    plain = lk.make_kernel(
+        f"{{ [i]: {domain} }}",
+        "y[i] = i",
+        [lk.GlobalArg("y", "int32", shape="n + 2"), ...],
+        assumptions="n >= 1",
+    )
+    if "peel_iname" in steps:
+        knl = plain.peel_iname(steps["peel_iname"][0], first=1, last=0)
+    else:
+        knl = plain.split_iname(*steps["split_iname"], slabs=steps.get("slabs", (0, 0)))
+    if "again" in steps:
+        knl = knl.split_iname(*steps["again"], inner_tag="l.0")
+    assert knl.prove().ok
+    for n in (1, 2, 3, 5, 8):
+        made, meant = (np.full(n + 2, -1, np.int32) for _ in range(2))
+        knl.executor("host")(y=made, n=n)
+        plain.executor("reference")(y=meant, n=n)
+        np.testing.assert_array_equal(made, meant)

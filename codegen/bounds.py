@@ -196,6 +196,13 @@ def _union_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
     return Bounds(lower, upper, 1, (above & below).coalesce())
 
 
+def loose_end(domain: isl.Set, name: str) -> Expression:
+    """What ``name`` stays below in each part of ``domain``, whatever quotients say."""
+    pieces = domain.remove_divs().coalesce().get_basic_sets()
+    ends = [_extreme(_limits(p.remove_redundancies(), name).uppers, prim.Min) for p in pieces]
+    return _extreme(ends, prim.Max)
+
+
 def _simplified(piece: isl.BasicSet, context: isl.Set) -> isl.BasicSet:
     """``piece`` without what ``context`` implies, where that still is one conjunction."""
     basics = piece.to_set().gist(context).coalesce().remove_divs().get_basic_sets()

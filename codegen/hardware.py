@@ -9,13 +9,14 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._budget import is_spent
+from loopkit._budget import GRID, SpentError, at_most, is_spent
 from loopkit._cached import cached_property
 from loopkit._errors import IllegalTransformError, ResourceError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis
+from loopkit.codegen.bounds import UnboundedError, loose_end
 
 MAX_THREADS = 1024
 MAX_EXTENTS = (1024, 1024, 64)
@@ -202,17 +203,32 @@ def _coordinate(
     if upper is not None and kind == "l":
         return Coordinate(iname, kind, tag.axis, lower, upper - lower + 1)
     # A grid follows the sizes, also where assumptions bound them.
-    try:
-        largest = _sets.maximum(reach, iname)
-    except isl.Error:
-        if is_spent():
-            raise
-        largest = None
-    if largest is None or kind == "l":
-        why = "has no upper bound" if largest is None else "has no constant length"
+    end = _end(reach, iname, context)
+    if end is None or kind == "l":
+        why = "has no upper bound" if end is None else "has no constant length"
         raise IllegalTransformError(
             f"iname '{iname}' is tagged {tag}, but {why}",
             instead=f"split_iname('{iname}', 128, inner_tag='l.0') gives an axis of 128 threads",
         )
-    extent = plus(piecewise_maximum(largest, context), 1 - lower)
-    return Coordinate(iname, kind, tag.axis, lower, extent)
+    return Coordinate(iname, kind, tag.axis, lower, plus(end, -lower))
+
+
+def _end(reach: isl.Set, iname: str, context: isl.Set) -> Expression | None:
+    """What an iname stays below; None where it has no end.
+
+    It is one more than the largest value.  Where that takes isl too long, it is what the
+    conditions say without their quotients: more blocks than needed, which guards stop.
+    """
+    try:
+        with at_most(GRID):
+            return plus(piecewise_maximum(_sets.maximum(reach, iname), context), 1)
+    except SpentError:
+        pass
+    except isl.Error:
+        if is_spent():
+            raise
+        return None
+    try:
+        return loose_end(reach, iname)
+    except UnboundedError:
+        return None

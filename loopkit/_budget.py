@@ -19,6 +19,9 @@ import islpy as isl
 LOWERING = 1_000_000
 """Operations that isl may spend on lowering, for each statement; the gallery needs up to 80,000."""
 
+GRID = 20_000
+"""Operations that isl may spend on the exact length of a grid before a bound of it does."""
+
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -353,3 +353,23 @@ def test_lowering_that_isl_does_not_end_is_a_named_error(monkeypatch: pytest.Mon
         knl.cuda()
     monkeypatch.undo()
     assert "i_outer" in knl.cuda()
+
+
+@pytest.mark.parametrize("domain", ["0 <= i < n and i mod 3 = 1", "0 <= i < 2 or 4 <= i < n"])
+def test_a_grid_that_takes_too_long_to_find_is_longer(
+    domain: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("loopkit.codegen.hardware.GRID", 1)
+    plain = lk.make_kernel(
+        f"{{ [i]: {domain} }}",
+        "y[i] = i",
+        [lk.GlobalArg("y", "int32", shape="n + 2"), ...],
+        assumptions="n >= 1",
+    )
+    knl = plain.split_iname("i", 5, outer_tag="g.0", inner_tag="l.0")
+    assert knl.prove().ok
+    for n in (1, 4, 5, 17):
+        made, meant = (np.full(n + 2, -1, np.int32) for _ in range(2))
+        knl.executor("host")(y=made, n=n)
+        plain.executor("reference")(y=meant, n=n)
+        np.testing.assert_array_equal(made, meant)

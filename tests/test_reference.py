@@ -412,6 +412,16 @@ def test_a_read_of_what_was_not_written() -> None:
         run_reference(kernel, {"a": np.zeros(2, "f")})
 
 
+@pytest.mark.parametrize("divisor", ["0", "(n - n)", "z[0]"])
+@pytest.mark.parametrize("symbol", ["//", "%"])
+def test_index_divided_by_zero_is_zero(symbol: str, divisor: str) -> None:
+    text = f"y[i] = a[i + (i + 1) {symbol} {divisor}]"
+    arguments = [GlobalArg("a", "int32", shape="n"), GlobalArg("z", "int8", shape="1"), ...]
+    kernel = make_kernel(ONE, text, arguments)
+    given = {"a": np.arange(5, 10, dtype="int32"), "z": np.zeros(1, "int8")}
+    assert run_reference(kernel, given)["y"].tolist() == [5, 6, 7, 8, 9]
+
+
 def test_arguments() -> None:
     kernel = make_kernel(ONE, "c[i] = a[i]", dtypes={"a": "float32"}, assumptions="n >= 2")
     with pytest.raises(AssumptionError, match="the kernel assumes n >= 2, but n=1"):

@@ -817,3 +817,26 @@ def test_what_nobody_wrote_is_equal_to_nothing(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr("loopkit._verify.answer.look_for_difference", lambda *_: Outcome())
     for pair in ((before, after), (after, before)):
         assert lk.verify(*map(forgotten, pair)).answer == "undecided"
+
+
+def test_bytes_that_data_hold_fit_a_byte() -> None:
+    arguments = [lk.GlobalArg(name, "int8", shape="n + 200") for name in "ac"]
+    before, after = (
+        lk.make_kernel("{ [i]: 0 <= i < n }", f"c[i] = a[i] + {more}", [*arguments, ...])
+        for more in (0, 1)
+    )
+    assert lk.verify(before, after).answer == "different"
+
+
+def test_an_answer_shows_what_is_decided_without_data() -> None:
+    before, after = (
+        lk.make_kernel(
+            "{ [i]: 0 <= i < n }",
+            f"c[i] = (1 | 2 if i == 0 else i) + {name}[i]",
+            [lk.GlobalArg("a", "int32", shape="n"), lk.GlobalArg("b", "int32", shape="n"), ...],
+        )
+        for name in "ab"
+    )
+    witness = lk.verify(before, after).witness
+    assert witness is not None
+    assert witness.before.endswith(" + a[0]")

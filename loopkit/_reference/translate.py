@@ -99,8 +99,11 @@ class Translator:
             symbol = " + " if isinstance(expr, prim.Sum) else " * "
             return "(" + symbol.join(self.index(c) for c in expr.children) + ")"
         if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
+            above, below = self.index(expr.numerator), self.index(expr.denominator)
+            if not isinstance(expr.denominator, (int, np.integer)) or expr.denominator == 0:
+                return self.apply(functions.LATE[type(expr)], above, below)
             symbol = "//" if isinstance(expr, prim.FloorDiv) else "%"
-            return f"({self.index(expr.numerator)} {symbol} {self.index(expr.denominator)})"
+            return f"({above} {symbol} {below})"
         if isinstance(expr, (prim.Min, prim.Max)):
             word = "min" if isinstance(expr, prim.Min) else "max"
             return f"{word}({', '.join(self.index(c) for c in expr.children)})"

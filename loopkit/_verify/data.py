@@ -37,13 +37,16 @@ class Data:
         self.given = given or {}
 
     def cell(self, name: str, place: Place, dtype: np.dtype[Any], limit: int) -> Any:
-        """The value of one cell; integers stay below ``limit``, as they may be indices."""
+        """The value of one cell; integers stay below ``limit``, as they may be indices.
+
+        What it is, a variable of type ``dtype`` holds.
+        """
         if name in self.given:
             return self.given[name][place].item()
         digest = zlib.crc32(f"{self.trial}|{name}|{place}".encode())
         if dtype.kind == "b":
             return bool(digest & 1)
         if dtype.kind in "iu":
-            return digest % max(1, limit)
+            return digest % max(1, min(limit, int(np.iinfo(dtype).max) + 1))
         number = 1 + digest % 9 if self.trial % 2 == 0 else digest % 13 - 6
         return complex(number, digest // 16 % 5) if dtype.kind == "c" else number

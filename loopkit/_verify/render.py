@@ -13,6 +13,7 @@ from loopkit._expression import (
     evaluate,
     index_tuple,
     is_constant,
+    substitute,
     to_text,
     variable_names,
 )
@@ -120,10 +121,11 @@ class _Walker(ExpressionMapper):
         if is_constant(expr):
             return expr
         if variable_names(expr) <= self.values.keys() and not isinstance(expr, prim.Call):
+            # Nothing is loaded or decided in it, and so nothing of it is among what was used.
             try:
                 return int(evaluate(expr, self.values))
             except Exception:
-                return super().rec(expr)
+                return substitute(expr, self.values)
         return super().rec(expr)
 
     __call__ = rec

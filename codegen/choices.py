@@ -26,6 +26,7 @@ from loopkit._promotion import (
     UNSIGNED,
     Choice,
     DType,
+    RunTime,
     Typed,
     check_comparison,
     fits,
@@ -35,7 +36,7 @@ from loopkit._promotion import (
     promote,
     run_time,
 )
-from loopkit.codegen.conversions import Converter, Operand, is_late, typed
+from loopkit.codegen.conversions import Converter, Operand, is_late, typed, whole
 from loopkit.codegen.texts import AND, EQUAL, LESS, OR, POSTFIX, TERNARY, UNARY, Text
 
 
@@ -43,25 +44,34 @@ class ChoicePrinter(Converter):
     """Prints what decides between values, and what decides truth."""
 
     largest: Callable[[Expression], int | None]
+    holds: Callable[[Expression], bool]
 
     @abstractmethod
     def rec(self, expr: Expression) -> Operand:
         """``expr`` as a text with its type, or as the constant that it is."""
 
-    def late(self, kind: Typed, operands: Sequence[Operand], whole: Expression) -> DType:
+    def late(self, kind: Typed, operands: Sequence[Operand], of: Expression) -> DType:
         """The type in which C computes a number of Python's at run time."""
         if kind != INTEGER:
             return natural(kind)  # type: ignore[arg-type]
         long = any(
             o.dtype.itemsize == 8 if isinstance(o, Text) else not _is_int(o) for o in operands
         )
-        most = None if long else self.largest(whole)
+        most = None if long else self.largest(of)
         return INT64 if most is None or most >= 2**31 else INT32
+
+    def late_text(self, text: Text, weak: RunTime | None, expr: Expression) -> Text:
+        """The text of an expression that is a number of Python's, if it is one."""
+        text.weak = weak
+        is_known = text.most is not None and text.most < 2**63
+        if weak == INTEGER and text.dtype.itemsize == 8 and not is_known and not self.holds(expr):
+            text.beyond = expr
+        return text
 
     def comparison(self, expr: Any) -> Operand:
         symbol: str = expr.operator
         asked = asked_in(expr)
-        a, b = self.rec(expr.left), self.rec(expr.right)
+        a, b = whole(self.rec(expr.left)), whole(self.rec(expr.right))
         check_comparison(typed(a), symbol, typed(b), asked)
         if not isinstance(a, Text) and not isinstance(b, Text):
             return fold(COMPARE[symbol], a, b, asked=asked)  # type: ignore[no-any-return]
@@ -113,15 +123,16 @@ class ChoicePrinter(Converter):
         then, else_ = self.rec(expr.then), self.rec(expr.else_)
         if not isinstance(then, Text) and not isinstance(else_, Text):
             return Choice(condition, then, else_)
-        weak = None
-        if is_late(then) and is_late(else_):
-            weak = run_time(Choice(None, typed(then), typed(else_)))  # type: ignore[arg-type]
-            common = self.late(weak, (then, else_), expr)
-        else:
-            common = promote(typed(then), typed(else_))
+        if not (is_late(then) and is_late(else_)):
+            return self._chosen(condition, then, else_, promote(typed(then), typed(else_)))
+        weak = run_time(Choice(None, typed(then), typed(else_)))  # type: ignore[arg-type]
+        common = self.late(weak, (then, else_), expr)
+        return self.late_text(self._chosen(condition, then, else_, common), weak, expr)
+
+    def _chosen(self, condition: str, then: Operand, else_: Operand, common: DType) -> Text:
         texts = [self.reduced(self.exact(branch, common)) for branch in (then, else_)]
         text = f"{condition} ? {texts[0].at(TERNARY)} : {texts[1].at(TERNARY)}"
-        return Text(text, TERNARY, common, weak=weak)
+        return Text(text, TERNARY, common)
 
     def extrema(self, expr: Any) -> Operand:
         node = type(expr)
@@ -136,7 +147,7 @@ class ChoicePrinter(Converter):
             if is_late(operand) and is_late(result):
                 weak = fold(FOLD[node], typed(operand), typed(result), asked=asked)
                 common = self.late(weak, (operand, result), expr)
-                result = self.extremum(node, operand, result, common)
+                result = self.extremum(node, whole(operand), whole(result), common)
                 result.weak = run_time(weak)
                 continue
             common = operation_type(node, typed(operand), typed(result), asked)

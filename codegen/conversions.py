@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from loopkit._errors import TypeInferenceError
+from loopkit._errors import AssumptionError, TypeInferenceError
+from loopkit._expression import to_text
+from loopkit._nodes import Expression
 from loopkit._promotion import (
     BFLOAT16,
     BOOL,
@@ -60,6 +62,21 @@ def is_late(operand: Operand) -> bool:
     return not isinstance(operand, Text) or operand.weak is not None
 
 
+def whole(operand: Operand) -> Operand:
+    """An operand whose value must be known, not only the last 64 bits of it."""
+    if isinstance(operand, Text) and operand.beyond is not None:
+        raise too_large(operand.beyond)
+    return operand
+
+
+def too_large(expr: Expression) -> AssumptionError:
+    """The error for integer arithmetic that 64 bits may not hold."""
+    return AssumptionError(
+        f"64 bits may not hold '{to_text(expr)}', for the values that its sizes may have",
+        instead="assumptions that bound the sizes would show that they do",
+    )
+
+
 _TO_FLOAT = {FLOAT16: "__half2float", BFLOAT16: "__bfloat162float"}
 _FROM_FLOAT = {FLOAT16: "__float2half", BFLOAT16: "__float2bfloat16"}
 
@@ -108,6 +125,8 @@ class Converter:
         source = text.dtype
         if source == dtype:
             return text
+        if dtype not in INTEGERS:
+            whole(text)
         if dtype in COMPLEXES:
             return self._to_complex(text, dtype)
         if source in COMPLEXES and dtype == BOOL:
@@ -168,6 +187,8 @@ class Converter:
         """What is made of inames and sizes in the type of what it meets, unless C sees to that."""
         if not isinstance(operand, Text) or operand.weak is None or common in COMPLEXES:
             return operand
+        if common not in INTEGERS:
+            whole(operand)
         if operand.dtype in INTEGERS and operand.dtype.itemsize <= max(4, common.itemsize):
             return operand
         return self.exact(operand, computed_in(common))
@@ -205,6 +226,8 @@ class Converter:
         source = operand.dtype
         if source == dtype:
             return operand
+        if dtype not in INTEGERS:
+            whole(operand)
         if source in COMPLEXES and dtype not in COMPLEXES:
             raise TypeInferenceError(
                 f"a value of type {dtype_name(source)} would lose its imaginary part in a "
@@ -224,6 +247,7 @@ class Converter:
         """An operand as a condition: what is not zero is true."""
         if not isinstance(operand, Text):
             return self.weak(_truth(operand), BOOL, literal)
+        whole(operand)
         if operand.dtype in COMPLEXES:
             zero = literal(0, operand.dtype, self.need)
             return Text(f"{operand.at(ADD)} != {zero.text}", EQUAL, BOOL)

@@ -50,7 +50,7 @@ from loopkit._promotion import (
 from loopkit.codegen import wrapping
 from loopkit.codegen.calls import print_call, print_power
 from loopkit.codegen.choices import ChoicePrinter, asked_in
-from loopkit.codegen.conversions import Operand, is_late, typed
+from loopkit.codegen.conversions import Operand, is_late, typed, whole
 from loopkit.codegen.preamble import preamble
 from loopkit.codegen.texts import (
     ADD,
@@ -93,6 +93,8 @@ class CExpressionPrinter(ChoicePrinter):
     largest
         The largest magnitude that an integer expression is proven to have, if any:
         what does not overflow needs no care.
+    holds
+        Whether 64 bits hold a number that is made of inames and sizes.
 
     What the printed texts need collects in ``needs``; :func:`preamble` makes
     headers and device functions of it.
@@ -107,6 +109,7 @@ class CExpressionPrinter(ChoicePrinter):
         is_weak: Callable[[str], bool] = lambda name: False,
         is_nonnegative: Callable[[Expression], bool] = lambda expr: False,
         largest: Callable[[Expression], int | None] = lambda expr: None,
+        holds: Callable[[Expression], bool] = lambda expr: True,
     ) -> None:
         super().__init__()
         self.dtype_of_name = dtype_of_name
@@ -115,6 +118,7 @@ class CExpressionPrinter(ChoicePrinter):
         self.is_weak = is_weak
         self.is_nonnegative = is_nonnegative
         self.largest = largest
+        self.holds = holds
 
     # {{{ what callers use
 
@@ -183,13 +187,13 @@ class CExpressionPrinter(ChoicePrinter):
         return Text(self.print_subscript(name, expr.index), POSTFIX, self.dtype_of_name(name))
 
     def meeting(
-        self, node: type, a: Operand, b: Operand, asked: Callable[[], str], whole: Expression
+        self, node: type, a: Operand, b: Operand, asked: Callable[[], str], of: Expression
     ) -> tuple[DType, RunTime | None]:
         """The type of an operation, and what it is where both operands are without one."""
         if not (is_late(a) and is_late(b)):
             return operation_type(node, typed(a), typed(b), asked), None
         weak = run_time(fold(FOLD[node], typed(a), typed(b), asked=asked))
-        return self.late(weak, (a, b), whole), weak
+        return self.late(weak, (a, b), of), weak
 
     # {{{ sums and products
 
@@ -217,17 +221,17 @@ class CExpressionPrinter(ChoicePrinter):
                 continue
             symbol = "+" if node is prim.Sum else "-"
             total = self.arithmetic(symbol, ADD, total, term, common, part)
-            total.weak = weak
+            total = self.late_text(total, weak, part)
         return total
 
     def arithmetic(
-        self, symbol: str, level: int, a: Operand, b: Operand, common: DType, whole: Expression
+        self, symbol: str, level: int, a: Operand, b: Operand, common: DType, of: Expression
     ) -> Text:
-        """``a symbol b`` in the type ``common``; ``whole`` is the expression that this is."""
+        """``a symbol b`` in the type ``common``; ``of`` is the expression that this is."""
         left, right = self.unify(a, b, common)
         if common in INTEGERS:
             return wrapping.combined(
-                symbol, level, (left, right), (a, b), common, lambda: self.largest(whole)
+                symbol, level, (left, right), (a, b), common, lambda: self.largest(of)
             )
         return Text(f"{left.at(level)} {symbol} {right.at(level + 1)}", level, common)
 
@@ -252,7 +256,7 @@ class CExpressionPrinter(ChoicePrinter):
                 result = Text(f"{parts[0].at(AND)} && {parts[1].at(AND + 1)}", AND, BOOL)
                 continue
             result = self.arithmetic("*", MULTIPLY, result, factor, common, part)
-            result.weak = weak
+            result = self.late_text(result, weak, part)
         return result
 
     def negated(self, operand: Operand, asked: Callable[[], str]) -> Operand:
@@ -268,7 +272,16 @@ class CExpressionPrinter(ChoicePrinter):
         text = f"-({text})" if text.startswith("-") else f"-{text}"
         wide = dtype in NARROW or operand.unsigned
         known = most if dtype in SIGNED else None
-        return Text(text, UNARY, dtype, wide, unsigned=operand.unsigned, most=known, weak=weak)
+        return Text(
+            text,
+            UNARY,
+            dtype,
+            wide,
+            unsigned=operand.unsigned,
+            most=known,
+            weak=weak,
+            beyond=operand.beyond,
+        )
 
     # }}}
 
@@ -291,9 +304,9 @@ class CExpressionPrinter(ChoicePrinter):
         if not isinstance(a, Text) and not isinstance(b, Text):
             return fold(FOLD[node], a, b, asked=asked)  # type: ignore[no-any-return]
         common, weak = self.meeting(node, a, b, asked, expr)
-        result = self._divided(expr, a, b, common)
-        result.weak = weak
-        return result
+        if weak is not None:
+            whole(a), whole(b)
+        return self.late_text(self._divided(expr, a, b, common), weak, expr)
 
     def _divided(self, expr: Any, a: Operand, b: Operand, common: DType) -> Text:
         node = type(expr)
@@ -336,6 +349,8 @@ class CExpressionPrinter(ChoicePrinter):
     def _called(self, name: str, operands: list[Operand], expr: Any) -> Operand:
         """A call; of what has no type it is computed in the types that C computes with."""
         asked = asked_in(expr)
+        for operand in operands[1:] if name == "pow" else operands:
+            whole(operand)
         if any(isinstance(o, Text) for o in operands) and all(is_late(o) for o in operands):
             kind = call_type(name, [typed(o) for o in operands], asked)
             is_wide = name in _OF_INTEGERS
@@ -345,7 +360,7 @@ class CExpressionPrinter(ChoicePrinter):
             ]
             result = self._called(name, strong, expr)
             if isinstance(result, Text) and not isinstance(kind, np.dtype):
-                result.weak = run_time(kind)
+                result = self.late_text(result, run_time(kind), expr)
             return result
         if name == "pow":
             return print_power(self, operands[0], operands[1], asked)
@@ -378,7 +393,8 @@ class CExpressionPrinter(ChoicePrinter):
             # C's precedence of these operators surprises people: parentheses around all else.
             first = left.text if left.level == level else left.at(UNARY)
             text = f"{first} {symbol} {right.at(UNARY)}"
-            result = Text(text, level, common, wide, unsigned=unsigned, weak=weak)
+            result = Text(text, level, common, wide, unsigned=unsigned)
+            result = self.late_text(result, weak, expr)
         return result
 
     def bitwise_not(self, expr: prim.BitwiseNot) -> Operand:
@@ -394,7 +410,7 @@ class CExpressionPrinter(ChoicePrinter):
             operand = self._typed_as_computed(operand, is_wide=True)
         wide = operand.wide or operand.dtype in NARROW
         text, unsigned = f"~{operand.at(UNARY)}", operand.unsigned
-        return Text(text, UNARY, operand.dtype, wide, unsigned=unsigned, weak=weak)
+        return self.late_text(Text(text, UNARY, operand.dtype, wide, unsigned=unsigned), weak, expr)
 
     def shift(self, expr: Any) -> Operand:
         node = type(expr)
@@ -406,14 +422,18 @@ class CExpressionPrinter(ChoicePrinter):
         common = common if weak is None else INT64
         left = self.reduced(self.exact(a, common))
         is_left = node is prim.LeftShift
+        if weak is not None:
+            whole(n if is_left else a), whole(n)
         if type(n) is int and 0 <= n < 8 * common.itemsize:
             symbol = "<<" if is_left else ">>"
             wide = is_left and common in NARROW
-            return Text(f"{left.at(UNARY)} {symbol} {n}", SHIFT, common, wide, weak=weak)
+            text = Text(f"{left.at(UNARY)} {symbol} {n}", SHIFT, common, wide)
+            return self.late_text(text, weak, expr)
         name = "lk_shl" if is_left else "lk_shr"
         self.need(name)
         right = self.reduced(self.operand(n, common))
-        return Text(f"{name}({left.text}, {right.text})", POSTFIX, common, weak=weak)
+        text = Text(f"{name}({left.text}, {right.text})", POSTFIX, common)
+        return self.late_text(text, weak, expr)
 
     # }}}
 

@@ -26,7 +26,7 @@ class IndexPrinter:
     def __init__(self, ranges: Ranges, values: ValuePrinter) -> None:
         self.ranges = ranges
         self.values = values
-        self.sized = Sizing(ranges, values.dtype_of)
+        self.sized = Sizing(ranges, values.dtype_of, values.computed_in)
         self.helpers: set[str] = set()
 
     def __call__(self, expr: Expression) -> str:
@@ -35,7 +35,7 @@ class IndexPrinter:
 
     def subscript(self, index: Expression, extent: Expression) -> str:
         """C text of an index that lies inside of an axis."""
-        return self._print(self.sized(index, self._inside(extent)), _OR)
+        return self._print(self.sized(index, self._inside(extent), is_offset=True), _OR)
 
     def linear(
         self,
@@ -49,7 +49,7 @@ class IndexPrinter:
         terms = [self._term(*axis) for axis in axes]
         kept = [t for t in terms if t.expr != 0]
         if offset != 0 or not kept:
-            kept.append(self.sized(offset))
+            kept.append(self.sized(offset, is_offset=True))
         return self._print(kept[0] if len(kept) == 1 else self.sized.sum(kept), _OR)
 
     def _term(self, stride: Expression, index: Expression, extent: Expression) -> Sized:
@@ -57,11 +57,11 @@ class IndexPrinter:
             return self.sized(0)
         if isinstance(stride, (int, np.integer)) and isinstance(index, (int, np.integer)):
             return self.sized(int(stride) * int(index))
-        last = self.sized(index, self._inside(extent))
+        last = self.sized(index, self._inside(extent), is_offset=True)
         if stride == 1:
             return last
         factors = stride.children if isinstance(stride, prim.Product) else (stride,)
-        return self.sized.product([*map(self.sized, factors), last])
+        return self.sized.product([*(self.sized(f, is_offset=True) for f in factors), last])
 
     def _inside(self, extent: Expression) -> Range:
         return 0, max(0, self.ranges.of(extent)[1] - 1)

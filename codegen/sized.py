@@ -9,7 +9,10 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._arrays import DType
+from loopkit._errors import TypeInferenceError
+from loopkit._expression import to_text
 from loopkit._nodes import Expression
+from loopkit.codegen.conversions import too_large
 from loopkit.codegen.widths import EVERYTHING, Range, Ranges, product_range, quotient_range
 
 
@@ -44,12 +47,23 @@ class Sizing:
         The type of a name that is neither iname nor size, or of its elements.
     """
 
-    def __init__(self, ranges: Ranges, dtype_of_data: Callable[[str], DType]) -> None:
+    def __init__(
+        self,
+        ranges: Ranges,
+        dtype_of_data: Callable[[str], DType],
+        computed: Callable[[Expression], DType],
+    ) -> None:
         self.ranges = ranges
         self.dtype_of_data = dtype_of_data
+        self.computed = computed
 
-    def __call__(self, expr: Expression, within: Range = EVERYTHING) -> Sized:
-        """``expr``, whose value is known to lie ``within`` a range."""
+    def __call__(
+        self, expr: Expression, within: Range = EVERYTHING, *, is_offset: bool = False
+    ) -> Sized:
+        """``expr``, whose value is known to lie ``within`` a range.
+
+        What is, or is added to, an offset in memory fits in 64 bits as memory does.
+        """
         if isinstance(expr, (int, np.integer)):
             value = int(expr)
             return Sized(value, (), (value, value), not self.ranges.is_narrow((value, value)))
@@ -57,10 +71,16 @@ class Sizing:
             is_long = self.ranges.dtype_of(expr.name).itemsize == 8
             return Sized(expr, (), self.ranges.of_name(expr.name), is_long)
         if isinstance(expr, prim.Sum):
-            return self.sum([self(c) for c in expr.children], within, expr)
+            terms = [self(c, is_offset=is_offset) for c in expr.children]
+            if not is_offset:
+                self._check_size(expr)
+            return self.sum(terms, within, expr)
         if isinstance(expr, prim.Product):
             last = len(expr.children) - 1
-            parts = [self(c, within if last == 0 else EVERYTHING) for c in expr.children]
+            inner = within if last == 0 else EVERYTHING
+            parts = [self(c, inner, is_offset=is_offset) for c in expr.children]
+            if not is_offset:
+                self._check_size(expr)
             return self.product(parts, within, expr)
         if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
             parts = [self(expr.numerator), self(expr.denominator)]
@@ -72,10 +92,17 @@ class Sizing:
             ends = (pick(p.range[0] for p in parts), pick(p.range[1] for p in parts))
             return self._of_equals(expr, parts, ends, within)
         if isinstance(expr, prim.If):
-            parts = [self(expr.then, within), self(expr.else_, within)]
+            parts = [self(e, within, is_offset=is_offset) for e in (expr.then, expr.else_)]
             ends = (min(p.range[0] for p in parts), max(p.range[1] for p in parts))
             return self._of_equals(expr, parts, ends, within)
         return self._data(expr, within)
+
+    def _check_size(self, expr: prim.Sum | prim.Product) -> None:
+        """That 64 bits hold what is computed from the left."""
+        for number in range(2, len(expr.children) + 1):
+            part = type(expr)(expr.children[:number])
+            if not self.ranges.holds(part):
+                raise too_large(part)
 
     def is_integer_name(self, name: str) -> bool:
         """Whether a name is an iname, a size or a word like ``threadIdx.x``."""
@@ -139,7 +166,13 @@ class Sizing:
         """An element of an array, or what else is computed from data."""
         inner = expr.aggregate if isinstance(expr, prim.Subscript) else expr
         if not isinstance(inner, prim.Variable):
-            return Sized(expr, (), within, False)
+            dtype = self.computed(expr)
+            if dtype.kind not in "iub":
+                raise TypeInferenceError(
+                    f"the index '{to_text(expr)}' is of type {dtype}",
+                    instead="an index is an integer: a//b rounds down, and int32(x) converts",
+                )
+            return Sized(expr, (), meet(self.ranges.of(expr), within), dtype.itemsize == 8)
         dtype = self.dtype_of_data(inner.name)
         if dtype.kind not in "iu":
             return Sized(expr, (), within, False)

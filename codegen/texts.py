@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from loopkit._errors import TypeInferenceError
+from loopkit._nodes import Expression
 from loopkit._promotion import (
     BFLOAT16,
     BOOL,
@@ -106,10 +107,11 @@ class Text:
     ``int`` for a narrow type, or an unsigned integer where it is ``unsigned``.
     ``most`` is the largest magnitude of its value, where that is known.  What is made of
     inames and sizes alone is ``weak``: it is computed in ``dtype``, but has no type where it
-    meets one.
+    meets one.  Where that is a number that may need more than 64 bits, the text has the last
+    ones of it, and ``beyond`` is its expression.
     """
 
-    __slots__ = ("dtype", "level", "most", "text", "unsigned", "weak", "wide")
+    __slots__ = ("beyond", "dtype", "level", "most", "text", "unsigned", "weak", "wide")
 
     def __init__(
         self,
@@ -121,7 +123,9 @@ class Text:
         unsigned: bool = False,
         most: int | None = None,
         weak: RunTime | None = None,
+        beyond: Expression = None,
     ) -> None:
+        self.beyond = beyond
         self.text = text
         self.level = level
         self.dtype = dtype

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import pymbolic.primitives as prim
 
 from loopkit._arrays import DType, ValueArg
 from loopkit._cached import cached_property
 from loopkit._errors import LoopkitError
-from loopkit._expression import to_text, variable_names
+from loopkit._expression import is_integer_arithmetic, to_text, variable_names
 from loopkit._kernel import Kernel, Statement
-from loopkit._nodes import Expression, TypeCast
-from loopkit.codegen.expressions import CExpressionPrinter, c_type
+from loopkit._nodes import Expression
+from loopkit.codegen.conversions import whole
+from loopkit.codegen.expressions import CExpressionPrinter, c_type, concrete_type
 from loopkit.codegen.texts import AND, POSTFIX
 from loopkit.codegen.widths import Ranges
 
@@ -36,6 +36,7 @@ class ValuePrinter:
             is_weak=self._integers.__contains__,
             is_nonnegative=ranges.is_nonnegative,
             largest=self.largest,
+            holds=ranges.holds,
         )
 
     @property
@@ -59,6 +60,10 @@ class ValuePrinter:
     def integer(self, expr: Expression) -> str:
         """An element of an index array, or what else integers are computed from."""
         return self.print(expr, level=POSTFIX)
+
+    def computed_in(self, expr: Expression) -> DType:
+        """The type of the text of such an integer."""
+        return concrete_type(whole(self.print.rec(expr)))
 
     def condition(self, expr: Expression) -> str:
         """A predicate that reads data, as an operand of ``&&``."""
@@ -85,15 +90,16 @@ class ValuePrinter:
             raise
 
     def is_data(self, expr: Expression) -> bool:
-        """Whether an expression reads more than inames and sizes."""
-        if isinstance(expr, (prim.Call, TypeCast)) or is_float(expr):
-            return True
+        """Whether an expression reads more than inames and sizes, or computes with more."""
+        return not is_integer_arithmetic(expr, calls=False) or self._reads_data(expr)
+
+    def _reads_data(self, expr: Expression) -> bool:
         names = {n for n in variable_names(expr) if "." not in n}
         return bool(names - self._integers)
 
     def largest(self, expr: Expression) -> int | None:
         """The largest magnitude of an expression of inames and sizes."""
-        if self.is_data(expr):
+        if not is_integer_arithmetic(expr) or self._reads_data(expr):
             return None
         low, high = self.ranges.of(expr)
         if not self.ranges.is_narrow((low, high)):
@@ -103,8 +109,3 @@ class ValuePrinter:
     @cached_property
     def _integers(self) -> frozenset[str]:
         return frozenset({*self.kernel.home_domain, *self.kernel.sizes})
-
-
-def is_float(expr: Expression) -> bool:
-    """Whether an expression is a literal that is no integer."""
-    return isinstance(expr, (float, complex, np.inexact))

@@ -17,6 +17,7 @@ from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._sets import NotAffineError
+from loopkit.codegen import bits
 from loopkit.codegen.hardware import Hardware
 
 INT32 = np.dtype("int32")
@@ -26,6 +27,7 @@ _LIMITS = (-(2**31), 2**31 - 1)
 HEADROOM = 1024
 """How far 32-bit sizes stay below the largest integer, so that rounding them up cannot overflow."""
 EVERYTHING = (-(2**63), 2**63 - 1)
+_COUNTABLE = 2**53
 
 
 def largest_size(dtype: np.dtype[Any]) -> int:
@@ -165,7 +167,21 @@ class Ranges:
 
     def of(self, expr: Expression) -> Range:
         """The smallest and largest value of an integer expression, by intervals."""
-        return interval(expr, self.of_name)
+        return interval(expr, self.of_name, bits.interval)
+
+    def holds(self, expr: Expression) -> bool:
+        """Whether integers of 64 bits hold what inames and sizes make where texts stand now.
+
+        Sizes of 64 bits, and what nothing but data bounds, are taken to stay below 2**53:
+        no array has as many elements.
+        """
+        return in_64_bits(interval(expr, self._countable, bits.interval)) or in_64_bits(
+            self.reached(expr)
+        )
+
+    def _countable(self, name: str) -> Range:
+        low, high = self.of_name(name)
+        return max(low, -_COUNTABLE), min(high, _COUNTABLE)
 
     def is_nonnegative(self, expr: Expression) -> bool:
         """Whether an integer expression is provably never negative where texts stand now.
@@ -197,38 +213,54 @@ class Ranges:
         return fits(values)
 
 
+def in_64_bits(values: Range) -> bool:
+    """Whether all values of a range are 64-bit integers."""
+    return EVERYTHING[0] <= values[0] and values[1] <= EVERYTHING[1]
+
+
 def fits(values: Range) -> bool:
     """Whether all values of a range are 32-bit integers."""
     return _LIMITS[0] <= values[0] and values[1] <= _LIMITS[1]
 
 
-def interval(expr: Expression, of_name: Callable[[str], Range]) -> Range:
-    """The smallest and largest value of an integer expression, from those of its names."""
+Other = Callable[[Expression, Callable[[Expression], Range]], Range | None]
+
+
+def interval(
+    expr: Expression, of_name: Callable[[str], Range], other: Other = lambda expr, of: None
+) -> Range:
+    """The smallest and largest value of an integer expression, from those of its names.
+
+    ``other`` knows what is no arithmetic of linear forms, from the values of its operands.
+    """
+
+    def of(part: Expression) -> Range:
+        return interval(part, of_name, other)
+
     if isinstance(expr, (int, np.integer)):
         return int(expr), int(expr)
     if isinstance(expr, prim.Variable):
         return of_name(expr.name)
     if isinstance(expr, prim.Sum):
-        ranges = [interval(c, of_name) for c in expr.children]
+        ranges = [of(c) for c in expr.children]
         return sum(r[0] for r in ranges), sum(r[1] for r in ranges)
     if isinstance(expr, prim.Product):
         product = 1, 1
         for child in expr.children:
-            product = product_range(product, interval(child, of_name))
+            product = product_range(product, of(child))
         return product
     if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
-        sides = (interval(e, of_name) for e in (expr.numerator, expr.denominator))
+        sides = (of(e) for e in (expr.numerator, expr.denominator))
         return quotient_range(expr, *sides)
     if isinstance(expr, prim.Min):
-        parts = [interval(c, of_name) for c in expr.children]
+        parts = [of(c) for c in expr.children]
         return min(p[0] for p in parts), min(p[1] for p in parts)
     if isinstance(expr, prim.Max):
-        parts = [interval(c, of_name) for c in expr.children]
+        parts = [of(c) for c in expr.children]
         return max(p[0] for p in parts), max(p[1] for p in parts)
     if isinstance(expr, prim.If):
-        then, other = interval(expr.then, of_name), interval(expr.else_, of_name)
-        return min(then[0], other[0]), max(then[1], other[1])
-    return EVERYTHING
+        return hull(of(expr.then), of(expr.else_))
+    return other(expr, of) or EVERYTHING
 
 
 def extremes(domain: isl.Set, expr: Expression) -> Range:

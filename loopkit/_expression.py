@@ -117,6 +117,51 @@ class _DivisionCollector(_Walker):
     map_remainder = _division
 
 
+_INTEGER_CALLS = frozenset(("abs", "sign", "fmin", "fmax", "pow"))
+"""Functions whose results are integers where their arguments are."""
+
+
+class _TypedFinder(_Walker):
+    """Finds what is no arithmetic of integers: calls, casts, quotients, other literals."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = False
+        self.typed = False
+
+    def map_constant(self, expr: Any) -> None:
+        self.typed = self.typed or not isinstance(expr, (int, np.integer, np.bool_))
+
+    def map_call(self, expr: prim.Call) -> None:
+        self.calls = True
+        self.typed = self.typed or expr.function.name not in _INTEGER_CALLS
+        super().map_call(expr)
+
+    def map_type_cast(self, expr: TypeCast) -> None:
+        self.typed = True
+
+    def map_quotient(self, expr: prim.Quotient) -> None:
+        self.typed = True
+
+
+@remembered(1 << 14)
+def _typed(expr: Expression) -> tuple[bool, bool]:
+    finder = _TypedFinder()
+    finder(expr)
+    return finder.typed, finder.calls
+
+
+def is_integer_arithmetic(expr: Expression, *, calls: bool = True) -> bool:
+    """Whether integers alone are computed in ``expr`` if all names in it are integers.
+
+    ``calls`` says whether functions may be called for that.
+    """
+    if is_constant(expr):
+        return isinstance(expr, (int, np.integer, np.bool_))
+    typed, has_calls = _typed(expr)
+    return not typed and (calls or not has_calls)
+
+
 def divisions_in(expr: Expression) -> tuple[Expression, ...]:
     """All quotients ``a // b`` and remainders ``a % b`` in ``expr``, inner ones first."""
     found: dict[Key, Expression] = {}

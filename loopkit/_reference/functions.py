@@ -29,11 +29,18 @@ def converter(source: DType | None, target: DType) -> Callable[[Any], Any]:
     if source is not None and source.kind == "V":  # bfloat16
         inner = converter(np.dtype("float32"), target)
         return lambda x: inner(np.float32(float(x)))
+    if source is None and target.kind in "iu":
+        return lambda x: np.asarray(_wrapped(x) if isinstance(x, int) else x).astype(target)[()]
     if source is None or source.kind == "c" or target.kind in "iu":
         return lambda x: np.asarray(x).astype(target)[()]
     if source.kind == "f" and target.kind in "fcV":
         return lambda x: kind(x)
     return lambda x: np.asarray(x).astype(target)[()]
+
+
+def _wrapped(number: int) -> int:
+    """The last 64 bits of an integer, as a signed number."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 def maximum(a: Any, b: Any) -> Any:

@@ -111,9 +111,10 @@ class Translator:
             then, else_ = self.index(expr.then), self.index(expr.else_)
             return f"({then} if {self.condition(expr.condition)} else {else_})"
         value = self.value(expr)
-        if isinstance(value.kind, np.dtype) and value.kind not in INTEGERS and value.kind != BOOL:
+        kind = value.kind if isinstance(value.kind, np.dtype) else natural(value.kind)
+        if kind not in INTEGERS and kind != BOOL:
             raise TypeInferenceError(
-                f"the index '{to_text(expr)}' is of type {value.kind}",
+                f"the index '{to_text(expr)}' is of type {kind}",
                 instead="an index is an integer: a//b rounds down, and int32(x) converts",
             )
         return f"int({value.source})"

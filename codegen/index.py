@@ -7,7 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit._expression import variable_names
 from loopkit._nodes import Expression
+from loopkit._promotion import UINT64
+from loopkit.codegen.ir import Whole
 from loopkit.codegen.sized import Sized, Sizing
 from loopkit.codegen.values import ValuePrinter
 from loopkit.codegen.widths import Range, Ranges
@@ -71,10 +74,12 @@ class IndexPrinter:
     def _condition(self, expr: Expression, level: int) -> str:
         if isinstance(expr, (bool, np.bool_)):
             return "true" if expr else "false"
-        if isinstance(expr, (prim.Comparison, prim.LogicalNot)) and self.values.is_data(expr):
+        if self._is_of_types(expr):
             return self.values.condition(expr)
+        if isinstance(expr, Whole) and self._needs_no_sign(expr):
+            return self.values.condition(prim.Comparison(expr.left, expr.operator, expr.right))
         if isinstance(expr, prim.Comparison):
-            left, right = (self._operand(self.sized(e), _SUM) for e in (expr.left, expr.right))
+            left, right = (self._compared(e) for e in (expr.left, expr.right))
             return _paren(f"{left} {expr.operator} {right}", level > _COMPARE)
         if isinstance(expr, prim.LogicalAnd):
             return _paren(" && ".join(self._conjuncts(expr.children)), level > _AND)
@@ -85,13 +90,39 @@ class IndexPrinter:
             return "!" + self._condition(expr.child, _UNARY)
         return self._print(self.sized(expr), level)
 
+    def _is_of_types(self, condition: Expression) -> bool:
+        """Whether a condition is computed in the types of the data that it reads."""
+        is_whole = isinstance(condition, Whole)
+        compares = isinstance(condition, (prim.Comparison, prim.LogicalNot)) and not is_whole
+        return compares and self.values.is_data(condition)
+
+    def _needs_no_sign(self, condition: Whole) -> bool:
+        """Whether data of 64 bits without a sign are compared as they are, however large."""
+        sides = (condition.left, condition.right)
+        unsigned = any(map(self._has_no_sign, sides))
+        alone = (isinstance(s, prim.Variable) or not self.values.is_data(s) for s in sides)
+        return unsigned and all(alone)
+
+    def _has_no_sign(self, expr: Expression) -> bool:
+        names = {n for n in variable_names(expr) if not self.sized.is_integer_name(n)}
+        return any(self.values.dtype_of(n) == UINT64 for n in names)
+
+    def _compared(self, side: Expression) -> str:
+        """A side of a comparison; C would compare what has a sign as if it had none, too."""
+        node = self.sized(side)
+        if self._has_no_sign(side):
+            return f"(long long){self._print(node, _UNARY)}"
+        return self._operand(node, _SUM)
+
     def _conjuncts(self, conditions: Sequence[Expression]) -> list[str]:
         """Conditions each of which is only looked at where those before it hold."""
         texts = []
         outside = self.ranges.context
         for position, condition in enumerate(conditions):
             texts.append(self._condition(condition, _AND + 1))
-            self.ranges.enter((*outside, *conditions[: position + 1]))
+            # What is computed in the types of data may wrap around, and says nothing of sets.
+            held = (c for c in conditions[: position + 1] if not self._is_of_types(c))
+            self.ranges.enter((*outside, *held))
         self.ranges.enter(outside)
         return texts
 

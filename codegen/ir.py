@@ -5,12 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import islpy as isl
+import pymbolic.primitives as prim
 
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 
 Context = tuple[isl.Set, ...]
 """What loops and guards around a node enforce: the intersection of sets."""
+
+
+@prim.expr_dataclass()
+class Whole(prim.Comparison):  # type: ignore[misc]
+    """A comparison that a domain asks for: of whole numbers, whatever types data in it have.
+
+    What a statement asks for, as ``if t + 1 < n``, is computed in the types of its data.
+    """
+
+    mapper_method = "map_comparison"
+
+
+def of_whole_numbers(condition: Expression) -> Expression:
+    """A condition that a domain asks for."""
+    if isinstance(condition, (prim.LogicalAnd, prim.LogicalOr)):
+        return type(condition)(tuple(map(of_whole_numbers, condition.children)))
+    if isinstance(condition, prim.Comparison):
+        return Whole(condition.left, condition.operator, condition.right)
+    return condition
 
 
 @dataclass(frozen=True)

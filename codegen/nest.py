@@ -34,7 +34,7 @@ from loopkit.codegen.bounds import (
 from loopkit.codegen.conflicts import Conflicts
 from loopkit.codegen.hardware import Hardware, axis_word, find_hardware
 from loopkit.codegen.instances import Instances, executed_instances, split_predicates
-from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
+from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let, of_whole_numbers
 from loopkit.codegen.races import check_races
 from loopkit.codegen.ties import tied_value
 
@@ -180,6 +180,7 @@ class _Walker:
             statement = self.kernel.statement_by_id[node]
             reach = self.reach(statements, visible)
             condition = guard_with_quotients(reach, context, index_divisions(statement))
+            condition = of_whole_numbers(condition)
             _, rest = split_predicates(self.kernel, statement)
             whole = conjunction(condition, *self.chosen_thread(statement), *rest)
             return whole, (Do(statement, (context, reach)),)
@@ -199,7 +200,8 @@ class _Walker:
             body = self.sequence(node.body, inner & alone.enforced, known | {node.iname})
             if not body or condition is False:
                 return False, ()
-            return condition, (Let(node.iname, alone.value, body, (inner,)),)
+            let = Let(node.iname, alone.value, body, (inner,))
+            return of_whole_numbers(condition), (let,)
         known_before = context if data else context & alone.enforced
         condition, inner, bounds = self.entry(node, reach, where, context, known_before)
         if condition is False:
@@ -208,7 +210,8 @@ class _Walker:
         if not body:
             return False, ()
         unroll, ends = self.is_unrolled(node.iname), (bounds.lower, bounds.upper)
-        return condition, (For(node.iname, *ends, bounds.step, unroll, body, (inner,)),)
+        loop = For(node.iname, *ends, bounds.step, unroll, body, (inner,))
+        return of_whole_numbers(condition), (loop,)
 
     def before_data(
         self, value: Expression, where: isl.Set, context: isl.Set

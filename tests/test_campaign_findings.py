@@ -880,3 +880,40 @@ def test_an_example_is_found_where_isl_misjudges_the_smallest() -> None:
     )
     with pytest.raises(lk.UndecidedError, match="assume_injective"):
         kernel.split_iname("j", 3, outer_tag="g.1", inner_tag="l.1")
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "uint32"])
+def test_bounds_from_data_are_whole_numbers(dtype: str) -> None:
+    """What a domain asks for never wraps around: ``lo + 1 < hi`` of the largest byte, either."""
+    kernel = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [r]: lo <= r < hi }"],
+        "<> lo = ptr[i]\ny[i] = sum(r, g[r])",
+        [lk.GlobalArg("g", "int32", shape="hi"), ...],
+        dtypes={"ptr": dtype},
+    ).split_iname("r", 1, slabs=(1, 1))
+    assert kernel.prove().ok
+    ptr = np.array([np.iinfo(dtype).max, 2, 4, 5], dtype)
+    given = {"ptr": ptr, "g": np.arange(1, 6, dtype=np.int32)}
+    for executor in ("host", "reference"):
+        assert kernel.executor(executor)(**given).tolist() == [0, 3 + 4 + 5, 5, 0]
+
+
+def test_a_condition_on_data_is_in_its_type() -> None:
+    kernel = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "<> t = a[i]\ny[i] = 0\nif t + 1 < 5\n  y[i] = 1\nend",
+        dtypes={"a": "int8", "y": "int32"},
+    )
+    for executor in ("host", "reference"):
+        got = kernel.executor(executor)(a=np.array([127, 3, 4], np.int8))
+        assert got.tolist() == [1, 1, 0]
+
+
+def test_a_tile_of_a_loop_with_loaded_bounds_is_proven() -> None:
+    kernel = lk.make_kernel(
+        ["{ [i]: 0 <= i < n }", "{ [r]: lo <= r < hi }"],
+        "<> lo = ptr[i]\nx[i] = x[i] + g[r]",
+        [lk.GlobalArg("g", "int32", shape="hi"), ...],
+        dtypes={"ptr": "int64", "x": "int32"},
+    ).split_iname("r", 2, inner_tag="unr")
+    assert kernel.prove().ok

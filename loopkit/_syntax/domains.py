@@ -313,18 +313,17 @@ class _MapParser(_SetParser):
         )
 
     def name(self, what: str) -> str:
-        return super().name(what) + self.primes()
+        return self.with_primes(super().name(what))
 
     def variable(self, name: str, at: int) -> Value:
-        return super().variable(name + self.primes(), at)
+        return super().variable(self.with_primes(name), at)
 
-    def primes(self) -> str:
-        """The primes behind the name that was read."""
-        found = ""
+    def with_primes(self, name: str) -> str:
+        """The name that was read, with the primes that the text has behind it."""
         while self.words[self.at] == "'":
-            found += "'"
+            name += "'"
             self.at += 1
-        return found
+        return name
 
     def tuple_names(self) -> frozenset[str]:
         words = self.words

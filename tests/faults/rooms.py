@@ -45,7 +45,7 @@ fault(
     "memory: what threads exchange is taken for private everywhere",
     programs.staged_anywhere,
     None,
-    Patch("_places:_space_of", lambda f: lambda kernel, temporary: AddressSpace.PRIVATE),
+    Patch("_places:space_of", lambda f: lambda kernel, temporary: AddressSpace.PRIVATE),
     chain=(do("tag_inames", "i:l.0, j:l.0"),),
 )
 

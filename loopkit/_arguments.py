@@ -27,6 +27,8 @@ Kind = Callable[[str, Any], Any]
 
 LONGEST = 1 << 16
 """Characters that a text may have, and items that a list of names may have."""
+LONGEST_PROGRAM = 1 << 20
+"""Characters that instructions may have."""
 
 
 def unfit(what: str, takes: str, value: object, instead: str = "") -> InvalidArgumentError:
@@ -37,18 +39,27 @@ def unfit(what: str, takes: str, value: object, instead: str = "") -> InvalidArg
 # {{{ single values
 
 
-def is_text(value: object) -> bool:
+def is_text(value: object, longest: int = LONGEST) -> bool:
     """Whether a value is text that can be printed: no half of a surrogate pair, not too long."""
-    if not isinstance(value, str) or len(value) > LONGEST:
+    if not isinstance(value, str) or len(value) > longest:
         return False
     return not any("\ud800" <= letter <= "\udfff" or letter == "\0" for letter in value)
 
 
-def text(what: str, value: Any) -> str:
+def text(what: str, value: Any, longest: int = LONGEST) -> str:
     """Text."""
-    if not is_text(value):
+    if isinstance(value, str) and len(value) > longest:
+        raise InvalidArgumentError(
+            f"{what} has {len(value):,} characters", instead=f"at most {longest:,} are possible"
+        )
+    if not is_text(value, longest):
         raise unfit(what, "text", value)
     return str(value)
+
+
+def program(what: str, value: Any) -> str:
+    """The text of instructions, which may be long."""
+    return text(what, value, LONGEST_PROGRAM)
 
 
 def name(what: str, value: Any) -> str:
@@ -58,9 +69,14 @@ def name(what: str, value: Any) -> str:
     return str(value)
 
 
+def needed_name(what: str, value: Any) -> str:
+    """The name of something new."""
+    return check_name(value, what)
+
+
 def new_name(what: str, value: Any) -> str | None:
     """The name of something new, or None to have one made."""
-    return None if value is None else check_name(value, what)
+    return None if value is None else needed_name(what, value)
 
 
 def flag(what: str, value: Any) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -415,7 +415,7 @@ class Kernel(Exact):
         if "tree" in changes or "statements" in changes:
             tree = changes.get("tree", self.tree)
             by_id = {s.id: s for s in changes.get("statements", self.statements)}
-            changes["statements"] = tuple(by_id[id_] for id_, _ in flatten(tree))
+            changes["statements"] = tuple(_of_tree(tree, by_id))
         if "tags" in changes:
             changes["tags"] = tuple(sorted(changes["tags"]))
         return replace(self, **changes)
@@ -545,6 +545,17 @@ _HELD: dict[str, Any] = {
     "substitutions": SubstitutionRule,
     "tree": (Loop, str),
 }
+
+
+def _of_tree(tree: Tree, by_id: Mapping[str, Statement]) -> Iterator[Statement]:
+    """The statements in the order of the tree, which names them."""
+    for id_, _ in flatten(tree):
+        if id_ not in by_id:
+            raise InvalidArgumentError(
+                f"the tree holds '{id_}', which is none of the statements",
+                instead="with_(tree=..., statements=...) changes both",
+            )
+        yield by_id[id_]
 
 
 def _check_field(name: str, value: object) -> None:

@@ -54,14 +54,17 @@ class Cpu:
             _handle=0,
         )
         flags = SimpleNamespace(CU_STREAM_NON_BLOCKING=1)
+        limits = SimpleNamespace(CU_LIMIT_STACK_SIZE=0)
+        api = SimpleNamespace(CUstream_flags=flags, CUlimit=limits)
 
         def on(modules: Modules, strided: frozenset[str], device: Any) -> LoadedProgram:
             return loaded(modules.program(strided), device, 1)
 
         monkeypatch.setattr(driver, "device", lambda index: device)
+        monkeypatch.setattr(driver, "_devices", {0: device})
         monkeypatch.setattr(driver, "current_device", lambda: 0)
         monkeypatch.setattr(driver, "call", self.call)
-        monkeypatch.setattr(driver, "api", lambda: SimpleNamespace(CUstream_flags=flags))
+        monkeypatch.setattr(driver, "api", lambda: api)
         monkeypatch.setattr(driver, "describe_status", lambda status: f"CUDA error {status}")
         monkeypatch.setattr(launch, "launch", self.launch)
         monkeypatch.setattr(copies.Modules, "on", on)

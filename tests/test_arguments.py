@@ -133,3 +133,15 @@ def test_what_a_search_with_hostile_calls_found(make):
     with pytest.raises(lk.LoopkitError) as caught:
         make()
     assert str(caught.value)
+
+
+def test_what_a_kernel_or_a_step_cannot_take_is_named() -> None:
+    kernel = lk.make_kernel("{ [i]: 0 <= i < n }", "b[i] = 2*a[i]", dtypes={"a, b": "float32"})
+    for words, call in (
+        ("'insn', which is none of the statements", lambda: kernel.with_(statements=())),
+        ("subst_name is text, not None", lambda: kernel.extract_subst(None, "f(x)")),
+        ("the size 'n' is an integer, not {}", lambda: kernel.fix_parameters(n={})),
+        ("the size 'n' is an integer, not {'n': 3}", lambda: kernel.fix_parameters(n={"n": 3})),
+    ):
+        with pytest.raises(lk.InvalidArgumentError, match=words):
+            call()

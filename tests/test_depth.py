@@ -48,6 +48,11 @@ def test_what_is_deeper_is_refused_when_it_is_made(name, depth):
         kernel(DEEP[name](depth))
 
 
+def test_more_text_than_anybody_writes_is_refused_by_its_length():
+    with pytest.raises(lk.InvalidArgumentError, match="instructions has 2,000,000 characters"):
+        lk.make_kernel("{ [i]: 0 <= i < n }", "a[i] = 1".ljust(2_000_000))
+
+
 def test_rules_are_written_out_to_measure():
     rules = ["f0(x) := x + 1"]
     rules += [f"f{k}(x) := (f{k - 1}(x) + 1)*2" for k in range(1, 70)]

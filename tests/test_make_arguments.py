@@ -275,6 +275,24 @@ def test_shapes_that_cannot_be_inferred() -> None:
         make_kernel("{ [i]: 0 <= i }", "c[i] = 1")
 
 
+@pytest.mark.parametrize(
+    ("index", "extent"),
+    [
+        ("(i + 1) % 3", "min(3, n + 1)"),
+        ("(i + 2) % 5", "min(5, n + 2)"),
+        ("2*i % 3", "min(2*n - 1, 3)"),
+        ("5*i % 7", "7"),
+        ("(3*i + 4) % 11", "11"),
+        ("(4*i + n) % 6", "6"),
+        ("(i + 1)*2 % 5 // 2", "min(3, n + 1)"),
+    ],
+)
+def test_remainders_bound_indices(index: str, extent: str) -> None:
+    """By what exactly the loop leaves of them where that is short, else by a number."""
+    kernel = make_kernel(ONE, f"c[{index}] = 1", assumptions="n >= 1")
+    assert shape(kernel, "c") == extent
+
+
 def test_sizes_of_declared_shapes_are_arguments() -> None:
     kernel = make_kernel(ONE, "c[i] = a[b[i]]", [GlobalArg("a", shape="big"), ...])
     assert "big" in kernel.sizes

@@ -113,8 +113,19 @@ def test_what_others_did_is_not_blamed_on_a_call(first: str, monkeypatch: Any) -
     fails(rf"^work on <cuda:0 Test GPU> failed: CUDA error 700\n{LOST}$")
     assert device.lost and "launch" not in cpu.calls
     cpu.calls.clear()
-    fails(rf"^an earlier call failed: work on <cuda:0 Test GPU> failed: CUDA error 700\n{LOST}$")
+    again = rf"^an earlier call failed: work on <cuda:0 Test GPU> failed: CUDA error 700\n{LOST}$"
+    fails(again)
+    x = np.ones(5, "f4")
+    with pytest.raises(LaunchError, match=again):  # before it is judged what arrays share
+        CudaExecutor(axpy)(x=x, y=x[:], alpha=2)
     assert cpu.calls == []
+
+
+def test_what_arrays_share_is_told_where_nothing_is_lost(cpu: Cpu) -> None:
+    x = np.ones(5, "f4")
+    with pytest.raises(LaunchError, match="y shares memory with x"):
+        CudaExecutor(axpy)(x=x, y=x[:], alpha=2)
+    works()
 
 
 @pytest.mark.parametrize("where", ["launch", "cuStreamSynchronize", "cuMemcpyDtoHAsync"])

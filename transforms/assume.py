@@ -146,6 +146,9 @@ def fix_parameters(kernel: Kernel, **value_dict: Any) -> Change:
     recorded = value_dict.get("value_dict")
     if isinstance(recorded, Mapping) and len(value_dict) == 1:
         value_dict = dict(recorded)
+    for name, value in value_dict.items():
+        if isinstance(value, Mapping):
+            raise kind.unfit(f"the size '{name}'", "an integer", dict(value))
     values = _fixed_values(kernel, value_dict)
     known = kernel.assumptions.set
     for name, value in values.items():

@@ -70,7 +70,7 @@ def expand_subst(kernel: Kernel, within: str | Match | None = None) -> Change:
 
 
 @transform(
-    subst_name=kind.new_name,
+    subst_name=kind.needed_name,
     template=kind.formula,
     parameters=kind.names,
     within=kind.within,

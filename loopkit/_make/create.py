@@ -153,14 +153,14 @@ def _options(given: Options | Mapping[str, Any] | None) -> Options:
 
 def _items(instructions: str | Iterable[Any]) -> list[RawItem]:
     if isinstance(instructions, str):
-        return list(parse_instructions(kind.text("instructions", instructions)))
+        return list(parse_instructions(kind.program("instructions", instructions)))
     lines: list[str] = []
     items: list[RawItem] = []
     for entry in kind.items("instructions", instructions, "text or a list of lines"):
         if isinstance(entry, (RawAssignment, RawNop, RawSubstitution)):
             items.append(entry)
         else:
-            lines.append(kind.text("an instruction", entry))
+            lines.append(kind.program("an instruction", entry))
     return [*items, *parse_instructions("\n".join(lines))]
 
 

@@ -20,8 +20,8 @@ from loopkit._nodes import Expression
 def extents(graph: isl.Set, name: str, known: isl.Set) -> list[Expression] | None:
     """One more than the largest value of ``name``, for each part of ``graph``.
 
-    Each is exact wherever ``known`` holds and its part has a value; None where
-    a part has no end.
+    Each is exact wherever ``known`` holds and its part has a value, but where no min or max
+    says what strides leave: there it is a number that is enough.  None where a part has no end.
     """
     found: dict[Expression, None] = {}
     for piece in graph.compute_divs().coalesce().get_basic_sets():
@@ -61,21 +61,40 @@ def _ends(piece: isl.BasicSet, name: str) -> list[Expression] | None:
 
 
 def _by_cases(part: isl.Set, name: str, known: isl.Set) -> Expression | None:
-    """One more than the largest value where strides decide; None if no min or max says it."""
+    """One more than the largest value where strides decide; None if nothing short says it."""
     largest = _sets.maximum(part, name)
     cases = [p for p in largest.coalesce().get_pieces() if not (p[0].params() & known).is_empty()]
     one = _sets.val(1)
     ends = list(dict.fromkeys(_sets.from_affine(aff.add_constant_val(one)) for _, aff in cases))
     if len(ends) == 1:
         return ends[0]
-    for kind in (prim.Min, prim.Max):
-        candidate = kind(tuple(sorted(ends, key=to_text)))
+    candidates: list[Expression] = [
+        kind(tuple(sorted(ends, key=to_text))) for kind in (prim.Min, prim.Max)
+    ]
+    around = _around(cases, name, known)
+    for candidate in candidates if around is None else [*candidates, around]:
         if all(
             (where.params() & known).is_subset(_equal(candidate, aff.add_constant_val(one)))
             for where, aff in cases
         ):
             return candidate
-    return None
+    enough = _sets.maximum_value(part & known, prim.Variable(name))
+    return None if enough is None else enough + 1
+
+
+def _around(
+    cases: Sequence[tuple[isl.Set, isl.Aff]], name: str, known: isl.Set
+) -> Expression | None:
+    """The least end above the convex hull of all cases: it joins those that hold for few sizes."""
+    where = [case.params() & known for case, _ in cases]
+    graph, sizes = isl.Set.empty(known.get_space()), isl.Set.empty(known.get_space())
+    for condition, (_, aff) in zip(where, cases, strict=True):
+        graph = graph | (condition & _sets.equality(name, _sets.from_affine(aff)))
+        sizes = sizes | condition
+    if any(piece.dim(isl.dim_type.div) for piece in graph.get_basic_sets()):
+        return None  # isl knows no hull of these
+    ends = _ends(graph.convex_hull(), name)
+    return None if ends is None else least(ends, sizes)
 
 
 def _equal(expr: Expression, aff: isl.Aff) -> isl.Set:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from loopkit._errors import LoopkitError
+from loopkit._errors import LaunchError, LoopkitError
 from loopkit._program import ArrayParam, Program
 from loopkit._run import copies, driver, fast, launch
 from loopkit._run.arrays import HOST, kind_of, span
@@ -96,10 +96,13 @@ class CudaExecutor:
     def _full_call(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
             return self._resolve_and_run(*args, **kwargs)
-        except LoopkitError:
+        except driver.DriverError:
             raise
-        except Exception as error:  # a library may say in its own words that the context is lost
-            lost = driver.lost_error()
+        except Exception as error:
+            # A library may say in its own words that the context is lost, and what arrays share
+            # says nothing where they are lost with it.
+            judged = isinstance(error, LoopkitError) and not isinstance(error, LaunchError)
+            lost = None if judged else driver.lost_error()
             if lost is None:
                 raise
             raise lost from error

@@ -108,8 +108,9 @@ class Aligner:
                 if variable_names(a) & self.root.data:
                     self.same(a, b, event)
         if not self.same_start(old, new):
-            self.same_type(old, new, event)
+            # What is kept on the way in another type is the nearer reason, and comes first.
             self.same(old.rhs, new.rhs, event)
+            self.same_type(old, new, event)
 
     def same_type(self, old: Statement, new: Statement, event: Event) -> None:
         """Whether a line is computed in its type: integers that were kept have one, inames none."""

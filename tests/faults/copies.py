@@ -216,7 +216,7 @@ fault(
         lambda s: dataclasses.replace(
             s,
             rhs=prim.Product(
-                tuple(np.int64(c) if isinstance(c, np.int32) else c for c in s.rhs.children)
+                tuple(np.int64(c) if type(c) is int else c for c in s.rhs.children)
             ),
         ),
     ),

@@ -36,6 +36,7 @@ from loopkit.codegen.texts import (
     NARROW,
     NEEDED_FOR_TYPE,
     POSTFIX,
+    SIGNED,
     TERNARY,
     UNARY,
     Text,
@@ -192,6 +193,18 @@ class Converter:
         if operand.dtype in INTEGERS and operand.dtype.itemsize <= max(4, common.itemsize):
             return operand
         return self.exact(operand, computed_in(common))
+
+    def narrowed(self, operand: Operand, common: DType) -> Operand:
+        """An operand of what is not computed modulo a power of two.
+
+        There the bits of an iname that a narrow type has no room for would tell.
+        """
+        if not isinstance(operand, Text) or operand.weak is None or common not in NARROW:
+            return operand
+        most = operand.most
+        if most is not None and common in SIGNED and most < 2 ** (8 * common.itemsize - 1):
+            return operand
+        return self.exact(operand, common)
 
     def operand(self, operand: Operand, common: DType) -> Text:
         """An operand as a text; a constant in the form it has beside an operand of ``common``."""

@@ -317,11 +317,14 @@ class CExpressionPrinter(ChoicePrinter):
             self.need(f"lk_floordiv.{c_type(compute)}")
             texts = [self.exact(self.exact(x, common), compute).text for x in (a, b)]
             return self.exact(Text(f"{name}({texts[0]}, {texts[1]})", POSTFIX, compute), common)
+        before = (a, b)
+        a, b = self.narrowed(a, common), self.narrowed(b, common)
+        is_whole = before == (a, b)  # else signs are no longer those of the expressions
         left, right = (self.reduced(x) for x in self.unify(a, b, common))
         most = None
         if type(b) is int and b > 0:
             most = wrapping.magnitude(left, common) // b + 1 if is_floor else b - 1
-        if self._divides_like_c(expr, common, b):
+        if is_whole and self._divides_like_c(expr, common, b):
             symbol = "/" if is_floor else "%"
             text = f"{left.at(MULTIPLY)} {symbol} {right.at(MULTIPLY + 1)}"
             return Text(text, MULTIPLY, common, most=most)
@@ -388,7 +391,8 @@ class CExpressionPrinter(ChoicePrinter):
                 result = fold(FOLD[node], result, operand, asked=asked)
                 continue
             common, weak = self.meeting(node, result, operand, asked, expr)
-            left, right = self.unify(result, operand, common)
+            sides = (self.narrowed(x, common) for x in (result, operand))
+            left, right = self.unify(*sides, common)
             wide, unsigned = left.wide or right.wide, left.unsigned or right.unsigned
             # C's precedence of these operators surprises people: parentheses around all else.
             first = left.text if left.level == level else left.at(UNARY)
@@ -431,7 +435,7 @@ class CExpressionPrinter(ChoicePrinter):
             return self.late_text(text, weak, expr)
         name = "lk_shl" if is_left else "lk_shr"
         self.need(name)
-        right = self.reduced(self.operand(n, common))
+        right = self.reduced(self.operand(self.narrowed(n, common), common))
         text = Text(f"{name}({left.text}, {right.text})", POSTFIX, common)
         return self.late_text(text, weak, expr)
 

@@ -215,9 +215,7 @@ fault(
         "s",
         lambda s: dataclasses.replace(
             s,
-            rhs=prim.Product(
-                tuple(np.int64(c) if type(c) is int else c for c in s.rhs.children)
-            ),
+            rhs=prim.Product(tuple(np.int64(c) if type(c) is int else c for c in s.rhs.children)),
         ),
     ),
     chain=(do("fix_parameters", n=3),),

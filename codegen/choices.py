@@ -39,6 +39,7 @@ from loopkit._promotion import (
 from loopkit.codegen.conversions import Converter, Operand, is_late, typed, whole
 from loopkit.codegen.texts import AND, EQUAL, LESS, OR, POSTFIX, TERNARY, UNARY, Text
 
+
 class ChoicePrinter(Converter):
     """Prints what decides between values, and what decides truth."""
 

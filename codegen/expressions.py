@@ -391,8 +391,8 @@ class CExpressionPrinter(ChoicePrinter):
                 result = fold(FOLD[node], result, operand, asked=asked)
                 continue
             common, weak = self.meeting(node, result, operand, asked, expr)
-            sides = (self.narrowed(x, common) for x in (result, operand))
-            left, right = self.unify(*sides, common)
+            one, two = self.narrowed(result, common), self.narrowed(operand, common)
+            left, right = self.unify(one, two, common)
             wide, unsigned = left.wide or right.wide, left.unsigned or right.unsigned
             # C's precedence of these operators surprises people: parentheses around all else.
             first = left.text if left.level == level else left.at(UNARY)

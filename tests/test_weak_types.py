@@ -93,6 +93,26 @@ def test_values() -> None:
     assert proof.ok, str(proof)
 
 
+NARROW = [
+    *("a[i] | i", "a[i] & i", "i // a[i]", "i % a[i]", "a[i] % i", "a[i] // i", "a[i] << i"),
+    *("(i | a[i]) > 3", "(i % a[i]) > 3", "(i & 7) % a[i]", "max(a[i], i)", "abs(i - a[i])"),
+    *("(a[i] if i > 5 else i) > 3", "min(i*i, a[i])", "u[i] | -i", "u[i] % (i - 60000)"),
+]
+
+
+@pytest.mark.host
+@pytest.mark.parametrize("text", NARROW)
+def test_inames_that_a_narrow_type_does_not_hold(text: str) -> None:
+    """They are converted where they meet it: what depends on more than the low bits does so."""
+    used = {n: t for n, t in {"a": "int16", "u": "uint8"}.items() if f"{n}[" in text}
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", f"y[i] = {text}", dtypes=used, assumptions="n >= 1")
+    numbers = np.random.default_rng(0).integers(1, 100, 70000)
+    data = {name: numbers.astype(dtype) for name, dtype in used.items()}
+    expected, got = (knl.executor(e)(**data) for e in ("reference", "host"))
+    assert got.dtype == expected.dtype and np.array_equal(got, expected)
+    assert knl.prove().ok, f"{knl.prove()}\n{knl.cuda()}"
+
+
 def numpy_text(text: str) -> str:
     """The text as Python computes it for one i."""
     return text.replace("float32(i)", "np.float32(i)")
@@ -195,3 +215,31 @@ def test_accumulators() -> None:
 def test_what_has_no_type(text: str, why: str) -> None:
     with pytest.raises(lk.LoopkitError, match=why):
         lk.make_kernel("{ [k]: 0 <= k < n }", text, dtypes={"z": "complex64"})
+
+
+COMPARED = {
+    "y[i] = x[i] if i < m else 0": "int32",
+    "y[i] = x[i] {if=2*i + 1 <= m - 3}": "int32",
+    "y[i] = sum(k, x[k] if k % 2 == m else 0)": "int32",
+    "f(k) := x[k] if k < m else 0\ny[i] = f(i)": "int32",
+    "y[i] = x[i] if x[i] < m else 0": "None",
+    "y[i] = x[i] if i < 0.5*m else 0": "None",
+}
+
+
+@pytest.mark.parametrize("text", COMPARED)
+def test_what_inames_are_compared_with_is_a_size(text: str) -> None:
+    """Also where it bounds nothing; what data or fractions are compared with, a call types."""
+    knl = lk.make_kernel("{ [i, k]: 0 <= i, k < n }", text, assumptions="n >= 1")
+    assert str(knl.arg_by_name["m"].dtype) == COMPARED[text]
+    if COMPARED[text] == "int32":
+        assert "int const m" in knl.add_dtypes({"x": "float32"}).cuda()
+
+
+def test_what_inames_are_compared_with_may_be_declared() -> None:
+    def made(dtype: str) -> lk.Kernel:
+        text = "y[i] = x[i] if i < m else 0"
+        return lk.make_kernel("{ [i]: 0 <= i < n }", text, dtypes={"x": "float32", "m": dtype})
+
+    assert made("int64").sizes == ("n", "m")
+    assert made("float32").sizes == ("n",)

@@ -15,7 +15,7 @@ from loopkit._expression import variable_names
 from loopkit._guarded import guarded_reads
 from loopkit._kernel import Statement
 from loopkit._make.data import as_shape, column_major, normal_argument, normal_temporary
-from loopkit._make.names import names_in_values
+from loopkit._make.names import names_beside_inames, names_in_values
 from loopkit._nodes import Expression
 from loopkit._spelling import is_name, shown
 from loopkit._syntax.conditions import NO_NUMBERS
@@ -106,6 +106,7 @@ class Uses:
     written: dict[str, str] = field(default_factory=dict)
     in_indices: set[str] = field(default_factory=set)
     in_values: set[str] = field(default_factory=set)
+    beside_inames: set[str] = field(default_factory=set)
     accesses: dict[str, list[Access]] = field(default_factory=dict)
 
     def add(
@@ -139,6 +140,7 @@ def find_uses(statements: Iterable[Statement], inames: Collection[str]) -> Uses:
                 uses.add(name, indices, guards, statement)
                 uses.read.setdefault(name, statement.id)
         uses.in_values |= names_in_values(statement)
+        uses.beside_inames |= names_beside_inames(statement, inames)
         name, indices = statement.write
         uses.add(name, indices, statement.predicates, statement)
         uses.written.setdefault(name, statement.id)
@@ -198,7 +200,7 @@ def make_arguments(
     for name in missing:
         known = [*inames, *sizes, *mentioned]
         _check_inferred(name, name in unexplained, inames, known, uses, position_of)
-    sizes_set = frozenset(sizes) | uses.in_indices
+    sizes_set = frozenset(sizes) | uses.in_indices | uses.beside_inames
 
     def infer(name: str) -> Argument:
         axes = uses.axes.get(name, 0)

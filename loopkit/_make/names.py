@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import pymbolic.primitives as prim
 
@@ -101,6 +101,49 @@ def names_in_values(statement: Statement) -> frozenset[str]:
     for expr in (*statement.predicates, statement.rhs):
         if not is_constant(expr):
             _ValueNames(found)(expr)
+    return frozenset(found)
+
+
+_INDEXING = (prim.Sum, prim.Product, prim.FloorDiv, prim.Remainder, prim.Min, prim.Max)
+
+
+def _is_index(expr: Expression) -> bool:
+    """Whether an expression is what indices are computed with: names, integers, no division."""
+    if isinstance(expr, prim.FloorDiv | prim.Remainder):
+        return _is_index(expr.numerator) and _is_index(expr.denominator)
+    if isinstance(expr, _INDEXING):
+        return all(_is_index(child) for child in expr.children)
+    return isinstance(expr, prim.Variable) or type(expr) is int
+
+
+class _Compared(_NameCollector):
+    """Names in comparisons of index expressions in which an iname stands."""
+
+    def __init__(self, found: set[str], inames: Collection[str]) -> None:
+        super().__init__(found)
+        self.inames = inames
+
+    def map_variable(self, expr: prim.Variable) -> None:
+        return None
+
+    def map_reduction(self, expr: Reduction) -> None:
+        self.rec(expr.operand)
+
+    def map_comparison(self, expr: prim.Comparison) -> None:
+        if _is_index(expr.left) and _is_index(expr.right):
+            names = variable_names(expr.left) | variable_names(expr.right)
+            if any(name in self.inames for name in names):
+                self.found.update(names.difference(self.inames))
+        self.rec(expr.left)
+        self.rec(expr.right)
+
+
+def names_beside_inames(statement: Statement, inames: Collection[str]) -> frozenset[str]:
+    """The names that a statement compares with inames, as it would compare sizes."""
+    found: set[str] = set()
+    for expr in (*statement.predicates, statement.rhs):
+        if not is_constant(expr):
+            _Compared(found, inames)(expr)
     return frozenset(found)
 
 

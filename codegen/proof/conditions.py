@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from loopkit._cached import cached_property
-from loopkit.codegen.proof.forms import ONE, Form
+from loopkit.codegen.proof.forms import ONE, ZERO, Form, branches
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,10 @@ def comparison(operator: str, left: Form, right: Form, *, is_integer: bool) -> C
     if operator in (">", ">="):
         left, right, operator = right, left, {">": "<", ">=": "<="}[operator]
     difference = right.minus(left)
+    if is_integer:
+        chosen = _by_branches(operator, difference)
+        if chosen is not None:
+            return chosen
     if not is_integer or not difference.is_affine:
         if operator in ("==", "!="):
             flipped = left.minus(right)
@@ -69,6 +73,20 @@ def comparison(operator: str, left: Form, right: Form, *, is_integer: bool) -> C
         holds = {">=": number >= 0, "==": number == 0, "!=": number != 0}[operator]
         return TRUE if holds else FALSE
     return Compare(operator, difference)
+
+
+def _by_branches(operator: str, difference: Form) -> Condition | None:
+    """``0 operator difference`` for each branch of a choice in it, if sets can say that."""
+    found = branches(difference)
+    if found is None or not is_known(found[0]):
+        return None
+    condition, *sides = found
+    cases = (condition, negated(condition))
+    parts = [
+        joined("and", [case, comparison(operator, ZERO, side, is_integer=True)])
+        for case, side in zip(cases, sides, strict=True)
+    ]
+    return joined("or", parts) if all(map(is_known, parts)) else None
 
 
 def joined(word: str, parts: Iterable[Condition]) -> Condition:

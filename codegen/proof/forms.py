@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from loopkit._cached import cached_property
 
@@ -60,9 +61,23 @@ class Opaque:
     key: str
 
 
+@dataclass(frozen=True)
+class Choice(Opaque):
+    """One of two values: comparisons look into it, all else takes it as a whole.
+
+    ``condition`` is a condition of :mod:`.conditions`, which stands above forms.
+    """
+
+    condition: Any
+    then: Form
+    other: Form
+
+
 Atom = Variable | Floor | Extreme | Opaque
 
 
+_MOST_CHOICES = 6
+"""Comparisons with more choices than that are not taken apart: each doubles the cases."""
 _LARGEST_PRODUCT = 256
 """Products of more terms than that, which only data has, are not expanded."""
 
@@ -248,6 +263,33 @@ def _value(atom: Atom, values: Mapping[str, int]) -> int:
 
 
 # {{{ making forms
+
+
+def choice(condition: Any, then: Form, other: Form) -> Form:
+    """``then`` where ``condition`` holds, else ``other``."""
+    key = f"if({condition.key}, {then.key}, {other.key})"
+    return Form({(Choice(key, condition, then, other),): 1})
+
+
+def _choices(form: Form) -> int:
+    found = [a for monomial in form.terms for a in monomial if isinstance(a, Choice)]
+    return sum(1 + _choices(a.then) + _choices(a.other) for a in found)
+
+
+def branches(form: Form) -> tuple[Any, Form, Form] | None:
+    """The condition of a choice that a form adds, and the form for each of its values.
+
+    None where there is no choice, or more of them than are looked at one by one.
+    """
+    if _choices(form) > _MOST_CHOICES:
+        return None
+    for monomial, factor in form.terms.items():
+        if len(monomial) == 1 and isinstance(monomial[0], Choice):
+            found = monomial[0]
+            rest = Form({m: c for m, c in form.terms.items() if m != monomial})
+            then, other = (rest.plus(side, factor) for side in (found.then, found.other))
+            return found.condition, then, other
+    return None
 
 
 def constant(value: int) -> Form:

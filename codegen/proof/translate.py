@@ -29,6 +29,7 @@ from loopkit.codegen.proof.forms import (
     ONE,
     ZERO,
     Form,
+    choice,
     constant,
     extreme,
     floor,
@@ -180,7 +181,7 @@ class TextTranslator:
         parts = [self.form(c, is_nonnegative) for c in children(expr)]
         if isinstance(expr, Choice):
             condition = self.condition(expr.condition, is_nonnegative)
-            return opaque(f"if({condition.key}, {parts[1].key}, {parts[2].key})")
+            return choice(condition, parts[1], parts[2])
         return call_of(f"{type(expr).__name__} {getattr(expr, 'operator', '')}", parts)
 
     def _binary(self, expr: Binary, left: Form, is_nonnegative: NonNegative) -> Form:
@@ -310,7 +311,7 @@ class KernelTranslator:
         if isinstance(expr, prim.If):
             condition = self.condition(expr.condition)
             then, other = self.form(expr.then), self.form(expr.else_)
-            return opaque(f"if({condition.key}, {then.key}, {other.key})")
+            return choice(condition, then, other)
         if isinstance(expr, prim.Call):
             return call_of(expr.function.name, [self.form(p) for p in expr.parameters])
         return opaque(repr(expr))

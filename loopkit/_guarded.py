@@ -7,7 +7,7 @@ accesses nothing, and what it would have accessed need not be there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -36,18 +36,32 @@ def conjuncts(condition: Expression) -> Guards:
 
 
 class GuardedWalker(_Walker):
-    """Visits every child; ``guards`` are the conditions under which it is evaluated."""
+    """Visits every child; ``guards`` are the conditions under which it is evaluated.
 
-    def __init__(self, guards: Guards = ()) -> None:
+    Of these only those that ``says`` wants are kept: what a thousand others guard is as quick.
+    """
+
+    def __init__(
+        self, guards: Guards = (), says: Callable[[Expression], bool] | None = None
+    ) -> None:
         super().__init__()
         self.guards = guards
+        self._says = says
+
+    def _add(self, condition: Expression) -> None:
+        parts = conjuncts(condition)
+        if self._says is not None:
+            parts = tuple(filter(self._says, parts))
+        if parts:
+            self.guards = (*self.guards, *parts)
 
     def map_if(self, expr: prim.If) -> None:
         self.rec(expr.condition)
         guards = self.guards
-        self.guards = (*guards, *conjuncts(expr.condition))
+        self._add(expr.condition)
         self.rec(expr.then)
-        self.guards = (*guards, *conjuncts(prim.LogicalNot(expr.condition)))
+        self.guards = guards
+        self._add(prim.LogicalNot(expr.condition))
         self.rec(expr.else_)
         self.guards = guards
 
@@ -55,22 +69,22 @@ class GuardedWalker(_Walker):
         guards = self.guards
         for child in expr.children:
             self.rec(child)
-            self.guards = (*self.guards, *conjuncts(child))
+            self._add(child)
         self.guards = guards
 
     def map_logical_or(self, expr: prim.LogicalOr) -> None:
         guards = self.guards
         for child in expr.children:
             self.rec(child)
-            self.guards = (*self.guards, *conjuncts(prim.LogicalNot(child)))
+            self._add(prim.LogicalNot(child))
         self.guards = guards
 
 
 class _Collector(GuardedWalker):
     """Collects ``(name, indices, guards)``."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, says: Callable[[Expression], bool] | None = None) -> None:
+        super().__init__(says=says)
         self.found: list[Guarded] = []
 
     def map_variable(self, expr: prim.Variable) -> None:
@@ -95,16 +109,35 @@ def guarded_accesses(expr: Expression) -> tuple[Guarded, ...]:
     return () if is_constant(expr) else _guarded(expr)
 
 
-def guarded_reads(statement: Statement) -> list[Guarded]:
-    """Everything that a statement reads; the target of an update is not among it."""
+def _affinely_guarded(expr: Expression) -> list[Guarded]:
+    collector = _Collector(is_affine_condition)
+    collector(expr)
+    return collector.found
+
+
+def is_affine_condition(guard: Expression) -> bool:
+    """Whether a guard says something of inames and sizes."""
+    try:
+        _sets.condition_set(guard)
+    except _sets.NotAffineError:
+        return False
+    return True
+
+
+def guarded_reads(statement: Statement, *, affinely: bool = False) -> list[Guarded]:
+    """Everything that a statement reads; the target of an update is not among it.
+
+    ``affinely``: with the affine ones of the conditions alone.
+    """
+    of = _affinely_guarded if affinely else guarded_accesses
     found: list[Guarded] = []
     guards: Guards = ()
     for predicate in statement.predicates:
-        found += [(n, i, guards + g) for n, i, g in guarded_accesses(predicate)]
+        found += [(n, i, guards + g) for n, i, g in of(predicate)]
         guards = (*guards, predicate)
-    reads = [*guarded_accesses(statement.rhs)]
+    reads = [*of(statement.rhs)]
     for index in statement.write[1]:
-        reads += guarded_accesses(index)
+        reads += of(index)
     found += [(n, i, guards + g) for n, i, g in reads] if guards else reads
     return found
 

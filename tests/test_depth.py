@@ -7,6 +7,7 @@ import pytest
 
 import loopkit as lk
 from loopkit._depth import MOST_NESTED, nesting
+from loopkit._guarded import guarded_reads
 
 
 def kernel(text: str, more: str = "") -> lk.Kernel:
@@ -70,3 +71,15 @@ def test_long_sums_and_products(name):
     assert lk.verify(one, kernel(text))
     given = {name: np.ones(3, dtype=np.int32) for name in "abc"}
     assert one.executor("reference")(**given).tolist() == [1 if name == "product" else 800] * 3
+
+
+def test_what_data_decide_is_not_carried_from_part_to_part():
+    """A condition of many parts takes as long as its parts."""
+    parts = " and ".join(f"a[i] > {k}" for k in range(500))
+    made = kernel(f"(b[i] if i > 2 and {parts} else c[i])")
+    reads = guarded_reads(made.statements[0], affinely=True)
+    assert len(reads) > 1000
+    assert max(len(guards) for _, _, guards in reads) == 1
+    given = {name: np.arange(600, dtype=np.int32) for name in "abc"}
+    result = made.executor("reference")(**given)
+    np.testing.assert_array_equal(result, np.arange(600))

@@ -135,7 +135,7 @@ def find_uses(statements: Iterable[Statement], inames: Collection[str]) -> Uses:
     """All uses of names other than inames, in order of execution; rules are expanded already."""
     uses = Uses()
     for statement in statements:
-        for name, indices, guards in guarded_reads(statement):
+        for name, indices, guards in guarded_reads(statement, affinely=True):
             if name not in inames:
                 uses.add(name, indices, guards, statement)
                 uses.read.setdefault(name, statement.id)

@@ -28,11 +28,13 @@ def check_in_bounds(kernel: Kernel, declared: frozenset[str]) -> None:
     for statement in kernel.statements:
         seen: set[Key] = set()
         for name, indices, guards in _accesses(statement):
-            key = key_of((name, indices, guards))
-            if name not in declared or not indices or key in seen:
+            if name not in declared or not indices:
                 continue
-            seen.add(key)
-            if all(variable_names(g) <= integers for g in guards):
+            if not all(variable_names(g) <= integers for g in guards):
+                continue
+            key = key_of((name, indices, guards))
+            if key not in seen:
+                seen.add(key)
                 _check(kernel, statement, name, indices, guards, integers)
 
 

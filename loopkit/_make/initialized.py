@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import islpy as isl
@@ -119,9 +119,14 @@ class Checker:
             reads = guarded_reads(statement)
             if statement.operation is not None:
                 reads.append((*statement.write, statement.predicates))
-            found = list(dict.fromkeys(reads)) if len(reads) > 1 else reads
+            found = list(self._once(reads)) if len(reads) > 1 else reads
             self._reads_of[statement.id] = found
         return found
+
+    def _once(self, reads: Iterable[Guarded]) -> Iterable[Guarded]:
+        """Different reads; one alone of what the kernel does not write."""
+        ours = self.temporaries.keys() | self.writers.keys()
+        return {(r if r[0] in ours else r[0]): r for r in reads}.values()
 
     # {{{ one read
 

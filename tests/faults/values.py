@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+import pymbolic.primitives as prim
 from refusals.case import do
 
 import loopkit as lk
 from faults import kernels
 from faults.kernels import make
+from faults.making import RENAME, changed, statement
 from faults.planting import Patch, fault
 from faults.printing import text
 
@@ -68,6 +70,36 @@ def tenths() -> lk.Kernel:
     """A comparison with what is no single precision number."""
     return make(
         "{ [i]: 0 <= i < n }", "b[i] = 1 if a[i] > 0.1 else 2 {id=s}", "a, b", assumptions="n >= 1"
+    )
+
+
+def double_tenths() -> lk.Kernel:
+    """The same in double precision: the literal has the type of what it is compared with."""
+    return lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "b[i] = 1 if a[i] > 0.1 else 2 {id=s}",
+        dtypes={"a, b": "float64"},
+        assumptions="n >= 1",
+    )
+
+
+def totals() -> lk.Kernel:
+    """A sum of integers of 32 bits, which is computed in 64."""
+    return lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < 4 }",
+        "b[i] = sum(k, a[i, k]) {id=s}",
+        dtypes={"a": "int32", "b": "int64"},
+        assumptions="n >= 1",
+    )
+
+
+def half_totals() -> lk.Kernel:
+    """A sum of halves, which is computed in single precision."""
+    return lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < 4 }",
+        "b[i] = sum(k, a[i, k]) {id=s}",
+        dtypes={"a": "float16", "b": "float32"},
+        assumptions="n >= 1",
     )
 
 
@@ -162,6 +194,14 @@ fault(
     values=filled("f4", a=[0.1, 0.2, 0.05, -1]),
 )
 fault(
+    "values: a literal of double precision is printed in single",
+    double_tenths,
+    None,
+    text(r"> 0\.1 ", "> 0.1f "),
+    sizes={"n": 4},
+    values=filled("f8", a=[0.1000000005, 0.2, 0.05, -1]),
+)
+fault(
     "values: a conversion comes too late",
     mixed,
     None,
@@ -183,6 +223,84 @@ fault(
     _helper("return n / d - T(n % d != 0 && (n < 0) != (d < 0));", "return n / d;"),
     sizes={"n": 4},
     values=filled("i4", a=[-1, -3, -4, 7]),
+)
+
+
+def accumulated_in(dtype: str) -> Patch:
+    """Accumulators have another type where code is made."""
+
+    def make(original: Any) -> Any:
+        def infer(kernel: Any) -> Any:
+            found = original(kernel)
+            return found.with_(
+                temporaries=tuple(
+                    dataclasses.replace(t, dtype=np.dtype(dtype)) if t.accumulates else t
+                    for t in found.temporaries
+                )
+            )
+
+        return infer
+
+    return Patch("codegen.prepare:infer_types", make)
+
+
+def rows(dtype: str, *row: float) -> Callable[[Any], Mapping[str, Any]]:
+    """The same values in each row of what is summed."""
+    return lambda sizes: {"a": np.tile(np.array(row, dtype), (sizes["n"], 1))}
+
+
+fault(
+    "values: integers are summed in 32 bits",
+    totals,
+    None,
+    accumulated_in("int32"),
+    sizes={"n": 2},
+    values=rows("i4", 2**30, 2**30, 2**30, 7),
+)
+fault(
+    "values: halves are summed in halves",
+    half_totals,
+    None,
+    accumulated_in("float16"),
+    sizes={"n": 2},
+    values=rows("f2", 2048, 1, 1, 1),
+)
+
+
+def _with_typed_literals(statement: Any) -> Any:
+    """The literals of a comparison as NumPy's numbers, which have a type."""
+
+    def typed(expr: Any) -> Any:
+        return np.float64(expr) if type(expr) is float else expr
+
+    asked = statement.rhs.condition
+    asked = prim.Comparison(typed(asked.left), asked.operator, typed(asked.right))
+    return dataclasses.replace(statement, rhs=dataclasses.replace(statement.rhs, condition=asked))
+
+
+fault(
+    "values: a literal gets a type of its own",
+    tenths,
+    RENAME,
+    statement("s", _with_typed_literals),
+    sizes={"n": 4},
+    by_running=True,
+    values=filled("f4", a=[0.1, 0.2, 0.05, -1]),
+)
+fault(
+    "values: an accumulator becomes narrower",
+    totals,
+    RENAME,
+    changed(
+        lambda kernel: kernel.with_(
+            temporaries=tuple(
+                dataclasses.replace(t, dtype=np.dtype("int32")) for t in kernel.temporaries
+            )
+        )
+    ),
+    sizes={"n": 2},
+    by_running=True,
+    values=rows("i4", 2**30, 2**30, 2**30, 7),
 )
 
 

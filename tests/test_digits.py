@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pymbolic.primitives as prim
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import loopkit as lk
+from loopkit import _sets
 from loopkit._digits import told_by
 from loopkit._syntax import parse_expression
 
@@ -58,3 +60,22 @@ def test_what_is_told_is_told(boxes: list[tuple[int, int]], factors: list[int]) 
         seen = tuple(v for n, v in enumerate(point) if f"i{n}" in told)
         values.setdefault(sum(c * v for c, v in zip(used, point, strict=True)), set()).add(seen)
     assert all(len(seen) == 1 for seen in values.values())
+
+
+def test_coefficients_beyond_64_bits_are_scaled() -> None:
+    """Large factors of a name, of a quotient and of a product stay whole in sets."""
+    n = prim.Variable("n")
+    quotient = prim.FloorDiv(prim.Product((2**40, n)), 3)
+    exprs = [
+        (prim.Product((2**64, n)), 2**64 * 5),
+        (prim.Product((2**63, prim.Sum((n, 2**62)))), 2**63 * (5 + 2**62)),
+        (prim.Product((2**33, quotient)), 2**33 * (2**40 * 5 // 3)),
+        (prim.Product((np.uint64(2**63), n)), 2**63 * 5),
+        (prim.Product((np.uint64(2**63), quotient)), 2**63 * (2**40 * 5 // 3)),
+        (prim.Product((np.uint64(2**63), prim.Max((n, 3)))), 2**63 * 5),
+        (prim.Sum((prim.Product((np.int8(100), n)), prim.Product((np.int8(100), n)))), 1000),
+    ]
+    five = _sets.condition_set(prim.Comparison(n, "==", 5))
+    for expr, expected in exprs:
+        value = prim.Comparison(expr, "==", expected)
+        assert five.is_subset(_sets.condition_set(value)), expr

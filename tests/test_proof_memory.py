@@ -480,3 +480,24 @@ def test_types(old: str, new: str) -> None:
 
 
 # }}}
+
+
+def test_staged_reads_under_guards_on_data_are_open() -> None:
+    """Only where the guard holds must the cell be written: the data that decide that are named."""
+    knl = (
+        lk.make_kernel(
+            "{ [i]: 0 <= i < n }",
+            "y[i] = x[i - 1] if flag[i] > 0 else 0",
+            [
+                *(lk.GlobalArg(name, "float32", ("n",)) for name in "xy"),
+                lk.GlobalArg("flag", "int32", ("n",)),
+                lk.ValueArg("n", "int32"),
+            ],
+            assumptions="n >= 1",
+        )
+        .split_iname("i", 16, outer_tag="g.0", inner_tag="l.0")
+        .add_prefetch("x", ["i_inner"], default_tag="l.auto")
+    )
+    found = prove(knl)
+    assert not found.findings and [one.kind for one in found.undecided] == ["unwritten"]
+    assert "data decide whether '0 < flag[" in found.undecided[0].what

@@ -279,7 +279,10 @@ class _OneArray:
                 sure = sure.subtract(piece)
             doubts, left = sure.is_empty(), sure
         if doubts and self.writes:
-            recorder.open("unwritten", f"whether {what}: data decide", [read.leaf])
+            # A guard on data may be true only where the cell was written: nobody here knows.
+            guards = sorted({u.key for u in read.scope.unknown})
+            where = f" whether '{' and '.join(guards)}' holds there" if guards else ""
+            recorder.open("unwritten", f"whether {what}: data decide{where}", [read.leaf])
             return
         inames = [i for i in subject.kernel.all_inames if i in subject.space.position]
         names = (*subject.sizes, *subject.words, *inames, *self.cells)

@@ -34,6 +34,9 @@ def bad_transform():
     return plain.split_iname("ii", 4)
 
 number = 3
+
+def several():
+    return {"plain": plain, "tiled": tiled()}
 """
 
 
@@ -77,6 +80,24 @@ def test_cuda(file: Path, capsys: Captured) -> None:
     assert "\x1b[" not in captured.out
 
 
+def test_several_views(file: Path, capsys: Captured) -> None:
+    assert main(["show", f"{file}:tiled", "--cuda", "--nest"]) == 0
+    nest, _, code = capsys.readouterr().out.partition("extern")
+    assert nest.startswith("plain(") and "__global__" in code
+
+
+def test_one_of_several_kernels(file: Path, capsys: Captured) -> None:
+    assert main(["show", f"{file}:several:tiled"]) == 0
+    assert "blockIdx.x" in capsys.readouterr().out
+
+
+def test_a_file_without_kernels(tmp_path: Path, capsys: Captured) -> None:
+    path = tmp_path / "none.py"
+    path.write_text("")
+    assert main(["show", f"{path}:plain"]) == 2
+    assert f"{path} makes none at its top level" in capsys.readouterr().err
+
+
 @pytest.mark.nvrtc
 @pytest.mark.parametrize(
     ("view", "said"),
@@ -96,6 +117,9 @@ def test_views_that_need_nvrtc(file: Path, capsys: Captured, view: str, said: st
         (":nothing", ["returns None, not a kernel"]),
         (":fails", ["has no attribute 'no_such_method'", "line 18: return tiled().no_such"]),
         (":bad_transform", ["split_iname", "no iname 'ii'"]),
+        (":several", ["is several kernels: plain, tiled", "several:plain shows one"]),
+        (":several:tild", ["no kernel 'tild'", "did you mean 'tiled'?"]),
+        (":plain:tiled", ["'tiled' is a key, but there is one kernel alone"]),
         (":not-a-name", ["'not-a-name' is not a Python name"]),
     ],
 )

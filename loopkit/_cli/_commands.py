@@ -7,6 +7,7 @@ import importlib.metadata
 import click
 
 EXECUTORS = ("cuda", "host", "reference")
+VIEWS = ("nest", "cuda", "ptx", "sass", "resources")
 SIZE = click.IntRange(min=1)
 
 
@@ -45,25 +46,26 @@ def demo(n: int | None, m: int | None, l: int | None, executor: str | None) -> i
 
 @loopkit.command()
 @click.argument("target", metavar="FILE.py:NAME")
-@click.option("--nest", "view", flag_value="nest", default=True, help="The loop nest (default).")
-@click.option("--cuda", "view", flag_value="cuda", help="The CUDA C.")
-@click.option("--ptx", "view", flag_value="ptx", help="NVRTC's PTX.")
-@click.option("--sass", "view", flag_value="sass", help="The machine code, disassembled.")
-@click.option("--resources", "view", flag_value="resources", help="Registers, memory, spills.")
+@click.option("--nest", is_flag=True, help="The loop nest (default).")
+@click.option("--cuda", is_flag=True, help="The CUDA C.")
+@click.option("--ptx", is_flag=True, help="NVRTC's PTX.")
+@click.option("--sass", is_flag=True, help="The machine code, disassembled.")
+@click.option("--resources", is_flag=True, help="Registers, memory, spills.")
 @click.option(
     "--arch",
     metavar="sm_90a",
     help="The GPU architecture for --ptx, --sass and --resources; by default this machine's.",
 )
-def show(target: str, view: str, arch: str | None) -> int:
-    """Print one view of the kernel NAME in FILE.py.
+def show(target: str, arch: str | None, **views: bool) -> int:
+    """Print views of the kernel NAME in FILE.py, the loop nest if no other is asked for.
 
     NAME is a kernel, or a function that needs no arguments and returns one. It may
-    be left out where the file has just one kernel.
+    be left out where the file has just one kernel. Of several kernels in a dictionary
+    NAME:KEY is one.
     """
     from loopkit._cli._show import show
 
-    return show(target, view, arch)
+    return show(target, [view for view in VIEWS if views[view]] or ["nest"], arch)
 
 
 @loopkit.command()

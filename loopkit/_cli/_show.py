@@ -1,4 +1,4 @@
-"""``loopkit show``: one view of one kernel of a file."""
+"""``loopkit show``: views of one kernel of a file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import runpy
 import sys
 import traceback
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +16,30 @@ from loopkit._cli._output import Output
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
 from loopkit._kernel import Kernel
 
+BINARY = frozenset(["ptx", "sass", "resources"])
+"""Views of what is made for one architecture."""
 
-def show(target: str, view: str, arch: str | None) -> int:
-    """Print ``view`` of the kernel that ``target`` (``FILE.py:NAME``) names."""
+
+def show(target: str, views: Sequence[str], arch: str | None) -> int:
+    """Print ``views`` of the kernel that ``target`` (``FILE.py:NAME``) names."""
     kernel = load(target)
-    text, language = render(kernel, view, arch)
+    if arch is not None and not BINARY.intersection(views):
+        raise InvalidArgumentError(
+            f"--arch says nothing about --{views[0]}: it is the same for all architectures",
+            instead="it belongs to --ptx, --sass and --resources",
+        )
+    rendered = [render(kernel, view, arch) for view in views]
     # Only now, so that after an error nothing is on stdout.
-    Output().code(text, language)
+    output = Output()
+    for number, (text, language) in enumerate(rendered):
+        if number:
+            output.text()
+        output.code(text, language)
     return 0
 
 
 def render(kernel: Kernel, view: str, arch: str | None) -> tuple[str, str]:
     """The text of a view and the language it is in."""
-    if view in ("nest", "cuda") and arch is not None:
-        raise InvalidArgumentError(
-            f"--arch says nothing about --{view}: it is the same for all architectures",
-            instead="it belongs to --ptx, --sass and --resources",
-        )
     made_for = {} if arch is None else {"arch": arch}
     look: Any = kernel
     if view == "nest":
@@ -46,13 +54,38 @@ def render(kernel: Kernel, view: str, arch: str | None) -> tuple[str, str]:
 
 
 def load(target: str) -> Kernel:
-    """The kernel that ``FILE.py:NAME`` or ``FILE.py`` names."""
+    """The kernel that ``FILE.py:NAME``, ``FILE.py:NAME:KEY`` or ``FILE.py`` names."""
     file, name = _split(target)
+    key = None
+    if name is not None and not file.endswith(".py") and _split(file)[1] is not None:
+        (file, name), key = _split(file), name
     path = Path(file)
     if not path.is_file():
         raise _no_such_file(path)
     namespace = _run(path)
-    return _find(namespace, name, path)
+    return _one_of(_find(namespace, name, path), key, target)
+
+
+def _one_of(found: Any, key: str | None, target: str) -> Kernel:
+    """The kernel that was found, or the one of several that has a key."""
+    if not isinstance(found, Mapping):
+        if key is not None:
+            raise InvalidArgumentError(
+                f"{target}: '{key}' is a key, but there is one kernel alone",
+                instead=f"loopkit show {target.removesuffix(':' + key)}",
+            )
+        kernel: Kernel = found
+        return kernel
+    keys = [k for k, value in found.items() if isinstance(k, str) and isinstance(value, Kernel)]
+    if key is None:
+        raise InvalidArgumentError(
+            f"{target} is several kernels: {', '.join(keys) or 'none'}",
+            instead=f"loopkit show {target}:{keys[0]} shows one" if keys else "",
+        )
+    if key not in keys:
+        raise UnknownNameError("kernel", key, keys)
+    chosen: Kernel = found[key]
+    return chosen
 
 
 def _split(target: str) -> tuple[str, str | None]:
@@ -120,7 +153,7 @@ def _failed(what: str, error: Exception) -> LoopkitError:
     )
 
 
-def _find(namespace: dict[str, Any], name: str | None, path: Path) -> Kernel:
+def _find(namespace: dict[str, Any], name: str | None, path: Path) -> Kernel | Mapping[Any, Any]:
     kernels = [n for n, v in namespace.items() if isinstance(v, Kernel)]
     makers = [n for n, v in namespace.items() if _could_make_a_kernel(v)]
     if name is None:
@@ -135,10 +168,14 @@ def _find(namespace: dict[str, Any], name: str | None, path: Path) -> Kernel:
             instead=f"there is {known}" if known else "",
         )
     if name not in namespace:
-        raise UnknownNameError("kernel or function", name, [*kernels, *makers])
+        error = UnknownNameError("kernel or function", name, [*kernels, *makers])
+        if not error.known:
+            error.instead = f"{path} makes none at its top level"
+        raise error
     value = namespace[name]
-    if isinstance(value, Kernel):
-        return value
+    if isinstance(value, Kernel) or _holds_kernels(value):
+        made: Kernel | Mapping[Any, Any] = value
+        return made
     if not callable(value):
         raise InvalidArgumentError(
             f"{name} in {path} is neither a kernel nor a function that returns one,"
@@ -147,7 +184,11 @@ def _find(namespace: dict[str, Any], name: str | None, path: Path) -> Kernel:
     return _call(name, value, path)
 
 
-def _call(name: str, function: Any, path: Path) -> Kernel:
+def _holds_kernels(value: Any) -> bool:
+    return isinstance(value, Mapping) and any(isinstance(v, Kernel) for v in value.values())
+
+
+def _call(name: str, function: Any, path: Path) -> Kernel | Mapping[Any, Any]:
     needed = _needs(function)
     if needed:
         raise InvalidArgumentError(
@@ -161,11 +202,12 @@ def _call(name: str, function: Any, path: Path) -> Kernel:
         raise
     except Exception as error:
         raise _failed(f"{path}:{name}", error) from error
-    if not isinstance(made, Kernel):
+    if not isinstance(made, Kernel) and not _holds_kernels(made):
         raise InvalidArgumentError(
             f"{name}() in {path} returns {_a(type(made).__name__)}, not a kernel"
         )
-    return made
+    found: Kernel | Mapping[Any, Any] = made
+    return found
 
 
 def _a(noun: str) -> str:

@@ -19,6 +19,7 @@ from loopkit._errors import (
 )
 from loopkit._make import GlobalArg, make_kernel
 from loopkit._reference import run_reference
+from loopkit._reference.source import code_of
 from loopkit._tags import parse_tag
 from loopkit._types import as_dtype
 
@@ -437,3 +438,11 @@ def test_arguments() -> None:
 
 
 # }}}
+
+
+def test_statements_are_compiled_once_for_all_sizes() -> None:
+    kernel = make_kernel(ONE, "c[i] = a[n - 1 - i] + n", dtypes={"a": "float32"})
+    assert run_reference(kernel, {"a": np.ones(2, "f")})["c"].tolist() == [3, 3]
+    made = code_of.cache_info().misses
+    assert run_reference(kernel, {"a": np.ones(3, "f")})["c"].tolist() == [4, 4, 4]
+    assert code_of.cache_info().misses == made

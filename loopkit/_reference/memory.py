@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from loopkit._errors import OutOfBoundsError, UninitializedReadError
+from loopkit._reference.source import code_of
 
 DType = np.dtype[Any]
 
@@ -57,7 +58,7 @@ class Memory:
         return self.written is not None
 
     def _check_lines(self, positions: Iterable[int]) -> list[str]:
-        checks = [f"0 <= i{p} < {self.shape[p]}" for p in positions]
+        checks = [f"0 <= i{p} < extent{p}" for p in positions]
         if not checks:
             return []
         return [f"if not ({' and '.join(checks)}):", "    raise outside(({i},))"]
@@ -81,8 +82,9 @@ class Memory:
             "outside": self._outside,
             "unwritten": self._unwritten,
             "every": slice(None),
+            **{f"extent{p}": extent for p, extent in enumerate(self.shape)},
         }
-        exec(compile(text, f"<{name} {self.name}>", "exec"), space)
+        exec(code_of(text, f"<{name} {self.name}>"), space)
         function: Callable[..., Any] = space[name]
         return function
 

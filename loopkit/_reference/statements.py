@@ -15,6 +15,7 @@ from loopkit._make.operations import operations_of
 from loopkit._reference import functions
 from loopkit._reference.memory import Memory
 from loopkit._reference.places import Axis, column_of
+from loopkit._reference.source import code_of
 from loopkit._reference.translate import Names, Translator, Value
 from loopkit._tree import path_inames
 
@@ -101,7 +102,7 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
     text = "\n    ".join([f"def run({', '.join(columns)}):", *lines])
     space = dict(translator.space)
     try:
-        exec(compile(text, f"<{statement.id}>", "exec"), space)
+        exec(code_of(text, f"<{statement.id}>"), space)
     except (SyntaxError, RecursionError, MemoryError):  # what Python's compiler says of it
         raise LaunchError(
             f"'{statement.id}' is nested too deeply for the reference interpreter",

@@ -85,6 +85,10 @@ class Translator:
             self._bound[key] = name
         return name
 
+    def size(self, name: str) -> str:
+        """Source of the value of a size."""
+        return self.bind(self.names.sizes[name], "size", name)
+
     # {{{ index arithmetic: mathematical integers
 
     def index(self, expr: Expression) -> str:
@@ -94,7 +98,7 @@ class Translator:
         if isinstance(expr, prim.Variable) and expr.name in self.names.inames:
             return str(expr.name)
         if isinstance(expr, prim.Variable) and expr.name in self.names.sizes:
-            return repr(self.names.sizes[expr.name])
+            return self.size(expr.name)
         if isinstance(expr, (prim.Sum, prim.Product)):
             symbol = " + " if isinstance(expr, prim.Sum) else " * "
             return "(" + symbol.join(self.index(c) for c in expr.children) + ")"
@@ -180,7 +184,7 @@ class Translator:
         if name in self.names.inames:
             return Value(name, INTEGER)
         if name in self.names.sizes:
-            return Value(f"({self.names.sizes[name]!r})", INTEGER)
+            return Value(self.size(name), INTEGER)
         return self.access(name, ())
 
     def subscript(self, expr: Any) -> Value:

@@ -47,7 +47,7 @@ def given_by(setting: Setting, data: Data) -> dict[str, Any]:
         name, dtype = argument.name, setting.dtypes[argument.name]
         if isinstance(argument, ArrayArg):
             shape = setting.shapes[name]
-            values = [setting.initial(data, name, p).value for p in np.ndindex(shape)]
+            values = [data.cell(name, p, dtype, setting.limit) for p in np.ndindex(shape)]
             found[name] = np.array(values, dtype=object).reshape(shape).astype(dtype)
         elif name not in found:
             found[name] = dtype.type(setting.initial(data, name, ()).value)

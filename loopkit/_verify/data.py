@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from loopkit._promotion import INTEGERS
+
 Place = tuple[int, ...]
+_ENDS = {dtype: int(np.iinfo(dtype).max) + 1 for dtype in INTEGERS}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +50,6 @@ class Data:
         if dtype.kind == "b":
             return bool(digest & 1)
         if dtype.kind in "iu":
-            return digest % max(1, min(limit, int(np.iinfo(dtype).max) + 1))
+            return digest % max(1, min(limit, _ENDS[dtype]))
         number = 1 + digest % 9 if self.trial % 2 == 0 else digest % 13 - 6
         return complex(number, digest // 16 % 5) if dtype.kind == "c" else number

@@ -71,7 +71,7 @@ class Printer(Mapper):  # type: ignore[misc]
         if expr.name in self.statement.inames:
             return str(expr.name)
         if expr.name in self.setting.sizes:
-            return repr(self.setting.sizes[expr.name])
+            return self.bind(self.setting.sizes[expr.name])
         return self.load(expr.name, ())
 
     def map_subscript(self, expr: Any) -> str:

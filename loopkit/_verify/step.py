@@ -10,6 +10,7 @@ from loopkit._hidden import hidden
 from loopkit._kernel import Statement
 from loopkit._make.operations import operations_of
 from loopkit._reference.places import Axis
+from loopkit._reference.source import code_of
 from loopkit._verify import arithmetic
 from loopkit._verify.orders import Order
 from loopkit._verify.printer import LOAD, USED, Printer
@@ -92,7 +93,7 @@ def _compiled(
     lines.append(f"    return {place}, {_VALUE}")
     space = dict(printer.space)
     try:
-        exec(compile("\n".join(lines), f"<{statement.id}>", "exec"), space)
+        exec(code_of("\n".join(lines), f"<{statement.id}>"), space)
     except (SyntaxError, RecursionError, MemoryError):
         raise UnsupportedError(f"'{statement.id}' is nested too deeply to be run") from None
     function: Callable[..., Any] = space["run"]

@@ -74,7 +74,8 @@ def too_large(expr: Expression) -> AssumptionError:
     """The error for integer arithmetic that 64 bits may not hold."""
     return AssumptionError(
         f"64 bits may not hold '{to_text(expr)}', for the values that its sizes may have",
-        instead="assumptions that bound the sizes would show that they do",
+        instead="assumptions that bound the sizes would show that they do, and float64(...) around "
+        "an operand computes with floats",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -99,6 +100,10 @@ class Sizing:
 
     def _check_size(self, expr: prim.Sum | prim.Product) -> None:
         """That 64 bits hold what is computed from the left."""
+        sizes = [self.ranges.magnitude(c) for c in expr.children]
+        most = sum(sizes) if isinstance(expr, prim.Sum) else math.prod(max(1, s) for s in sizes)
+        if most < 2**63:
+            return
         for number in range(2, len(expr.children) + 1):
             part = type(expr)(expr.children[:number])
             if not self.ranges.holds(part):

@@ -175,9 +175,12 @@ class Ranges:
         Sizes of 64 bits, and what nothing but data bounds, are taken to stay below 2**53:
         no array has as many elements.
         """
-        return in_64_bits(interval(expr, self._countable, bits.interval)) or in_64_bits(
-            self.reached(expr)
-        )
+        return self.magnitude(expr) < 2**63 or in_64_bits(self.reached(expr))
+
+    def magnitude(self, expr: Expression) -> int:
+        """The largest magnitude of what inames and sizes make, by intervals."""
+        low, high = interval(expr, self._countable, bits.interval)
+        return max(-low, high)
 
     def _countable(self, name: str) -> Range:
         low, high = self.of_name(name)

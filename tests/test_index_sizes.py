@@ -129,3 +129,15 @@ def test_no_index_is_a_float(text: str, executor: str) -> None:
     knl = kernel("y[i - n + 3, j] = x[(T) % 4]", text)
     with pytest.raises(lk.TypeInferenceError, match="an index is an integer"):
         run(knl, executor, n=5)
+
+
+@pytest.mark.parametrize("text", ["i*m*l + j*l + k", "i*n*m*l + j"])
+def test_offsets_in_memory_are_as_small_as_memory(text: str) -> None:
+    """What is computed to address a cell needs no bounds on sizes: the array has that cell."""
+    shapes = {"x": ("n*n*m*l",), "y": ("n", "m", "l")}
+    knl = lk.make_kernel(
+        "{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < l }",
+        f"y[i, j, k] = x[{text}]",
+        [*(lk.GlobalArg(name, "float32", shape) for name, shape in shapes.items()), ...],
+    )
+    assert "(long long)" in str(knl.cuda())

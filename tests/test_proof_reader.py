@@ -11,6 +11,7 @@ from loopkit.codegen.proof.forms import constant, extreme, floor, variable
 from loopkit.codegen.proof.lexer import ReadError
 from loopkit.codegen.proof.names import declared
 from loopkit.codegen.proof.reader import by_comment, read_function
+from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space
 from loopkit.codegen.proof.syntax import (
     Assign,
@@ -206,7 +207,7 @@ def test_forms_are_canonical() -> None:
         floor(Y.plus(constant(4)), 8)
     ).plus(constant(2))
     assert extreme("min", [X, extreme("min", [Y, X])]) == extreme("min", [Y, X])
-    assert X.scaled(3).minus(Y).minus(constant(2)).key == "3*x - y - 2"
+    assert shown(X.scaled(3).minus(Y).minus(constant(2))) == "3*x - y - 2"
 
 
 def test_large_products_stay_whole() -> None:

@@ -2,79 +2,91 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from loopkit.codegen.proof.forms import Form
-from loopkit.codegen.proof.subject import Subject
-
-_WORD = re.compile(r"[A-Za-z_]\w*(?:\.[xyz])?")
-_ARRAY = re.compile(r"([A-Za-z_]\w*)\[")
+from loopkit.codegen.proof.forms import Form, Loaded, Monomial, Variable
+from loopkit.codegen.proof.nodes import Node, walk
 
 
 @dataclass(frozen=True)
 class Alike:
-    """Two texts are the same where all ``words`` stand for the same, and all ``pairs`` are equal.
+    """Two nodes are the same where all ``words`` stand for the same, and all ``pairs`` are equal.
 
     Words are names of loops, constants and hardware indices, and of what lies in memory.
     """
 
-    words: frozenset[str]
+    words: frozenset[str] = frozenset()
     pairs: tuple[tuple[Form, Form], ...] = ()
 
-    @property
-    def key(self) -> tuple[object, ...]:
-        """What equal answers share."""
-        return self.words, tuple((a.key, b.key) for a, b in self.pairs)
-
     def joined(self, other: Alike) -> Alike:
-        """Where two pairs of texts are the same."""
+        """Where two pairs of nodes are the same."""
         return Alike(self.words | other.words, (*self.pairs, *other.pairs))
 
 
-def words_in(text: str) -> frozenset[str]:
-    """All names in a text."""
-    return frozenset(_WORD.findall(text))
+def words_in(node: Node) -> frozenset[str]:
+    """The names of all variables and arrays in a node."""
+    parts = walk(node)
+    found = (
+        part.name if isinstance(part, Variable) else part.array
+        for part in parts
+        if isinstance(part, (Variable, Loaded))
+    )
+    return frozenset(found)
 
 
-def offsets(subject: Subject) -> dict[str, Form]:
-    """The affine forms of all subscripts, by their texts."""
-    return {
-        touch.offset.key: touch.offset
-        for leaf in subject.leaves
-        for touch in leaf.touches
-        if touch.offset.is_affine
-    }
-
-
-def alike(mine: str, other: str, forms: Mapping[str, Form]) -> Alike | None:
-    """Where two texts are the same, up to the subscripts of what they read; None if nowhere."""
+def alike(mine: Node, other: Node) -> Alike | None:
+    """Where two nodes are the same, up to the subscripts of what they read; None if nowhere."""
     if mine == other:
         return Alike(words_in(mine))
-    (one, first), (two, second) = _parts(mine), _parts(other)
-    if one != two:
+    if type(mine) is not type(other):
         return None
-    words, pairs = words_in(one), []
-    for a, b in zip(first, second, strict=True):
-        if a == b:
-            words |= words_in(a)
-        elif a in forms and b in forms:
-            pairs.append((forms[a], forms[b]))
+    if isinstance(mine, Form) and isinstance(other, Form):
+        return _forms(mine, other)
+    if isinstance(mine, Loaded) and isinstance(other, Loaded):
+        if mine.array != other.array:
+            return None
+        words = frozenset((mine.array,))
+        if mine.offset.is_affine and other.offset.is_affine:
+            return Alike(words, ((mine.offset, other.offset),))
+        inner = alike(mine.offset, other.offset)
+        return inner and Alike(words).joined(inner)
+    if mine.besides != other.besides:
+        return None
+    return _in_turn(mine.inside, other.inside)
+
+
+def _in_turn(first: Iterable[Node], second: Iterable[Node]) -> Alike | None:
+    """All of some nodes as the others, in their order."""
+    one, two = tuple(first), tuple(second)
+    if len(one) != len(two):
+        return None
+    found = Alike()
+    for a, b in zip(one, two, strict=True):
+        part = alike(a, b)
+        if part is None:
+            return None
+        found = found.joined(part)
+    return found
+
+
+def _forms(mine: Form, other: Form) -> Alike | None:
+    """Sums, product by product: any order in which all are the same will do."""
+    found, left = Alike(), dict(other.terms)
+    rest: dict[Monomial, int] = {}
+    for monomial, factor in mine.terms.items():
+        if left.get(monomial) == factor:
+            del left[monomial]
+            found = found.joined(_in_turn(monomial, monomial) or Alike())
+        else:
+            rest[monomial] = factor
+    for monomial, factor in rest.items():
+        for there in [m for m, c in left.items() if c == factor]:
+            part = _in_turn(monomial, there)
+            if part is not None:
+                break
         else:
             return None
-    return Alike(words, tuple(pairs))
-
-
-def _parts(text: str) -> tuple[str, list[str]]:
-    """A text without the outermost subscripts, and these."""
-    rest, inner, at = "", [], 0
-    while (found := _ARRAY.search(text, at)) is not None:
-        depth, end = 1, found.end()
-        while depth:
-            depth += {"[": 1, "]": -1}.get(text[end], 0)
-            end += 1
-        rest += text[at : found.end()] + "]"
-        inner.append(text[found.end() : end - 1])
-        at = end
-    return rest + text[at:], inner
+        del left[there]
+        found = found.joined(part)
+    return None if left else found

@@ -12,6 +12,7 @@ from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding
 from loopkit.codegen.proof.scopes import Scope
+from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import in_range
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
@@ -27,7 +28,7 @@ class BoundsCheck:
         self.recorder = recorder
         self.data = data
         self.surplus = {id(s.leaf) for s in instances.surplus if not s.instances.is_empty()}
-        self._outside: dict[tuple[int, str, str], isl.Set | None] = {}
+        self._outside: dict[tuple[int, Form, Form], isl.Set | None] = {}
 
     def run(self) -> None:
         """Check all accesses."""
@@ -40,7 +41,7 @@ class BoundsCheck:
     def touch(self, leaf: Leaf, touch: Touch) -> None:
         """Whether an access lies in its array."""
         if touch.cell is None:
-            what = f"{touch.array}[{touch.offset.key}]: the cell is not affine"
+            what = f"{touch.array}[{shown(touch.offset)}]: the cell is not affine"
             self.recorder.open("bounds", what, [leaf])
             return
         for axis, (index, extent) in enumerate(zip(touch.cell, touch.extents, strict=True)):
@@ -49,7 +50,7 @@ class BoundsCheck:
             if not index.is_affine:
                 self.by_assertions(leaf, touch, axis)
                 continue
-            key = (id(touch.scope), index.key, extent.key)
+            key = (id(touch.scope), index, extent)
             if key not in self._outside:
                 self._outside[key] = self.outside(touch.scope, index, extent)
             outside = self._outside[key]
@@ -72,7 +73,9 @@ class BoundsCheck:
             if self.is_kernels_own(leaf, touch):
                 self.trust(leaf, touch, axis)
                 return
-            what = f"{touch.array}[{touch.cell[axis].key}] along axis {axis}: only data decides it"
+            what = (
+                f"{touch.array}[{shown(touch.cell[axis])}] along axis {axis}: only data decides it"
+            )
             self.recorder.open("bounds", what, [leaf])
 
     def is_kernels_own(self, leaf: Leaf, touch: Touch) -> bool:
@@ -104,7 +107,9 @@ class BoundsCheck:
             return
         names = (*subject.sizes, *subject.words, *subject.kernel.all_inames)
         extent = touch.extents[axis]
-        what = f"index {axis} of {touch.array} leaves its {extent.key if extent else ''} elements"
+        what = (
+            f"index {axis} of {touch.array} leaves its {shown(extent) if extent else ''} elements"
+        )
         data = self.data.names_around(leaf, touch)
         if data and self.is_kernels_own(leaf, touch):
             self.trust(leaf, touch, axis)

@@ -15,6 +15,7 @@ from loopkit.codegen.proof.forms import Form, constant, variable
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import Scope
+from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.syntax import Assign
 from loopkit.codegen.proof.tree import Leaf, Touch
@@ -31,17 +32,17 @@ class CellCheck:
     def __init__(self, subject: Subject, recorder: Recorder) -> None:
         self.subject = subject
         self.recorder = recorder
-        self._same: dict[tuple[int, str], bool] = {}
+        self._same: dict[tuple[int, Form], bool] = {}
         self._shapes: dict[str, tuple[Form | None, ...]] = {}
         self.values = ValueCheck(subject, recorder, self.is_zero)
 
     def run(self) -> None:
         """Compare all lines, and name the cells that they touch."""
-        guards: dict[tuple[str, str], Access] = {}
+        guards: dict[tuple[str, Form], Access] = {}
         for statement in self.subject.kernel.statements:
             for name, indices in _guard_reads(statement):
                 if self.subject.kernel.is_array(name):
-                    key = (name, self.subject.meaning.offset(name, indices).key)
+                    key = (name, self.subject.meaning.offset(name, indices))
                     guards[key] = (name, indices)
         for leaf in self.subject.leaves:
             own = self.subject.kernel.statement_by_id.get(leaf.statement or "")
@@ -57,9 +58,9 @@ class CellCheck:
                     for touch in leaf.touches:
                         self.name(touch, self.asked(touch, guards))
 
-    def asked(self, touch: Touch, guards: Mapping[tuple[str, str], Access]) -> Access | None:
+    def asked(self, touch: Touch, guards: Mapping[tuple[str, Form], Access]) -> Access | None:
         """The access of a predicate behind one of a guard."""
-        found = guards.get((touch.array, touch.offset.key))
+        found = guards.get((touch.array, touch.offset))
         if found is not None:
             return found
         for name, indices in guards.values():
@@ -76,14 +77,14 @@ class CellCheck:
         subject = self.subject
         assert isinstance(leaf.node, Assign)
         self.operator(leaf, statement)
-        wanted: dict[tuple[str, str, bool], Access] = {}
+        wanted: dict[tuple[str, Form, bool], Access] = {}
         for name, indices, is_write in _accesses(statement):
             if subject.kernel.is_array(name):
                 offset = subject.meaning.offset(name, indices)
-                wanted[name, offset.key, is_write] = (name, indices)
+                wanted[name, offset, is_write] = (name, indices)
         missing = dict(wanted)
         for touch in leaf.touches:
-            key = (touch.array, touch.offset.key, touch.is_write)
+            key = (touch.array, touch.offset, touch.is_write)
             if key not in wanted:
                 found = self.equal(touch, wanted)
                 if found is None:
@@ -94,9 +95,9 @@ class CellCheck:
             missing.pop(key, None)
             self.name(touch, wanted[key])
         is_same = self.values.statement(leaf, statement)
-        for name, offset_key, is_write in missing:
+        for name, offset, is_write in missing:
             verb = "writes" if is_write else "reads"
-            what = f"'{statement.id}' {verb} {name}[{offset_key}], the line does not"
+            what = f"'{statement.id}' {verb} {name}[{shown(offset)}], the line does not"
             if is_write or (statement.operation is not None and name == statement.written):
                 self.recorder.found(Finding("access", what, Place(leaf.line, statement.id)))
             elif not is_same:
@@ -112,8 +113,8 @@ class CellCheck:
             self.recorder.found(Finding("access", what, Place(leaf.line, statement.id)))
 
     def equal(
-        self, touch: Touch, wanted: Mapping[tuple[str, str, bool], Access]
-    ) -> tuple[str, str, bool] | None:
+        self, touch: Touch, wanted: Mapping[tuple[str, Form, bool], Access]
+    ) -> tuple[str, Form, bool] | None:
         """The access of the statement that is the same wherever the line runs."""
         for key, (name, indices) in wanted.items():
             if name == touch.array and key[2] == touch.is_write:
@@ -124,7 +125,7 @@ class CellCheck:
 
     def is_zero(self, scope: Scope, form: Form) -> bool:
         """Whether a form vanishes wherever a scope is reached."""
-        key = (id(scope), form.key)
+        key = (id(scope), form)
         if key not in self._same:
             parts = self.subject.coefficients(form).values()
             self._same[key] = all(p.is_affine for p in parts) and all(
@@ -137,7 +138,7 @@ class CellCheck:
         leaf: Leaf,
         touch: Touch,
         statement: Statement,
-        wanted: Mapping[tuple[str, str, bool], Access],
+        wanted: Mapping[tuple[str, Form, bool], Access],
     ) -> None:
         """A line that touches what its statement does not."""
         subject = self.subject

@@ -2,44 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from loopkit._cached import cached_property
 from loopkit.codegen.proof.forms import ONE, ZERO, Form, branches
+from loopkit.codegen.proof.nodes import Node
 
 
-@dataclass(frozen=True)
-class Compare:
+@dataclass(frozen=True, eq=False)
+class Compare(Node):
     """``form >= 0``, ``form == 0`` or ``form != 0`` of an affine form."""
 
     operator: str
     form: Form
 
     @property
-    def key(self) -> str:
-        """What equal conditions share."""
-        return f"{self.form.key} {self.operator} 0"
+    def besides(self) -> Hashable:
+        return self.operator
+
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        return (self.form,)
 
 
-@dataclass(frozen=True)
-class Joined:
+@dataclass(frozen=True, eq=False)
+class Joined(Node):
     """All of the parts (``and``), or at least one (``or``)."""
 
     word: str
     parts: tuple[Condition, ...]
 
+    @property
+    def besides(self) -> Hashable:
+        return self.word
+
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        return self.parts
+
     @cached_property
-    def key(self) -> str:
-        """What equal conditions share."""
-        return f"{self.word}({', '.join(sorted(p.key for p in self.parts))})"
+    def made_of(self) -> Hashable:
+        return self.word, frozenset(self.parts)
 
 
-@dataclass(frozen=True)
-class Unknown:
-    """A condition on data, or on products of sizes."""
+@dataclass(frozen=True, eq=False)
+class Unknown(Node):
+    """``left operator right`` on data, or on products of sizes; or its negation.
 
-    key: str
+    The operator is ``<``, ``<=``, ``==`` or ``!=``; the negation of the last two is the other.
+    """
+
+    operator: str
+    left: Form
+    right: Form
+    is_negated: bool = False
+
+    @property
+    def besides(self) -> Hashable:
+        return self.operator, self.is_negated
+
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        return self.left, self.right
+
+    @cached_property
+    def made_of(self) -> Hashable:
+        if self.operator in _NEGATED:
+            return self.besides, frozenset(self.inside)
+        return self.besides, self.inside
 
 
 Condition = Compare | Joined | Unknown
@@ -47,7 +78,7 @@ Condition = Compare | Joined | Unknown
 TRUE = Joined("and", ())
 FALSE = Joined("or", ())
 
-_NEGATED = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
+_NEGATED = {"==": "!=", "!=": "=="}
 
 
 def comparison(operator: str, left: Form, right: Form, *, is_integer: bool) -> Condition:
@@ -55,15 +86,13 @@ def comparison(operator: str, left: Form, right: Form, *, is_integer: bool) -> C
     if operator in (">", ">="):
         left, right, operator = right, left, {">": "<", ">=": "<="}[operator]
     difference = right.minus(left)
-    if is_integer:
-        chosen = _by_branches(operator, difference)
-        if chosen is not None:
-            return chosen
-    if not is_integer or not difference.is_affine:
-        if operator in ("==", "!="):
-            flipped = left.minus(right)
-            difference = min(difference, flipped, key=lambda f: f.key)
-        return Unknown(f"0 {operator} {difference.key}")
+    if not is_integer:
+        return Unknown(operator, left, right)
+    chosen = _by_branches(operator, difference)
+    if chosen is not None:
+        return chosen
+    if not difference.is_affine:
+        return Unknown(operator, *_sides(difference))
     if operator == "<":
         difference, operator = difference.minus(ONE), "<="
     if operator == "<=":
@@ -89,14 +118,21 @@ def _by_branches(operator: str, difference: Form) -> Condition | None:
     return joined("or", parts) if all(map(is_known, parts)) else None
 
 
+def _sides(difference: Form) -> tuple[Form, Form]:
+    """What is added in ``0 <= difference`` to the right, what is subtracted to the left."""
+    above = {m: c for m, c in difference.terms.items() if c > 0}
+    below = {m: -c for m, c in difference.terms.items() if c < 0}
+    return Form(below), Form(above)
+
+
 def joined(word: str, parts: Iterable[Condition]) -> Condition:
     """The conjunction or disjunction, nested ones flattened."""
     neutral, absorbing = (TRUE, FALSE) if word == "and" else (FALSE, TRUE)
-    flat: dict[str, Condition] = {}
+    flat: dict[Condition, None] = {}
     for part in parts:
         inner = part.parts if isinstance(part, Joined) and part.word == word else (part,)
-        flat.update((p.key, p) for p in inner)
-    found = [p for p in flat.values() if p != neutral]
+        flat.update(dict.fromkeys(inner))
+    found = [p for p in flat if p != neutral]
     if absorbing in found:
         return absorbing
     return found[0] if len(found) == 1 else Joined(word, tuple(found))
@@ -108,12 +144,9 @@ def negated(condition: Condition) -> Condition:
         word = "or" if condition.word == "and" else "and"
         return joined(word, [negated(p) for p in condition.parts])
     if isinstance(condition, Unknown):
-        zero, operator, rest = [*condition.key.split(" ", 2), "", ""][:3]
-        if zero == "0" and operator in ("==", "!="):
-            return Unknown(f"0 {_NEGATED[operator]} {rest}")
-        if condition.key.startswith("not "):
-            return Unknown(condition.key[4:])
-        return Unknown(f"not {condition.key}")
+        if condition.operator in _NEGATED:
+            return replace(condition, operator=_NEGATED[condition.operator])
+        return replace(condition, is_negated=not condition.is_negated)
     if condition.operator == ">=":
         return Compare(">=", condition.form.scaled(-1).minus(ONE))
     return Compare(_NEGATED[condition.operator], condition.form)

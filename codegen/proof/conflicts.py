@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import islpy as isl
 
 from loopkit._cached import cached_property
+from loopkit._same import key_of
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.cuts import Order, orders
@@ -14,6 +15,7 @@ from loopkit.codegen.proof.data import DataFacts, is_open
 from loopkit.codegen.proof.forms import Form, floor, variable
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding
+from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space, copy_of, equal, less
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
@@ -140,10 +142,10 @@ class ConflictCheck:
     @staticmethod
     def _key(use: Use) -> tuple[object, ...]:
         touch = use[1]
-        cell = touch.origin if touch.cell is None else tuple(c.key for c in touch.cell)
+        cell = touch.cell if touch.cell is not None else touch.origin and key_of(touch.origin)
         # What data decides may have changed from one statement to the next.
         own = use[0].statement if is_open(touch.cell) else None
-        return (touch.array, id(touch.scope), cell, touch.offset.key, own)
+        return (touch.array, id(touch.scope), cell, touch.offset, own)
 
     def side(self, space: Space, use: Use, copy: int) -> isl.Set:
         """The executions of an access, in the names of that copy (memoised)."""
@@ -303,11 +305,11 @@ class ConflictCheck:
             if around:
                 found[around] = None
             if touch.cell is None:
-                found[f"{touch.array}[{touch.offset.key}]"] = None
+                found[f"{touch.array}[{shown(touch.offset)}]"] = None
                 continue
             for index in touch.cell:
                 if not index.is_affine:
-                    found[f"{touch.array}[.. {index.key} ..]"] = None
+                    found[f"{touch.array}[.. {shown(index)} ..]"] = None
         return ", ".join(found)
 
 

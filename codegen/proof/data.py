@@ -14,6 +14,7 @@ from loopkit._expression import accesses, substitute
 from loopkit._nodes import Expression
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.forms import Form
+from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space, copy_of
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
@@ -87,7 +88,7 @@ class DataFacts:
 
     def names_around(self, leaf: Leaf, touch: Touch) -> str:
         """The data that decides whether and where a line runs, for people."""
-        found = {u.key: None for u in touch.scope.unknown}
+        found = dict.fromkeys(shown(u) for u in touch.scope.unknown)
         found.update(dict.fromkeys(sorted(self._data_names(leaf))))
         return ", ".join(found)
 

@@ -10,9 +10,9 @@ from loopkit import _sets
 from loopkit._cached import cached_property
 from loopkit._hidden import hidden
 from loopkit.codegen.proof import conditions
-from loopkit.codegen.proof.alike import Alike, alike, offsets, words_in
+from loopkit.codegen.proof.alike import Alike, alike, words_in
 from loopkit.codegen.proof.divergence import varying_names
-from loopkit.codegen.proof.forms import Form, Opaque, variable
+from loopkit.codegen.proof.forms import DATA, Form, variable
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import equal, less
 from loopkit.codegen.proof.subject import Subject
@@ -43,7 +43,6 @@ class Read:
         self.touch = touch
         self.scope = touch.scope
         self.cell = cell
-        self.key = tuple(c.key for c in cell)
 
 
 class Lines:
@@ -53,11 +52,6 @@ class Lines:
         self.subject = subject
         self.position = {leaf: number for number, leaf in enumerate(subject.leaves)}
         self._spans: dict[int, tuple[int, int]] = {}
-
-    @cached_property
-    def offsets(self) -> dict[str, Form]:
-        """The forms of subscripts, by their texts."""
-        return offsets(self.subject)
 
     @cached_property
     def varying(self) -> set[str]:
@@ -123,8 +117,8 @@ class Fills:
         for form in cell:
             words |= form.names & self.subject.data_names
             for atom in form.atoms:
-                if isinstance(atom, Opaque):
-                    words |= words_in(atom.key)
+                if isinstance(atom, DATA):
+                    words |= words_in(atom)
         places = self.subject.names.places
         return frozenset(w for w in words if places.get(w, "value") != "value")
 
@@ -150,7 +144,7 @@ class Fills:
         for write, carried in self.before(read):
             if self.same_data(write, read, carried) is None:
                 common = _common(write.scope, read.scope, carried)
-                found = self.make_piece(write, common, carried, Alike(frozenset()))
+                found = self.make_piece(write, common, carried, Alike())
                 if found is not None:
                     yield found
 
@@ -177,8 +171,8 @@ class Fills:
             return None
         common = _common(write.scope, read.scope, carried)
         # Cells that data decide are those of the read, which may not be those of the next one.
-        cell = tuple(a.key if not a.is_affine else "" for a in write.cell)
-        key = (write.position, id(write.leaf), id(common), id(carried), same.key, cell)
+        cell = tuple(None if a.is_affine else a for a in write.cell)
+        key = (write.position, id(write.leaf), id(common), id(carried), same, cell)
         if key not in self._pieces:
             self._pieces[key] = self.make_piece(write, common, carried, same)
         return self._pieces[key]
@@ -188,19 +182,18 @@ class Fills:
 
         None if the read does not ask for the same, or what lies in memory may have changed.
         """
-        same = Alike(frozenset())
-        asked = {u.key: None for u in read.scope.unknown}
+        same = Alike()
+        asked = dict.fromkeys(read.scope.unknown)
         for condition in write.scope.unknown:
-            mine = condition.key
-            several = [mine] if mine in asked else asked
-            found = (alike(mine, other, self.lines.offsets) for other in several)
+            several = [condition] if condition in asked else asked
+            found = (alike(condition, other) for other in several)
             match = next((m for m in found if m is not None), None)
             if match is None:
                 return None
             same = same.joined(match)
         for own, due in zip(write.cell, read.cell, strict=True):
             if not own.is_affine:
-                match = alike(own.key, due.key, self.lines.offsets)
+                match = alike(own, due)
                 if match is None:
                     return None
                 same = same.joined(match)

@@ -1,68 +1,89 @@
 """Integer expressions as polynomials over names, quotients, extrema and loaded values.
 
-A form is exact: addition and multiplication expand, equal forms have equal
-keys.  isl takes those that are affine; products of sizes, which flattened
+A form is exact: addition and multiplication expand, equal forms are equal
+nodes.  isl takes those that are affine; products of sizes, which flattened
 subscripts are full of, are compared as polynomials.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from loopkit._cached import cached_property
+from loopkit.codegen.proof.nodes import Node
 
 Monomial = tuple["Atom", ...]
+"""A product of atoms; one of several is a :class:`Product`."""
 
 
 @dataclass(frozen=True)
-class Variable:
+class Variable(Node):
     """A size, a loop variable, a hardware index, or a private integer."""
 
     name: str
 
     @property
-    def key(self) -> str:
-        """What equal atoms share."""
+    def besides(self) -> Hashable:
         return self.name
 
 
-@dataclass(frozen=True)
-class Floor:
+@dataclass(frozen=True, eq=False)
+class Floor(Node):
     """``floor(of / by)``."""
 
     of: Form
     by: int
 
-    @cached_property
-    def key(self) -> str:
-        """What equal atoms share."""
-        return f"floor(({self.of.key})/{self.by})"
+    @property
+    def besides(self) -> Hashable:
+        return self.by
+
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        return (self.of,)
 
 
-@dataclass(frozen=True)
-class Extreme:
+@dataclass(frozen=True, eq=False)
+class Extreme(Node):
     """The least or the greatest of several forms."""
 
     word: str  # "min" or "max"
     parts: tuple[Form, ...]
 
+    @property
+    def besides(self) -> Hashable:
+        return self.word
+
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        return self.parts
+
     @cached_property
-    def key(self) -> str:
-        """What equal atoms share."""
-        return f"{self.word}({', '.join(sorted(p.key for p in self.parts))})"
+    def made_of(self) -> Hashable:
+        return self.word, frozenset(self.parts)
 
 
-@dataclass(frozen=True)
-class Opaque:
-    """A value that only data decides: an element of an array, a call, a number with a fraction."""
+@dataclass(frozen=True, eq=False)
+class Loaded(Node):
+    """An element of an array, by its offset."""
 
-    key: str
+    array: str
+    offset: Form
+
+    @property
+    def besides(self) -> Hashable:
+        return self.array
+
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        return (self.offset,)
 
 
-@dataclass(frozen=True)
-class Choice(Opaque):
+@dataclass(frozen=True, eq=False)
+class Choice(Node):
     """One of two values: comparisons look into it, all else takes it as a whole.
 
     ``condition`` is a condition of :mod:`.conditions`, which stands above forms.
@@ -72,8 +93,56 @@ class Choice(Opaque):
     then: Form
     other: Form
 
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        return self.condition, self.then, self.other
 
-Atom = Variable | Floor | Extreme | Opaque
+
+@dataclass(frozen=True, eq=False)
+class Opaque(Node):
+    """A value that is not looked into: an operation of some nodes, or a number with a fraction.
+
+    ``word`` says all about the operation that its operands do not say.
+    """
+
+    word: tuple[Hashable, ...]
+    parts: tuple[Node, ...] = ()
+
+    @property
+    def besides(self) -> Hashable:
+        return self.word
+
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        return self.parts
+
+
+Atom = Variable | Floor | Extreme | Loaded | Choice | Opaque
+DATA = (Loaded, Choice, Opaque)
+"""Atoms that only data decides."""
+
+
+class Product(tuple["Atom", ...]):
+    """Several atoms, in no order."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Product) or len(self) != len(other):
+            return False
+        return tuple.__eq__(self, other) or Counter(self) == Counter(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash((Product, sum(map(hash, self))))
+
+
+def product(atoms: Iterable[Atom]) -> Monomial:
+    """The product of atoms; one alone is a tuple, too."""
+    found = tuple(atoms)
+    return Product(found) if len(found) > 1 else found
 
 
 _MOST_CHOICES = 6
@@ -83,40 +152,26 @@ _LARGEST_PRODUCT = 256
 
 
 class NotAffineError(Exception):
-    """A form is not affine in names."""
+    """A form is not affine in names, or a condition is not one on such forms."""
+
+    def __init__(self, node: Node) -> None:
+        super().__init__(node)
+        self.node = node
 
 
-class Form:
+class Form(Node):
     """``sum(coefficient * product of atoms)``; the empty product stands for the constant."""
-
-    __slots__ = ("__dict__", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms = terms
 
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        return tuple(atom for monomial in self.terms for atom in monomial)
+
     @cached_property
-    def key(self) -> str:
-        """A text that equal forms share: ``16*i_outer + i_inner - n``."""
-        parts = sorted((("*".join(a.key for a in m), c) for m, c in self.terms.items()), key=_late)
-        text = ""
-        for atoms, value in parts:
-            sign = "-" if value < 0 else "+"
-            size = abs(value)
-            term = (atoms if size == 1 else f"{size}*{atoms}") if atoms else str(size)
-            if text:
-                text += f" {sign} {term}"
-            else:
-                text = f"-{term}" if sign == "-" else term
-        return text or "0"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Form) and self.key == other.key
-
-    def __hash__(self) -> int:
-        return hash(self.key)
-
-    def __repr__(self) -> str:
-        return self.key
+    def made_of(self) -> Hashable:
+        return frozenset(self.terms.items())
 
     @property
     def constant(self) -> int | None:
@@ -155,11 +210,11 @@ class Form:
             if constant is not None:
                 return two.scaled(constant)
         if len(self.terms) * len(other.terms) > _LARGEST_PRODUCT:
-            return opaque(f"({self.key})*({other.key})")
+            return opaque("*", self, other)
         terms: dict[Monomial, int] = {}
         for m, c in self.terms.items():
             for n, d in other.terms.items():
-                monomial = tuple(sorted((*m, *n), key=_atom_key))
+                monomial = product((*m, *n))
                 total = terms.get(monomial, 0) + c * d
                 if total:
                     terms[monomial] = total
@@ -188,7 +243,7 @@ class Form:
             return False
         for monomial in self.terms:
             for atom in monomial:
-                if isinstance(atom, Opaque):
+                if isinstance(atom, DATA):
                     return False
                 if isinstance(atom, Floor) and not atom.of.is_affine:
                     return False
@@ -199,7 +254,7 @@ class Form:
     @property
     def is_data(self) -> bool:
         """Whether loaded values enter."""
-        return any(isinstance(a, Opaque) for a in self.atoms)
+        return any(isinstance(a, DATA) for a in self.atoms)
 
     # }}}
 
@@ -207,7 +262,7 @@ class Form:
         """The form with other names."""
         terms: dict[Monomial, int] = {}
         for monomial, value in self.terms.items():
-            atoms = tuple(sorted((_renamed(a, name) for a in monomial), key=_atom_key))
+            atoms = product(_renamed(a, name) for a in monomial)
             terms[atoms] = terms.get(atoms, 0) + value
         return Form(terms)
 
@@ -219,15 +274,6 @@ class Form:
                 value *= _value(atom, values)
             total += value
         return total
-
-
-def _late(part: tuple[str, int]) -> tuple[bool, bool, str]:
-    """What is subtracted comes after what is added, numbers come last."""
-    return not part[0], part[1] < 0, part[0]
-
-
-def _atom_key(atom: Atom) -> str:
-    return atom.key
 
 
 def _atoms(form: Form) -> Iterator[Atom]:
@@ -259,7 +305,7 @@ def _value(atom: Atom, values: Mapping[str, int]) -> int:
     if isinstance(atom, Extreme):
         parts = [p.value(values) for p in atom.parts]
         return min(parts) if atom.word == "min" else max(parts)
-    raise KeyError(atom.key)
+    raise KeyError(atom)
 
 
 # {{{ making forms
@@ -267,8 +313,7 @@ def _value(atom: Atom, values: Mapping[str, int]) -> int:
 
 def choice(condition: Any, then: Form, other: Form) -> Form:
     """``then`` where ``condition`` holds, else ``other``."""
-    key = f"if({condition.key}, {then.key}, {other.key})"
-    return Form({(Choice(key, condition, then, other),): 1})
+    return Form({(Choice(condition, then, other),): 1})
 
 
 def _choices(form: Form) -> int:
@@ -302,9 +347,14 @@ def variable(name: str) -> Form:
     return Form({(Variable(name),): 1})
 
 
-def opaque(key: str) -> Form:
-    """A value that only data decides."""
-    return Form({(Opaque(key),): 1})
+def loaded(array: str, offset: Form) -> Form:
+    """An element of an array, by its offset."""
+    return Form({(Loaded(array, offset),): 1})
+
+
+def opaque(word: Hashable, *parts: Node) -> Form:
+    """A value that is not looked into."""
+    return Form({(Opaque(word if isinstance(word, tuple) else (word,), parts),): 1})
 
 
 def floor(form: Form, by: int) -> Form:
@@ -323,19 +373,17 @@ def floor(form: Form, by: int) -> Form:
 
 def extreme(word: str, parts: Iterable[Form]) -> Form:
     """The least (``min``) or greatest (``max``) of forms; nested ones are one."""
-    flat: dict[str, Form] = {}
+    flat: dict[Form, None] = {}
     for part in parts:
-        inner = _only_extreme(part, word)
-        for form in inner or (part,):
-            flat[form.key] = form
-    found = list(flat.values())
+        flat.update(dict.fromkeys(_only_extreme(part, word) or (part,)))
+    found = list(flat)
     if len(found) == 1:
         return found[0]
     numbers = [f.constant for f in found]
     known = [n for n in numbers if n is not None]
     if len(known) == len(found):
         return constant(min(known) if word == "min" else max(known))
-    return Form({(Extreme(word, tuple(sorted(found, key=lambda f: f.key))),): 1})
+    return Form({(Extreme(word, tuple(found)),): 1})
 
 
 def _only_extreme(form: Form, word: str) -> tuple[Form, ...] | None:

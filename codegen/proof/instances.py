@@ -23,6 +23,7 @@ from loopkit.codegen.proof.forms import Form, constant, variable
 from loopkit.codegen.proof.lookers import Lookers
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
+from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import PARAM, equal
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.syntax import Let
@@ -186,39 +187,40 @@ class InstanceCheck:
     def same_data(self, statement: Statement, leaf: Leaf) -> bool:
         """Whether the line's guards test the same data as the statement's predicates."""
         _, expected = self.subject.domain(statement)
-        tested = {u.key for u in leaf.scope.unknown}
+        tested = frozenset(leaf.scope.unknown)
         if tested == expected:
             return True
         found, due = self.values.alike(leaf, statement)
         tested, expected = tested - found, expected - due
         if tested == expected:
             return True
-        more, less = sorted(tested - expected), sorted(expected - tested)
-        if less and not more and set(less) <= self._of_names(statement):
+        less, more = expected - tested, tested - expected
+        texts = ["; ".join(sorted(map(shown, some))) for some in (more, less)]
+        if less and not more and less <= self._of_names(statement):
             # What inames and sizes decide may be in the bounds of loops.
             self.recorder.open(
-                "instances", f"whether '{statement.id}' runs where '{'; '.join(less)}'", [leaf]
+                "instances", f"whether '{statement.id}' runs where '{texts[1]}'", [leaf]
             )
         elif more and less:
             self.recorder.open(
                 "instances",
                 f"whether '{statement.id}' tests what its predicates say: "
-                f"{'; '.join(more)} instead of {'; '.join(less)}",
+                f"{texts[0]} instead of {texts[1]}",
                 [leaf],
             )
         elif more:
-            self.wrong(statement, leaf, f"is guarded by '{'; '.join(more)}', which it does not ask")
+            self.wrong(statement, leaf, f"is guarded by '{texts[0]}', which it does not ask")
         else:
-            self.wrong(statement, leaf, f"runs without its predicate '{'; '.join(less)}'")
+            self.wrong(statement, leaf, f"runs without its predicate '{texts[1]}'")
         return False
 
-    def _of_names(self, statement: Statement) -> frozenset[str]:
-        """The keys of predicates that no set can hold, though no data enters them."""
+    def _of_names(self, statement: Statement) -> frozenset[Condition]:
+        """Predicates that no set can hold, though no data enters them."""
         subject = self.subject
-        found: set[str] = set()
+        found: set[Condition] = set()
         for predicate in statement.predicates:
             if not any(map(subject.kernel.is_array, variable_names(predicate))):
-                found.update(c.key for c in split(subject.meaning.condition(predicate))[1])
+                found.update(split(subject.meaning.condition(predicate))[1])
         return frozenset(found)
 
     # }}}

@@ -13,6 +13,7 @@ from loopkit._points import smallest_point
 from loopkit.codegen.proof.budget import ENOUGH, OPERATIONS
 from loopkit.codegen.proof.forms import NotAffineError
 from loopkit.codegen.proof.report import KINDS, Finding, Trusted, Undecided
+from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space
 from loopkit.codegen.proof.tree import Leaf
 
@@ -59,7 +60,7 @@ class Recorder:
                 # One hard question may take its time; many of them may not.
                 self.operations //= 2
         except NotAffineError as error:
-            self.open(kind, f"{what}: {error} is not affine", leaves)
+            self.open(kind, f"{what}: {shown(error.node)} is not affine", leaves)
 
     def point(self, space: Space, domain: isl.Set, names: Iterable[str]) -> dict[str, int]:
         """The smallest point of a set that is not empty: sizes first, then ``names``.

@@ -8,7 +8,7 @@ import islpy as isl
 
 from loopkit._cached import cached_property
 from loopkit.codegen.proof import intervals
-from loopkit.codegen.proof.conditions import Condition, Unknown, renamed
+from loopkit.codegen.proof.conditions import Condition, renamed
 from loopkit.codegen.proof.forms import Atom, Extreme, Floor, Form, NotAffineError, Variable
 from loopkit.codegen.proof.intervals import Range
 from loopkit.codegen.proof.spaces import Space
@@ -32,7 +32,7 @@ class Scope:
         parent: Scope | None,
         node: For | If | Let | None,
         conditions: tuple[Condition, ...],
-        unknown: tuple[Unknown, ...] = (),
+        unknown: tuple[Condition, ...] = (),
         ranges: dict[str, Range] | None = None,
         base: isl.Set | None = None,
     ) -> None:
@@ -43,7 +43,7 @@ class Scope:
         self.own_unknown = unknown
         self.ranges = ranges or {}
         self._base = base
-        self._never: dict[str, bool] = {}
+        self._never: dict[Form, bool] = {}
 
     def chain(self) -> Iterator[Scope]:
         """This scope and those around it, innermost first."""
@@ -69,7 +69,7 @@ class Scope:
         return (*outer, *self.conditions)
 
     @cached_property
-    def unknown(self) -> tuple[Unknown, ...]:
+    def unknown(self) -> tuple[Condition, ...]:
         """What only data decides, here and around."""
         outer = self.parent.unknown if self.parent is not None else ()
         return (*outer, *self.own_unknown)
@@ -130,15 +130,14 @@ class Scope:
         """Whether a form is proven not to be negative here."""
         if self.range_of(form)[0] >= 0:
             return True
-        key = form.key
-        if key not in self._never:
+        if form not in self._never:
             try:
                 negative = self.space.at_least_zero(form.scaled(-1).plus(_ONE, -1))
             except NotAffineError:
-                self._never[key] = False
+                self._never[form] = False
             else:
-                self._never[key] = bool((self.set & negative).is_empty())
-        return self._never[key]
+                self._never[form] = bool((self.set & negative).is_empty())
+        return self._never[form]
 
     # }}}
 

@@ -13,6 +13,7 @@ from loopkit._promotion import DType, dtype_name
 from loopkit.codegen.proof.c_types import TYPES
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
+from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.syntax import Parameter
 
@@ -170,11 +171,11 @@ class SignatureCheck:
     ) -> None:
         """Extents or strides as polynomials of sizes."""
         meaning = self.subject.meaning
-        one, two = ([meaning.form(e).key for e in side] for side in (due, given))
+        one, two = ([meaning.form(e) for e in side] for side in (due, given))
         if one != two:
             self.wrong(
-                f"'{name}' has the {what} ({', '.join(one)}), "
-                f"but a call takes it to have ({', '.join(two)})"
+                f"'{name}' has the {what} ({', '.join(map(shown, one))}), "
+                f"but a call takes it to have ({', '.join(map(shown, two))})"
             )
 
     def other(self, name: str, given: ValueParam | ArrayParam) -> None:

@@ -45,7 +45,7 @@ class Space:
         self.space = space
         self._local = isl.LocalSpace.from_space(space)
         self._zero = isl.Aff.zero_on_domain(self._local)
-        self._affs: dict[str, isl.Aff] = {}
+        self._affs: dict[Form, isl.Aff] = {}
         self.universe = isl.BasicSet.universe(space)
         self.everything = self.universe.to_set()
         self.nothing = isl.Set.empty(space)
@@ -61,9 +61,9 @@ class Space:
 
     def aff(self, form: Form) -> isl.Aff:
         """An affine form without extrema; raises :class:`NotAffineError` for others."""
-        found = self._affs.get(form.key)
+        found = self._affs.get(form)
         if found is None:
-            found = self._affs[form.key] = self._make_aff(form)
+            found = self._affs[form] = self._make_aff(form)
         return found
 
     def _make_aff(self, form: Form) -> isl.Aff:
@@ -73,17 +73,17 @@ class Space:
             if not monomial:
                 aff = aff.set_constant_val(_sets.val(value))
             elif len(monomial) > 1:
-                raise NotAffineError(form.key)
+                raise NotAffineError(form)
             elif isinstance(monomial[0], Variable):
                 position = self.position.get(monomial[0].name)
                 if position is None:
-                    raise NotAffineError(form.key)
+                    raise NotAffineError(form)
                 aff = aff.set_coefficient_val(PARAM, position, _sets.val(value))
             else:
                 rest.append((monomial[0], value))
         for atom, value in rest:
             if not isinstance(atom, Floor):
-                raise NotAffineError(form.key)
+                raise NotAffineError(form)
             quotient = self.aff(atom.of).scale_down_val(_sets.val(atom.by)).floor()
             aff = aff.add(quotient.scale_val(_sets.val(value)))
         return aff
@@ -132,7 +132,7 @@ class Space:
         """``form >= 0`` as one constraint; None where extrema ask for several."""
         if any(isinstance(a, Extreme) for a in form.atoms):
             if not form.is_affine:
-                raise NotAffineError(form.key)
+                raise NotAffineError(form)
             return None
         return isl.Constraint.inequality_from_aff(self.aff(form))
 
@@ -145,7 +145,7 @@ class Space:
                 result = result & piece if condition.word == "and" else result | piece
             return result
         if not isinstance(condition, Compare):
-            raise NotAffineError(condition.key)
+            raise NotAffineError(condition)
         form = condition.form
         if condition.operator == ">=":
             return self.at_least_zero(form)
@@ -202,7 +202,7 @@ def _without_extreme(form: Form) -> tuple[str, list[Form]]:
             rest: dict[Monomial, int] = {m: c for m, c in form.terms.items() if m != monomial}
             forms = [Form(rest).plus(p, value) for p in atom.parts]
             return ("and" if (atom.word == "min") == (value > 0) else "or"), forms
-    raise NotAffineError(form.key)
+    raise NotAffineError(form)
 
 
 def equal(left: Form, right: Form) -> Condition:

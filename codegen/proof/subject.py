@@ -17,7 +17,15 @@ from loopkit._program import Program
 from loopkit._promotion import INTEGERS as INTEGER_TYPES
 from loopkit._tags import GroupAxis, LocalAxis
 from loopkit.codegen.proof.conditions import Condition, conjuncts, joined
-from loopkit.codegen.proof.forms import Atom, Form, Monomial, NotAffineError, constant, variable
+from loopkit.codegen.proof.forms import (
+    Atom,
+    Form,
+    Monomial,
+    NotAffineError,
+    constant,
+    product,
+    variable,
+)
 from loopkit.codegen.proof.intervals import Range
 from loopkit.codegen.proof.names import (
     BLOCK_WORDS,
@@ -276,16 +284,16 @@ class Subject:
 
     # {{{ meaning of statements
 
-    def domain(self, statement: Statement) -> tuple[isl.Set, frozenset[str]]:
+    def domain(self, statement: Statement) -> tuple[isl.Set, frozenset[Condition]]:
         """The instances that the kernel has, and the conditions on data beyond that."""
         known: list[Condition] = []
-        unknown: set[str] = set()
+        unknown: set[Condition] = set()
         for condition, is_set in self.predicates(statement):
             if is_set:
                 known.append(condition)
             else:
-                unknown.add(condition.key)
-        key = (statement.inames, tuple(c.key for c in known))
+                unknown.add(condition)
+        key = (statement.inames, tuple(known))
         if key not in self._domains:
             domain = self.space.aligned(self.kernel.statement_domain(statement))
             domain = domain & self.admitted & self.space.all_of(known)
@@ -320,7 +328,7 @@ class Subject:
             outer = [a for a in monomial if self._is_size(a)]
             if not inner and len(outer) == 1:
                 inner, outer = outer, []
-            groups.setdefault(tuple(outer), {})[tuple(inner)] = value
+            groups.setdefault(product(outer), {})[product(inner)] = value
         return {outer: Form(terms) for outer, terms in groups.items()}
 
     def _is_size(self, atom: Atom) -> bool:

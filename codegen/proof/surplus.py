@@ -14,7 +14,7 @@ import islpy as isl
 
 from loopkit._hidden import hidden
 from loopkit.codegen.proof.conditions import Condition, conjuncts
-from loopkit.codegen.proof.forms import Form, variable
+from loopkit.codegen.proof.forms import ZERO, Form, variable
 from loopkit.codegen.proof.instances import InstanceCheck, Surplus
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding
@@ -70,7 +70,7 @@ class SurplusCheck:
         for touch in surplus.leaf.touches:
             if not touch.is_write or touch.array != array:
                 continue
-            key = (id(surplus.leaf.scope), surplus.statement.inames, touch.offset.key)
+            key = (id(surplus.leaf.scope), surplus.statement.inames, touch.offset)
             if key in seen:
                 continue
             seen.add(key)
@@ -158,7 +158,7 @@ class SurplusCheck:
 
 def reads_of(subject: Subject, leaf: Leaf, array: str) -> list[Indices]:
     """The indices with which a line, or a guard or loop around it, reads a private array."""
-    found = {t.offset.key: t.indices for t in leaf.touches if t.array == array and not t.is_write}
+    found = {t.offset: t.indices for t in leaf.touches if t.array == array and not t.is_write}
     for scope in leaf.scope.chain():
         node = scope.node
         expressions: tuple[CExpression, ...] = ()
@@ -171,10 +171,10 @@ def reads_of(subject: Subject, leaf: Leaf, array: str) -> list[Indices]:
         for expr in expressions:
             for part in walk(expr):
                 if isinstance(part, Name) and part.name == array:
-                    found.setdefault("", ())
+                    found.setdefault(ZERO, ())
                 elif isinstance(part, Element) and part.array == array:
                     indices = tuple(
                         subject.text.form(i, scope.never_below_zero) for i in part.indices
                     )
-                    found.setdefault(subject.text.offset_of(array, indices).key, indices)
+                    found.setdefault(subject.text.offset_of(array, indices), indices)
     return list(found.values())

@@ -11,10 +11,12 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._arrays import ArrayArg, strides_of
+from loopkit._expression import variable_names
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression, TypeCast
 from loopkit._promotion import INTEGERS as INTEGER_TYPES
 from loopkit._promotion import DType
+from loopkit._same import key_of
 from loopkit.codegen.proof.c_types import TYPES
 from loopkit.codegen.proof.conditions import (
     FALSE,
@@ -33,6 +35,7 @@ from loopkit.codegen.proof.forms import (
     constant,
     extreme,
     floor,
+    loaded,
     opaque,
     variable,
 )
@@ -40,11 +43,13 @@ from loopkit.codegen.proof.lexer import ReadError
 from loopkit.codegen.proof.names import INTEGERS, Names
 from loopkit.codegen.proof.syntax import (
     Binary,
+    Braces,
     Call,
     Cast,
     CExpression,
     Choice,
     Element,
+    Member,
     Name,
     Number,
     Unary,
@@ -69,7 +74,7 @@ def number(value: Any) -> Form:
         return constant(int(value))
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return constant(int(value))
-    return opaque(repr(value.item() if isinstance(value, np.generic) else value))
+    return opaque(("number", key_of(value.item() if isinstance(value, np.generic) else value)))
 
 
 def call_of(function: str, arguments: list[Form]) -> Form:
@@ -80,7 +85,7 @@ def call_of(function: str, arguments: list[Form]) -> Form:
     plain = _SPELLED.get(plain, plain)
     if plain == "power" and len(arguments) == 1:
         return power(arguments[0], int(function.partition("<")[2].rstrip(">")))
-    return opaque(f"{plain}({', '.join(a.key for a in arguments)})")
+    return opaque(plain, *arguments)
 
 
 def cast(dtype: DType, form: Form) -> Form:
@@ -90,7 +95,7 @@ def cast(dtype: DType, form: Form) -> Form:
     known = form.constant
     if known is not None and dtype in INTEGER_TYPES:
         return constant(int(const(known, dtype).data))
-    return opaque(f"{dtype}({form.key})")
+    return opaque(dtype, form)
 
 
 def bitwise(operator: str, left: Form, right: Form) -> Form:
@@ -116,11 +121,6 @@ def power(base: Form, exponent: int) -> Form:
     for _ in range(exponent):
         result = result.times(base)
     return result
-
-
-def element_of(array: str, offset: Form) -> Form:
-    """An element of an array, by its offset."""
-    return opaque(f"{array}[{offset.key}]")
 
 
 def truncated(numerator: Form, by: int, is_nonnegative: NonNegative) -> Form:
@@ -159,7 +159,7 @@ class TextTranslator:
         if isinstance(expr, Element) and expr.array in self.scalars:
             return variable(expr.array)
         if isinstance(expr, Element):
-            return element_of(expr.array, self.offset(expr, is_nonnegative))
+            return loaded(expr.array, self.offset(expr, is_nonnegative))
         if isinstance(expr, Cast):
             return cast(TYPES[expr.ctype], self.form(expr.operand, is_nonnegative))
         if isinstance(expr, Unary) and expr.operator == "-":
@@ -177,12 +177,12 @@ class TextTranslator:
         if isinstance(expr, Call):
             return self._call(expr, is_nonnegative)
         if isinstance(expr, Binary) and expr.operator in (*_COMPARISONS, "&&", "||"):
-            return opaque(self.condition(expr, is_nonnegative).key)
+            return opaque("condition", self.condition(expr, is_nonnegative))
         parts = [self.form(c, is_nonnegative) for c in children(expr)]
         if isinstance(expr, Choice):
             condition = self.condition(expr.condition, is_nonnegative)
             return choice(condition, parts[1], parts[2])
-        return call_of(f"{type(expr).__name__} {getattr(expr, 'operator', '')}", parts)
+        return opaque(_word_of(expr), *parts)
 
     def _binary(self, expr: Binary, left: Form, is_nonnegative: NonNegative) -> Form:
         right = self.form(expr.right, is_nonnegative)
@@ -227,7 +227,17 @@ class TextTranslator:
         value = self.form(expr, is_nonnegative)
         if self.names.is_integer(expr):
             return comparison("!=", value, ZERO, is_integer=True)
-        return Unknown(f"0 != {value.key}")
+        return Unknown("!=", ZERO, value)
+
+
+def _word_of(expr: CExpression) -> tuple[str, ...]:
+    """What an operation is beside its operands."""
+    word = (type(expr).__name__,)
+    if isinstance(expr, (Unary, Binary)):
+        return (*word, expr.operator)
+    if isinstance(expr, Member):
+        return (*word, expr.name)
+    return (*word, expr.ctype) if isinstance(expr, Braces) else word
 
 
 _BINARY = frozenset(("+", "-", "*", "/", "%", ">>", "<<", "&", "|", "^"))
@@ -281,7 +291,7 @@ class KernelTranslator:
             return variable(expr.name)
         if isinstance(expr, prim.Subscript):
             name = expr.aggregate.name
-            return element_of(name, self.offset(name, expr.index_tuple))
+            return loaded(name, self.offset(name, expr.index_tuple))
         if isinstance(expr, TypeCast):
             return cast(expr.dtype, self.form(expr.operand))
         if isinstance(expr, (prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor)):
@@ -314,7 +324,8 @@ class KernelTranslator:
             return choice(condition, then, other)
         if isinstance(expr, prim.Call):
             return call_of(expr.function.name, [self.form(p) for p in expr.parameters])
-        return opaque(repr(expr))
+        names = sorted(variable_names(expr))
+        return opaque(("expression", key_of(expr)), *(variable(name) for name in names))
 
     def condition(self, expr: Expression) -> Condition:
         """An expression as a condition."""
@@ -331,7 +342,7 @@ class KernelTranslator:
             return comparison(expr.operator, left, right, is_integer=is_integer)
         if self.is_integer(expr):
             return comparison("!=", self.form(expr), ZERO, is_integer=True)
-        return Unknown(f"0 != {self.form(expr).key}")
+        return Unknown("!=", ZERO, self.form(expr))
 
     def is_integer(self, expr: Expression) -> bool:
         """Whether an expression has an integer type."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from loopkit._nodes import Expression
 from loopkit.codegen.proof.conditions import (
     Condition,
-    Unknown,
     conjuncts,
     is_known,
     negated,
@@ -217,7 +216,7 @@ class TreeBuilder:
     # {{{ accesses
 
     def _touches(self, node: Assign, scope: Scope) -> tuple[Touch, ...]:
-        found: dict[tuple[str, str, bool, int], Touch] = {}
+        found: dict[tuple[str, Form, bool, int], Touch] = {}
         target = node.target
         if node.operator != "=":
             self._touch(target, scope, found, is_atomic=node.atomic)
@@ -233,7 +232,7 @@ class TreeBuilder:
         self, expressions: tuple[CExpression, ...], scope: Scope, line: int
     ) -> tuple[Touch, ...]:
         """What guards, bounds and constants read of memory."""
-        found: dict[tuple[str, str, bool, int], Touch] = {}
+        found: dict[tuple[str, Form, bool, int], Touch] = {}
         for expr in expressions:
             self._collect(expr, scope, line, found)
         return tuple(found.values())
@@ -243,7 +242,7 @@ class TreeBuilder:
         expr: CExpression,
         scope: Scope,
         line: int,
-        found: dict[tuple[str, str, bool, int], Touch],
+        found: dict[tuple[str, Form, bool, int], Touch],
     ) -> None:
         """All reads in an expression; operands that C may skip are under its conditions."""
         if isinstance(expr, Name):
@@ -277,7 +276,7 @@ class TreeBuilder:
         self,
         expr: Name | Element,
         scope: Scope,
-        found: dict[tuple[str, str, bool, int], Touch],
+        found: dict[tuple[str, Form, bool, int], Touch],
         *,
         is_write: bool = False,
         is_atomic: bool = False,
@@ -289,7 +288,7 @@ class TreeBuilder:
             name, below = expr.array, scope.never_below_zero
             indices = tuple(self.translate.form(i, below) for i in expr.indices)
             offset = self.translate.offset_of(expr.array, indices)
-        key = (name, offset.key, is_write, id(scope))
+        key = (name, offset, is_write, id(scope))
         if key not in found:
             found[key] = Touch(name, indices, offset, scope, is_write, is_atomic)
 
@@ -303,16 +302,13 @@ def _and_parts(expr: CExpression) -> list[CExpression]:
     return [expr]
 
 
-def split(*parts: Condition) -> tuple[tuple[Condition, ...], tuple[Unknown, ...]]:
+def split(*parts: Condition) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]:
     """The conditions that sets can hold, and the others."""
     known: list[Condition] = []
-    unknown: list[Unknown] = []
+    unknown: list[Condition] = []
     for part in parts:
         for one in conjuncts(part):
-            if is_known(one):
-                known.append(one)
-            else:
-                unknown.append(one if isinstance(one, Unknown) else Unknown(one.key))
+            (known if is_known(one) else unknown).append(one)
     return tuple(known), tuple(unknown)
 
 

@@ -15,6 +15,7 @@ from loopkit._errors import LoopkitError
 from loopkit._expression import to_text
 from loopkit._kernel import Statement
 from loopkit._promotion import INT32, INT64, DType
+from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.conversions import UnreadableError
 from loopkit.codegen.proof.forms import Form, constant, variable
 from loopkit.codegen.proof.recorder import Recorder
@@ -205,17 +206,17 @@ class ValueCheck:
             if not any(self._is_same(scope, expr, predicate) for expr, scope in tested):
                 self._unlike(leaf, statement, predicate, tested)
 
-    def alike(self, leaf: Leaf, statement: Statement) -> tuple[set[str], set[str]]:
-        """What guards and predicates ask of data that are one computation, by their keys."""
-        found: set[str] = set()
-        due: set[str] = set()
+    def alike(self, leaf: Leaf, statement: Statement) -> tuple[set[Condition], set[Condition]]:
+        """What guards and predicates ask of data that are one computation."""
+        found: set[Condition] = set()
+        due: set[Condition] = set()
         tested = self._tested(leaf)
         for predicate in _wanted(self.subject, statement):
             for expr, scope in tested:
                 if self._is_same(scope, expr, predicate):
                     condition = self.subject.text.condition(expr, scope.never_below_zero)
-                    found.update(u.key for u in split(condition)[1])
-                    due.update(u.key for u in split(self.subject.meaning.condition(predicate))[1])
+                    found.update(split(condition)[1])
+                    due.update(split(self.subject.meaning.condition(predicate))[1])
         return found, due
 
     def _tested(self, leaf: Leaf) -> list[tuple[CExpression, Scope]]:

@@ -15,6 +15,7 @@ from loopkit.codegen.proof.names import CATEGORIES, common
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import FAR, Scope
+from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.syntax import (
@@ -60,7 +61,7 @@ class WidthCheck:
     def __init__(self, subject: Subject, recorder: Recorder) -> None:
         self.subject = subject
         self.recorder = recorder
-        self._seen: set[tuple[int, str, str]] = set()
+        self._seen: set[tuple[int, Form, str]] = set()
 
     def run(self) -> None:
         """Check all computations."""
@@ -222,12 +223,12 @@ class WidthCheck:
         least, most = site.scope.range_of(form)
         if most <= high and (above_only or least >= low):
             return
-        key = (id(site.scope), form.key, kind)
+        key = (id(site.scope), form, kind)
         if key in self._seen:
             return
         self._seen.add(key)
         with self.recorder.question(
-            "width", f"whether {form.key} fits {_BITS[kind]} bits (line {site.line})"
+            "width", f"whether {shown(form)} fits {_BITS[kind]} bits (line {site.line})"
         ):
             beyond = [at_most(constant(high + 1), form)]
             if not above_only:
@@ -235,7 +236,7 @@ class WidthCheck:
             if form.is_data or form.names & self.subject.data_names:
                 # Loops and guards around may leave no room, whatever the data.
                 if not form.is_affine or not self.never(beyond, site.scope):
-                    self.recorder.open("width", f"{form.key}: data decides", line=site.line)
+                    self.recorder.open("width", f"{shown(form)}: data decides", line=site.line)
             elif form.is_affine:
                 self.affine(form, beyond, site, what)
             elif not self.bounded(expr, site.scope, (low, high)):
@@ -307,7 +308,7 @@ class WidthCheck:
                 if not limits[0] <= value <= limits[1]:
                     self.place(form, value, point, site, what)
                     return
-        self.recorder.open("width", f"whether {form.key} fits 32 bits", line=site.line)
+        self.recorder.open("width", f"whether {shown(form)} fits 32 bits", line=site.line)
 
     # {{{ reports
 
@@ -323,7 +324,7 @@ class WidthCheck:
         subject = self.subject
         values = {n: v for n, v in point.items() if n not in subject.sizes and n in form.names}
         at = Place(site.line, self._statement(site), values)
-        text = f"{form.key} is {value}, too large for a {what}"
+        text = f"{shown(form)} is {value}, too large for a {what}"
         self.recorder.found(Finding("width", text, at, sizes=subject.sizes_at(point)))
 
     def _statement(self, site: Site) -> str | None:

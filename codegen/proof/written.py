@@ -12,11 +12,12 @@ from __future__ import annotations
 import islpy as isl
 
 from loopkit import _sets
-from loopkit.codegen.proof.fills import Fills, Lines, Read, Write
+from loopkit.codegen.proof.fills import Cell, Fills, Lines, Read, Write
 from loopkit.codegen.proof.forms import variable
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding
+from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space, equal, in_range
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
@@ -103,21 +104,20 @@ class _OneArray:
         self.writes = [w for w in check.writes.get(array, ()) if len(w.cell) == rank]
         self.fills = Fills(check.lines, array, rank, self.writes)
         self.cells, self.space = self.fills.cells, self.fills.space
-        self._by_cell: dict[tuple[str, ...], list[Write]] = {}
+        self._by_cell: dict[Cell, list[Write]] = {}
         for write in self.writes:
-            key = tuple(c.key for c in write.cell)
-            self._by_cell.setdefault(key, []).append(write)
+            self._by_cell.setdefault(write.cell, []).append(write)
         self._whole: dict[int, bool] = {}
         self._known: set[tuple[object, ...]] = set()
-        self._counts: dict[int, set[tuple[str, ...]]] = {}
+        self._counts: dict[int, set[Cell]] = {}
         for read in reads:
-            self._counts.setdefault(id(read.scope), set()).add(read.key)
+            self._counts.setdefault(id(read.scope), set()).add(read.cell)
 
     def run(self) -> None:
         """Check all reads, in the order of the text."""
         for read in self.reads:
             surplus = self.check.surplus.get(id(read.leaf))
-            key = (id(read.scope), read.key, surplus and surplus.id)
+            key = (id(read.scope), read.cell, surplus and surplus.id)
             # What was written before an earlier line of the same scope is still written.
             if key in self._known or self.obvious(read) or self.inside_whole(read):
                 continue
@@ -135,7 +135,7 @@ class _OneArray:
     def obvious(self, read: Read) -> bool:
         """Whether a line before, under no more guards and in no other loops, writes that cell."""
         around = None
-        for write in self._by_cell.get(read.key, ()):
+        for write in self._by_cell.get(read.cell, ()):
             if write.position >= read.position:
                 return False
             if around is None:
@@ -280,7 +280,7 @@ class _OneArray:
             doubts, left = sure.is_empty(), sure
         if doubts and self.writes:
             # A guard on data may be true only where the cell was written: nobody here knows.
-            guards = sorted({u.key for u in read.scope.unknown})
+            guards = sorted({shown(u) for u in read.scope.unknown})
             where = f" whether '{' and '.join(guards)}' holds there" if guards else ""
             recorder.open("unwritten", f"whether {what}: data decide{where}", [read.leaf])
             return

@@ -1,0 +1,77 @@
+"""Forms and conditions for people: nothing is decided by these texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from loopkit.codegen.proof.conditions import Compare, Joined, Unknown
+from loopkit.codegen.proof.forms import (
+    Choice,
+    Extreme,
+    Floor,
+    Form,
+    Loaded,
+    Opaque,
+    Variable,
+)
+from loopkit.codegen.proof.nodes import Node
+
+
+def shown(node: Node) -> str:
+    """A form, ``16*i_outer + i_inner - n``, or a condition."""
+    if isinstance(node, Form):
+        return _form(node)
+    return _RULES[type(node)](node)
+
+
+def _form(form: Form) -> str:
+    parts = sorted((("*".join(sorted(map(shown, m))), c) for m, c in form.terms.items()), key=_late)
+    text = ""
+    for atoms, value in parts:
+        sign = "-" if value < 0 else "+"
+        size = abs(value)
+        term = (atoms if size == 1 else f"{size}*{atoms}") if atoms else str(size)
+        if text:
+            text += f" {sign} {term}"
+        else:
+            text = f"-{term}" if sign == "-" else term
+    return text or "0"
+
+
+def _late(part: tuple[str, int]) -> tuple[bool, bool, str]:
+    """What is subtracted comes after what is added, numbers come last."""
+    return not part[0], part[1] < 0, part[0]
+
+
+def _listed(nodes: tuple[Any, ...]) -> str:
+    return ", ".join(map(shown, nodes))
+
+
+def _several(node: Extreme | Joined) -> str:
+    return f"{node.word}({', '.join(sorted(map(shown, node.parts)))})"
+
+
+def _opaque(atom: Opaque) -> str:
+    word = " ".join(str(part) for part in atom.word)
+    return f"{word}({_listed(atom.parts)})" if atom.parts else word
+
+
+def _unknown(condition: Unknown) -> str:
+    texts = [_form(condition.right.minus(condition.left))]
+    if condition.operator in ("==", "!="):
+        texts.append(_form(condition.left.minus(condition.right)))
+    return f"{'not ' * condition.is_negated}0 {condition.operator} {min(texts)}"
+
+
+_RULES: dict[type, Callable[[Any], str]] = {
+    Variable: lambda atom: str(atom.name),
+    Floor: lambda atom: f"floor(({_form(atom.of)})/{atom.by})",
+    Extreme: _several,
+    Loaded: lambda atom: f"{atom.array}[{_form(atom.offset)}]",
+    Choice: lambda atom: f"if({_listed(atom.inside)})",
+    Opaque: _opaque,
+    Compare: lambda condition: f"{_form(condition.form)} {condition.operator} 0",
+    Joined: _several,
+    Unknown: _unknown,
+}

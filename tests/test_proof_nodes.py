@@ -1,0 +1,136 @@
+"""Forms and conditions of the proof are compared as nodes, whatever they look like."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_proof_reader import read
+
+from loopkit.codegen.proof.alike import Alike, alike
+from loopkit.codegen.proof.conditions import Condition, joined, negated
+from loopkit.codegen.proof.forms import (
+    Form,
+    constant,
+    extreme,
+    floor,
+    loaded,
+    opaque,
+    variable,
+)
+from loopkit.codegen.proof.names import declared
+from loopkit.codegen.proof.shown import shown
+from loopkit.codegen.proof.syntax import If
+from loopkit.codegen.proof.translate import TextTranslator, number
+
+X, Y = variable("x"), variable("y")
+
+
+def asked(text: str) -> Condition:
+    """What a guard of the text asks."""
+    function = read(f"if ({text})\n    a[0] = 1;")
+    [guard] = function.body
+    assert isinstance(guard, If)
+    translator = TextTranslator(declared(function), frozenset())
+    return translator.condition(guard.condition, lambda form: False)
+
+
+# {{{ nodes
+
+
+def test_what_looks_the_same_is_not() -> None:
+    """A name, an element, an operation and a number that are shown by one text."""
+    nodes = [
+        variable("v[x]"),
+        loaded("v", X),
+        opaque("v[x]"),
+        opaque("v[", X),
+        opaque(("v[", "x]")),
+        opaque(("v[x", "]")),
+    ]
+    assert len({shown(node) for node in nodes}) < len(nodes)
+    assert len(set(nodes)) == len(nodes)
+    assert all((a == b) == (a is b) for a in nodes for b in nodes)
+
+
+def test_numbers_have_types() -> None:
+    numbers = [number(v) for v in (0.5, np.float32(0.1), 0.1, 0.5j, float("nan"))]
+    assert len(set(numbers)) == len(numbers)
+    assert number(float("nan")) == number(float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("z[x].x > 0.5", "z[x].y > 0.5"),
+        ("lk_complex64{x, y}.x > 0.5", "lk_complex128{x, y}.x > 0.5"),
+        ("(short)a[x] > 0", "(signed char)a[x] > 0"),
+        ("(a[x] > 0 ? a[y] : a[0]) > 0", "(a[y] > 0 ? a[x] : a[0]) > 0"),
+        ("(a[x] > 0 ? (a[y] > 0 ? x : y) : 0) > 0", "(a[x] > 0 ? a[y] > 0 : (x ? y : 0)) > 0"),
+        ("~a[x] > 0", "-a[x] > 0"),
+    ],
+)
+def test_conditions_of_other_nodes_differ(one: str, two: str) -> None:
+    assert asked(one) == asked(one)
+    assert asked(one) != asked(two)
+
+
+def test_what_has_no_order() -> None:
+    x, y = loaded("a", X), loaded("a", Y)
+    assert x.times(y) == y.times(x) and hash(x.times(y)) == hash(y.times(x))
+    assert x.times(y).minus(y.times(x)) == constant(0)
+    assert x.times(x).times(y) != x.times(y).times(y)
+    assert extreme("max", [x, y]) == extreme("max", [y, x]) != extreme("min", [x, y])
+    one, two = asked("a[x] == a[y]"), asked("a[y] == a[x]")
+    assert one == two and negated(one) == asked("a[y] != a[x]")
+    assert joined("or", [asked("a[x] > 0"), one]) == joined("or", [two, asked("a[x] > 0")])
+    assert asked("a[x] < a[y]") != asked("a[y] < a[x]")
+    assert negated(negated(asked("a[x] < a[y]"))) == asked("a[x] < a[y]")
+
+
+def test_nested_nodes_are_compared_in_linear_time() -> None:
+    def nested(depth: int) -> Form:
+        form = X
+        for step in range(depth):
+            form = loaded("a", floor(form.plus(constant(step)), 3))
+        return form
+
+    one, two = nested(40), nested(40)
+    assert one == two and hash(one) == hash(two)
+    assert nested(40) != nested(39)
+
+
+# }}}
+
+# {{{ alike
+
+
+def test_alike_up_to_subscripts() -> None:
+    one, two = asked("a[x] * 2 + b[y] > c[x]"), asked("a[y] * 2 + b[x] > c[x + 1]")
+    found = alike(one, two)
+    assert found is not None
+    assert found.words == {"a", "b", "c"}
+    assert set(found.pairs) == {(X, Y), (Y, X), (X, X.plus(constant(1)))}
+
+
+def test_subscripts_that_are_loaded_are_alike_up_to_their_own() -> None:
+    found = alike(loaded("a", loaded("b", X)), loaded("a", loaded("b", Y)))
+    assert found == Alike(frozenset(("a", "b")), ((X, Y),))
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("a[x] > 0", "b[x] > 0"),
+        ("a[x] > x", "a[x] > y"),
+        ("a[x] > 0", "a[y] > 1"),
+        ("a[x] > 0", "a[y] >= 0"),
+        ("a[x] * 2 > b[y]", "a[y] * 3 > b[y]"),
+        ("z[x].x > 0", "z[y].y > 0"),
+        ("a[b[x]] > 0", "a[c[x]] > 0"),
+    ],
+)
+def test_what_is_not_alike(one: str, two: str) -> None:
+    assert alike(asked(one), asked(two)) is None
+
+
+# }}}

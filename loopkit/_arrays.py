@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit._called import fitting_type
 from loopkit._errors import InvalidArgumentError
 from loopkit._nodes import Expression
 from loopkit._same import Exact
@@ -54,6 +55,7 @@ class Strided(Exact):
 DimTag = Nested | Strided
 
 
+@fitting_type
 @dataclass(frozen=True, eq=False)
 class ArrayArg(Exact):
     """An array argument in global memory.
@@ -78,6 +80,7 @@ class ArrayArg(Exact):
             check_expression(self.offset, f"the offset of '{self.name}'")
 
 
+@fitting_type
 @dataclass(frozen=True, eq=False)
 class ValueArg(Exact):
     """A scalar argument, passed by value; integer ones may be sizes."""
@@ -90,6 +93,7 @@ class ValueArg(Exact):
         check_name(self.name, "the name of a value")
 
 
+@fitting_type
 @dataclass(frozen=True, eq=False)
 class TemporaryVariable(Exact):
     """A scalar or array that lives only inside a kernel.

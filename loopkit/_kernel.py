@@ -13,6 +13,7 @@ from loopkit import _sets
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._assertions import Assertion
 from loopkit._cached import cached_property
+from loopkit._called import fitting_type
 from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameError
 from loopkit._expression import accesses, variable_names
 from loopkit._nodes import Expression
@@ -159,6 +160,7 @@ class Domain(Exact):
         return found
 
 
+@fitting_type
 @dataclass(frozen=True, eq=False)
 class SubstitutionRule(Exact):
     """``name(arguments) := expression``."""
@@ -173,6 +175,7 @@ class SubstitutionRule(Exact):
         check_expression(self.expression, "the right side of a substitution rule")
 
 
+@fitting_type
 @dataclass(frozen=True)
 class Options:
     """Choices about code generation that belong to the kernel.

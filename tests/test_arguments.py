@@ -145,3 +145,20 @@ def test_what_a_kernel_or_a_step_cannot_take_is_named() -> None:
     ):
         with pytest.raises(lk.InvalidArgumentError, match=words):
             call()
+
+
+def test_words_that_a_call_does_not_take_are_named() -> None:
+    for words, call in (
+        ("TemporaryVariable has no argument 'unknown'", lambda: lk.TemporaryVariable(unknown=1)),
+        ("did you mean 'shape'", lambda: lk.TemporaryVariable("t", shap=1)),
+        ("GlobalArg has no argument 'shap'", lambda: lk.GlobalArg("a", shap=1)),
+        ("ConstantArg: missing a required", lambda: lk.ConstantArg()),
+        ("did you mean 'dtype'", lambda: lk.ValueArg("n", dtpe=1)),
+        ("did you mean 'fast_math'", lambda: lk.Options(fastmath=True)),
+        ("did you mean 'dtypes'", lambda: lk.make_kernel("{ [i]: i = 0 }", "b[i] = 1", dtype=1)),
+        ("make_kernel: missing a required argument: 'domains'", lambda: lk.make_kernel()),
+    ):
+        with pytest.raises(lk.InvalidArgumentError, match=words):
+            call()
+    assert "kernel_data" in inspect.signature(lk.make_kernel).parameters
+    assert [*inspect.signature(lk.TemporaryVariable).parameters][:3] == ["name", "dtype", "shape"]

@@ -13,6 +13,7 @@ from loopkit import _arguments as kind
 from loopkit._arguments import values_of
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable
 from loopkit._budget import in_turn
+from loopkit._called import fitting
 from loopkit._depth import INSTEAD, MOST_NESTED, TOO_DEEP, nesting
 from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, UnknownNameError
 from loopkit._expression import accesses, substitute, variable_names
@@ -55,6 +56,7 @@ from loopkit._tree import build
 from loopkit._types import FUNCTIONS
 
 
+@fitting
 @in_turn
 def make_kernel(
     domains: str | isl.Set | Iterable[Any],

@@ -19,6 +19,7 @@ from loopkit._arrays import (
     TemporaryVariable,
     ValueArg,
 )
+from loopkit._called import fitting
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._expression import accesses
 from loopkit._nodes import Expression
@@ -30,6 +31,7 @@ from loopkit._types import as_dtype
 AUTO = "auto"
 
 
+@fitting
 def GlobalArg(
     name: str,
     dtype: Any = None,
@@ -62,6 +64,7 @@ def GlobalArg(
     )
 
 
+@fitting
 def ConstantArg(name: str, dtype: Any = None, shape: Any = None, **rest: Any) -> ArrayArg:
     """An array argument that is only read."""
     unknown = sorted(rest.keys() - _REST)

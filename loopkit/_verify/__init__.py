@@ -13,6 +13,7 @@ differs came about (``render``). ``budget`` ends what grows too large.
 from __future__ import annotations
 
 from loopkit._budget import in_turn
+from loopkit._called import fitting
 from loopkit._errors import InvalidArgumentError
 from loopkit._kernel import Kernel
 from loopkit._spelling import shown
@@ -21,6 +22,7 @@ from loopkit._verify.verdict import Difference, Verdict
 __all__ = ["Difference", "Verdict", "verify"]
 
 
+@fitting
 @in_turn
 def verify(before: Kernel, after: Kernel) -> Verdict:
     """Whether two kernels compute the same from the same arguments.

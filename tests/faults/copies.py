@@ -17,6 +17,7 @@ from faults.staging import LOOPS, PRIVATE, SHARED, THREADS
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, Strided
 from loopkit._expression import replace_accesses
+from loopkit._nodes import TypeCast
 
 # {{{ the statement
 
@@ -215,7 +216,11 @@ fault(
         "s",
         lambda s: dataclasses.replace(
             s,
-            rhs=prim.Product(tuple(np.int64(c) if type(c) is int else c for c in s.rhs.children)),
+            rhs=prim.Product(
+                tuple(
+                    TypeCast(np.dtype("int64"), c) if type(c) is int else c for c in s.rhs.children
+                )
+            ),
         ),
     ),
     chain=(do("fix_parameters", n=3),),

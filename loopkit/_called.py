@@ -1,0 +1,60 @@
+"""Calls whose arguments fit no parameter: errors that name them, as for all that is asked for."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
+
+from loopkit._errors import InvalidArgumentError, UnknownNameError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C", bound=type)
+
+
+def fitting(function: Callable[P, R]) -> Callable[P, R]:
+    """Make calls that ``function`` cannot take an :class:`InvalidArgumentError`.
+
+    Signatures stay.  Only a call that has failed is looked at: others cost nothing more.
+    """
+    return _fitting(function, function.__name__, first=0)
+
+
+def fitting_type(made: C) -> C:
+    """:func:`fitting` for what makes values of a class."""
+    initialise: Any = made.__init__  # type: ignore[misc]
+    made.__init__ = _fitting(initialise, made.__name__, first=1)  # type: ignore[misc]
+    return made
+
+
+def _fitting(function: Callable[P, R], name: str, first: int) -> Callable[P, R]:
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError as misfit:
+                raise _error(name, signature, first, kwargs, misfit) from None
+            raise
+
+    return call
+
+
+def _error(
+    name: str, signature: inspect.Signature, first: int, given: dict[str, Any], misfit: TypeError
+) -> InvalidArgumentError:
+    known = list(signature.parameters)[first:]
+    for word in given:
+        if word not in signature.parameters:
+            near = UnknownNameError("argument", word, known)
+            return InvalidArgumentError(
+                f"{name} has no argument '{word}'",
+                instead=near.instead if near.near else f"it takes {', '.join(known)}",
+            )
+    return InvalidArgumentError(f"{name}: {misfit}", instead=f"it takes {', '.join(known)}")

@@ -917,3 +917,29 @@ def test_a_tile_of_a_loop_with_loaded_bounds_is_proven() -> None:
         dtypes={"ptr": "int64", "x": "int32"},
     ).split_iname("r", 2, inner_tag="unr")
     assert kernel.prove().ok
+
+
+def test_shapes_of_unions_with_strides_whose_cases_have_no_end() -> None:
+    knl = lk.make_kernel(
+        [
+            "{ [i]: 0 <= i < n and (i < 3 or i mod 2 = 1) }",
+            "{ [j, k]: 0 <= j < n and 0 <= k < n }",
+            "{ [h]: i < h < n }",
+        ],
+        """
+        for i
+            y[i % 3] = max((j, k), s[k])
+            for h
+                if i + i < n
+                    e[h, i] = g[col[i]] - d[h, i]
+                else
+                    o[col[h]] = s[h] + b[i, h] + i
+                end
+            end
+        end
+        """,
+        [lk.GlobalArg("g", shape="n + 2"), lk.GlobalArg("o", shape="n"), ...],
+        dtypes={"b, d, e, g, o, s, y": "float32", "col": "int16"},
+        assumptions="n >= 1",
+    )
+    assert str(knl.arg_by_name["y"].shape) == "(Min((3, Variable('n'))),)"

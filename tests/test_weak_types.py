@@ -243,3 +243,15 @@ def test_what_inames_are_compared_with_may_be_declared() -> None:
 
     assert made("int64").sizes == ("n", "m")
     assert made("float32").sizes == ("n",)
+
+
+@pytest.mark.parametrize("index", ["i // 3.0", "2.0 + i", "i / 2", "x[i]", "3.0", "sqrt(i)"])
+def test_an_index_that_is_no_integer_is_refused_at_once(index: str) -> None:
+    """Also where nothing ever uses what is read."""
+    with pytest.raises(lk.TypeInferenceError, match="an index is an integer"):
+        lk.make_kernel(
+            "{ [i]: 0 <= i < n }",
+            f"<> t = y[{index}]\nz[i] = 1 + x[i]",
+            [lk.GlobalArg("y", "int32", shape="n + 9"), ...],
+            dtypes={"x, z": "float32"},
+        )

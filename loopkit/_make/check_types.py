@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 import numpy as np
 import pymbolic.primitives as prim
@@ -76,6 +76,25 @@ def _computes_floats(kernel: Kernel) -> bool:
     return bool(kinds & (FLOATS | COMPLEXES) - DOUBLES) and not read & DOUBLES
 
 
+def _check_index(index: Expression, env: Callable[[str], Typed]) -> None:
+    """An index is an integer; raises where its type says otherwise."""
+    if isinstance(index, int):
+        return
+    kind = Typer(env)(index)
+    if isinstance(kind, np.dtype):
+        if kind.kind in "iub":
+            return
+        name = dtype_name(kind)
+    elif isinstance(kind, (float, complex)) or kind in _DOUBLE:
+        name = "floating-point"
+    else:
+        return
+    raise TypeInferenceError(
+        f"the index '{to_text(index)}' is of type {name}",
+        instead="an index is an integer: a//b rounds down, and int32(x) converts",
+    )
+
+
 class _Watch(Typer):
     """Types expressions, and says what happens to literals and where doubles arise."""
 
@@ -86,8 +105,11 @@ class _Watch(Typer):
         self.kinds: dict[int, tuple[Expression, Typed]] = {}
 
     def statement(self, statement: Statement, declared: Collection[str]) -> None:
-        """Look at a statement's right side, conditions, and what it is stored in."""
+        """Look at a statement's right side, conditions, indices, and what it is stored in."""
         name, _ = statement.write
+        for _, indices in (statement.write, *statement.reads):
+            for index in indices:
+                _check_index(index, self.env)
         for predicate in statement.predicates:
             self(predicate)
         value, target = self(statement.rhs), self.env(name)

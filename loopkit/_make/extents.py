@@ -12,6 +12,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._budget import is_spent
 from loopkit._expression import to_text
 from loopkit._linear import linear
 from loopkit._nodes import Expression
@@ -62,7 +63,12 @@ def _ends(piece: isl.BasicSet, name: str) -> list[Expression] | None:
 
 def _by_cases(part: isl.Set, name: str, known: isl.Set) -> Expression | None:
     """One more than the largest value where strides decide; None if nothing short says it."""
-    largest = _sets.maximum(part, name)
+    try:
+        largest = _sets.maximum(part, name)
+    except isl.Error:
+        if is_spent():
+            raise
+        return None  # no end for some sizes
     cases = [p for p in largest.coalesce().get_pieces() if not (p[0].params() & known).is_empty()]
     one = _sets.val(1)
     ends = list(dict.fromkeys(_sets.from_affine(aff.add_constant_val(one)) for _, aff in cases))

@@ -27,7 +27,7 @@ from loopkit._expression import evaluate
 from loopkit._make.infer import infer_types
 from loopkit._places import space_of
 from loopkit._reference.memory import Memory
-from loopkit._reference.places import Axis, copies_of, find_axes
+from loopkit._reference.places import Axis, column_of, copies_of, find_axes
 from loopkit._reference.points import points_of
 from loopkit._reference.statements import Compiled, Store, compile_statement
 from loopkit._rules import expand_rules
@@ -154,7 +154,7 @@ class Schedule:
         block: list[tuple[int, int] | None] = []
         for axis in (a for a in self.axes.values() if a.key[0] == "g"):
             iname = axis.iname_of(statement)
-            name = iname or f"axis_{axis.key[0]}_{axis.key[1]}"
+            name = iname or column_of(axis)
             if name in compiled.columns:
                 block.append((compiled.columns.index(name), axis.first[iname] if iname else 0))
             else:

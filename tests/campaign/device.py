@@ -6,7 +6,6 @@ Run it under ``compute-sanitizer`` to have its tools watch them.
 from __future__ import annotations
 
 import random
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -100,7 +99,6 @@ def _laid_out(kernel: lk.Kernel, name: str, values: np.ndarray) -> np.ndarray:
 @click.option("--executor", default="cuda", show_default=True, help="cuda or host.")
 def main(count: int, seed: int, executor: str) -> None:
     """Run random accepted schedules, and compare their results with those of the text."""
-    warnings.simplefilter("ignore", lk.LoopkitWarning)  # of types that are drawn to be odd
     wrong = 0
     for number, picked in zip(range(count), pick(seed), strict=False):
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -65,13 +66,16 @@ class Drawn:
 
     def make(self) -> lk.Kernel:
         """The kernel, by ``lk.make_kernel``."""
-        return lk.make_kernel(
-            list(self.domains),
-            self.text,
-            self._data() or None,
-            dtypes=self.dtypes,
-            assumptions=self.assumptions,
-        )
+        with warnings.catch_warnings():
+            # Types are drawn to be odd.
+            warnings.simplefilter("ignore", lk.LoopkitWarning)
+            return lk.make_kernel(
+                list(self.domains),
+                self.text,
+                self._data() or None,
+                dtypes=self.dtypes,
+                assumptions=self.assumptions,
+            )
 
     def renamed(self, names: Renaming) -> Drawn:
         """The kernel under other names."""

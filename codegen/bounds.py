@@ -29,9 +29,9 @@ def single_basic_set(domain: isl.Set) -> isl.BasicSet:
     """``domain``, or a hull of it that is one conjunction."""
     domain = domain.compute_divs().coalesce()
     basics = domain.compute_divs().get_basic_sets()
-    if len(basics) == 1:
-        return basics[0].remove_redundancies()
-    return domain.simple_hull().remove_redundancies()
+    basic = basics[0] if len(basics) == 1 else domain.simple_hull()
+    # A hull may hold numbers that are no quotients of anything: it is a little larger without.
+    return basic.remove_redundancies().remove_unknown_divs()
 
 
 def implied(context: isl.Set, constraint: isl.Constraint) -> bool:
@@ -87,7 +87,7 @@ def loop_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
     simplified = basic.to_set().gist(_sets.project_out(context, [name])).coalesce()
     pieces = simplified.compute_divs().get_basic_sets()
     if len(pieces) == 1:
-        basic = pieces[0].remove_redundancies()
+        basic = pieces[0].remove_redundancies().remove_unknown_divs()
     try:
         return _bounds(domain, name, basic)
     except UnboundedError:

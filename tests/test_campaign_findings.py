@@ -943,3 +943,37 @@ def test_shapes_of_unions_with_strides_whose_cases_have_no_end() -> None:
         assumptions="n >= 1",
     )
     assert str(knl.arg_by_name["y"].shape) == "(Min((3, Variable('n'))),)"
+
+
+def test_hulls_of_strided_parts_hold_quotients_alone() -> None:
+    plain = lk.make_kernel(
+        "{ [c]: 0 <= c < m and c mod 2 = 0 }",
+        """
+        <> t = b[c] + c
+        o[col[c]] = a[c + 1] - b[c]
+        """,
+        [
+            lk.GlobalArg("o", "int32", shape="p"),
+            lk.GlobalArg("a", "int32", shape="m + 1"),
+            lk.GlobalArg("b", "int32", shape="m"),
+            lk.GlobalArg("col", "int16", shape="m"),
+            ...,
+        ],
+        assumptions="p, m >= 1",
+    )
+    knl = (
+        plain.split_iname("c", 5)
+        .duplicate_inames(["c_inner"], within="id:insn_0")
+        .peel_iname("c_inner_0", first=1, last=0)
+    )
+    assert knl.prove().ok
+    for m in (1, 2, 7, 12):
+        data = {
+            "a": np.arange(m + 1, dtype=np.int32),
+            "b": np.full(m, 3, np.int32),
+            "col": np.arange(m, dtype=np.int16),
+        }
+        made, meant = (np.full(m, -1, np.int32) for _ in range(2))
+        knl.executor("host")(o=made, m=m, **data)
+        plain.executor("reference")(o=meant, m=m, **data)
+        np.testing.assert_array_equal(made, meant)

@@ -124,11 +124,9 @@ def test_conditions_that_compute_with_floats() -> None:
 
 
 @pytest.mark.parametrize("text", ["i*0.5", "(i*4)/2", "float64(i)", "sqrt(i*4)"])
-@pytest.mark.parametrize("executor", ["host", "reference"])
-def test_no_index_is_a_float(text: str, executor: str) -> None:
-    knl = kernel("y[i - n + 3, j] = x[(T) % 4]", text)
+def test_no_index_is_a_float(text: str) -> None:
     with pytest.raises(lk.TypeInferenceError, match="an index is an integer"):
-        run(knl, executor, n=5)
+        kernel("y[i - n + 3, j] = x[(T) % 4]", text)
 
 
 @pytest.mark.parametrize("text", ["i*m*l + j*l + k", "i*n*m*l + j"])

@@ -83,6 +83,8 @@ def test_a_name_with_different_numbers_of_indices() -> None:
         make_kernel(TWO, "c[i, j] = a[i] + a[i, j]")
     with pytest.raises(InvalidArgumentError, match="declared with 2 axes, but used with 1"):
         make_kernel(TWO, "c[i, j] = a[i]", [GlobalArg("a", shape="n, m"), ...])
+    with pytest.raises(InvalidArgumentError, match="strides or tags of 2 axes, but used with 1"):
+        make_kernel("{ [i]: 0 <= i < n }", "y[i] = x[i]", [GlobalArg("x", strides="n, 1"), ...])
     with pytest.raises(InvalidArgumentError, match="declared as a value, but used with 1"):
         make_kernel(TWO, "c[i, j] = a[i]", [ValueArg("a"), ...])
 

@@ -413,7 +413,7 @@ def test_a_read_of_what_was_not_written() -> None:
         run_reference(kernel, {"a": np.zeros(2, "f")})
 
 
-@pytest.mark.parametrize("divisor", ["0", "(n - n)", "z[0]"])
+@pytest.mark.parametrize("divisor", ["(n - n)", "z[0]"])
 @pytest.mark.parametrize("symbol", ["//", "%"])
 def test_index_divided_by_zero_is_zero(symbol: str, divisor: str) -> None:
     text = f"y[i] = a[i + (i + 1) {symbol} {divisor}]"

@@ -245,6 +245,17 @@ def test_what_inames_are_compared_with_may_be_declared() -> None:
     assert made("float32").sizes == ("n",)
 
 
+@pytest.mark.parametrize("text", ["y[(i + 1) // 0]", "(i + 1) % 0"])
+def test_division_by_a_literal_zero_is_refused_at_once(text: str) -> None:
+    with pytest.raises(lk.TypeInferenceError, match="by zero"):
+        lk.make_kernel(
+            "{ [i]: 0 <= i < n }",
+            f"z[i] = {text}",
+            [lk.GlobalArg("y", "int32", shape="n"), ...],
+            dtypes={"z": "int32"},
+        )
+
+
 @pytest.mark.parametrize("index", ["i // 3.0", "2.0 + i", "i / 2", "x[i]", "3.0", "sqrt(i)"])
 def test_an_index_that_is_no_integer_is_refused_at_once(index: str) -> None:
     """Also where nothing ever uses what is read."""

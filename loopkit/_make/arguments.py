@@ -312,3 +312,8 @@ def _check_use(name: str, argument: Argument, uses: Uses) -> None:
         raise InvalidArgumentError(
             f"'{name}' is declared with {len(argument.shape)} axes, but used with {axes} indices"
         )
+    elif argument.dim_tags is not None and len(argument.dim_tags) != axes:
+        raise InvalidArgumentError(
+            f"'{name}' is declared with strides or tags of {len(argument.dim_tags)} axes, "
+            f"but used with {axes} indices"
+        )

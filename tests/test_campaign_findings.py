@@ -977,3 +977,22 @@ def test_hulls_of_strided_parts_hold_quotients_alone() -> None:
         knl.executor("host")(o=made, m=m, **data)
         plain.executor("reference")(o=meant, m=m, **data)
         np.testing.assert_array_equal(made, meant)
+
+
+def test_what_is_computed_before_a_loop_that_bounds_another() -> None:
+    """A statement stands inside 'r', and outside of the 'k' that bounds it."""
+    plain = lk.make_kernel(
+        ["{ [k]: 0 <= k < 2 }", "{ [r]: k <= r < k + 3 }"],
+        """
+        rule(a, b) := 2*x[a, b]
+        y[r, k] = rule(k, r)
+        """,
+        dtypes={"x, y": "int32"},
+    )
+    knl = plain.tag_inames({"k": "ilp", "r": "l.0"}).precompute("rule", ["k"], default_tag=None)
+    x = np.arange(8, dtype=np.int32).reshape(2, 4)
+    meant = plain.executor("reference")(x=x, y=np.zeros((4, 2), np.int32))
+    for name in ("reference", "host"):
+        made = knl.executor(name)(x=x, y=np.zeros((4, 2), np.int32))
+        np.testing.assert_array_equal(made, meant)
+    assert lk.verify(plain, knl).answer == "equal"

@@ -164,7 +164,7 @@ class _Walker:
     def _prepare(self, compiled: Compiled) -> None:
         """Fill in the rows of a statement, or find out when its bounds will be known."""
         kernel = self.kernel
-        domain = self._domain(compiled)
+        domain = self.kernel.domain_around(compiled.statement.inames)
         loaded = _sets.involved_names(domain) & kernel.temporary_by_name.keys()
         if not loaded:
             compiled.rows = self._rows(compiled, {})
@@ -174,21 +174,14 @@ class _Walker:
         writers = [w for name in loaded for w in kernel.writers.get(name, ())]
         compiled.ready = max(len(common_prefix([own, kernel.paths[w.id]])) for w in writers)
 
-    def _domain(self, compiled: Compiled) -> Any:
-        inames = compiled.statement.inames
-        needed, new = set(inames), set(inames)
-        while new:
-            homes = {self.kernel.home_domain[i] for i in new}
-            new = {p for h in homes for p in self.kernel.domains[h].parameters}
-            new = (new & self.kernel.home_domain.keys()) - needed
-            needed |= new
-        assert needed == set(inames), "a statement is inside the inames that its domains need"
-        return self.kernel.domain_of(inames)
-
     def _rows(self, compiled: Compiled, known: Mapping[str, int]) -> list[tuple[int, ...]]:
         names = [c for c in compiled.columns if c in compiled.statement.inames]
         free = [n for n in names if n not in known]
-        found = points_of(self._domain(compiled), free, {**self.store.sizes, **known})
+        found = points_of(
+            self.kernel.domain_around(compiled.statement.inames),
+            free,
+            {**self.store.sizes, **known},
+        )
         rows: list[tuple[int, ...]] = [tuple(row) for row in found.tolist()]
         if len(free) < len(names):
             order = [free.index(n) if n in free else -1 for n in names]
@@ -235,7 +228,9 @@ class _Walker:
 
     def _may_run(self, compiled: Compiled, known: Mapping[str, int]) -> bool:
         """Whether some bounds would let a statement run at all where ``known`` is."""
-        domain = with_values(self._domain(compiled), {**self.store.sizes, **known})
+        domain = with_values(
+            self.kernel.domain_around(compiled.statement.inames), {**self.store.sizes, **known}
+        )
         return not domain.is_empty()
 
     def _is_ready(self, compiled: Compiled, prefix: tuple[int, ...]) -> bool:

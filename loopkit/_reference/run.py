@@ -164,7 +164,7 @@ class _Walker:
     def _prepare(self, compiled: Compiled) -> None:
         """Fill in the rows of a statement, or find out when its bounds will be known."""
         kernel = self.kernel
-        domain = self.kernel.domain_around(compiled.statement.inames)
+        domain = self.kernel.statement_domain(compiled.statement)
         loaded = _sets.involved_names(domain) & kernel.temporary_by_name.keys()
         if not loaded:
             compiled.rows = self._rows(compiled, {})
@@ -178,7 +178,7 @@ class _Walker:
         names = [c for c in compiled.columns if c in compiled.statement.inames]
         free = [n for n in names if n not in known]
         found = points_of(
-            self.kernel.domain_around(compiled.statement.inames),
+            self.kernel.statement_domain(compiled.statement),
             free,
             {**self.store.sizes, **known},
         )
@@ -229,7 +229,7 @@ class _Walker:
     def _may_run(self, compiled: Compiled, known: Mapping[str, int]) -> bool:
         """Whether some bounds would let a statement run at all where ``known`` is."""
         domain = with_values(
-            self.kernel.domain_around(compiled.statement.inames), {**self.store.sizes, **known}
+            self.kernel.statement_domain(compiled.statement), {**self.store.sizes, **known}
         )
         return not domain.is_empty()
 

@@ -100,7 +100,9 @@ class Accesses:
         if not statement.predicates:
             return ()
         _, rest = split_predicates(self.kernel, statement)
-        return tuple(p for p in rest if variable_names(p) <= self.integers and _is_decidable(p))
+        return tuple(
+            p for p in rest if variable_names(p) <= self.integers and _sets.is_condition(p)
+        )
 
     def is_plain_access(self, *accesses: Access) -> bool:
         """Whether sets hold exactly the instances and the cells of accesses."""
@@ -120,20 +122,4 @@ class Accesses:
 
     def is_plain(self, index: Expression) -> bool:
         """Whether an index is affine in inames and sizes."""
-        return variable_names(index) <= self.integers and _is_affine(index)
-
-
-def _is_affine(index: Expression) -> bool:
-    try:
-        _sets.pw_affine(index)
-    except _sets.NotAffineError:
-        return False
-    return True
-
-
-def _is_decidable(condition: Expression) -> bool:
-    try:
-        _sets.condition_set(condition)
-    except _sets.NotAffineError:
-        return False
-    return True
+        return variable_names(index) <= self.integers and _sets.is_pw_affine(index)

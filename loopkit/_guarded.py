@@ -110,18 +110,9 @@ def guarded_accesses(expr: Expression) -> tuple[Guarded, ...]:
 
 
 def _affinely_guarded(expr: Expression) -> list[Guarded]:
-    collector = _Collector(is_affine_condition)
+    collector = _Collector(_sets.is_condition)
     collector(expr)
     return collector.found
-
-
-def is_affine_condition(guard: Expression) -> bool:
-    """Whether a guard says something of inames and sizes."""
-    try:
-        _sets.condition_set(guard)
-    except _sets.NotAffineError:
-        return False
-    return True
 
 
 def guarded_reads(statement: Statement, *, affinely: bool = False) -> list[Guarded]:

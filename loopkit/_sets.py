@@ -198,6 +198,24 @@ def is_affine(expr: Expression) -> bool:
     return True
 
 
+def is_pw_affine(expr: Expression) -> bool:
+    """Whether :func:`pw_affine` takes ``expr``."""
+    try:
+        pw_affine(expr)
+    except NotAffineError:
+        return False
+    return True
+
+
+def is_condition(expr: Expression) -> bool:
+    """Whether :func:`condition_set` takes ``expr``."""
+    try:
+        condition_set(expr)
+    except NotAffineError:
+        return False
+    return True
+
+
 def pw_affine(expr: Expression) -> isl.PwAff:
     """Like :func:`affine`, for ``min``, ``max`` and ``if`` as well."""
     if isinstance(expr, (prim.Min, prim.Max)):

@@ -238,7 +238,7 @@ def _reads_follow_writes(
     that the two share.  What is stored afterwards reads the buffer, too: where data
     decide whether a cell is written, the old value is stored again.
     """
-    if not all(_is_affine_condition(p) for w in writes for p in w.statement.predicates):
+    if not all(_sets.is_condition(p) for w in writes for p in w.statement.predicates):
         return False
     number = {id_: i for i, id_ in enumerate(kernel.paths)}
     starts = [
@@ -246,20 +246,12 @@ def _reads_follow_writes(
         for w in writes
         if w.statement.operation is None
         and not reads_of(w.statement, w.statement.written)
-        and all(_is_affine_condition(p) for p in w.statement.predicates)
+        and all(_sets.is_condition(p) for p in w.statement.predicates)
     ]
     for read in reads:
         earlier = [w for w in starts if number[w.statement.id] < number[read.statement.id]]
         if not any(_covers(kernel, w, read, box) for w in earlier):
             return False
-    return True
-
-
-def _is_affine_condition(predicate: Expression) -> bool:
-    try:
-        _sets.condition_set(predicate)
-    except _sets.NotAffineError:
-        return False
     return True
 
 

@@ -135,10 +135,5 @@ def _changing(kernel: Kernel) -> frozenset[str]:
 
 
 def _is_decidable(kernel: Kernel, predicate: Expression) -> bool:
-    if not variable_names(predicate) <= {*kernel.all_inames, *kernel.sizes}:
-        return False
-    try:
-        _sets.condition_set(predicate)
-    except _sets.NotAffineError:
-        return False
-    return True
+    integers = {*kernel.all_inames, *kernel.sizes}
+    return variable_names(predicate) <= integers and _sets.is_condition(predicate)

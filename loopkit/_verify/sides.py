@@ -64,13 +64,7 @@ class Sides:
         names = variable_names(expr)
         if label:
             names = frozenset(plain(n) if label_of(n) == label else n for n in names)
-        if not names <= view.model.integers:
-            return False
-        try:
-            _sets.pw_affine(expr)
-        except _sets.NotAffineError:
-            return False
-        return True
+        return names <= view.model.integers and _sets.is_pw_affine(expr)
 
     def on_its_own(self, where: isl.Set, its: Statement) -> isl.Set:
         """The instances of a statement that a relation is about."""

@@ -34,7 +34,7 @@ from loopkit._tags import Tag
 from loopkit._tree import Loop, Path, Tree, flatten
 
 if TYPE_CHECKING:
-    from loopkit._check.lineage import Lineage
+    from loopkit._check.instance_maps import Lineage
     from loopkit._history import Step
     from loopkit._inspect import LaunchConfig
     from loopkit._program import Program

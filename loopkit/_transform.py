@@ -25,7 +25,7 @@ from loopkit._nodes import Expression
 from loopkit._spelling import check_identifier, shown
 
 if TYPE_CHECKING:
-    from loopkit._check.lineage import Lineage
+    from loopkit._check.instance_maps import Lineage
 
 
 @dataclass(frozen=True)
@@ -195,8 +195,8 @@ def _suggest(error: LoopkitError, kernel: Kernel, step: Step) -> None:
     """Have a refusal say what would be legal, to be found when somebody reads it."""
     if not isinstance(error, (IllegalTransformError, UndecidedError)):
         return
-    from loopkit._check.report import with_suggestions
     from loopkit._check.suggest import Suggestions
+    from loopkit._check.violation_report import with_suggestions
 
     # Not `if error.suggestions`, which would look for them.
     if not isinstance(error.suggestions, Suggestions):

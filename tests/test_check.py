@@ -10,7 +10,7 @@ from proof_kernels import peeled_over_blocks
 
 import loopkit as lk
 from loopkit._budget import SpentError, at_most
-from loopkit._check.check import examine
+from loopkit._check.checker import examine
 from loopkit._transform import Change
 from loopkit._tree import Loop
 
@@ -62,7 +62,7 @@ def test_what_a_transform_asks_of_isl_is_limited(monkeypatch: pytest.MonkeyPatch
 
 def test_a_message_without_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where looking for the smallest case takes too long, the step is refused all the same."""
-    monkeypatch.setattr("loopkit._check.report.BUDGET", 10)
+    monkeypatch.setattr("loopkit._check.violation_report.BUDGET", 10)
     knl = lk.make_kernel("{ [i]: 1 <= i < n }", "x[i] = x[i - 1] + 1", dtypes={"x": "float32"})
     with pytest.raises(lk.IllegalTransformError, match="no example of it within 10 operations"):
         knl.tag_inames({"i": "g.0"})

@@ -9,7 +9,7 @@ import pymbolic.primitives as prim
 import pytest
 
 import loopkit as lk
-from loopkit._check.check import check_change
+from loopkit._check.checker import check_change
 from loopkit._guarded import conjuncts, guarded_reads
 from loopkit._transform import Change
 

@@ -10,9 +10,9 @@ import pytest
 from campaign.shortcuts import Seen, compare, compared
 
 import loopkit as lk
-from loopkit._check.alike import Changes
-from loopkit._check.check import examine
-from loopkit._check.refine import Step
+from loopkit._check.checker import examine
+from loopkit._check.compare_statements import Differences
+from loopkit._check.step_proof import StepProof
 from loopkit._kernel import Domain
 from loopkit._sets import condition_set
 from loopkit._transform import Change, InstanceMap
@@ -132,7 +132,7 @@ def other_sum(kernel: lk.Kernel) -> Change:
         ("keeps_order", True, running, ("map_domain", "{ [i] -> [r]: r = n - i }")),
         ("keeps_order", True, two_nests, ("tag_inames", {"i": "g.0", "j": "g.0"})),
         ("flows_inside", True, carried, ("tag_inames", {"i": "g.0"})),
-        ("changes", Changes(), running, other_sum),
+        ("changes", Differences(), running, other_sum),
         ("same_instances", True, running, cut_short),
     ],
 )
@@ -156,7 +156,7 @@ def test_each_condition_is_needed(
 
     with pytest.raises(lk.LoopkitError):
         step()
-    monkeypatch.setattr(Step, condition, lambda self, *args: value)
+    monkeypatch.setattr(StepProof, condition, lambda self, *args: value)
     seen = Seen()
     with compared(seen):
         step()

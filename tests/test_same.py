@@ -17,8 +17,8 @@ import pytest
 import loopkit as lk
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, ValueArg
-from loopkit._check.hardware import Instance
 from loopkit._check.model import Model
+from loopkit._check.parallel_axes import Instance
 from loopkit._expression import accesses, evaluate
 from loopkit._linear import linear
 from loopkit._make.operations import Constantly

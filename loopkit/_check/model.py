@@ -18,8 +18,8 @@ from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._assertions import followed
 from loopkit._assertions.cells import data_of, equal_cells
 from loopkit._cached import cached_property
-from loopkit._check.hardware import Axis, Hardware, Instance
-from loopkit._check.undecided import Undecided
+from loopkit._check.parallel_axes import Axis, Instance, ParallelAxes
+from loopkit._check.violation import Undecided
 from loopkit._expression import is_constant, substitute, to_text, unlabelled, variable_names
 from loopkit._guarded import decided, where_all_hold
 from loopkit._hidden import instance, instances, variable
@@ -34,15 +34,15 @@ from loopkit._tree import Path, flatten
 
 @dataclass(frozen=True)
 class Cell:
-    """One use of an array: indices over labelled names, and the room it lies in.
+    """One array access of one statement instance: subscripts over that instance's names.
 
-    ``room`` holds a coordinate for each hardware axis along which the array
-    exists several times; an axis that is missing stands for all of them.
+    ``coordinates`` say which copy of the array it touches: one for each hardware axis along
+    which the array exists once per index; an axis that is missing stands for all of them.
     """
 
     array: str
     indices: tuple[Expression, ...]
-    room: tuple[tuple[Axis, Expression], ...]
+    coordinates: tuple[tuple[Axis, Expression], ...]
     by_data: bool = False
 
 
@@ -54,7 +54,7 @@ def model_of(kernel: Kernel) -> Model:
     return found
 
 
-class Model(Hardware):
+class Model(ParallelAxes):
     """A kernel without rules and with address spaces decided, and what is asked of it."""
 
     def __init__(self, kernel: Kernel) -> None:
@@ -155,16 +155,16 @@ class Model(Hardware):
 
         ``everywhere`` names the indices of axes that the instance runs on all of.
         """
-        room = []
+        coordinates = []
         if at.statement is not None:
-            for axis in self.rooms(name):
+            for axis in self.copy_axes(name):
                 value = self.coordinate(at, axis)
                 if value is None and everywhere is not None:
                     value = everywhere.get(axis)
                 if value is not None:
-                    room.append((axis, value))
+                    coordinates.append((axis, value))
         by_data = any(variable_names(i) & self.data for i in indices)
-        return Cell(name, tuple(indices), tuple(room), by_data)
+        return Cell(name, tuple(indices), tuple(coordinates), by_data)
 
     def same_cell(self, a: Cell, b: Cell) -> isl.Set:
         """Where two cells of one array are the same, or may be where data decide."""
@@ -177,8 +177,8 @@ class Model(Hardware):
             for one, two in zip(a.indices, b.indices, strict=False):
                 if one != two:
                     result = result & equal(one, two)
-        mine = dict(a.room)
-        for axis, value in b.room:
+        mine = dict(a.coordinates)
+        for axis, value in b.coordinates:
             if axis in mine and mine[axis] != value:
                 result = result & equal(mine[axis], value)
         return result
@@ -191,8 +191,8 @@ class Model(Hardware):
         for one, two in zip(a.indices, b.indices, strict=True):
             if one != two:
                 pieces.append(unequal(one, two))
-        mine = dict(a.room)
-        for axis, value in b.room:
+        mine = dict(a.coordinates)
+        for axis, value in b.coordinates:
             if axis in mine and mine[axis] != value:
                 pieces.append(_sets.condition_set(prim.Comparison(mine[axis], "!=", value)))
         return tuple(pieces)
@@ -323,11 +323,11 @@ class Model(Hardware):
         pieces: list[tuple[str, isl.Set]] = []
         if a.statement is None or b.statement is None:
             return pieces
-        rooms = self.rooms(array)
+        copied = self.copy_axes(array)
         same = self.together(a, b)
         facts = self.facts(a, b)
         for axis in self.axes:
-            if axis in rooms or axis[0] == "ilp" or (axis[0] == "l" and same is None):
+            if axis in copied or axis[0] == "ilp" or (axis[0] == "l" and same is None):
                 continue
             piece = self.apart(a, b, axis)
             if piece is None:

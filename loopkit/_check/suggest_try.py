@@ -10,7 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit._budget import SpentError, at_most
 from loopkit._cached import cached_property
-from loopkit._check.check import examine
+from loopkit._check.checker import examine
 from loopkit._check.suggest_calls import text_of_calls
 from loopkit._check.violation import Side, Violation
 from loopkit._errors import LoopkitError, UndecidedError

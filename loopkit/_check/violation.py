@@ -4,15 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from loopkit._check.hardware import Instance
-from loopkit._check.model import Model
-from loopkit._check.undecided import Undecided
+from loopkit._check.parallel_axes import Instance
 from loopkit._nodes import Expression
 
-__all__ = ["Side", "Undecided", "Violation"]
+if TYPE_CHECKING:
+    from loopkit._check.model import Model
+
+
+class Undecided(Exception):
+    """A question that could not be decided: ``why``, and what would decide it."""
+
+    def __init__(self, why: str, instead: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+        self.instead = instead
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.hardware import index_name
 from loopkit._check.model import Model, equal
+from loopkit._check.parallel_axes import index_name
 from loopkit._check.violation import Side, Violation
 from loopkit._errors import Instance
 from loopkit._expression import evaluate, substitute, to_text, unlabelled, variable_names

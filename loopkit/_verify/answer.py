@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 import islpy as isl
 
 from loopkit._budget import SpentError, at_most
-from loopkit._check.check import Text, text_of
-from loopkit._check.lineage import origin
+from loopkit._check.checker import Text, text_of
+from loopkit._check.instance_maps import own_lineage
 from loopkit._check.model import Model
-from loopkit._check.report import error_for
 from loopkit._check.violation import Undecided, Violation
+from loopkit._check.violation_report import error_for
 from loopkit._check.witness import smallest_case
 from loopkit._errors import UninitializedReadError
 from loopkit._expression import to_text
@@ -162,7 +162,7 @@ class _Case:
         except UninitializedReadError as error:
             self.reasons.append(error.why)
             return False
-        finding = prove(text, Model(kernel), origin(kernel))
+        finding = prove(text, Model(kernel), own_lineage(kernel))
         if finding.holds:
             finding = Finding(open=race_by_data(text.model))
         self.note(finding, text.model, text.model)

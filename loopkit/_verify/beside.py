@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pymbolic.primitives as prim
 
-from loopkit._check.literals import parts, same_constant
+from loopkit._check.constants import parts, same_constant
 from loopkit._check.model import equal
-from loopkit._check.undecided import Undecided
+from loopkit._check.violation import Undecided
 from loopkit._expression import is_constant
 from loopkit._verify.forms import commutes
 from loopkit._verify.sides import Sides

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import islpy as isl
 
-from loopkit._check.lineage import Lineage
+from loopkit._check.instance_maps import Lineage
 from loopkit._check.model import Model
 from loopkit._kernel import Kernel
 from loopkit._verify.beside import Expressions

@@ -13,8 +13,8 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.hardware import Instance
 from loopkit._check.model import Model
+from loopkit._check.parallel_axes import Instance
 from loopkit._hidden import NEW, OLD, instance, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression

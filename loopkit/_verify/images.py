@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import islpy as isl
 
-from loopkit._check.lineage import Image
+from loopkit._check.instance_maps import Image
 from loopkit._hidden import NEW, OLD, instance
 from loopkit._kernel import Statement
 from loopkit._verify.guesses import by_digits, by_name, by_time

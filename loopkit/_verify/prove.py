@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from loopkit._check.align import Aligner
-from loopkit._check.check import Text, questions
-from loopkit._check.event import Event
-from loopkit._check.flow import Flow
-from loopkit._check.hardware import Instance
-from loopkit._check.lineage import Lineage
+from loopkit._check.checker import Text, questions
+from loopkit._check.dataflow import Access
+from loopkit._check.expression_check import ExpressionCheck
+from loopkit._check.instance_maps import Lineage
 from loopkit._check.model import Cell, Model
-from loopkit._check.sources import Access
+from loopkit._check.parallel_axes import Instance
+from loopkit._check.read_check import Check
+from loopkit._check.read_event import ReadEvent
 from loopkit._check.violation import Undecided, Violation
 from loopkit._expression import is_constant, to_text, variable_names
 from loopkit._hidden import BASE, OTHER
@@ -47,36 +47,36 @@ def prove(text: Text, new: Model, lineage: Lineage) -> Finding:
     objection = unfit(text.model, new, lineage, types)
     if objection:
         return Finding(open=objection, cheap=True)
-    flow = Flow(text.model, text.order, new, lineage)
+    check = Check(text.model, text.dataflow, new, lineage)
     open_ = ""
-    for _, question in questions(_Careful(flow, types)):
+    for _, question in questions(_Careful(check, types)):
         try:
             question()
         except Undecided as undecided:
             open_ = open_ or undecided.why
         except RecursionError:
             open_ = open_ or "values are passed on in too many steps"
-        if flow.found:
-            return Finding(tuple(flow.found))
+        if check.found:
+            return Finding(tuple(check.found))
     return Finding(open=open_)
 
 
-class _Careful(Aligner):
+class _Careful(ExpressionCheck):
     """Compares expressions through copies only where these change no types."""
 
-    def __init__(self, flow: Flow, types: tuple[Types, Types]) -> None:
-        super().__init__(flow)
+    def __init__(self, check: Check, types: tuple[Types, Types]) -> None:
+        super().__init__(check)
         self.types = types
         self.indexing = 0
 
-    def same_indices(self, old: Expression, mine: Access, its: Access, event: Event) -> None:
+    def same_indices(self, old: Expression, mine: Access, its: Access, event: ReadEvent) -> None:
         self.indexing += 1
         try:
             super().same_indices(old, mine, its, event)
         finally:
             self.indexing -= 1
 
-    def same_parts(self, old: Expression, new: Expression, event: Event) -> None:
+    def same_parts(self, old: Expression, new: Expression, event: ReadEvent) -> None:
         # 2 and an iname that is always 2 are the same index, but x*2 and x*i have other types.
         constants = is_constant(old) and is_constant(new)
         if not self.indexing and not constants and self.are_integers(old, new):
@@ -87,7 +87,7 @@ class _Careful(Aligner):
                 )
         super().same_parts(old, new, event)
 
-    def inline(self, mine: Access, new: Expression, event: Event) -> None:
+    def inline(self, mine: Access, new: Expression, event: ReadEvent) -> None:
         for statement in self.root.writers(mine[0]):
             if statement.operation is not None:
                 raise Undecided(f"the reduction '{statement.id}' has no counterpart")
@@ -96,8 +96,8 @@ class _Careful(Aligner):
             self.must_fit(self.types[0], statement)
         super().inline(mine, new, event)
 
-    def hop(self, old: Expression, mine: Access | None, its: Access, event: Event) -> None:
-        for statement in self.flow.copies(its[0]):
+    def hop(self, old: Expression, mine: Access | None, its: Access, event: ReadEvent) -> None:
+        for statement in self.check.copy_statements(its[0]):
             self.must_fit(self.types[1], statement)
         super().hop(old, mine, its, event)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._check.hardware import Instance
-from loopkit._check.literals import holds_floats
+from loopkit._check.constants import holds_floats
+from loopkit._check.parallel_axes import Instance
 from loopkit._expression import to_text, variable_names
 from loopkit._hidden import NEW, OLD, instance, label_of, plain
 from loopkit._kernel import Statement

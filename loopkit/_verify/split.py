@@ -14,8 +14,8 @@ import islpy as isl
 
 from loopkit import _sets
 from loopkit._budget import is_spent
-from loopkit._check.hardware import Instance
 from loopkit._check.model import Model
+from loopkit._check.parallel_axes import Instance
 from loopkit._kernel import Kernel, Statement
 from loopkit._tree import Loop, Tree
 

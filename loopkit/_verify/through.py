@@ -10,7 +10,7 @@ import islpy as isl
 
 from loopkit import _sets
 from loopkit._check.model import equal
-from loopkit._check.undecided import Undecided
+from loopkit._check.violation import Undecided
 from loopkit._hidden import (
     NEW,
     NEW_SOURCE,

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import islpy as isl
 import pymbolic.primitives as prim
 
-from loopkit._check.hardware import Instance
 from loopkit._check.model import Model
-from loopkit._check.undecided import Undecided
+from loopkit._check.parallel_axes import Instance
+from loopkit._check.violation import Undecided
 from loopkit._expression import index_tuple
 from loopkit._hidden import READER, WRITER, instance
 from loopkit._kernel import Statement

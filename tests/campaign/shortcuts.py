@@ -1,6 +1,6 @@
 """``python -m tests.campaign.shortcuts``: short proofs, compared with whole ones.
 
-Most steps are proven by what they leave alone (``loopkit/_check/refine.py``).
+Most steps are proven by what they leave alone (``loopkit/_check/step_proof.py``).
 Here the whole proof is asked for as well: where it finds a step illegal,
 the short one must have found it, too.
 """
@@ -18,10 +18,10 @@ from multiprocessing import get_context
 import click
 
 import loopkit as lk
-import loopkit._check.check as checker
-from loopkit._check.lineage import Lineage
-from loopkit._check.refine import Delta
-from loopkit._check.undecided import Undecided
+import loopkit._check.checker as checker
+from loopkit._check.instance_maps import Lineage
+from loopkit._check.step_proof import Obligations
+from loopkit._check.violation import Undecided
 from loopkit._transform import Change
 
 from . import kernels
@@ -40,32 +40,34 @@ class Seen:
 @contextmanager
 def compared(seen: Seen) -> Iterator[None]:
     """While this lasts, each step that is proven in short is proven as a whole, too."""
-    short = checker.delta_of
+    short = checker.obligations_of
 
-    def both(before: lk.Kernel, change: Change, lineage: Lineage) -> Delta | None:
-        delta = short(before, change, lineage)
-        seen.counts["whole" if delta is None else "in part" if delta.moves else "short"] += 1
-        if delta is not None:
+    def both(before: lk.Kernel, change: Change, lineage: Lineage) -> Obligations | None:
+        obligations = short(before, change, lineage)
+        seen.counts[
+            "whole" if obligations is None else "in part" if obligations.moves else "short"
+        ] += 1
+        if obligations is not None:
             try:
-                mine = checker.check_delta(lineage, change.kernel, delta)
+                mine = checker.check_obligations(lineage, change.kernel, obligations)
             except Undecided:
-                return delta
-            latest = checker.Latest(before, change)
+                return obligations
+            latest = checker.LastStep(before, change)
             try:
-                found = checker.check(lineage, change.kernel, latest=latest)
+                found = checker.violations_of(lineage, change.kernel, last_step=latest)
             except Undecided:
                 seen.counts["undecided as a whole"] += 1
-                return delta
+                return obligations
             if found and not mine:
                 kinds = ", ".join(sorted({v.kind for v in found}))
                 seen.differ.append(f"{kinds}: {change.kernel}")
-        return delta
+        return obligations
 
-    checker.delta_of = both
+    checker.obligations_of = both
     try:
         yield
     finally:
-        checker.delta_of = short
+        checker.obligations_of = short
 
 
 def compare(seed: int, sequences: int = 5, steps: int = 8) -> Seen:

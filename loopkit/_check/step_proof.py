@@ -8,7 +8,7 @@ takes no look at where values come from, and it holds for most steps.  Where it
 does not, nothing is wrong yet: the whole proof is asked for.
 
 Statements that only move data may be new, and reads may be replaced.  Then the
-whole proof is asked for of these alone: see :class:`Delta`.
+whole proof is asked for of these alone: see :class:`Obligations`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import TemporaryVariable
 from loopkit._cached import cached_property
-from loopkit._check.alike import Alike, Changes
-from loopkit._check.determine import Determined
-from loopkit._check.hardware import Axis, Instance
-from loopkit._check.lineage import Lineage
+from loopkit._check.compare_statements import Differences, StatementComparison
+from loopkit._check.dataflow import Dataflow, is_update
+from loopkit._check.injectivity import Injectivity
+from loopkit._check.instance_maps import Lineage
 from loopkit._check.model import Model, equal
-from loopkit._check.private import Rooms
-from loopkit._check.sources import TextOrder, is_update
+from loopkit._check.parallel_axes import Axis, Instance
+from loopkit._check.per_thread_copies import PerThreadCopies
 from loopkit._expression import substitute, variable_names
 from loopkit._hidden import OLD, instances, variable
 from loopkit._kernel import Statement
@@ -42,21 +42,21 @@ _NOTHING: Mapping[str, Expression] = {}
 
 
 @dataclass(frozen=True)
-class Delta:
+class Obligations:
     """What is left to prove of a step: statements that read anew, moves, and new arrays.
 
-    ``settled`` holds the identities of expressions whose value is known to be
+    ``unchanged`` holds the identities of expressions whose value is known to be
     what it was.
     """
 
     statements: frozenset[str]
     moves: frozenset[str]
     arrays: frozenset[str]
-    settled: frozenset[int]
+    unchanged: frozenset[int]
 
 
 @dataclass(frozen=True, eq=False)
-class Twin:
+class StatementPair:
     """A statement after the step and before it; ``values`` are old inames in terms of new ones."""
 
     new: Statement
@@ -70,7 +70,7 @@ class Twin:
 
 
 @dataclass(frozen=True)
-class Answer:
+class OrderKept:
     """Whether a pair of accesses keeps its order; ``apart``: once each thread has its own cell."""
 
     holds: bool
@@ -78,10 +78,10 @@ class Answer:
 
 
 @dataclass(frozen=True, eq=False)
-class Touch:
-    """A statement and one cell that it touches, over the new inames."""
+class StepAccess:
+    """One access of a statement after the step: subscripts over its inames of after the step."""
 
-    twin: Twin
+    pair: StatementPair
     indices: tuple[Expression, ...]
     writes: bool
     kind: tuple[object, ...]
@@ -89,31 +89,31 @@ class Touch:
     @property
     def sums(self) -> bool:
         """Whether it is the cell to which an update adds, in any order."""
-        return is_update(self.twin.new) and self.indices == self.twin.new.write[1]
+        return is_update(self.pair.new) and self.indices == self.pair.new.write[1]
 
 
-class Step:
+class StepProof:
     """One step of a schedule, compared with the proven schedule before it."""
 
     def __init__(
-        self, old: Model, new: Model, change: Change, lineage: Lineage, text: TextOrder
+        self, old: Model, new: Model, change: Change, lineage: Lineage, dataflow: Dataflow
     ) -> None:
         self.old = old
         self.new = new
         self.change = change
         self.lineage = lineage
-        self.text = text
-        self.determined = Determined(new)
+        self.dataflow = dataflow
+        self.injectivity = Injectivity(new)
         self.private: set[str] = set()
-        self._pairs: dict[tuple[object, ...], Answer] = {}
+        self._orders_kept: dict[tuple[object, ...], OrderKept] = {}
 
-    def delta(self) -> Delta | None:
+    def obligations(self) -> Obligations | None:
         """What is left to prove, or None for everything."""
-        if self.change.fixed or not self.keeps_data() or not self.twins_fit():
+        if self.change.fixed or not self.keeps_data() or not self.statements_match():
             return None
-        if not self.keeps_axes() or not all(self.same_instances(t) for t in self.twins.values()):
+        if not self.keeps_axes() or not all(self.same_instances(t) for t in self.pairs.values()):
             return None
-        changes = {name: self.changes(twin) for name, twin in self.twins.items()}
+        changes = {name: self.changes(pair) for name, pair in self.pairs.items()}
         if any(c.more for c in changes.values()):
             return None
         if not self.keeps_order() or not self.flows_inside():
@@ -121,10 +121,10 @@ class Step:
         changed = {name: c for name, c in changes.items() if c.reads}
         if not changed.keys() <= self.lineage.image_of.keys():
             return None
-        # Statements may share nodes: what stands for something else in one is settled in none.
+        # Statements may share nodes: what changed in one counts as unchanged in none.
         kept: set[int] = set().union(*(c.kept for c in changed.values()))
         others: set[int] = set().union(*(c.others for c in changed.values()))
-        return Delta(
+        return Obligations(
             frozenset(changed), frozenset(self.moves), self.new_arrays, frozenset(kept - others)
         )
 
@@ -176,13 +176,13 @@ class Step:
         }
 
     @cached_property
-    def twins(self) -> dict[str, Twin]:
+    def pairs(self) -> dict[str, StatementPair]:
         """Statements by their new name; none where they do not match one to one.
 
         Of what a step says of an iname, only that counts which is said of a statement inside.
         """
         maps = {m.new: m for m in self.change.instances}
-        found: dict[str, Twin] = {}
+        found: dict[str, StatementPair] = {}
         for statement in self.new.kernel.statements:
             if statement.id in self.moves:
                 continue
@@ -190,12 +190,12 @@ class Step:
             old = self.old.statement.get(statement.id if step is None else step.old)
             if old is None:
                 return {}
-            found[statement.id] = Twin(statement, old, _moved(old, step))
+            found[statement.id] = StatementPair(statement, old, _moved(old, step))
         return found
 
-    def twins_fit(self) -> bool:
+    def statements_match(self) -> bool:
         """Whether statements match one to one, in the same order; moves fill new arrays only."""
-        before = [t.old.id for t in self.twins.values()]
+        before = [t.old.id for t in self.pairs.values()]
         if before != [s.id for s in self.old.kernel.statements]:
             return False
         kept = self.change.moves - self.moves
@@ -205,16 +205,16 @@ class Step:
             # What carries data stands for no statement.
             return False
         return all(self.new.statement[m].written in self.new_arrays for m in self.moves) and not (
-            self.new_arrays & {t.new.written for t in self.twins.values()}
+            self.new_arrays & {t.new.written for t in self.pairs.values()}
         )
 
-    def changes(self, twin: Twin) -> Changes:
+    def changes(self, pair: StatementPair) -> Differences:
         """How the expressions of a statement changed."""
-        alike = Alike(
-            twin.values, self.new.integers, self.new.data, lambda: self.new.domain(twin.at)
+        comparison = StatementComparison(
+            pair.values, self.new.integers, self.new.data, lambda: self.new.domain(pair.at)
         )
-        alike.statements(twin.old, twin.new)
-        return alike.changes
+        comparison.statements(pair.old, pair.new)
+        return comparison.changes
 
     # }}}
 
@@ -224,19 +224,19 @@ class Step:
     def _known(self) -> dict[tuple[object, ...], bool]:
         return {}
 
-    def same_instances(self, twin: Twin) -> bool:
+    def same_instances(self, pair: StatementPair) -> bool:
         """Whether each old instance of a statement is one new instance."""
-        values = tuple(sorted(twin.values.items()))
-        predicates = key_of((twin.old.predicates, twin.new.predicates, values))
-        key = (twin.old.inames, twin.new.inames, predicates)
+        values = tuple(sorted(pair.values.items()))
+        predicates = key_of((pair.old.predicates, pair.new.predicates, values))
+        key = (pair.old.inames, pair.new.inames, predicates)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._same_instances(twin)
+            found = self._known[key] = self._same_instances(pair)
         return found
 
-    def _same_instances(self, twin: Twin) -> bool:
-        old, new = twin.old, twin.new
-        moved = twin.values
+    def _same_instances(self, pair: StatementPair) -> bool:
+        old, new = pair.old, pair.new
+        moved = pair.values
         is_plain = not moved and old.inames == new.inames and same(old.predicates, new.predicates)
         if is_plain and self.same_domains(old.inames):
             return True
@@ -244,42 +244,42 @@ class Step:
         if not kept <= new.inames:
             return False
         fresh = new.inames - kept
-        if fresh and not fresh <= self.determined.by(moved.values()):
+        if fresh and not fresh <= self.injectivity.determined_by(moved.values()):
             return False
-        if not (old.predicates or new.predicates) and self.same_boxes(twin, fresh):
+        if not (old.predicates or new.predicates) and self.same_boxes(pair, fresh):
             return True
         marks = instances(self.old.kernel.all_inames, OLD)
         wanted = _sets.rename(self.old.domain(Instance(old.id, "")), marks)
         wanted = wanted & self.new.kernel.assumptions.set
-        mine = self.new.domain(twin.at)
+        mine = self.new.domain(pair.at)
         for iname, value in moved.items():
             mine = mine & equal(variable(iname, OLD), value)
         mine = _sets.project_out(mine, sorted(fresh))
         mine = _sets.rename(mine, instances(kept, OLD))
         return bool(mine.is_equal(wanted))
 
-    def same_boxes(self, twin: Twin, fresh: frozenset[str]) -> bool:
+    def same_boxes(self, pair: StatementPair, fresh: frozenset[str]) -> bool:
         """Whether one domain holds all inames that a step replaced, and the new ones all of it.
 
         One question, then, for all statements inside.
         """
         old, new = self.old.kernel, self.new.kernel
-        homes = {old.home_domain[i] for i in twin.values}
+        homes = {old.home_domain[i] for i in pair.values}
         homes_now = {new.home_domain[i] for i in fresh}
         if len(homes) != 1 or len(homes_now) != 1:
             return False
         before, after = old.domains[homes.pop()], new.domains[homes_now.pop()]
-        rest = [i for i in before.inames if i not in twin.values]
+        rest = [i for i in before.inames if i not in pair.values]
         if fresh & {*before.inames} or {*rest, *fresh} != {*after.inames}:
             return False
-        others = frozenset(i for i in twin.old.inames if i not in before.inames)
+        others = frozenset(i for i in pair.old.inames if i not in before.inames)
         if not self.same_domains(others | before.parameters & old.home_domain.keys()):
             return False
-        key = (id(before), id(after), tuple(sorted(twin.values.items())))
+        key = (id(before), id(after), tuple(sorted(pair.values.items())))
         found = self._known.get(key)
         if found is None:
             reached = after.set
-            for iname, value in twin.values.items():
+            for iname, value in pair.values.items():
                 reached = reached & equal(prim.Variable(iname), value)
             reached = _sets.project_out(reached, sorted(fresh))
             found = self._known[key] = bool(reached.is_equal(before.set))
@@ -318,7 +318,7 @@ class Step:
             return False
         if any(axis[0] == "ilp" or isinstance(axis[1], str) for axis in new.axes):
             return False
-        mine = frozenset().union(*(t.new.inames for t in self.twins.values()))
+        mine = frozenset().union(*(t.new.inames for t in self.pairs.values()))
         for axis in old.axes:
             before, after = old.inames_on[axis], new.inames_on[axis]
             if set(before) != set(after) & mine:
@@ -326,23 +326,23 @@ class Step:
             if any(old.lower(i) != new.lower(i) for i in before):
                 return False
             indices = []
-            for twin in self.twins.values():
-                indices.append(old.coordinate(Instance(twin.old.id, ""), axis))
-                if indices[-1] != new.coordinate(twin.at, axis):
+            for pair in self.pairs.values():
+                indices.append(old.coordinate(Instance(pair.old.id, ""), axis))
+                if indices[-1] != new.coordinate(pair.at, axis):
                     return False
-                if any(i in twin.values for i in before):
+                if any(i in pair.values for i in before):
                     return False
             same_range = len(after) == len(before)
             # Of those that run on all indices there must not be more.
             if None in indices and not (same_range and self.same_domains(frozenset(before))):
                 return False
         return all(
-            len(self.inames_on(t, axis)) == 1 for axis in self.new_axes for t in self.twins.values()
+            len(self.inames_on(t, axis)) == 1 for axis in self.new_axes for t in self.pairs.values()
         )
 
-    def inames_on(self, twin: Twin, axis: Axis) -> list[str]:
+    def inames_on(self, pair: StatementPair, axis: Axis) -> list[str]:
         """The inames of a statement on an axis."""
-        return [i for i in self.new.inames_on[axis] if i in twin.new.inames]
+        return [i for i in self.new.inames_on[axis] if i in pair.new.inames]
 
     # }}}
 
@@ -352,15 +352,15 @@ class Step:
         """Whether instances that touch one cell come in the order in which they came."""
         if not self.new_axes and self.same_nest():
             return True
-        for name, touches in self.touches().items():
-            rooms = self.new_rooms(name)
-            if rooms is None:
+        for name, accesses in self.accesses().items():
+            copied = self.new_copy_axes(name)
+            if copied is None:
                 return False
-            for one, two, itself in _pairs(touches):
-                key = (rooms, one.kind, two.kind, itself)
-                found = self._pairs.get(key)
+            for one, two, itself in _access_pairs(accesses):
+                key = (copied, one.kind, two.kind, itself)
+                found = self._orders_kept.get(key)
                 if found is None:
-                    found = self._pairs[key] = self.pair(rooms, one, two, itself)
+                    found = self._orders_kept[key] = self.order_kept(copied, one, two, itself)
                 if not found.holds:
                     return False
                 if found.apart:
@@ -371,77 +371,79 @@ class Step:
         """Whether all statements are in the loops in which they were."""
         before: dict[object, int] = {}
         after: dict[object, int] = {}
-        for twin in self.twins.values():
-            if twin.values:
+        for pair in self.pairs.values():
+            if pair.values:
                 return False
-            old = [(k[0], before.setdefault(k, len(before))) for k in self.old.time(twin.old.id)[1]]
-            new = [(k[0], after.setdefault(k, len(after))) for k in self.new.time(twin.new.id)[1]]
+            old = [(k[0], before.setdefault(k, len(before))) for k in self.old.time(pair.old.id)[1]]
+            new = [(k[0], after.setdefault(k, len(after))) for k in self.new.time(pair.new.id)[1]]
             if old != new:
                 return False
         return True
 
-    def touches(self) -> dict[str, list[Touch]]:
-        """All that touches each array that some statement writes."""
-        written = {t.new.written for t in self.twins.values()}
-        found: dict[str, list[Touch]] = {name: [] for name in written}
-        for twin in self.twins.values():
+    def accesses(self) -> dict[str, list[StepAccess]]:
+        """All accesses of each array that some statement writes."""
+        written = {t.new.written for t in self.pairs.values()}
+        found: dict[str, list[StepAccess]] = {name: [] for name in written}
+        for pair in self.pairs.values():
             kind = (
-                twin.old.inames,
-                twin.new.inames,
-                self.old.time(twin.old.id)[1],
-                self.new.time(twin.new.id)[1],
-                tuple(sorted(twin.values.items())),
-                is_update(twin.new),
+                pair.old.inames,
+                pair.new.inames,
+                self.old.time(pair.old.id)[1],
+                self.new.time(pair.new.id)[1],
+                tuple(sorted(pair.values.items())),
+                is_update(pair.new),
             )
-            name, indices = twin.new.write
-            found[name].append(Touch(twin, indices, True, (*kind, indices, True)))
+            name, indices = pair.new.write
+            found[name].append(StepAccess(pair, indices, True, (*kind, indices, True)))
             # What is read now in place of something else is asked of the whole proof.
-            for name, indices in dict.fromkeys(twin.old.reads):
+            for name, indices in dict.fromkeys(pair.old.reads):
                 if name in written:
-                    mine = tuple(substitute(i, twin.values) for i in indices)
-                    found[name].append(Touch(twin, mine, False, (*kind, mine, False)))
+                    mine = tuple(substitute(i, pair.values) for i in indices)
+                    found[name].append(StepAccess(pair, mine, False, (*kind, mine, False)))
         return found
 
-    def new_rooms(self, name: str) -> frozenset[Axis] | None:
+    def new_copy_axes(self, name: str) -> frozenset[Axis] | None:
         """The axes along which an array exists several times from now on; None if fewer."""
-        before, after = set(self.old.rooms(name)), set(self.new.rooms(name))
+        before, after = set(self.old.copy_axes(name)), set(self.new.copy_axes(name))
         fresh = after - before
         if not before <= after or not fresh <= set(self.new_axes):
             return None
         return frozenset(fresh)
 
-    def pair(self, rooms: frozenset[Axis], one: Touch, two: Touch, itself: bool) -> Answer:
+    def order_kept(
+        self, copied: frozenset[Axis], one: StepAccess, two: StepAccess, itself: bool
+    ) -> OrderKept:
         """Whether two accesses of one array keep their order, wherever they meet.
 
         ``itself``: they belong to one statement.
         """
         cells = [*zip(one.indices, two.indices, strict=False)]
-        same = self.determined.by(a for a, b in cells if a == b)
+        same = self.injectivity.determined_by(a for a, b in cells if a == b)
         apart = False
         for axis in self.new_axes:
-            (a,), (b,) = self.inames_on(one.twin, axis), self.inames_on(two.twin, axis)
+            (a,), (b,) = self.inames_on(one.pair, axis), self.inames_on(two.pair, axis)
             if a == b and a in same:
                 continue
-            first, second = (self.new.coordinate(t.twin.at, axis) for t in (one, two))
-            if not self.determined.together(cells, first, second):
-                if axis not in rooms or a != b:
-                    return Answer(False)
+            first, second = (self.new.coordinate(t.pair.at, axis) for t in (one, two))
+            if not self.injectivity.equal_wherever(cells, first, second):
+                if axis not in copied or a != b:
+                    return OrderKept(False)
                 apart = True
             if a == b:
                 same |= {a}
         if itself and one.sums and two.sums:
-            return Answer(True, apart)
-        return Answer(self.same_order(one.twin, two.twin, same), apart)
+            return OrderKept(True, apart)
+        return OrderKept(self.same_order(one.pair, two.pair, same), apart)
 
     def flows_inside(self) -> bool:
         """Whether what threads read in arrays of their own was written on the same thread."""
         new = {axis: self.new.inames_on[axis] for axis in self.new_axes}
-        rooms = Rooms(self.new, self.lineage, self.text, self.determined, new)
-        return all(rooms.hold(array) for array in sorted(self.private))
+        copies = PerThreadCopies(self.new, self.lineage, self.dataflow, self.injectivity, new)
+        return all(copies.keep_values(array) for array in sorted(self.private))
 
-    def same_order(self, one: Twin, two: Twin, same: frozenset[str]) -> bool:
+    def same_order(self, one: StatementPair, two: StatementPair, same: frozenset[str]) -> bool:
         """Whether the loops that two statements share run as they did, ``same`` inames fixed."""
-        inames = self.determined.inames
+        inames = self.injectivity.inames
         before = list(self.old.shared_loops(one.old.id, two.old.id))
         after = [i for i in self.new.shared_loops(one.new.id, two.new.id) if i not in same]
         values: dict[str, Expression] = {}
@@ -472,11 +474,11 @@ class Step:
     def is_monotone(
         self, values: tuple[Expression, ...], inames: tuple[str, ...], same: frozenset[str]
     ) -> bool:
-        """See :meth:`Determined.is_monotone` (memoised)."""
+        """See :meth:`Injectivity.is_monotone` (memoised)."""
         key = (values, inames, same)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self.determined.is_monotone(values, inames, same)
+            found = self._known[key] = self.injectivity.is_monotone(values, inames, same)
         return found
 
     # }}}
@@ -493,14 +495,14 @@ def _moved(old: Statement, step: InstanceMap | None) -> Mapping[str, Expression]
     }
 
 
-def _pairs(touches: list[Touch]) -> Iterator[tuple[Touch, Touch, bool]]:
+def _access_pairs(accesses: list[StepAccess]) -> Iterator[tuple[StepAccess, StepAccess, bool]]:
     """Pairs of accesses to one array, one of them a write; of those that are alike, one.
 
     With each, whether both belong to one statement.
     """
-    groups: dict[tuple[object, ...], dict[str, Touch]] = {}
-    for touch in touches:
-        groups.setdefault(touch.kind, {})[touch.twin.new.id] = touch
+    groups: dict[tuple[object, ...], dict[str, StepAccess]] = {}
+    for access in accesses:
+        groups.setdefault(access.kind, {})[access.pair.new.id] = access
     kinds = [*groups.values()]
     for number, mine in enumerate(kinds):
         for its in kinds[number:]:

@@ -8,22 +8,22 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.flow import Flow
-from loopkit._check.hardware import Instance
-from loopkit._check.lineage import Image
-from loopkit._check.sources import is_update
+from loopkit._check.dataflow import is_update
+from loopkit._check.instance_maps import Image
+from loopkit._check.parallel_axes import Instance
+from loopkit._check.read_check import Check
 from loopkit._check.violation import Side, Violation
 from loopkit._hidden import ONE, TWO, WRITER, labelled, variable
 
 
-def check_instances(flow: Flow, origin: str) -> None:
+def check_instances(check: Check, origin: str) -> None:
     """Check that the images of a statement execute its instances: all, no others, once.
 
     An instance may run more often where its result stays in temporaries and
     it adds to nothing.  What is wrong is reported.
     """
-    root, new, lineage = flow.root, flow.new, flow.lineage
-    if _is_untouched(flow, origin):
+    root, new, lineage = check.root, check.new, check.lineage
+    if _is_untouched(check, origin):
         return
     at = Instance(origin, WRITER)
     context = new.kernel.assumptions.set & lineage.sizes
@@ -34,28 +34,28 @@ def check_instances(flow: Flow, origin: str) -> None:
     if not images:
         if root.statement[origin].written in root.kernel.temporary_by_name or wanted.is_empty():
             return
-        flow.report(Violation("dropped", wanted, side, text=root))
+        check.report(Violation("dropped", wanted, side, text=root))
     same = len(images) == 1 and _is_same(images[0], new.statement[images[0].statement].inames)
     if same and wanted.is_equal(new.domain(Instance(images[0].statement, WRITER)) & context):
         return
     for image in images:
         # What is executed beside the domain shows without asking what is executed in all.
-        both = flow.instances(image, ONE, WRITER) & context
+        both = check.instances(image, ONE, WRITER) & context
         extra = both & root.domain(at).complement()
         if not extra.is_empty():
-            flow.report(Violation("extra", extra, side, text=root))
+            check.report(Violation("extra", extra, side, text=root))
     for image in images:
-        wanted = wanted - executed(flow, image)
+        wanted = wanted - executed(check, image)
         if wanted.is_empty():
             break
     if not wanted.is_empty():
-        flow.report(Violation("dropped", wanted, side, text=root))
-    check_once(flow, images)
+        check.report(Violation("dropped", wanted, side, text=root))
+    check_once(check, images)
 
 
-def check_axes(flow: Flow, statement: str) -> None:
+def check_axes(check: Check, statement: str) -> None:
     """Report a statement two of whose inames would be one hardware index."""
-    new = flow.new
+    new = check.new
     at = Instance(statement, ONE)
     for inames in new.inames_on.values():
         mine = [i for i in inames if i in new.statement[statement].inames]
@@ -64,18 +64,18 @@ def check_axes(flow: Flow, statement: str) -> None:
             differ = _sets.condition_set(prim.Comparison(one, "!=", two))
             lost = new.domain(at) & differ
             if not lost.is_empty():
-                flow.report(Violation("dropped", lost, flow.side_of(at)))
+                check.report(Violation("dropped", lost, check.side_of(at)))
 
 
-def executed(flow: Flow, image: Image) -> isl.Set:
+def executed(check: Check, image: Image) -> isl.Set:
     """The instances of the text (``WRITER``) that an image executes."""
-    both = flow.instances(image, ONE, WRITER)
+    both = check.instances(image, ONE, WRITER)
     return _sets.project_out(both, labelled(_sets.names_of(both), ONE))
 
 
-def check_once(flow: Flow, images: tuple[Image, ...]) -> None:
+def check_once(check: Check, images: tuple[Image, ...]) -> None:
     """Check that no instance is executed twice where that shows."""
-    new = flow.new
+    new = check.new
     for number, first in enumerate(images):
         for second in images[number:]:
             statement = new.statement[first.statement]
@@ -83,45 +83,45 @@ def check_once(flow: Flow, images: tuple[Image, ...]) -> None:
             if stays and not is_update(statement):
                 continue
             one, two = Instance(first.statement, ONE), Instance(second.statement, TWO)
-            both = flow.instances(first, ONE, WRITER) & flow.instances(second, TWO, WRITER)
-            both = both & flow.lineage.sizes
+            both = check.instances(first, ONE, WRITER) & check.instances(second, TWO, WRITER)
+            both = both & check.lineage.sizes
             if stays and statement.written == new.statement[second.statement].written:
                 both = both & new.same_cell(new.write_cell(one), new.write_cell(two))
             elif stays:
                 continue
-            for piece in _different(flow, first, second):
+            for piece in _different(check, first, second):
                 bad = both & piece
                 if not bad.is_empty():
-                    flow.report(
+                    check.report(
                         Violation(
                             "repeated",
                             bad,
-                            flow.origin_side(second, two),
-                            flow.origin_side(first, one),
-                            text=flow.root,
+                            check.origin_side(second, two),
+                            check.origin_side(first, one),
+                            text=check.root,
                         )
                     )
 
 
-def _different(flow: Flow, first: Image, second: Image) -> list[isl.Set]:
+def _different(check: Check, first: Image, second: Image) -> list[isl.Set]:
     if first.statement != second.statement:
         return [_sets.universe()]
-    inames = sorted(flow.new.statement[first.statement].inames)
+    inames = sorted(check.new.statement[first.statement].inames)
     return [
         _sets.condition_set(prim.Comparison(variable(i, ONE), "<", variable(i, TWO)))
         for i in inames
     ]
 
 
-def _is_untouched(flow: Flow, origin: str) -> bool:
+def _is_untouched(check: Check, origin: str) -> bool:
     """Whether a step has left a statement's instances as they were."""
-    images = flow.lineage.images_from[origin]
-    if len(images) != 1 or flow.lineage.fixed:
+    images = check.lineage.images_from[origin]
+    if len(images) != 1 or check.lineage.fixed:
         return False
-    old, new = flow.root.statement[origin], flow.new.statement[images[0].statement]
+    old, new = check.root.statement[origin], check.new.statement[images[0].statement]
     if old.predicates != new.predicates or not _is_same(images[0], new.inames):
         return False
-    before, after = flow.root.kernel, flow.new.kernel
+    before, after = check.root.kernel, check.new.kernel
     if set(before.all_inames) - old.inames and any(d.parameters for d in before.domains):
         # The bounds of other domains may matter, too.
         return before.domains == after.domains

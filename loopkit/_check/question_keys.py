@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from loopkit import _sets
 from loopkit._cached import cached_property
-from loopkit._check.flow import Flow
+from loopkit._check.read_check import Check
 from loopkit._kernel import Statement
 from loopkit._same import Key as Identity
 from loopkit._same import key_of
@@ -21,13 +21,13 @@ from loopkit._same import key_of
 Key = tuple[object, ...]
 
 
-class Dependencies:
+class QuestionKeys:
     """Keys for questions: equal keys mean the same question, with the same answer."""
 
-    def __init__(self, flow: Flow) -> None:
-        self.flow = flow
-        self.new = flow.new
-        self.root = flow.root
+    def __init__(self, check: Check) -> None:
+        self.check = check
+        self.new = check.new
+        self.root = check.root
 
     # {{{ parts of keys
 
@@ -35,7 +35,7 @@ class Dependencies:
     def everywhere(self) -> Key:
         """What every question depends on."""
         kernel = self.new.kernel
-        lineage = self.flow.lineage
+        lineage = self.check.lineage
         axes = tuple(
             (str(axis), *(self._domains((i,)) for i in self.new.inames_on[axis]))
             for axis in self.new.axes
@@ -57,7 +57,7 @@ class Dependencies:
         found = self._texts.get(name)
         if found is None:
             statement = self.new.statement[name]
-            image = self.flow.lineage.image_of.get(name)
+            image = self.check.lineage.image_of.get(name)
             inames = tuple(sorted(statement.inames))
             found = self._texts[name] = (
                 name,
@@ -65,7 +65,7 @@ class Dependencies:
                 inames,
                 self._domains(inames),
                 tuple(str(self.new.kernel.iname_tags.get(i, "")) for i in inames),
-                self.new.copies_needed(statement.written),
+                self.new.replicated_axes(statement.written),
                 None if image is None else key_of((image.origin, image.values)),
             )
         return found
@@ -138,10 +138,10 @@ class Dependencies:
         if found is None:
             arrays: set[str] = set()
             members = {w.id for w in self.new.writers(name)}
-            for copy in self.flow.copies(name):
+            for copy in self.check.copy_statements(name):
                 arrays |= self.reads(copy, self.new.data)
             for writer in self.root.writers(name):
-                images = self.flow.lineage.images_from[writer.id]
+                images = self.check.lineage.images_from[writer.id]
                 for image in images:
                     arrays.add(self.new.statement[image.statement].written)
                     members.add(image.statement)
@@ -164,7 +164,7 @@ class Dependencies:
 
     def of_instances(self, origin: str) -> Key:
         """The key of which instances a statement of the text executes."""
-        images = self.flow.lineage.images_from[origin]
+        images = self.check.lineage.images_from[origin]
         arrays = {self.new.statement[i.statement].written for i in images}
         return (
             "instances",
@@ -189,14 +189,14 @@ class Dependencies:
         """The key of whether writes of an array, and what carries it off, are ordered."""
         members = [w.id for w in self.new.writers(array)]
         readers = self.new.kernel.readers.get(array, ())
-        members += [r.id for r in readers if r.id not in self.flow.lineage.image_of]
+        members += [r.id for r in readers if r.id not in self.check.lineage.image_of]
         members = list(dict.fromkeys(members))
         texts = tuple(self.statement(m) for m in members)
         return ("races", self.everywhere, self.array(array), texts, self.order(members))
 
     def of_statement(self, statement: str) -> Key:
         """The key of what a statement computes."""
-        image = self.flow.lineage.image_of[statement]
+        image = self.check.lineage.image_of[statement]
         names = self.reads(self.new.statement[statement], self.new.data)
         names |= self.reads(self.root.statement[image.origin], self.root.data)
         names |= set(self.root.bounds_from_data(image.origin))

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from loopkit._cached import cached_property
-from loopkit._check.hardware import Axis, Instance
-from loopkit._check.lineage import Image
+from loopkit._check.dataflow import Access, Sources
+from loopkit._check.instance_maps import Image
 from loopkit._check.model import equal
-from loopkit._check.sources import Access, Sources
+from loopkit._check.parallel_axes import Axis, Instance
 from loopkit._check.violation import Side
 from loopkit._expression import substitute
 from loopkit._hidden import READER, variable
@@ -19,7 +19,7 @@ from loopkit._nodes import Expression
 
 
 @dataclass(frozen=True, eq=False)
-class Event:
+class ReadEvent:
     """Executions of a read.
 
     ``where`` holds the names of all instances involved; ``time`` is the
@@ -59,13 +59,13 @@ class Event:
             return None
         return self.access[0], tuple(substitute(i, self.values) for i in self.access[1])
 
-    def narrowed(self, where: isl.Set) -> Event:
+    def narrowed(self, where: isl.Set) -> ReadEvent:
         """The event in fewer cases."""
         return replace(self, where=where)
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class SourceImage:
     """A source of an event: an image, the pairs of source and reader, and how near they are.
 
     ``equal`` counts the shared loops, outermost first, whose values agree.

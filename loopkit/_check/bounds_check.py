@@ -7,9 +7,9 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.flow import Flow
-from loopkit._check.hardware import Instance
 from loopkit._check.model import Model
+from loopkit._check.parallel_axes import Instance
+from loopkit._check.read_check import Check
 from loopkit._check.violation import Violation
 from loopkit._expression import to_text, variable_names
 from loopkit._guarded import Guarded, guarded_reads
@@ -18,17 +18,17 @@ from loopkit._nodes import Expression
 from loopkit._same import Key, key_of
 
 
-def check_bounds(flow: Flow, statement_id: str) -> None:
+def check_bounds(check: Check, statement_id: str) -> None:
     """Report accesses of a statement that leave a temporary, or that a copy makes outside.
 
     Accesses to arguments that stand in the text were judged when the kernel
     was made; those that data decide are for the executors to catch.
     """
-    new = flow.new
+    new = check.new
     statement = new.statement[statement_id]
-    is_copy = statement_id not in flow.lineage.image_of
+    is_copy = statement_id not in check.lineage.image_of
     at = Instance(statement_id, BASE)
-    domain = new.domain(at) & flow.lineage.sizes
+    domain = new.domain(at) & check.lineage.sizes
     accesses: list[Guarded] = [(*statement.write, ())]
     accesses += [g for g in guarded_reads(statement) if g[0] in new.data]
     seen: set[Key] = set()
@@ -55,11 +55,11 @@ def check_bounds(flow: Flow, statement_id: str) -> None:
                 bad = where & outside
                 if not bad.is_empty():
                     named = tuple(new.named(i, BASE) for i in indices)
-                    flow.report(
+                    check.report(
                         Violation(
                             "bounds",
                             bad,
-                            flow.side_of(at),
+                            check.side_of(at),
                             array=name,
                             cell=named,
                             detail=words,

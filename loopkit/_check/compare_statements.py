@@ -9,7 +9,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.literals import holds_typed, parts, same_constant
+from loopkit._check.constants import holds_typed, parts, same_constant
 from loopkit._expression import index_tuple, is_constant, substitute, variable_names
 from loopkit._kernel import Statement
 from loopkit._linear import linear
@@ -17,7 +17,7 @@ from loopkit._nodes import Expression
 
 
 @dataclass
-class Changes:
+class Differences:
     """What differs between two expressions: nothing, some reads, or more.
 
     ``kept`` holds the identities of nodes of the new expression that are the old
@@ -30,7 +30,7 @@ class Changes:
     others: set[int] = field(default_factory=set)
 
 
-class Alike:
+class StatementComparison:
     """Compares expressions of one statement before and after a step."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Alike:
         self.integers = integers
         self.arrays = arrays
         self.domain = domain
-        self.changes = Changes()
+        self.changes = Differences()
 
     def statements(self, old: Statement, new: Statement) -> None:
         """Compare two statements; what they write, and when, must be the same."""

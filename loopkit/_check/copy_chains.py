@@ -12,33 +12,33 @@ from dataclasses import replace
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._check.event import Event
-from loopkit._check.flow import Flow
-from loopkit._check.hardware import Instance
+from loopkit._check.dataflow import Access
 from loopkit._check.model import Cell
-from loopkit._check.sources import Access
+from loopkit._check.parallel_axes import Instance
+from loopkit._check.read_check import Check
+from loopkit._check.read_event import ReadEvent
 from loopkit._check.violation import Undecided
 from loopkit._hidden import OTHER, SOURCE, copied
 from loopkit._kernel import Statement
 
 
-class Copies:
+class CopyChains:
     """Looks behind the copies of one schedule."""
 
-    def __init__(self, flow: Flow) -> None:
-        self.flow = flow
-        self.new = flow.new
+    def __init__(self, check: Check) -> None:
+        self.check = check
+        self.new = check.new
 
-    def behind_copies(self, event: Event, access: Access) -> isl.Set:
+    def behind_copies(self, event: ReadEvent, access: Access) -> isl.Set:
         """Those cases of an event in which a copy wrote the cell, and no other statement since."""
-        cell = self.flow.cell(event, access)
+        cell = self.check.cell(event, access)
         result = event.where - event.where
-        others = [w for w in self.new.writers(cell.array) if w.id in self.flow.lineage.image_of]
+        others = [w for w in self.new.writers(cell.array) if w.id in self.check.lineage.image_of]
         if any(not self.new.is_exact(w) for w in others):
             raise Undecided(
                 f"data decide whether '{cell.array}' is written, or what was copied to it is kept"
             )
-        for statement in self.flow.copies(cell.array):
+        for statement in self.check.copy_statements(cell.array):
             self.check_plain(statement, event)
             at = Instance(statement.id, SOURCE)
             written = self.new.write_cell(at)
@@ -55,12 +55,12 @@ class Copies:
                         for second in self.new.earlier(other, event.time):
                             dead = since & first & second
                             if not dead.is_empty():
-                                part = part - self.flow.onto(dead, part)
+                                part = part - self.check.onto(dead, part)
                 if not part.is_empty():
-                    result = result | self.flow.event_names(part, event)
+                    result = result | self.check.event_names(part, event)
         return result
 
-    def check_plain(self, copy: Statement, event: Event) -> None:
+    def check_plain(self, copy: Statement, event: ReadEvent) -> None:
         """Raise :class:`Undecided` for a copy that data may leave out, or that adds up.
 
         Where the reader runs under the same condition, the copy is not left out.
@@ -77,17 +77,19 @@ class Copies:
         ):
             raise Undecided(f"data decide how much '{copy.id}' copies")
 
-    def through_copies(self, event: Event, access: Access) -> Iterator[tuple[Event, Statement]]:
+    def through_copies(
+        self, event: ReadEvent, access: Access
+    ) -> Iterator[tuple[ReadEvent, Statement]]:
         """The copying instances that a read may see: events at their time, with the statement.
 
         They may hold instances whose cell a later copy replaced: see :meth:`latest`.
         """
         if event.depth > 12:
             raise Undecided(f"the copies behind '{access[0]}' go round in a circle")
-        cell = self.flow.cell(event, access)
+        cell = self.check.cell(event, access)
         remaining = event.where
         label = copied(event.depth)
-        for statement in self.flow.copies(cell.array):
+        for statement in self.check.copy_statements(cell.array):
             self.check_plain(statement, event)
         for _, group in self.by_time(cell.array, event, label):
             covered: isl.Set | None = None
@@ -112,20 +114,20 @@ class Copies:
                     depth=event.depth + 1,
                 )
                 yield later, statement
-                part = self.flow.onto(both, remaining)
+                part = self.check.onto(both, remaining)
                 covered = part if covered is None else covered | part
             if covered is not None:
                 remaining = remaining - covered
                 if remaining.is_empty():
                     return
-        self.flow.missing(event.narrowed(remaining), cell)
+        self.check.missing(event.narrowed(remaining), cell)
 
     def by_time(
-        self, array: str, event: Event, label: str
+        self, array: str, event: ReadEvent, label: str
     ) -> list[tuple[float, list[tuple[Statement, isl.Set]]]]:
         """Copies of an array before the event, by the loop that carries them, latest first."""
         groups: dict[float, list[tuple[Statement, isl.Set]]] = {}
-        for statement in self.flow.copies(array):
+        for statement in self.check.copy_statements(array):
             at = Instance(statement.id, label)
             for key, piece in self.pieces(at, event.time):
                 groups.setdefault(key, []).append((statement, piece))
@@ -141,20 +143,22 @@ class Copies:
         for level, piece in self.new.earlier_by_loop(at, time):
             yield (depth if level == depth else level + 0.5), piece
 
-    def check_blocks(self, both: isl.Set, event: Event, at: Instance, cell: Cell) -> None:
+    def check_blocks(self, both: isl.Set, event: ReadEvent, at: Instance, cell: Cell) -> None:
         """Copies in global memory must come from the block that reads them."""
         for how, piece in self.new.unordered(at, event.time, cell.array):
             bad = both & piece
             if not bad.is_empty():
-                source = self.flow.side_of(at)
-                self.flow.report(
-                    self.flow.violation("order", bad, event, cell, source=source, how=how)
+                source = self.check.side_of(at)
+                self.check.report(
+                    self.check.violation("order", bad, event, cell, source=source, how=how)
                 )
 
-    def check_no_write_since(self, both: isl.Set, event: Event, at: Instance, cell: Cell) -> None:
+    def check_no_write_since(
+        self, both: isl.Set, event: ReadEvent, at: Instance, cell: Cell
+    ) -> None:
         """No statement of the text may write a copied cell between the copy and its use."""
         for writer in self.new.writers(cell.array):
-            if writer.id not in self.flow.lineage.image_of:
+            if writer.id not in self.check.lineage.image_of:
                 continue
             other = Instance(writer.id, OTHER)
             later = both & self.new.domain(other)
@@ -166,21 +170,21 @@ class Copies:
                 for how, when in self.new.not_before(event.time, other, cell.array, itself=False):
                     bad = since & when
                     if not bad.is_empty():
-                        side = self.flow.side_of(other)
-                        self.flow.report(
-                            self.flow.violation(
+                        side = self.check.side_of(other)
+                        self.check.report(
+                            self.check.violation(
                                 "overwritten", bad, event, cell, other=side, how=how
                             )
                         )
 
-    def latest(self, event: Event, access: Access, reader: Event) -> isl.Set:
+    def latest(self, event: ReadEvent, access: Access, reader: ReadEvent) -> isl.Set:
         """``event.where`` without copies that a later one replaces before they are read.
 
         ``event`` is one that :meth:`through_copies` found behind an access of ``reader``.
         """
         result = event.where
-        cell = self.flow.cell(reader, access)
-        for statement in self.flow.copies(access[0]):
+        cell = self.check.cell(reader, access)
+        for statement in self.check.copy_statements(access[0]):
             later = Instance(statement.id, OTHER)
             both = event.where & self.new.domain(later)
             both = both & self.new.same_cell(self.new.write_cell(later), cell)
@@ -191,5 +195,5 @@ class Copies:
                 for second in self.new.earlier(later, reader.time):
                     dead = part & second
                     if not dead.is_empty():
-                        result = result - self.flow.onto(dead, result)
+                        result = result - self.check.onto(dead, result)
         return result

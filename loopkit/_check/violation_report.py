@@ -204,13 +204,13 @@ class _Words:
 
     def _owner(self) -> str:
         """What has a copy of the array of its own."""
-        rooms = self.new.rooms(self.violation.array or "")
-        if not rooms:
+        axes = self.new.copy_axes(self.violation.array or "")
+        if not axes:
             return ""
-        copies = [str(axis[1]) for axis in rooms if axis[0] == "ilp"]
-        if copies and not any(axis[0] == "l" for axis in rooms):
+        copies = [str(axis[1]) for axis in axes if axis[0] == "ilp"]
+        if copies and not any(axis[0] == "l" for axis in axes):
             return f"value of '{copies[0]}' (tagged ilp)"
-        return "thread" if any(axis[0] == "l" for axis in rooms) else "block"
+        return "thread" if any(axis[0] == "l" for axis in axes) else "block"
 
     def _say_missing(self) -> str:
         cell = _shown(self.violation.array or "", self.case.cell)

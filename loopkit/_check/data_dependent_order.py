@@ -11,24 +11,24 @@ from dataclasses import replace
 import islpy as isl
 
 from loopkit._assertions.cells import data_of, settling
-from loopkit._check.event import Event
-from loopkit._check.flow import Flow
-from loopkit._check.hardware import Instance
-from loopkit._check.lineage import Image
+from loopkit._check.dataflow import Access, is_update
+from loopkit._check.instance_maps import Image
 from loopkit._check.model import Cell
-from loopkit._check.sources import Access, is_update
+from loopkit._check.parallel_axes import Instance
+from loopkit._check.read_check import Check
+from loopkit._check.read_event import ReadEvent
 from loopkit._check.violation import Undecided, Violation
 from loopkit._expression import variable_names
 from loopkit._hidden import BASE, OTHER, READER, WRITER
 
 
-class Order:
+class DataDependentOrder:
     """Compares the order of accesses in a schedule with that of the text."""
 
-    def __init__(self, flow: Flow) -> None:
-        self.flow = flow
-        self.root = flow.root
-        self.new = flow.new
+    def __init__(self, check: Check) -> None:
+        self.check = check
+        self.root = check.root
+        self.new = check.new
 
     def is_inexact(self, array: str) -> bool:
         """Whether data decide about some write of an array in the text."""
@@ -61,7 +61,7 @@ class Order:
         if any(variable_names(i) & self.root.data for i in access[1]):
             return False
         try:
-            sources = self.flow.text.of_read(reader, access)
+            sources = self.check.dataflow.of_read(reader, access)
         except Undecided:
             return False
         if not sources.untouched.is_empty():
@@ -96,17 +96,17 @@ class Order:
         data = any(variable_names(i) & self.root.data for i in indices)
         return data or self.is_scattered(name)
 
-    def read(self, event: Event, mine: Access, its: Access) -> None:
+    def read(self, event: ReadEvent, mine: Access, its: Access) -> None:
         """Check one read against all writes of its array."""
         name = mine[0]
-        cell = self.flow.cell(event, its)
+        cell = self.check.cell(event, its)
         reader = Instance(event.reader, READER)
         for writer in self.root.writers(name):
             for image in self.images(writer.id, name, its[0]):
                 at = Instance(image.statement, OTHER)
-                pairs = event.bound & self.flow.instances(image, OTHER, WRITER)
+                pairs = event.bound & self.check.instances(image, OTHER, WRITER)
                 origin = Instance(writer.id, WRITER)
-                self.in_one_room(event, image, at, origin, reader, pairs, cell)
+                self.in_one_copy(event, image, at, origin, reader, pairs, cell)
                 pairs = pairs & self.new.same_cell(self.new.write_cell(at), cell)
                 if pairs.is_empty():
                     continue
@@ -118,11 +118,11 @@ class Order:
         before = [pairs & piece for piece in self.root.earlier(origin, reader)]
         if all(piece.is_empty() for piece in before):
             return []
-        replaced = self.flow.text.replaced(origin.statement, reader.statement)
+        replaced = self.check.dataflow.replaced(origin.statement, reader.statement)
         return before if replaced is None else [piece - replaced for piece in before]
 
     def images(self, origin: str, array: str, now: str) -> tuple[Image, ...]:
-        writing, others = self.flow.images_writing(origin, now)
+        writing, others = self.check.images_writing(origin, now)
         if others:
             raise Undecided(
                 f"'{array}' is written where data decide, and its values move to another array"
@@ -131,7 +131,7 @@ class Order:
 
     def ordered(
         self,
-        event: Event,
+        event: ReadEvent,
         image: Image,
         at: Instance,
         origin: Instance,
@@ -139,24 +139,24 @@ class Order:
         pairs: isl.Set,
         cell: Cell,
     ) -> None:
-        side = self.flow.origin_side(image, at)
+        side = self.check.origin_side(image, at)
         written = self.new.write_cell(at)
         for before in self.seen(pairs, origin, reader):
             for how, piece in self.new.not_before(at, event.time, cell.array):
                 bad = before & piece
                 if not bad.is_empty():
                     found = Violation("order", bad, event.side, side, how=how)
-                    self.flow.report(self.judged(found, written, cell))
+                    self.check.report(self.judged(found, written, cell))
         for before in (*self.root.earlier(reader, origin), *self.itself(reader, origin)):
             for how, piece in self.new.not_before(event.time, at, cell.array, itself=False):
                 bad = pairs & before & piece
                 if not bad.is_empty():
                     found = Violation("overwritten", bad, event.side, None, side, how=how)
-                    self.flow.report(self.judged(found, written, cell))
+                    self.check.report(self.judged(found, written, cell))
 
-    def in_one_room(
+    def in_one_copy(
         self,
-        event: Event,
+        event: ReadEvent,
         image: Image,
         at: Instance,
         origin: Instance,
@@ -166,17 +166,19 @@ class Order:
     ) -> None:
         """Report values that one thread or block writes, and another one may read."""
         written = self.new.write_cell(at)
-        if not written.room and not cell.room:
+        if not written.coordinates and not cell.coordinates:
             return
-        rooms = replace(written, indices=()), replace(cell, indices=())
-        pairs = pairs & self.new.same_cell(replace(written, room=()), replace(cell, room=()))
-        for piece in self.new.other_cell(*rooms):
+        copies = replace(written, indices=()), replace(cell, indices=())
+        pairs = pairs & self.new.same_cell(
+            replace(written, coordinates=()), replace(cell, coordinates=())
+        )
+        for piece in self.new.other_cell(*copies):
             for before in self.seen(pairs & piece, origin, reader):
                 bad = before
                 if not bad.is_empty():
-                    side = self.flow.origin_side(image, at)
+                    side = self.check.origin_side(image, at)
                     found = Violation("place", bad, event.side, side, written=cell.indices)
-                    self.flow.report(self.judged(found, written, cell))
+                    self.check.report(self.judged(found, written, cell))
 
     def judged(self, violation: Violation, first: Cell, second: Cell) -> Violation:
         """A violation with what is known of whether data can bring it about."""
@@ -214,7 +216,7 @@ class Order:
         images = [
             image for w in self.root.writers(array) for image in self.images(w.id, array, array)
         ]
-        if self.flow.copies(array):
+        if self.check.copy_statements(array):
             raise Undecided(f"'{array}' is written where data decide, and buffered")
         for first in images:
             for second in images:
@@ -222,12 +224,12 @@ class Order:
                     continue
                 one, two = Instance(first.statement, BASE), Instance(second.statement, OTHER)
                 cell = self.new.write_cell(one)
-                pairs = self.flow.instances(first, BASE, READER)
-                pairs = pairs & self.flow.instances(second, OTHER, WRITER)
+                pairs = self.check.instances(first, BASE, READER)
+                pairs = pairs & self.check.instances(second, OTHER, WRITER)
                 pairs = (
                     pairs
                     & self.new.same_cell(cell, self.new.write_cell(two))
-                    & self.flow.lineage.sizes
+                    & self.check.lineage.sizes
                 )
                 its = self.new.write_cell(two)
                 for before in self.root.earlier(
@@ -236,7 +238,7 @@ class Order:
                     for how, piece in self.new.not_before(one, two, array):
                         bad = pairs & before & piece
                         if not bad.is_empty():
-                            sink = self.flow.origin_side(second, two)
-                            source = self.flow.origin_side(first, one)
+                            sink = self.check.origin_side(second, two)
+                            source = self.check.origin_side(first, one)
                             found = Violation("rewritten", bad, sink, source, how=how)
-                            self.flow.report(self.judged(found, its, cell))
+                            self.check.report(self.judged(found, its, cell))

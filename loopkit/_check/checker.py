@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from loopkit._budget import SpentError, at_most
-from loopkit._check.align import Aligner
-from loopkit._check.bounds import check_bounds
+from loopkit._check.bounds_check import check_bounds
+from loopkit._check.dataflow import Dataflow
 from loopkit._check.declarations import broken_declaration
-from loopkit._check.flow import Flow
-from loopkit._check.instances import check_axes, check_instances
-from loopkit._check.lineage import Lineage, descend, origin
-from loopkit._check.memo import Dependencies, Key
+from loopkit._check.expression_check import ExpressionCheck
+from loopkit._check.instance_check import check_axes, check_instances
+from loopkit._check.instance_maps import Lineage, descend, own_lineage
 from loopkit._check.model import Model, model_of
-from loopkit._check.races import check_carriers, check_races
-from loopkit._check.refine import Delta
-from loopkit._check.refine import Step as Refinement
-from loopkit._check.report import error_for, with_suggestions
-from loopkit._check.sources import TextOrder
-from loopkit._check.storage import check_storage
-from loopkit._check.structure import broken_structure
+from loopkit._check.question_keys import Key, QuestionKeys
+from loopkit._check.race_check import check_carriers, check_races
+from loopkit._check.read_check import Check
+from loopkit._check.step_proof import Obligations, StepProof
+from loopkit._check.storage_check import check_storage
+from loopkit._check.tree_wellformed import broken_structure
 from loopkit._check.violation import Undecided, Violation
+from loopkit._check.violation_report import error_for, with_suggestions
 from loopkit._errors import IllegalTransformError, UndecidedError
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ class Text:
     """The kernel that says what is meant, prepared for questions."""
 
     model: Model
-    order: TextOrder
+    dataflow: Dataflow
 
 
 def text_of(kernel: Kernel) -> Text:
@@ -47,13 +46,13 @@ def text_of(kernel: Kernel) -> Text:
     found = kernel.__dict__.get("_checked_text")
     if found is None:
         model = model_of(kernel)
-        found = kernel.__dict__["_checked_text"] = Text(model, TextOrder(model))
+        found = kernel.__dict__["_checked_text"] = Text(model, Dataflow(model))
     return found
 
 
 def lineage_of(kernel: Kernel) -> Lineage:
     """Where a kernel comes from; a kernel without history is its own text."""
-    return kernel.lineage if kernel.lineage is not None else origin(kernel)
+    return kernel.lineage if kernel.lineage is not None else own_lineage(kernel)
 
 
 BUDGET = 400_000
@@ -103,12 +102,14 @@ def examine(
             lineage = descend(
                 before, known, change.kernel, change.instances, change.moves, change.fixed
             )
-            delta = delta_of(before, change, lineage)
-            if delta is None:
-                latest = Latest(before, change)
-                found = check(lineage, change.kernel, answered(before), enough, latest)
+            obligations = obligations_of(before, change, lineage)
+            if obligations is None:
+                last_step = LastStep(before, change)
+                found = violations_of(
+                    lineage, change.kernel, answered_keys(before), enough, last_step
+                )
             else:
-                found = check_delta(lineage, change.kernel, delta)
+                found = check_obligations(lineage, change.kernel, obligations)
     except Undecided as open_:
         raise UndecidedError(open_.why, instead=open_.instead) from None
     except SpentError:
@@ -119,85 +120,87 @@ def examine(
     return lineage, found
 
 
-def delta_of(before: Kernel, change: Change, lineage: Lineage) -> Delta | None:
+def obligations_of(before: Kernel, change: Change, lineage: Lineage) -> Obligations | None:
     """What is left to prove of a step whose kernel before was proven; None for everything."""
     text = text_of(lineage.root)
-    step = Refinement(model_of(before), model_of(change.kernel), change, lineage, text.order)
+    step = StepProof(model_of(before), model_of(change.kernel), change, lineage, text.dataflow)
     try:
-        return step.delta()
+        return step.obligations()
     except Undecided:
         return None
 
 
-def check_delta(lineage: Lineage, kernel: Kernel, delta: Delta) -> list[Violation]:
+def check_obligations(
+    lineage: Lineage, kernel: Kernel, obligations: Obligations
+) -> list[Violation]:
     """What is wrong with that part of a schedule that a step has made."""
     text = text_of(lineage.root)
-    flow = Flow(text.model, text.order, model_of(kernel), lineage)
-    aligner = Aligner(flow)
-    for array in sorted(delta.arrays):
-        check_storage(flow, array)
-    for name in sorted(delta.statements | delta.moves):
-        check_bounds(flow, name)
-        check_axes(flow, name)
-    for array in sorted(delta.arrays):
-        check_races(flow, array)
-    carried = {name for m in delta.moves for name, _ in flow.new.statement[m].reads}
-    for array in sorted(carried & flow.new.written - delta.arrays):
-        check_carriers(flow, array)
-    for name in sorted(delta.statements & lineage.image_of.keys()):
-        aligner.statement(lineage.image_of[name], delta.settled)
-    return flow.found
+    check = Check(text.model, text.dataflow, model_of(kernel), lineage)
+    expressions = ExpressionCheck(check)
+    for array in sorted(obligations.arrays):
+        check_storage(check, array)
+    for name in sorted(obligations.statements | obligations.moves):
+        check_bounds(check, name)
+        check_axes(check, name)
+    for array in sorted(obligations.arrays):
+        check_races(check, array)
+    carried = {name for m in obligations.moves for name, _ in check.new.statement[m].reads}
+    for array in sorted(carried & check.new.written - obligations.arrays):
+        check_carriers(check, array)
+    for name in sorted(obligations.statements & lineage.image_of.keys()):
+        expressions.statement(lineage.image_of[name], obligations.unchanged)
+    return check.found
 
 
-def answered(kernel: Kernel) -> frozenset[object]:
+def answered_keys(kernel: Kernel) -> frozenset[object]:
     """The keys of all that is known of a proven schedule (memoised on it)."""
     found: frozenset[object] | None = kernel.__dict__.get("_answered")
     if found is None:
         lineage = lineage_of(kernel)
         text = text_of(lineage.root)
-        flow = Flow(text.model, text.order, model_of(kernel), lineage)
-        asked = frozenset() if kernel is lineage.root else questions(Aligner(flow))
+        check = Check(text.model, text.dataflow, model_of(kernel), lineage)
+        asked = frozenset() if kernel is lineage.root else questions(ExpressionCheck(check))
         found = kernel.__dict__["_answered"] = frozenset(key for key, _ in asked)
     return found
 
 
-def check(
+def violations_of(
     lineage: Lineage,
     kernel: Kernel,
     known: frozenset[object] = frozenset(),
     enough: int | None = None,
-    latest: Latest | None = None,
+    last_step: LastStep | None = None,
 ) -> list[Violation]:
     """What is wrong with ``kernel`` as a schedule of the root of its lineage.
 
     It stops after a question with which there are ``enough`` violations.  Questions
-    whose keys are in ``known`` are not asked again.  With ``latest``, the kernel before
+    whose keys are in ``known`` are not asked again.  With ``last_step``, the kernel before
     is known to execute the root's instances.  Raises :class:`Undecided` where
     nothing is wrong that is known, and a question remains open.
     """
     text = text_of(lineage.root)
     new = model_of(kernel)
-    flow = Flow(text.model, text.order, new, lineage)
-    step = None if latest is None else latest.flow(new)
+    check = Check(text.model, text.dataflow, new, lineage)
+    step = None if last_step is None else last_step.check(new)
     open_: Undecided | None = None
-    standing = () if latest is None else latest.standing
-    for key, question in questions(Aligner(flow), step, standing):
+    with_image = () if last_step is None else last_step.with_image
+    for key, question in questions(ExpressionCheck(check), step, with_image):
         if key in known:
             continue
         try:
             question()
         except Undecided as undecided:
             open_ = open_ or undecided
-        if len(flow.found) >= (enough or ENOUGH):
+        if len(check.found) >= (enough or ENOUGH):
             break
-    found = [*flow.found, *(step.found if step is not None else ())]
+    found = [*check.found, *(step.found if step is not None else ())]
     if open_ is not None and not found:
         raise open_
     return found
 
 
 @dataclass(frozen=True, eq=False)
-class Latest:
+class LastStep:
     """The last step alone: the kernel before it, and how it changed.
 
     Which instances are executed is asked of one step at a time, where the sets
@@ -208,54 +211,54 @@ class Latest:
     change: Change
 
     @property
-    def standing(self) -> list[str]:
+    def with_image(self) -> list[str]:
         """The statements before the step that stand for some of the text."""
         images = lineage_of(self.before).image_of
         return [s.id for s in self.before.statements if s.id in images]
 
-    def flow(self, new: Model) -> Flow:
+    def check(self, new: Model) -> Check:
         """The kernel after the step as a schedule of the kernel before it."""
         before, change = self.before, self.change
-        kept = set(self.standing)
+        kept = set(self.with_image)
         moves = change.moves | {s.id for s in before.statements if s.id not in kept}
         lineage = descend(
-            before, origin(before), change.kernel, change.instances, moves, change.fixed
+            before, own_lineage(before), change.kernel, change.instances, moves, change.fixed
         )
         model = model_of(before)
-        return Flow(model, TextOrder(model), new, lineage)
+        return Check(model, Dataflow(model), new, lineage)
 
 
 def questions(
-    aligner: Aligner, step: Flow | None = None, standing: Sequence[str] = ()
+    expressions: ExpressionCheck, step: Check | None = None, with_image: Sequence[str] = ()
 ) -> Iterator[tuple[Key, Callable[[], None]]]:
     """All that is asked of a schedule: what each question depends on, and how to ask it.
 
     ``step`` is the schedule seen from the kernel before it, if there is one, of
-    which the statements ``standing`` are known to execute the text.
+    which the statements ``with_image`` are known to execute the text.
     """
-    flow = aligner.flow
-    depends = Dependencies(flow)
-    kernel = flow.new.kernel
+    check = expressions.check
+    keys = QuestionKeys(check)
+    kernel = check.new.kernel
     for data in (*kernel.args, *kernel.temporaries):
-        yield depends.of_storage(data.name), partial(check_storage, flow, data.name)
+        yield keys.of_storage(data.name), partial(check_storage, check, data.name)
     if step is None:
-        for statement in flow.root.kernel.statements:
+        for statement in check.root.kernel.statements:
             name = statement.id
-            yield depends.of_instances(name), partial(check_instances, flow, name)
+            yield keys.of_instances(name), partial(check_instances, check, name)
     else:
-        for name in standing:
+        for name in with_image:
             # The answer holds for this step alone: no other question is the same.
             yield (object(),), partial(check_instances, step, name)
     for statement in kernel.statements:
         name = statement.id
-        yield depends.of_bounds(name), partial(check_bounds, flow, name)
-        yield depends.of_axes(name), partial(check_axes, flow, name)
+        yield keys.of_bounds(name), partial(check_bounds, check, name)
+        yield keys.of_axes(name), partial(check_axes, check, name)
     for array in kernel.writers:
-        yield depends.of_races(array), partial(check_races, flow, array)
-    for image in flow.lineage.images:
-        yield depends.of_statement(image.statement), partial(aligner.statement, image)
-    for array in dict.fromkeys((*flow.root.kernel.writers, *kernel.writers)):
+        yield keys.of_races(array), partial(check_races, check, array)
+    for image in check.lineage.images:
+        yield keys.of_statement(image.statement), partial(expressions.statement, image)
+    for array in dict.fromkeys((*check.root.kernel.writers, *kernel.writers)):
         if array in kernel.arg_by_name:
-            yield depends.of_end(array), partial(aligner.ends, array)
-        elif array in flow.root.written and aligner.order.matters(array):
-            yield depends.of_end(array), partial(aligner.order.writes, array)
+            yield keys.of_end(array), partial(expressions.ends, array)
+        elif array in check.root.written and expressions.order.matters(array):
+            yield keys.of_end(array), partial(expressions.order.writes, array)

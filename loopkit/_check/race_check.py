@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from loopkit._check.determine import Determined
-from loopkit._check.flow import Flow
-from loopkit._check.hardware import Instance
+from loopkit._check.dataflow import is_update
+from loopkit._check.injectivity import Injectivity
 from loopkit._check.model import Model
-from loopkit._check.sources import is_update
+from loopkit._check.parallel_axes import Instance
+from loopkit._check.read_check import Check
 from loopkit._check.violation import Violation
 from loopkit._expression import variable_names
 from loopkit._guarded import guarded_reads
@@ -15,16 +15,16 @@ from loopkit._kernel import Statement
 from loopkit._same import key_of
 
 
-def check_races(flow: Flow, array: str) -> None:
+def check_races(check: Check, array: str) -> None:
     """Report writes of one cell that nothing orders.
 
     Updates of a reduction are judged where their sum is read, and writes that
     data decide by their order.
     """
-    new = flow.new
+    new = check.new
     writers = [w for w in new.writers(array) if not is_update(w)]
     known: set[tuple[object, ...]] = set()
-    check_carriers(flow, array)
+    check_carriers(check, array)
     for number, first in enumerate(writers):
         for second in writers[number:]:
             # Statements that write alike have one answer, but for each with itself.
@@ -47,12 +47,12 @@ def check_races(flow: Flow, array: str) -> None:
             for how, piece in pieces:
                 bad = both & piece
                 if not bad.is_empty():
-                    flow.report(
+                    check.report(
                         Violation(
                             "rewritten",
                             bad,
-                            flow.side_of(two),
-                            flow.side_of(one),
+                            check.side_of(two),
+                            check.side_of(one),
                             how=how,
                             array=array,
                             cell=b.indices,
@@ -63,11 +63,11 @@ def check_races(flow: Flow, array: str) -> None:
 def _shows_its_threads(new: Model, statement: Statement) -> bool:
     """Whether the cell that a statement writes says on which blocks and threads it ran."""
     array, indices = statement.write
-    known = Determined(new).by(indices)
+    known = Injectivity(new).determined_by(indices)
     at = Instance(statement.id, "")
-    rooms = new.rooms(array)
+    copied = new.copy_axes(array)
     for axis in new.axes:
-        if axis in rooms or axis[0] == "ilp":
+        if axis in copied or axis[0] == "ilp":
             continue
         index = new.coordinate(at, axis)
         if index is None or not variable_names(index) <= known:
@@ -75,20 +75,20 @@ def _shows_its_threads(new: Model, statement: Statement) -> bool:
     return True
 
 
-def check_carriers(flow: Flow, array: str) -> None:
+def check_carriers(check: Check, array: str) -> None:
     """Report statements that carry data which another block may be writing.
 
     What reads of the text's statements see, and what stands behind them, is asked
-    of each (see :mod:`loopkit._check.flow`).  Some of what is carried nobody looks
+    of each (see :mod:`loopkit._check.read_check`).  Some of what is carried nobody looks
     at, the corners of a box around a footprint, say.  Cells and instances that data
     decide are left to those questions.
     """
-    new = flow.new
+    new = check.new
     if not new.is_global(array) or not any(axis[0] == "g" for axis in new.axes):
         return
     writers = [w for w in new.writers(array) if new.is_exact(w)]
     for mover in new.kernel.readers.get(array, ()):
-        if mover.id in flow.lineage.image_of or not _is_plain(new, mover):
+        if mover.id in check.lineage.image_of or not _is_plain(new, mover):
             continue
         one = Instance(mover.id, BASE)
         known: set[tuple[object, ...]] = set()
@@ -110,8 +110,8 @@ def check_carriers(flow: Flow, array: str) -> None:
                 for how, piece in pieces:
                     bad = both & piece
                     if not bad.is_empty():
-                        sides = flow.side_of(one), flow.side_of(two)
-                        flow.report(
+                        sides = check.side_of(one), check.side_of(two)
+                        check.report(
                             Violation(
                                 "overwritten",
                                 bad,

@@ -9,20 +9,20 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import Nested, Strided, TemporaryVariable, strides_of
-from loopkit._check.flow import Flow
+from loopkit._check.read_check import Check
 from loopkit._check.violation import Side, Undecided, Violation
 from loopkit._hidden import ONE, TWO, hidden, variable
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
 
 
-def check_storage(flow: Flow, name: str) -> None:
+def check_storage(check: Check, name: str) -> None:
     """Check that no two cells of an array with explicit strides or with padding overlap.
 
     A violation of kind ``"overlap"`` is reported.  Strides of arguments that are
     not constants are taken on trust, those of temporaries are undecided.
     """
-    model = flow.new
+    model = check.new
     array = model.kernel.temporary_by_name.get(name) or model.kernel.arg_by_name.get(name)
     tags = getattr(array, "dim_tags", None)
     shape = getattr(array, "shape", None)
@@ -61,7 +61,7 @@ def check_storage(flow: Flow, name: str) -> None:
         if not bad.is_empty():
             cells = tuple(variable(hidden("index", axis), ONE) for axis in range(len(shape)))
             others = tuple(variable(hidden("index", axis), TWO) for axis in range(len(shape)))
-            flow.report(
+            check.report(
                 Violation("overlap", bad, Side(None, None), array=name, cell=cells, written=others)
             )
             return

@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from loopkit._cached import cached_property
-from loopkit._check.determine import Determined
-from loopkit._check.hardware import Axis
-from loopkit._check.lineage import Image, Lineage
+from loopkit._check.dataflow import Dataflow
+from loopkit._check.injectivity import Injectivity
+from loopkit._check.instance_maps import Image, Lineage
 from loopkit._check.model import Model
-from loopkit._check.sources import TextOrder
+from loopkit._check.parallel_axes import Axis
 from loopkit._kernel import Statement
 
 
-class Rooms:
+class PerThreadCopies:
     """Asks whether no value is lost when arrays exist once per index of some new ``axes``.
 
     ``axes`` names the inames on each; every statement is inside one of them.
@@ -24,17 +24,17 @@ class Rooms:
         self,
         new: Model,
         lineage: Lineage,
-        text: TextOrder,
-        determined: Determined,
+        dataflow: Dataflow,
+        injectivity: Injectivity,
         axes: Mapping[Axis, tuple[str, ...]],
     ) -> None:
         self.new = new
         self.lineage = lineage
-        self.text = text
-        self.determined = determined
+        self.dataflow = dataflow
+        self.injectivity = injectivity
         self.axes = axes
 
-    def hold(self, name: str) -> bool:
+    def keep_values(self, name: str) -> bool:
         """Whether all that is read from an array was written on the same new coordinates.
 
         That is known of the text, and carries over where the schedule touches
@@ -50,7 +50,7 @@ class Rooms:
             mine[image.origin] = uses
         if mine != self._uses_of_text.get(name):
             return False
-        return all(self.reads_inside(self.text.model.statement[o], name) for o in mine)
+        return all(self.reads_inside(self.dataflow.model.statement[o], name) for o in mine)
 
     @cached_property
     def _uses(self) -> dict[str, dict[str, tuple[int, int]]]:
@@ -58,22 +58,22 @@ class Rooms:
 
     @cached_property
     def _uses_of_text(self) -> dict[str, dict[str, tuple[int, int]]]:
-        return _uses(self.text.model.kernel.statements)
+        return _uses(self.dataflow.model.kernel.statements)
 
     def reads_inside(self, origin: Statement, name: str) -> bool:
         (image,) = self.lineage.images_from[origin.id]
         for access in dict.fromkeys(origin.reads):
             if access[0] != name:
                 continue
-            for writer, inames in self.text.agreeing(origin.id, access).items():
+            for writer, inames in self.dataflow.agreeing(origin.id, access).items():
                 (source,) = self.lineage.images_from[writer]
                 mine = [
                     image.value_of[i]
                     for i in sorted(inames)
                     if image.value_of[i] == source.value_of[i]
                 ]
-                same = self.determined.by(mine)
-                for axis in self.new.rooms(name):
+                same = self.injectivity.determined_by(mine)
+                for axis in self.new.copy_axes(name):
                     on = self.axes.get(axis)
                     if on is not None and not self.is_same_index(on, image, source, same):
                         return False

@@ -74,7 +74,7 @@ class Lineage:
         return known
 
 
-def origin(kernel: Kernel) -> Lineage:
+def own_lineage(kernel: Kernel) -> Lineage:
     """The lineage of a kernel that is its own meaning."""
     images = tuple(
         Image(s.id, s.id, tuple((i, prim.Variable(i)) for i in sorted(s.inames)))

@@ -15,8 +15,8 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._cached import cached_property
-from loopkit._check.hardware import Instance
 from loopkit._check.model import Cell, Model
+from loopkit._check.parallel_axes import Instance
 from loopkit._expression import variable_names
 from loopkit._hidden import KILLER, READER, WRITER, hidden, instance, labelled, variable
 from loopkit._kernel import Statement
@@ -56,7 +56,7 @@ def is_update(statement: Statement) -> bool:
     return statement.operation is not None
 
 
-class TextOrder:
+class Dataflow:
     """Sources of all reads in one kernel (memoised)."""
 
     def __init__(self, model: Model) -> None:

@@ -12,16 +12,16 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.copies import Copies
-from loopkit._check.event import Event
-from loopkit._check.flow import Flow
-from loopkit._check.hardware import Instance
-from loopkit._check.lineage import Image
-from loopkit._check.literals import holds_typed, parts, same_constant, same_number
+from loopkit._check.constants import holds_typed, parts, same_constant, same_number
+from loopkit._check.copy_chains import CopyChains
+from loopkit._check.data_dependent_order import DataDependentOrder
+from loopkit._check.dataflow import Access, Sources
+from loopkit._check.instance_maps import Image
 from loopkit._check.model import equal
-from loopkit._check.order import Order
-from loopkit._check.sources import Access, Sources
-from loopkit._check.types import ValueTypes
+from loopkit._check.parallel_axes import Instance
+from loopkit._check.read_check import Check
+from loopkit._check.read_event import ReadEvent
+from loopkit._check.value_types import ValueTypes
 from loopkit._check.violation import Undecided, Violation
 from loopkit._expression import index_tuple, is_constant, substitute, variable_names
 from loopkit._guarded import where_all_hold
@@ -45,38 +45,38 @@ class Untouched:
     indices: tuple[Expression, ...]
 
 
-class Aligner:
+class ExpressionCheck:
     """Walks an expression of the text and one of a schedule side by side."""
 
-    def __init__(self, flow: Flow) -> None:
-        self.flow = flow
-        self.root = flow.root
-        self.new = flow.new
-        self.order = Order(flow)
-        self.copies = Copies(flow)
-        self.root_types = ValueTypes(flow.root)
-        self.new_types = ValueTypes(flow.new)
+    def __init__(self, check: Check) -> None:
+        self.check = check
+        self.root = check.root
+        self.new = check.new
+        self.order = DataDependentOrder(check)
+        self.copies = CopyChains(check)
+        self.root_types = ValueTypes(check.root)
+        self.new_types = ValueTypes(check.new)
         self.hops = 0
-        self.settled: frozenset[int] = frozenset()
+        self.unchanged: frozenset[int] = frozenset()
         self.claims: list[tuple[object, Callable[[], isl.Set]]] = []
 
     # {{{ statements
 
-    def event(self, image: Image) -> Event:
+    def event(self, image: Image) -> ReadEvent:
         """All executions of one statement of the schedule."""
         at = Instance(image.statement, BASE)
         bounds, everywhere = self.new.everywhere(at)
-        where = self.new.domain(at) & bounds & self.flow.lineage.sizes
+        where = self.new.domain(at) & bounds & self.check.lineage.sizes
         values = {i: self.new.named(e, BASE) for i, e in image.values}
         for name in self.root.bounds_from_data(image.origin):
             values[name] = variable(name, BASE)
         by_data = self.root.depends_on_data(self.root.statement[image.origin])
-        return Event(where, at, image.origin, values, everywhere, at, by_data=by_data)
+        return ReadEvent(where, at, image.origin, values, everywhere, at, by_data=by_data)
 
-    def statement(self, image: Image, settled: frozenset[int] | None = None) -> None:
+    def statement(self, image: Image, unchanged: frozenset[int] | None = None) -> None:
         """Check all that one statement of the schedule computes.
 
-        With ``settled``, the statement is one that was proven, but for reads that a step
+        With ``unchanged``, the statement is one that was proven, but for reads that a step
         replaced; the set holds the identities of expressions that have their old value.
         """
         old = self.root.statement[image.origin]
@@ -84,10 +84,10 @@ class Aligner:
         event = self.event(image)
         if event.where.is_empty():
             return
-        if settled is not None:
-            self.settled = settled
+        if unchanged is not None:
+            self.unchanged = unchanged
             self.same(old.rhs, new.rhs, event)
-            self.settled = frozenset()
+            self.unchanged = frozenset()
             return
         if old.operation != new.operation:
             self.different(event, f"{old.operation} is no {new.operation}")
@@ -112,7 +112,7 @@ class Aligner:
             self.same(old.rhs, new.rhs, event)
             self.same_type(old, new, event)
 
-    def same_type(self, old: Statement, new: Statement, event: Event) -> None:
+    def same_type(self, old: Statement, new: Statement, event: ReadEvent) -> None:
         """Whether a line is computed in its type: integers that were kept have one, inames none."""
         if old.rhs is new.rhs:
             return
@@ -132,21 +132,21 @@ class Aligner:
             expected.append(operation.neutral(temporary.dtype))
         return any(same_number(new.rhs, e) for e in expected)
 
-    def different(self, event: Event, detail: str = "") -> None:
+    def different(self, event: ReadEvent, detail: str = "") -> None:
         """Report that another expression is computed."""
-        self.flow.report(Violation("expression", event.where, event.side, detail=detail))
+        self.check.report(Violation("expression", event.where, event.side, detail=detail))
 
     # }}}
 
     # {{{ expressions
 
-    def same(self, old: Expression, new: Expression, event: Event) -> None:
+    def same(self, old: Expression, new: Expression, event: ReadEvent) -> None:
         """Check that ``new``, read at the event's time, has the value of ``old`` in the text."""
-        if id(new) in self.settled and event.time == event.base:
+        if id(new) in self.unchanged and event.time == event.base:
             return
         mine = self.access(old, self.root.data)
         its = self.access(new, self.new.data)
-        if its is not None and mine is None and self.flow.is_copy(its[0]):
+        if its is not None and mine is None and self.check.is_copy(its[0]):
             self.hop(old, None, its, event)
             return
         if mine is not None and not isinstance(old, Untouched) and self.is_inlined(mine, its):
@@ -177,14 +177,14 @@ class Aligner:
         images = [
             image
             for writer in self.root.writers(mine[0])
-            for image in self.flow.lineage.images_from[writer.id]
+            for image in self.check.lineage.images_from[writer.id]
         ]
         if not images or its is None:
             return True
         written = {self.new.statement[image.statement].written for image in images}
-        return its[0] not in written and not self.flow.copies(its[0])
+        return its[0] not in written and not self.check.copy_statements(its[0])
 
-    def same_access(self, old: Expression, mine: Access, its: Access, event: Event) -> None:
+    def same_access(self, old: Expression, mine: Access, its: Access, event: ReadEvent) -> None:
         if isinstance(old, Untouched):
             sources = Sources({}, _sets.universe())
             event = dataclasses.replace(event, sources=sources, values={})
@@ -202,7 +202,7 @@ class Aligner:
             self.same_indices(old, mine, its, event)
         self.read(event, mine, its, old)
 
-    def in_array(self, mine: Access, event: Event) -> Event:
+    def in_array(self, mine: Access, event: ReadEvent) -> ReadEvent:
         """The event where what the text reads lies in its array, as far as sets can tell.
 
         Where data decide whether something is read, the text promises that nothing
@@ -218,7 +218,7 @@ class Aligner:
                 where = where & where_all_hold(inside, names)
         return event.narrowed(where)
 
-    def same_indices(self, old: Expression, mine: Access, its: Access, event: Event) -> None:
+    def same_indices(self, old: Expression, mine: Access, its: Access, event: ReadEvent) -> None:
         if len(mine[1]) != len(its[1]):
             self.different(event, "subscripts differ in number")
             return
@@ -228,7 +228,7 @@ class Aligner:
             else:
                 self.same(a, b, event)
 
-    def same_parts(self, old: Expression, new: Expression, event: Event) -> None:
+    def same_parts(self, old: Expression, new: Expression, event: ReadEvent) -> None:
         if is_constant(old) and is_constant(new) and same_constant(old, new):
             return
         if self.is_fixed_size(old, new):
@@ -260,7 +260,7 @@ class Aligner:
                 return
 
     def same_terms(
-        self, old: tuple[Expression, ...], new: tuple[Expression, ...], kind: type, event: Event
+        self, old: tuple[Expression, ...], new: tuple[Expression, ...], kind: type, event: ReadEvent
     ) -> None:
         """Compare sums or products, which are computed from the left.
 
@@ -278,7 +278,7 @@ class Aligner:
         self,
         old: prim.LogicalAnd | prim.LogicalOr,
         new: prim.LogicalAnd | prim.LogicalOr,
-        event: Event,
+        event: ReadEvent,
     ) -> None:
         """Compare the parts of ``and`` or ``or``: one matters where those before leave it open."""
         if len(old.children) != len(new.children):
@@ -291,7 +291,7 @@ class Aligner:
             open_ = (*open_, b if is_and else prim.LogicalNot(b))
 
     def same_where(
-        self, old: Expression, new: Expression, event: Event, guards: tuple[Expression, ...]
+        self, old: Expression, new: Expression, event: ReadEvent, guards: tuple[Expression, ...]
     ) -> None:
         """Like :meth:`same`, of what is evaluated where all ``guards`` of the schedule hold."""
         if is_constant(old) and is_constant(new):
@@ -306,7 +306,7 @@ class Aligner:
         """Whether a size of the text has become the number that it was fixed to."""
         if not (isinstance(old, prim.Variable) and type(new) is int):
             return False
-        return bool(dict(self.flow.lineage.fixed).get(old.name) == new)
+        return bool(dict(self.check.lineage.fixed).get(old.name) == new)
 
     def are_integers(self, old: Expression, new: Expression) -> bool:
         mine, its = variable_names(old), variable_names(new)
@@ -314,7 +314,7 @@ class Aligner:
             return False
         return not (holds_typed(old) or holds_typed(new))
 
-    def same_integers(self, mine: Expression, its: Expression, event: Event) -> bool:
+    def same_integers(self, mine: Expression, its: Expression, event: ReadEvent) -> bool:
         """Whether two integer expressions agree; False where they are not affine."""
         if mine == its:
             return True
@@ -331,15 +331,15 @@ class Aligner:
 
     # {{{ copies and inlined statements
 
-    def read(self, event: Event, mine: Access, its: Access, old: Expression = None) -> None:
+    def read(self, event: ReadEvent, mine: Access, its: Access, old: Expression = None) -> None:
         """Check that a read sees what the text's read sees, itself or through copies."""
         if self.order.concerns(mine, its):
             self.order.read(event, mine, its)
             return
-        if its[0] in self.new.kernel.temporary_by_name and self.flow.is_copy(its[0]):
+        if its[0] in self.new.kernel.temporary_by_name and self.check.is_copy(its[0]):
             self.follow(old, mine, its, event)
             return
-        if self.flow.copies(its[0]):
+        if self.check.copy_statements(its[0]):
             via = self.copies.behind_copies(event, its)
             if not via.is_empty():
                 rest = event.where - via
@@ -347,9 +347,9 @@ class Aligner:
                 if rest.is_empty():
                     return
                 event = event.narrowed(rest)
-        self.flow.direct(event, mine, its)
+        self.check.direct(event, mine, its)
 
-    def follow(self, old: Expression, mine: Access, its: Access, event: Event) -> None:
+    def follow(self, old: Expression, mine: Access, its: Access, event: ReadEvent) -> None:
         """Like :meth:`hop`, for copies that may have copied an earlier copy of themselves.
 
         A claim about a copy may rest on the same claim about copies made before:
@@ -369,7 +369,7 @@ class Aligner:
         finally:
             self.claims.pop()
 
-    def claim(self, event: Event, cell: Access | None) -> isl.Set:
+    def claim(self, event: ReadEvent, cell: Access | None) -> isl.Set:
         """Which instance of the text is claimed to be seen by which instance of the schedule."""
         where = event.where
         kept = list(self.new.kernel.sizes)
@@ -387,7 +387,7 @@ class Aligner:
             return where
         return _sets.project_onto(where, kept)
 
-    def hop(self, old: Expression, mine: Access | None, its: Access, event: Event) -> None:
+    def hop(self, old: Expression, mine: Access | None, its: Access, event: ReadEvent) -> None:
         """The schedule reads a copy: compare with what the copying statement read."""
         self.hops += 1
         if self.hops > HOPS:
@@ -395,7 +395,7 @@ class Aligner:
                 f"more than {HOPS} copies of copies stand behind what '{its[0]}' holds",
                 "unchecked=True skips the proof, and shows in the history",
             )
-        found = self.flow.found
+        found = self.check.found
         for later, statement in self.copies.through_copies(event, its):
             rounding = self.new_types.rounds(its[0], statement.rhs)
             if rounding:
@@ -411,7 +411,9 @@ class Aligner:
                 if not latest.is_empty():
                     self.copied(old, mine, statement.rhs, later.narrowed(latest))
 
-    def copied(self, old: Expression, mine: Access | None, new: Expression, event: Event) -> None:
+    def copied(
+        self, old: Expression, mine: Access | None, new: Expression, event: ReadEvent
+    ) -> None:
         if mine is None:
             self.same(old, new, event)
             return
@@ -428,12 +430,12 @@ class Aligner:
         else:
             self.same_access(old, mine, its, event)
 
-    def inline(self, mine: Access, new: Expression, event: Event) -> None:
+    def inline(self, mine: Access, new: Expression, event: ReadEvent) -> None:
         """The text reads what a statement wrote that the schedule no longer has."""
         if event.depth > DEPTH:
             self.different(event, f"what '{mine[0]}' holds is not computed in place")
             return
-        sources = event.sources or self.flow.text.of_read(event.reader, mine)
+        sources = event.sources or self.check.dataflow.of_read(event.reader, mine)
         rest = event.where
         held = self.root_types.array(mine[0])
         is_cast = isinstance(new, TypeCast) and new.dtype == held
@@ -459,7 +461,7 @@ class Aligner:
                 sources=None,
                 depth=event.depth + 1,
             )
-            rest = rest - self.flow.onto(where, rest)
+            rest = rest - self.check.onto(where, rest)
             rounding = self.root_types.rounds(mine[0], statement.rhs)
             if rounding and not is_cast:
                 self.different(inner, rounding)
@@ -480,26 +482,26 @@ class Aligner:
         if self.order.is_scattered(array):
             return
         for origin, access in access_of.items():
-            left, sources = self.flow.text.at_end(origin)
+            left, sources = self.check.dataflow.at_end(origin)
             names = (*self.root.kernel.all_inames, *self.root.data)
             where = _sets.rename(left, {instance(i, READER): instance(i, END) for i in names})
-            where = where & self.new.kernel.assumptions.set & self.flow.lineage.sizes
+            where = where & self.new.kernel.assumptions.set & self.check.lineage.sizes
             if where.is_empty():
                 continue
             statement = self.root.statement[origin]
             bounds = self.root.bounds_from_data(origin)
             values = {i: variable(i, END) for i in (*statement.inames, *bounds)}
-            event = Event(where, Instance(None, END), origin, values, {}, None, sources)
+            event = ReadEvent(where, Instance(None, END), origin, values, {}, None, sources)
             indices = tuple(substitute(i, values) for i in access[1])
             self.read(event, access, (array, indices))
-        self.strays(array)
+        self.extra_stores(array)
 
-    def strays(self, array: str) -> None:
+    def extra_stores(self, array: str) -> None:
         """Stores to cells that the text leaves alone must put back what was there."""
-        for statement in self.flow.copies(array):
+        for statement in self.check.copy_statements(array):
             at = Instance(statement.id, BASE)
             bounds, everywhere = self.new.everywhere(at)
-            where = self.new.domain(at) & bounds & self.flow.lineage.sizes
+            where = self.new.domain(at) & bounds & self.check.lineage.sizes
             indices = tuple(self.new.named(i, BASE) for i in statement.write[1])
             for writer in self.root.writers(array):
                 w = Instance(writer.id, WRITER)
@@ -507,10 +509,10 @@ class Aligner:
                 both = where & self.root.domain(w)
                 for a, b in zip(cell.indices, indices, strict=True):
                     both = both & equal(a, b)
-                where = where - self.flow.onto(both, where)
+                where = where - self.check.onto(both, where)
             if where.is_empty():
                 continue
-            event = Event(where, at, statement.id, {}, everywhere, at)
+            event = ReadEvent(where, at, statement.id, {}, everywhere, at)
             self.same(Untouched(array, indices), statement.rhs, event)
 
     # }}}

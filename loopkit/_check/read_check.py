@@ -2,7 +2,7 @@
 
 The question is asked read by read.  An *event* is a set of executions of one
 read in the schedule, together with the read of the text that it stands for.
-The text's sources of that read (see :mod:`loopkit._check.sources`) must have
+The text's sources of that read (see :mod:`loopkit._check.dataflow`) must have
 written the cell before, and nothing else may have written it since.  Where
 the schedule reads a copy, the event moves on to the statement that made the
 copy, and the question is asked there.
@@ -17,11 +17,11 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._assertions import Increasing
-from loopkit._check.event import Event, Found
-from loopkit._check.hardware import Instance
-from loopkit._check.lineage import Image, Lineage
+from loopkit._check.dataflow import Access, Dataflow, Sources, is_update
+from loopkit._check.instance_maps import Image, Lineage
 from loopkit._check.model import Cell, Model, equal
-from loopkit._check.sources import Access, Sources, TextOrder, is_update
+from loopkit._check.parallel_axes import Instance
+from loopkit._check.read_event import ReadEvent, SourceImage
 from loopkit._check.violation import Side, Undecided, Violation
 from loopkit._hidden import (
     END,
@@ -40,17 +40,17 @@ from loopkit._kernel import Statement
 from loopkit._same import key_of
 
 
-class Flow:
-    """Compares the reads of a schedule with those of the text."""
+class Check:
+    """A schedule compared with the text; ``found`` gathers what is wrong."""
 
-    def __init__(self, root: Model, text: TextOrder, new: Model, lineage: Lineage) -> None:
+    def __init__(self, root: Model, dataflow: Dataflow, new: Model, lineage: Lineage) -> None:
         self.root = root
-        self.text = text
+        self.dataflow = dataflow
         self.new = new
         self.lineage = lineage
         self.found: list[Violation] = []
         self._never_apart: dict[tuple[object, ...], bool] = {}
-        self._ties: dict[tuple[str, str, str], isl.Set] = {}
+        self._relations: dict[tuple[str, str, str], isl.Set] = {}
         self._instances: dict[tuple[str, str, str], isl.Set] = {}
 
     def report(self, violation: Violation) -> None:
@@ -84,10 +84,10 @@ class Flow:
         image = self.lineage.image_of.get(at.statement)
         return Side(at, None) if image is None else self.origin_side(image, at)
 
-    def tie(self, image: Image, label: str, root_label: str) -> isl.Set:
+    def image_relation(self, image: Image, label: str, root_label: str) -> isl.Set:
         """The equalities between an image's inames and those of its origin."""
         key = (image.statement, label, root_label)
-        found = self._ties.get(key)
+        found = self._relations.get(key)
         if found is None:
             found = _sets.universe()
             for iname, value in image.values:
@@ -96,7 +96,7 @@ class Flow:
             for name in self.root.bounds_from_data(image.origin):
                 here, there = instance(name, label), instance(name, root_label)
                 found = found & equal(prim.Variable(there), prim.Variable(here))
-            self._ties[key] = found
+            self._relations[key] = found
         return found
 
     def instances(self, image: Image, label: str, root_label: str) -> isl.Set:
@@ -105,10 +105,10 @@ class Flow:
         found = self._instances.get(key)
         if found is None:
             domain = self.new.domain(Instance(image.statement, label))
-            found = self._instances[key] = domain & self.tie(image, label, root_label)
+            found = self._instances[key] = domain & self.image_relation(image, label, root_label)
         return found
 
-    def cell(self, event: Event, access: Access) -> Cell:
+    def cell(self, event: ReadEvent, access: Access) -> Cell:
         """The cell that an event touches."""
         indices = self.new.indices(event.time, access[1])
         return self.new.cell(access[0], indices, event.time, dict(event.everywhere))
@@ -117,7 +117,7 @@ class Flow:
         self,
         kind: str,
         where: isl.Set,
-        event: Event,
+        event: ReadEvent,
         cell: Cell,
         *,
         source: Side | None = None,
@@ -139,7 +139,7 @@ class Flow:
             detail=detail,
         )
 
-    def missing(self, event: Event, cell: Cell) -> None:
+    def missing(self, event: ReadEvent, cell: Cell) -> None:
         """Report a read of what nothing wrote."""
         self.report(self.violation("missing", event.where, event, cell))
 
@@ -152,19 +152,19 @@ class Flow:
             (writing if mine else others).append(image)
         return writing, others
 
-    def direct(self, event: Event, old: Access, new: Access) -> None:
+    def direct(self, event: ReadEvent, old: Access, new: Access) -> None:
         """Check reads behind which no copy stands: the text's sources wrote the cell themselves.
 
         Where they did not, or something else has written the cell since, is reported.
         """
         event = replace(event, access=old)
-        sources = event.sources or self.text.of_read(event.reader, old)
+        sources = event.sources or self.dataflow.of_read(event.reader, old)
         cell = self.cell(event, new)
         if cell.by_data or any(
             self.new.write_cell(Instance(w.id, OTHER)).by_data for w in self.new.writers(cell.array)
         ):
             raise Undecided(f"which cells of '{cell.array}' are touched would depend on data")
-        found: list[Found] = []
+        found: list[SourceImage] = []
         for origin, relation in sources.writes.items():
             related = event.bound & relation
             if related.is_empty():
@@ -174,7 +174,7 @@ class Flow:
                 at = Instance(image.statement, SOURCE)
                 pairs = related & self.instances(image, SOURCE, WRITER)
                 pairs = self.with_facts(pairs, event, at)
-                found.append(Found(image, at, pairs, self.equal_loops(pairs, at, event.time)))
+                found.append(SourceImage(image, at, pairs, self.equal_loops(pairs, at, event.time)))
                 self.check_source(event, found[-1], cell)
             for image in others:
                 part = related & self.instances(image, SOURCE, WRITER)
@@ -207,7 +207,7 @@ class Flow:
                 return number
         return len(loops)
 
-    def event_names(self, where: isl.Set, event: Event) -> isl.Set:
+    def event_names(self, where: isl.Set, event: ReadEvent) -> isl.Set:
         """``where`` over the names of the event alone."""
         return self.onto(where, event.where)
 
@@ -216,7 +216,7 @@ class Flow:
         sizes = (*self.new.kernel.sizes, *self.root.kernel.sizes)
         return _sets.project_onto(where, {*_sets.names_of(like), *sizes})
 
-    def check_source(self, event: Event, found: Found, cell: Cell) -> None:
+    def check_source(self, event: ReadEvent, found: SourceImage, cell: Cell) -> None:
         """Check that an image writes the cell that the event reads, and does so before."""
         at, pairs = found.at, found.pairs
         written = self.new.write_cell(at)
@@ -233,7 +233,7 @@ class Flow:
             if not bad.is_empty():
                 self.report(self.violation("order", bad, event, cell, source=source, how=how))
 
-    def is_above(self, found: Found, time: Instance) -> bool:
+    def is_above(self, found: SourceImage, time: Instance) -> bool:
         """Whether a source stands above the reader in the same iteration of all shared loops."""
         mine = found.at.statement
         if mine is None or time.statement is None:
@@ -241,7 +241,7 @@ class Flow:
         depth = len(self.new.shared_loops(mine, time.statement))
         return found.equal == depth and self.new.time(mine)[0] < self.new.time(time.statement)[0]
 
-    def with_facts(self, both: isl.Set, event: Event, at: Instance) -> isl.Set:
+    def with_facts(self, both: isl.Set, event: ReadEvent, at: Instance) -> isl.Set:
         """Pairs of an event and another instance, without those that no data can bring about."""
         if not (self.new.has_loaded_bounds or self.root.has_loaded_bounds):
             return both
@@ -255,7 +255,7 @@ class Flow:
         return both if known is None else both & known
 
     def check_untouched(
-        self, event: Event, untouched: isl.Set, sources: Sources, cell: Cell
+        self, event: ReadEvent, untouched: isl.Set, sources: Sources, cell: Cell
     ) -> None:
         """Check that a read of what was there before the kernel comes before all writes."""
         for writer in self.new.writers(cell.array):
@@ -276,7 +276,9 @@ class Flow:
                         )
                     )
 
-    def check_between(self, event: Event, sources: Sources, found: list[Found], cell: Cell) -> None:
+    def check_between(
+        self, event: ReadEvent, sources: Sources, found: list[SourceImage], cell: Cell
+    ) -> None:
         """Check that nothing else writes the cell between its sources and the event.
 
         ``found`` are all sources where each case of the event has one.
@@ -330,7 +332,7 @@ class Flow:
                     self.report(self.overwritten(bad, event, sources, at, cell, how))
 
     def renewed_levels(
-        self, time: Instance, at: Instance, sources: Sources, found: list[Found], array: str
+        self, time: Instance, at: Instance, sources: Sources, found: list[SourceImage], array: str
     ) -> frozenset[int]:
         """The ways of ``at`` to come before a reader after which a source sets the cell anew.
 
@@ -360,7 +362,7 @@ class Flow:
             levels.add(depth)
         return frozenset(levels)
 
-    def never_apart(self, event: Event, at: Instance, cell: Cell) -> bool:
+    def never_apart(self, event: ReadEvent, at: Instance, cell: Cell) -> bool:
         """Whether nothing orders an event and a writer only where they touch different cells.
 
         Statements that read and write alike have one answer.
@@ -371,7 +373,7 @@ class Flow:
         key = (
             (reader.inames, key_of(reader.predicates), event.time.label, cell),
             # Where a reader runs hangs on what it writes.
-            self.new.copies_needed(reader.written),
+            self.new.replicated_axes(reader.written),
             (writer.inames, key_of((writer.predicates, writer.write))),
             reader.id == writer.id,
         )
@@ -400,7 +402,7 @@ class Flow:
         return found
 
     def overwritten(
-        self, bad: isl.Set, event: Event, sources: Sources, at: Instance, cell: Cell, how: str
+        self, bad: isl.Set, event: ReadEvent, sources: Sources, at: Instance, cell: Cell, how: str
     ) -> Violation:
         """The violation of a foreign write ``at`` that an event may see.
 
@@ -424,14 +426,14 @@ class Flow:
         if image_of_other is not None and event.reader in self.root.statement:
             reader = Instance(event.reader, READER)
             origin_at = Instance(image_of_other.origin, SIBLING)
-            tied = bad & event.bound & self.tie(image_of_other, OTHER, SIBLING)
+            tied = bad & event.bound & self.image_relation(image_of_other, OTHER, SIBLING)
             for piece in self.root.earlier(reader, origin_at):
                 later = tied & piece
                 if event.base is not None and not later.is_empty():
                     return self.violation("overwritten", later, event, cell, other=other, how=how)
         return self.violation("overwritten", bad, event, cell, other=other, how=how, detail="stale")
 
-    def family(self, event: Event, sources: Sources, writer: Statement) -> isl.Set:
+    def family(self, event: ReadEvent, sources: Sources, writer: Statement) -> isl.Set:
         """Where a writer is itself a source of the event, or a sibling update of it."""
         image = self.lineage.image_of.get(writer.id)
         nothing = event.where - event.where
@@ -439,12 +441,16 @@ class Flow:
             return nothing
         result = nothing
         if image.origin in sources.writes:
-            related = event.bound & sources.writes[image.origin] & self.tie(image, OTHER, WRITER)
+            related = (
+                event.bound
+                & sources.writes[image.origin]
+                & self.image_relation(image, OTHER, WRITER)
+            )
             result = result | self.without_root(related)
         origin = self.root.statement[image.origin]
         reader = self.root.statement[event.reader]
         if is_update(origin) and is_update(reader) and origin.write[0] == reader.write[0]:
-            theirs = self.text.of_read(image.origin, origin.write)
+            theirs = self.dataflow.of_read(image.origin, origin.write)
             for start, relation in sources.writes.items():
                 if start in theirs.writes and not is_update(self.root.statement[start]):
                     sibling = _sets.rename(
@@ -454,7 +460,12 @@ class Flow:
                             for i in self.root.kernel.all_inames
                         },
                     )
-                    both = event.bound & relation & sibling & self.tie(image, OTHER, SIBLING)
+                    both = (
+                        event.bound
+                        & relation
+                        & sibling
+                        & self.image_relation(image, OTHER, SIBLING)
+                    )
                     result = result | self.without_root(both)
         return result
 
@@ -464,7 +475,7 @@ class Flow:
         return _sets.project_out(relation, text)
 
     def not_replaced(
-        self, bad: isl.Set, event: Event, sources: Sources, at: Instance, cell: Cell
+        self, bad: isl.Set, event: ReadEvent, sources: Sources, at: Instance, cell: Cell
     ) -> isl.Set:
         """Those cases in which no source sets the cell after the foreign write ``at``."""
         for origin, relation in sources.writes.items():
@@ -489,11 +500,11 @@ class Flow:
 
     # {{{ copies
 
-    def copies(self, array: str) -> tuple[Statement, ...]:
+    def copy_statements(self, array: str) -> tuple[Statement, ...]:
         """The statements that fill ``array`` but stand for nothing in the text."""
         return tuple(w for w in self.new.writers(array) if w.id not in self.lineage.image_of)
 
     def is_copy(self, array: str) -> bool:
         """Whether only such statements write ``array``."""
         writers = self.new.writers(array)
-        return bool(writers) and len(self.copies(array)) == len(writers)
+        return bool(writers) and len(self.copy_statements(array)) == len(writers)

@@ -33,14 +33,14 @@ def index_name(axis: Axis, at: Instance) -> str:
     return instance(hidden("index", *axis), at.label)
 
 
-class Hardware:
+class ParallelAxes:
     """A kernel's blocks and threads; its address spaces have been decided."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.statement = kernel.statement_by_id
         self._reach: dict[tuple[Axis, str], isl.Set] = {}
-        self._rooms: dict[str, tuple[Axis, ...]] = {}
+        self._replicated: dict[str, tuple[Axis, ...]] = {}
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
@@ -100,7 +100,7 @@ class Hardware:
         if axis[0] == "ilp":
             # No copy of what exists once per value of an iname belongs to all of them.
             return self.lower(str(axis[1])) - 1
-        return None if axis in self.copies_needed(statement.written) else 0
+        return None if axis in self.replicated_axes(statement.written) else 0
 
     def everywhere(self, at: Instance) -> tuple[isl.Set, dict[Axis, Expression]]:
         """Names for the indices of axes that an instance runs on all of, and their range."""
@@ -139,7 +139,7 @@ class Hardware:
         temporary = self.kernel.temporary_by_name.get(name)
         return temporary is None or temporary.address_space is AddressSpace.GLOBAL
 
-    def rooms(self, name: str) -> tuple[Axis, ...]:
+    def copy_axes(self, name: str) -> tuple[Axis, ...]:
         """The hardware axes along which an array exists once per index."""
         temporary = self.kernel.temporary_by_name.get(name)
         if temporary is None or temporary.address_space is AddressSpace.GLOBAL:
@@ -148,16 +148,16 @@ class Hardware:
             return tuple(a for a in self.axes if a[0] == "g")
         return tuple(a for a in self.axes if a[0] != "ilp" or self._is_copied(name, str(a[1])))
 
-    def copies_needed(self, name: str) -> tuple[Axis, ...]:
-        """The axes of :meth:`rooms` on which a statement without a coordinate runs on all indices.
+    def replicated_axes(self, name: str) -> tuple[Axis, ...]:
+        """Those of :meth:`copy_axes` on all indices of which a statement without a coordinate runs.
 
         Where only block 0 looks at what an array holds, it runs there alone.
         """
-        found = self._rooms.get(name)
+        found = self._replicated.get(name)
         if found is None:
             alone = first_block_alone(self.kernel).get(name, frozenset())
-            found = self._rooms[name] = tuple(
-                a for a in self.rooms(name) if a[0] != "g" or a[1] not in alone
+            found = self._replicated[name] = tuple(
+                a for a in self.copy_axes(name) if a[0] != "g" or a[1] not in alone
             )
         return found
 

@@ -20,7 +20,7 @@ from loopkit._linear import linear
 from loopkit._nodes import Expression
 
 
-class Determined:
+class Injectivity:
     """Answers about the inames of one kernel."""
 
     def __init__(self, model: Model) -> None:
@@ -28,7 +28,7 @@ class Determined:
         self.inames = frozenset(model.kernel.all_inames)
         self._around: dict[tuple[frozenset[str], str], isl.Set] = {}
 
-    def by(self, exprs: Iterable[Expression]) -> frozenset[str]:
+    def determined_by(self, exprs: Iterable[Expression]) -> frozenset[str]:
         """The inames that some expressions determine: each alone, or where it leaves one open."""
         left = [e for e in exprs if variable_names(e) <= self.model.integers]
         found: frozenset[str] = frozenset().union(*(self._by_one(e) for e in left))
@@ -80,7 +80,7 @@ class Determined:
             self._around[key] = found
         return found
 
-    def together(
+    def equal_wherever(
         self, pairs: Sequence[tuple[Expression, Expression]], one: Expression, two: Expression
     ) -> bool:
         """Whether ``one`` equals ``two`` wherever all pairs of expressions are equal.

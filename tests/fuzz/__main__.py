@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from .runner import Crew, replay
 @click.option("--seconds", default=60.0, show_default=True, help="How long.")
 @click.option("--seed", default=0, show_default=True, help="The number of the first case.")
 @click.option("--workers", default=1, show_default=True, help="Processes.")
-@click.option("--limit", default=20.0, show_default=True, help="Seconds until a call hangs.")
+@click.option(
+    "--limit", default=20.0, show_default=True, help="Seconds of work until a call hangs."
+)
 @click.option(
     "--area", "areas", multiple=True, type=click.Choice(sorted(AREAS)), help="Only these."
 )
@@ -46,5 +49,13 @@ def main(
     sys.exit(bool(found))
 
 
-if __name__ == "__main__":
+def main_with_fixed_hashes() -> None:
+    """Run in a process in which sets of words have one order, so that a case stays what it is."""
+    if os.environ.get("PYTHONHASHSEED") is None:
+        again = [sys.executable, "-m", "tests.fuzz", *sys.argv[1:]]
+        os.execve(sys.executable, again, {**os.environ, "PYTHONHASHSEED": "0"})
     main()
+
+
+if __name__ == "__main__":
+    main_with_fixed_hashes()

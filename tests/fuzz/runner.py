@@ -19,10 +19,16 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
+from .effort import Watch, own_time
+
 MEMORY = 6 << 30
 """Bytes of address space that a process may take."""
 CASES = 3000
 """After as many cases a process makes room for a fresh one."""
+STARTING = 120.0
+"""Seconds of work until a process is ready for its first case."""
+PAUSE = 0.4
+"""Seconds between two looks at a process that says nothing."""
 _FRAME = re.compile(r'File "([^"]*)", line (\d+)(?:,)? in (\S+)')
 _OURS = re.compile(r"/(?:loopkit|transforms|codegen)/")
 
@@ -131,7 +137,7 @@ def _work(pipe: Connection, dump: str, first: int, stride: int, areas: tuple[str
                     text = case(area, number).text
                 except Exception:
                     text = ""
-                pipe.send(("start", number, area, text))
+                pipe.send(("start", number, area, text, own_time()))
                 pipe.send(("done", number, attempt(area, number)))
             number += stride
     pipe.send(("next", number))
@@ -143,9 +149,23 @@ class _Worker:
     pipe: Connection
     dump: str
     number: int
-    started: float
+    heard: float
+    """When it last said something."""
+    begin: float = 0.0
+    """The processor time that it had taken by then."""
+    watch: Watch | None = None
+    """Set where it has been silent for a while."""
     area: str = ""
     text: str = ""
+
+    def hangs(self, limit: float) -> bool:
+        """Whether its case has taken more than ``limit`` seconds of work."""
+        looked = self.heard if self.watch is None else self.watch.seen
+        if time.monotonic() - looked < PAUSE:
+            return False
+        if self.watch is None:
+            self.watch = Watch(self.process.pid, self.begin)
+        return self.watch.worked() > (limit if self.area else STARTING)
 
 
 class Crew:
@@ -165,8 +185,7 @@ class Crew:
         process = self.context.Process(target=_work, args=args, daemon=True)
         process.start()
         theirs.close()
-        # A process that starts imports first, which takes a while on a busy machine.
-        return _Worker(process, mine, dump, number, time.monotonic() + 120)
+        return _Worker(process, mine, dump, number, time.monotonic())
 
     def run(self, seconds: float, shows: bool = True) -> Report:
         """Run for a time."""
@@ -177,7 +196,7 @@ class Crew:
                 for at, worker in enumerate(self.workers):
                     if worker.pipe in ready:
                         self.workers[at] = self._hear(worker, shows)
-                    elif time.monotonic() - worker.started > self.limit:
+                    elif worker.hangs(self.limit):
                         self.workers[at] = self._give_up(worker, shows)
         finally:
             for worker in self.workers:
@@ -195,9 +214,9 @@ class Crew:
             return self._again(worker, worker.number + self.stride)
         if what == "next":
             return self._again(worker, number)
-        worker.started = time.monotonic()
+        worker.heard, worker.watch = time.monotonic(), None
         if what == "start":
-            worker.number, (worker.area, worker.text) = number, rest
+            worker.number, (worker.area, worker.text, worker.begin) = number, rest
             return worker
         self.report.cases += 1
         if rest[0] is not None and self.report.add(rest[0]) and shows:
@@ -206,8 +225,11 @@ class Crew:
 
     def _give_up(self, worker: _Worker, shows: bool) -> _Worker:
         os.kill(worker.process.pid, signal.SIGUSR1)
-        time.sleep(0.5)
-        self._note("hang", worker, f"no answer within {self.limit:g} s", shows)
+        end = time.monotonic() + 10
+        while time.monotonic() < end and not Path(worker.dump).stat().st_size:
+            time.sleep(0.1)
+        time.sleep(0.1)
+        self._note("hang", worker, f"no answer after {self.limit:g} s of work", shows)
         return self._again(worker, worker.number + self.stride)
 
     def _note(self, kind: str, worker: _Worker, message: str, shows: bool) -> None:

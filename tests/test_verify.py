@@ -20,7 +20,7 @@ from refusals.case import schedule
 from refusals.everything import FAMILIES
 
 import loopkit as lk
-from loopkit._verify.differ import Outcome
+from loopkit._verify.find_difference import Outcome
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 sys.path.insert(0, str(EXAMPLES))
@@ -576,7 +576,7 @@ def test_no_difference_that_is_none(one: str, two: str) -> None:
 
 def test_what_cancels_out_is_close() -> None:
     """Functions round, in one order of a sum otherwise than in another; integers do not."""
-    from loopkit._verify.arithmetic import close
+    from loopkit._verify.exact_numbers import close
 
     kind = np.dtype(np.float64)
     assert close(math.sin(1) + math.sin(2) - math.sin(1) - math.sin(2), 0, kind)
@@ -629,9 +629,9 @@ def test_cells_that_no_set_can_name() -> None:
 
 def test_one_text_is_equal_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a proof; but literals of other types are another text."""
-    from loopkit._verify.answer import _Case
+    from loopkit._verify.equivalence import _Comparison
 
-    monkeypatch.setattr(_Case, "proven_from", lambda *_: False)
+    monkeypatch.setattr(_Comparison, "proven_from", lambda *_: False)
     assert lk.verify(make("y[i] = 2*x[i]"), make("y[i] = 2*x[i]"))
     assert not lk.verify(make("y[i] = 2*x[i]"), make("y[i] = 2.0*x[i]"))
 
@@ -725,14 +725,14 @@ def test_budgets_are_named(monkeypatch: pytest.MonkeyPatch, name: str, operation
     monkeypatch.setattr(f"loopkit._verify.{WHERE[name]}.{name}", operations)
     plain, other = gallery("stencil_25")["tiled"], gallery("stencil_25")["planes"]
     if name == "EXAMPLES":
-        monkeypatch.setattr("loopkit._verify.answer.BUDGET", 5_000)
+        monkeypatch.setattr("loopkit._verify.equivalence.BUDGET", 5_000)
     verdict = lk.verify(plain, other)
     assert verdict.answer == "undecided"
     assert f"{operations:,} operations" in verdict.why
     assert isl.DEFAULT_CONTEXT.get_max_operations() == 0
 
 
-WHERE = {"BUDGET": "answer", "EXAMPLES": "differ"}
+WHERE = {"BUDGET": "equivalence", "EXAMPLES": "find_difference"}
 """The modules that use the budgets."""
 
 
@@ -813,8 +813,8 @@ def test_what_nobody_wrote_is_equal_to_nothing(monkeypatch: pytest.MonkeyPatch) 
     """The proof alone says so, whether or not examples show the difference."""
     case = FAMILIES["temporaries"][0]
     before, after = case.kernel(), case.illegal.apply(case.before(), unchecked=True)
-    monkeypatch.setattr("loopkit._verify.answer.glance", lambda *_: None)
-    monkeypatch.setattr("loopkit._verify.answer.look_for_difference", lambda *_: Outcome())
+    monkeypatch.setattr("loopkit._verify.equivalence.quick_difference", lambda *_: None)
+    monkeypatch.setattr("loopkit._verify.equivalence.look_for_difference", lambda *_: Outcome())
     for pair in ((before, after), (after, before)):
         assert lk.verify(*map(forgotten, pair)).answer == "undecided"
 

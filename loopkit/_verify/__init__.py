@@ -1,13 +1,17 @@
 """Whether two kernels compute the same, with nothing known of how one came from the other.
 
-``answer`` leads the way. ``discover`` guesses which statements correspond
-(``origins``, ``beside`` and ``through`` are the three ways to go on, from
-statements to expressions to the arrays that they read; ``images`` and ``guesses``
-say how inames relate; ``split`` cuts statements that stand for several); ``prove``
-hands a guess to the checker, in the one form of ``forms``; ``stray`` looks for
-accesses outside of arrays. ``differ`` runs both kernels at some ``sizes``
-(``execute``, or ``loaded`` where data decide what runs) and shows how a cell that
-differs came about (``render``). ``budget`` ends what grows too large.
+``equivalence`` leads the way.  ``canonicalize`` brings both kernels into one form.
+``search`` looks for a correspondence of their statements: ``match_statements``,
+``match_expressions`` and ``match_sources`` lead from statements to expressions to the
+writes that they read, over a ``kernel_view`` of each side; ``solve_images`` and
+``iname_heuristics`` say how inames relate; ``split_statements`` divides statements that
+stand for several.  ``prove`` hands a correspondence to the checker, and
+``out_of_bounds`` looks for accesses outside of arrays.
+
+``find_difference`` runs both kernels at some ``example_sizes`` on ``example_data``: in the
+``interpreter``, with ``exact_numbers``, or in the reference interpreter where data decide
+what runs (``compare_on_reference``).  ``confirm_difference`` asks the latter, too, and
+``provenance`` shows how a cell that differs came about.  ``budget`` ends what grows too large.
 """
 
 from __future__ import annotations
@@ -52,9 +56,9 @@ def verify(before: Kernel, after: Kernel) -> Verdict:
     strides that arrays are passed with.  Nor is whether it can be lowered, and
     subscripts that data decide are taken to lie in their arrays.
     """
-    from loopkit._verify.answer import answer
+    from loopkit._verify.equivalence import decide
 
     for kernel in (before, after):
         if not isinstance(kernel, Kernel):
             raise InvalidArgumentError(f"verify compares kernels, not {shown(kernel)}")
-    return answer(before, after)
+    return decide(before, after)

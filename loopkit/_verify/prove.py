@@ -25,7 +25,7 @@ from loopkit._types import WeakType, dtype_of, known_types
 
 
 @dataclass(frozen=True, eq=False)
-class Finding:
+class ProofResult:
     """What the checker says of a correspondence: nothing wrong, violations, or why it is open.
 
     ``cheap``: the correspondence did not even come to the checker.
@@ -41,15 +41,15 @@ class Finding:
         return not self.violations and not self.open
 
 
-def prove(text: Text, new: Model, lineage: Lineage) -> Finding:
+def prove(text: Text, new: Model, lineage: Lineage) -> ProofResult:
     """Check a correspondence; stops at the first thing that is wrong."""
-    types = Types(text.model), Types(new)
-    objection = unfit(text.model, new, lineage, types)
+    types = KernelTypes(text.model), KernelTypes(new)
+    objection = precondition_failure(text.model, new, lineage, types)
     if objection:
-        return Finding(open=objection, cheap=True)
+        return ProofResult(open=objection, cheap=True)
     check = Check(text.model, text.dataflow, new, lineage)
     open_ = ""
-    for _, question in questions(_Careful(check, types)):
+    for _, question in questions(_TypedExpressionCheck(check, types)):
         try:
             question()
         except Undecided as undecided:
@@ -57,14 +57,14 @@ def prove(text: Text, new: Model, lineage: Lineage) -> Finding:
         except RecursionError:
             open_ = open_ or "values are passed on in too many steps"
         if check.found:
-            return Finding(tuple(check.found))
-    return Finding(open=open_)
+            return ProofResult(tuple(check.found))
+    return ProofResult(open=open_)
 
 
-class _Careful(ExpressionCheck):
+class _TypedExpressionCheck(ExpressionCheck):
     """Compares expressions through copies only where these change no types."""
 
-    def __init__(self, check: Check, types: tuple[Types, Types]) -> None:
+    def __init__(self, check: Check, types: tuple[KernelTypes, KernelTypes]) -> None:
         super().__init__(check)
         self.types = types
         self.indexing = 0
@@ -101,7 +101,7 @@ class _Careful(ExpressionCheck):
             self.must_fit(self.types[1], statement)
         super().hop(old, mine, its, event)
 
-    def must_fit(self, types: Types, statement: Statement) -> None:
+    def must_fit(self, types: KernelTypes, statement: Statement) -> None:
         if not types.fits(statement):
             raise Undecided(
                 f"'{statement.written}' holds the value of '{statement.id}' in another type"
@@ -111,7 +111,9 @@ class _Careful(ExpressionCheck):
 # {{{ what the checker takes for granted about transforms
 
 
-def unfit(root: Model, new: Model, lineage: Lineage, types: tuple[Types, Types]) -> str:
+def precondition_failure(
+    root: Model, new: Model, lineage: Lineage, types: tuple[KernelTypes, KernelTypes]
+) -> str:
     """Why a correspondence is not one that the checker was made to judge; empty if it is.
 
     The checker trusts transforms that they change no types, that what they add
@@ -126,16 +128,18 @@ def unfit(root: Model, new: Model, lineage: Lineage, types: tuple[Types, Types])
             )
         if set(root.bounds_from_data(old.id)) != set(new.bounds_from_data(its.id)):
             return f"data decide how often '{its.id}' runs, and not alike for '{old.id}'"
-        if old.kind == "init" and not same_start(old.rhs, its.rhs, types[0].of(old.written)):
+        if old.kind == "init" and not same_initial_value(
+            old.rhs, its.rhs, types[0].of(old.written)
+        ):
             return f"'{image.origin}' and '{image.statement}' start from different values"
     for model, kept in ((root, {i.origin for i in lineage.images}), (new, set(lineage.image_of))):
-        objection = unfit_rest(model, frozenset(kept))
+        objection = unpaired_failure(model, frozenset(kept))
         if objection:
             return objection
     return by_data(root, new, lineage)
 
 
-def unfit_rest(model: Model, kept: frozenset[str]) -> str:
+def unpaired_failure(model: Model, kept: frozenset[str]) -> str:
     """Why statements without a counterpart do more than carry values; empty if they do not."""
     for statement in model.kernel.statements:
         if statement.id in kept:
@@ -165,7 +169,7 @@ def by_data(root: Model, new: Model, lineage: Lineage) -> str:
     return ""
 
 
-def race_by_data(model: Model) -> str:
+def data_dependent_race(model: Model) -> str:
     """Two accesses that nothing orders and that may meet, as data decide; empty if there are none.
 
     The checker asks whether such accesses keep the order of the text; a kernel
@@ -198,7 +202,7 @@ def _accesses(model: Model, statement: Statement, array: str, label: str) -> Ite
             yield model.cell(name, [model.named(i, label) for i in indices], at)
 
 
-class Types:
+class KernelTypes:
     """The types of a kernel's data and expressions."""
 
     def __init__(self, model: Model) -> None:
@@ -217,7 +221,7 @@ class Types:
         return not isinstance(kind, WeakType) and kind == self.of(statement.written)
 
 
-def same_start(a: Any, b: Any, dtype: Any) -> bool:
+def same_initial_value(a: Any, b: Any, dtype: Any) -> bool:
     """Whether two values that reductions start from are the same once they are stored."""
     if not (is_constant(a) and is_constant(b)):
         return repr(a) == repr(b)

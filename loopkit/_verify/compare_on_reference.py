@@ -11,24 +11,24 @@ from loopkit._errors import LoopkitError
 from loopkit._expression import evaluate, to_text
 from loopkit._kernel import Kernel
 from loopkit._reference import run_reference
-from loopkit._verify.arithmetic import close
-from loopkit._verify.data import Data
-from loopkit._verify.setting import Sizes
+from loopkit._verify.exact_numbers import close
+from loopkit._verify.example_data import ExampleData
+from loopkit._verify.kernel_at_sizes import Sizes
 from loopkit._verify.verdict import Difference
 
 _TRIALS = 2
 
 
-def reckoned(kernel: Kernel, sizes: Sizes) -> int:
+def estimated_work(kernel: Kernel, sizes: Sizes) -> int:
     """About how many cells a kernel touches in which data decide how often statements run."""
     largest = max((*sizes.values(), 1))
     return sum(largest ** len(s.inames) * (1 + len(s.reads)) for s in kernel.statements)
 
 
-def by_reference(before: Kernel, after: Kernel, sizes: Sizes) -> Difference | None:
+def difference_on_reference(before: Kernel, after: Kernel, sizes: Sizes) -> Difference | None:
     """The first difference of kernels in which data decide how often statements run."""
     for trial in range(_TRIALS):
-        data = Data(trial)
+        data = ExampleData(trial)
         given = {
             **{n: sizes[n] for n in before.sizes},
             **{a.name: _filled(a, before, data, sizes) for a in before.args if _is_data(a, before)},
@@ -50,7 +50,7 @@ def _is_data(argument: Argument, kernel: Kernel) -> bool:
     return argument.name not in kernel.sizes
 
 
-def _filled(argument: Argument, kernel: Kernel, data: Data, sizes: Sizes) -> Any:
+def _filled(argument: Argument, kernel: Kernel, data: ExampleData, sizes: Sizes) -> Any:
     """An argument's values; integers rise, as where rows of a sparse matrix begin."""
     dtype = argument.dtype or np.dtype(np.float32)
     if isinstance(argument, ValueArg):

@@ -13,11 +13,13 @@ import numpy as np
 from loopkit._arrays import ArrayArg
 from loopkit._errors import LoopkitError
 from loopkit._reference import run_reference
-from loopkit._verify.data import Data, Place
-from loopkit._verify.setting import Setting
+from loopkit._verify.example_data import ExampleData, Place
+from loopkit._verify.kernel_at_sizes import KernelAtSizes
 
 
-def confirmed(one: Setting, two: Setting, data: Data, name: str, place: Place) -> bool:
+def confirmed(
+    one: KernelAtSizes, two: KernelAtSizes, data: ExampleData, name: str, place: Place
+) -> bool:
     """Whether the reference interpreter, given ``data``, finds the two different in a cell.
 
     A cell that one of them reaches through memory that is not there, or that nothing wrote,
@@ -32,7 +34,7 @@ def confirmed(one: Setting, two: Setting, data: Data, name: str, place: Place) -
     return not (mine == its or (mine != mine and its != its))
 
 
-def _cell(side: Setting, given: dict[str, Any], name: str, place: Place) -> Any:
+def _cell(side: KernelAtSizes, given: dict[str, Any], name: str, place: Place) -> Any:
     """What a cell holds at the end; None where the interpreter refuses to run the kernel."""
     try:
         return run_reference(side.kernel, given)[name][place]
@@ -40,15 +42,15 @@ def _cell(side: Setting, given: dict[str, Any], name: str, place: Place) -> Any:
         return None
 
 
-def given_by(setting: Setting, data: Data) -> dict[str, Any]:
+def given_by(at_sizes: KernelAtSizes, data: ExampleData) -> dict[str, Any]:
     """All arguments of a kernel, as ``data`` fill them."""
-    found: dict[str, Any] = dict(setting.sizes)
-    for argument in setting.kernel.args:
-        name, dtype = argument.name, setting.dtypes[argument.name]
+    found: dict[str, Any] = dict(at_sizes.sizes)
+    for argument in at_sizes.kernel.args:
+        name, dtype = argument.name, at_sizes.dtypes[argument.name]
         if isinstance(argument, ArrayArg):
-            shape = setting.shapes[name]
-            values = [data.cell(name, p, dtype, setting.limit) for p in np.ndindex(shape)]
+            shape = at_sizes.shapes[name]
+            values = [data.cell(name, p, dtype, at_sizes.limit) for p in np.ndindex(shape)]
             found[name] = np.array(values, dtype=object).reshape(shape).astype(dtype)
         elif name not in found:
-            found[name] = dtype.type(setting.initial(data, name, ()).value)
+            found[name] = dtype.type(at_sizes.initial(data, name, ()).value)
     return found

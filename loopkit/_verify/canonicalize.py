@@ -22,10 +22,10 @@ from loopkit._same import Key, key_of
 from loopkit._tree import build, flatten
 
 
-def needed(kernel: Kernel) -> Kernel:
+def without_dead_statements(kernel: Kernel) -> Kernel:
     """A kernel without the statements that never run, or that no output depends on."""
     kernel = _with_only(kernel, [s for s in kernel.statements if _runs(kernel, s)])
-    names = live(kernel)
+    names = live_arrays(kernel)
     return _with_only(kernel, [s for s in kernel.statements if s.written in names])
 
 
@@ -43,7 +43,7 @@ def _with_only(kernel: Kernel, kept: Sequence[Statement]) -> Kernel:
     return kernel.with_(tree=build(entries), statements=tuple(kept))
 
 
-def spelled(kernel: Kernel) -> Key:
+def structure_key(kernel: Kernel) -> Key:
     """All that a kernel's text says; kernels that say the same compute the same."""
     statements = tuple(
         (s.id, s.lhs, s.operation, s.rhs, s.kind, s.predicates, s.inames) for s in kernel.statements
@@ -52,7 +52,7 @@ def spelled(kernel: Kernel) -> Key:
     return key_of((kernel.tree, kernel.tags, data, statements))
 
 
-def live(kernel: Kernel) -> frozenset[str]:
+def live_arrays(kernel: Kernel) -> frozenset[str]:
     """The arrays that some output may depend on."""
     arguments = kernel.arg_by_name
     found = {name for name in kernel.writers if name in arguments}
@@ -68,7 +68,7 @@ def live(kernel: Kernel) -> frozenset[str]:
     return frozenset(found)
 
 
-class _Paired(ExpressionMapper):
+class _BinaryOperations(ExpressionMapper):
     """Sums and products of two operands each, leaning to the left."""
 
     def _pairs(self, kind: type, children: Iterable[Expression]) -> Expression:
@@ -92,9 +92,9 @@ def is_minus_one(expr: Expression) -> bool:
     return type(expr) is int and expr == -1
 
 
-def in_pairs(kernel: Kernel) -> Kernel:
+def with_binary_operations(kernel: Kernel) -> Kernel:
     """A kernel whose sums and products have two operands each, its types known."""
-    mapper = _Paired()
+    mapper = _BinaryOperations()
 
     dtypes = {d.name: d.dtype for d in (*kernel.args, *kernel.temporaries)}
 
@@ -137,7 +137,7 @@ class _Swapper(ExpressionMapper):
 
 
 def with_swapped(kernel: Kernel, nodes: Iterable[Expression]) -> Kernel:
-    """A kernel in which the operands of ``nodes``, parts of right-hand sides, change places."""
+    """A kernel in which the operands of ``nodes``, parts of right-hand context, change places."""
     swapper = _Swapper(frozenset(id(n) for n in nodes))
     return kernel.with_(
         statements=tuple(

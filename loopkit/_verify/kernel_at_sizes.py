@@ -12,7 +12,7 @@ from loopkit._arrays import ValueArg
 from loopkit._expression import evaluate
 from loopkit._kernel import Kernel
 from loopkit._reference.places import copies_of, find_axes
-from loopkit._verify.data import Data, Entry, Place
+from loopkit._verify.example_data import ExampleData, Place, TracedValue
 
 Sizes = Mapping[str, int]
 
@@ -21,11 +21,11 @@ class UnsupportedError(Exception):
     """The kernel cannot be run here."""
 
 
-class DataDecideError(UnsupportedError):
+class DataDependentError(UnsupportedError):
     """Data decide how often some statement runs."""
 
 
-class Setting:
+class KernelAtSizes:
     """A kernel whose sizes are numbers."""
 
     def __init__(self, kernel: Kernel, sizes: Sizes) -> None:
@@ -56,17 +56,17 @@ class Setting:
         """The arrays that are written, in the order of the arguments."""
         return tuple(a.name for a in self.kernel.args if a.name in self.kernel.writers)
 
-    def initial(self, data: Data, name: str, place: Place) -> Entry:
+    def initial(self, data: ExampleData, name: str, place: Place) -> TracedValue:
         """What a cell holds that no statement has written."""
         argument = self.kernel.arg_by_name.get(name)
         if argument is None:
-            return Entry(math.nan, name, place, None)
+            return TracedValue(math.nan, name, place, None)
         dtype = self.dtypes[name]
         if isinstance(argument, ValueArg):
             if name in self.sizes:
-                return Entry(self.sizes[name], name, place)
-            return Entry(data.cell(name, (), dtype, self.limit), name, ())
+                return TracedValue(self.sizes[name], name, place)
+            return TracedValue(data.cell(name, (), dtype, self.limit), name, ())
         if not all(0 <= i < e for i, e in zip(place, self.shapes[name], strict=True)):
-            return Entry(math.nan, name, place)
+            return TracedValue(math.nan, name, place)
         # What a kernel leaves alone keeps what was passed, in outputs too.
-        return Entry(data.cell(name, place, dtype, self.limit), name, place)
+        return TracedValue(data.cell(name, place, dtype, self.limit), name, place)

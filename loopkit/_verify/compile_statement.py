@@ -11,20 +11,20 @@ from loopkit._kernel import Statement
 from loopkit._make.operations import operations_of
 from loopkit._reference.places import Axis
 from loopkit._reference.source import code_of
-from loopkit._verify import arithmetic
-from loopkit._verify.orders import Order
-from loopkit._verify.printer import LOAD, USED, Printer
-from loopkit._verify.setting import Setting, UnsupportedError
+from loopkit._verify import exact_numbers
+from loopkit._verify.execution_orders import Order
+from loopkit._verify.kernel_at_sizes import KernelAtSizes, UnsupportedError
+from loopkit._verify.python_source import LOAD, USED, Printer
 
 _VALUE = hidden("value")
 
 
-class Step:
+class CompiledStatement:
     """A statement as a function of the values of its inames."""
 
     def __init__(
         self,
-        setting: Setting,
+        at_sizes: KernelAtSizes,
         statement: Statement,
         numbers: Sequence[int | str],
         columns: tuple[str, ...],
@@ -42,7 +42,7 @@ class Step:
         self.is_value = [isinstance(part, str) for part in numbers]
         self.blocks: list[tuple[int | None, int]] = []
         self.threads: list[tuple[int | None, int]] = []
-        for axis in setting.axes.values():
+        for axis in at_sizes.axes.values():
             iname = axis.iname_of(statement)
             column = number[iname] if iname is not None else number.get(extra.get(axis.key, ""))
             first = axis.first[iname] if iname is not None else 0
@@ -51,7 +51,7 @@ class Step:
                 self.is_value.append(iname is not None)
             else:
                 (self.blocks if axis.key[0] == "g" else self.threads).append((column, first))
-        self.function = _compiled(setting, statement, self.names, extra)
+        self.function = _compiled(at_sizes, statement, self.names, extra)
 
     def all_rows(self) -> list[tuple[int, ...]]:
         """The values of all inames, and of the axes that the statement runs on all of."""
@@ -73,18 +73,18 @@ class Step:
 
 
 def _compiled(
-    setting: Setting, statement: Statement, names: tuple[str, ...], extra: Mapping[Any, str]
+    at_sizes: KernelAtSizes, statement: Statement, names: tuple[str, ...], extra: Mapping[Any, str]
 ) -> Callable[..., Any]:
-    printer = Printer(setting, statement, extra)
+    printer = Printer(at_sizes, statement, extra)
     conditions = [printer(p) for p in statement.predicates]
     value = printer(statement.rhs)
     name, indices = statement.write
     if statement.operation is not None:
         own = printer.load(name, indices)
         operation = statement.operation
-        combine = arithmetic.REDUCTIONS.get(operation)
+        combine = exact_numbers.REDUCTIONS.get(operation)
         if combine is None:
-            combine = operations_of(setting.kernel.reductions)[operation].reference
+            combine = operations_of(at_sizes.kernel.reductions)[operation].reference
         value = f"{printer.bind(combine)}({own}, {value})"
     place = printer.place(name, indices)
     lines = [f"def run({LOAD}, {USED}, {', '.join(names)}):"]

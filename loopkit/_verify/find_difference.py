@@ -14,16 +14,16 @@ from loopkit._assertions.generate import obeying_data
 from loopkit._budget import SpentError, at_most
 from loopkit._check.model import Model
 from loopkit._errors import LoopkitError
-from loopkit._verify.arithmetic import close
 from loopkit._verify.budget import EXAMPLES
-from loopkit._verify.confirm import confirmed
-from loopkit._verify.data import Data, Entry, Place
-from loopkit._verify.execute import Machine
-from loopkit._verify.loaded import by_reference, reckoned
-from loopkit._verify.orders import ORDERS, TREE, Order
-from loopkit._verify.render import rendered
-from loopkit._verify.setting import DataDecideError, Sizes, UnsupportedError
-from loopkit._verify.sizes import numbers_in, sizes_to_try
+from loopkit._verify.compare_on_reference import difference_on_reference, estimated_work
+from loopkit._verify.confirm_difference import confirmed
+from loopkit._verify.exact_numbers import close
+from loopkit._verify.example_data import ExampleData, Place, TracedValue
+from loopkit._verify.example_sizes import numbers_in, sizes_to_try
+from loopkit._verify.execution_orders import ORDERS, TREE, Order
+from loopkit._verify.interpreter import Interpreter
+from loopkit._verify.kernel_at_sizes import DataDependentError, Sizes, UnsupportedError
+from loopkit._verify.provenance import provenance
 from loopkit._verify.verdict import Difference
 
 MOST = 500_000
@@ -87,19 +87,19 @@ def _compared(
         if most <= 0:
             continue
         try:
-            one = Machine(before, sizes, most // 2)
-            two = Machine(after, sizes, most // 2)
+            one = Interpreter(before, sizes, most // 2)
+            two = Interpreter(after, sizes, most // 2)
             orders = len(ORDERS) if two.axes else 1
             if one.work + orders * two.work > most:
                 raise UnsupportedError("too many instances")
             left[special] -= _TRIALS * (one.work + orders * two.work)
             found = compare(one, two, sizes)
-        except DataDecideError:
-            work = sum(map(reckoned, (before.kernel, after.kernel), (sizes, sizes)))
+        except DataDependentError:
+            work = sum(map(estimated_work, (before.kernel, after.kernel), (sizes, sizes)))
             if work > most:
                 continue
             left[special] -= _TRIALS * work
-            difference = by_reference(before.kernel, after.kernel, sizes)
+            difference = difference_on_reference(before.kernel, after.kernel, sizes)
             found = None if difference is None else Outcome(difference)
         except (UnsupportedError, LoopkitError) as error:
             hindrance.append(str(error))
@@ -110,12 +110,12 @@ def _compared(
     return None
 
 
-def glance(before: Model, after: Model, context: isl.Set) -> Difference | None:
+def quick_difference(before: Model, after: Model, context: isl.Set) -> Difference | None:
     """A difference that shows at the smallest sizes of all, found before anything is proven."""
     names = tuple(dict.fromkeys((*before.kernel.sizes, *after.kernel.sizes)))
     for sizes in sizes_to_try(context, names, ())[:_GLANCES]:
         try:
-            machines = [Machine(model, sizes, _AT_A_GLANCE) for model in (before, after)]
+            machines = [Interpreter(model, sizes, _AT_A_GLANCE) for model in (before, after)]
             found = compare(machines[0], machines[1], sizes, trials=1)
         except (UnsupportedError, LoopkitError):
             return None
@@ -124,11 +124,13 @@ def glance(before: Model, after: Model, context: isl.Set) -> Difference | None:
     return None
 
 
-def compare(one: Machine, two: Machine, sizes: Sizes, trials: int = _TRIALS) -> Outcome | None:
+def compare(
+    one: Interpreter, two: Interpreter, sizes: Sizes, trials: int = _TRIALS
+) -> Outcome | None:
     """The first difference at one choice of sizes, in any order that nothing forbids."""
     orders = ORDERS if two.axes else (TREE,)
     for trial in range(trials):
-        data = Data(trial, _given(one, two, trial))
+        data = ExampleData(trial, _given(one, two, trial))
         expected = one.run(data, TREE)
         for order in orders:
             got = two.run(data, order)
@@ -144,19 +146,19 @@ def compare(one: Machine, two: Machine, sizes: Sizes, trials: int = _TRIALS) -> 
                     if not close(again.value, mine.value, one.dtypes[name]):
                         shown = f"{name}[{', '.join(map(str, place))}]"
                         return Outcome(ambiguous=f"{shown} depends on the order of its threads")
-            words = rendered(one, mine), rendered(two, its)
+            words = provenance(one, mine), provenance(two, its)
             difference = Difference(dict(sizes), name, place, *words, _words(order, two))
             return Outcome(difference)
     return None
 
 
 def _first(
-    one: Machine,
-    two: Machine,
-    data: Data,
-    expected: Mapping[str, Mapping[Place, Entry]],
-    got: Mapping[str, Mapping[Place, Entry]],
-) -> tuple[str, Place, Entry, Entry] | None:
+    one: Interpreter,
+    two: Interpreter,
+    data: ExampleData,
+    expected: Mapping[str, Mapping[Place, TracedValue]],
+    got: Mapping[str, Mapping[Place, TracedValue]],
+) -> tuple[str, Place, TracedValue, TracedValue] | None:
     """The first cell that differs: outputs in the order of the arguments, cells row by row."""
     for name in one.outputs:
         mine, its = expected[name], got.get(name, {})
@@ -168,7 +170,7 @@ def _first(
     return None
 
 
-def _given(one: Machine, two: Machine, trial: int) -> dict[str, np.ndarray[Any, Any]]:
+def _given(one: Interpreter, two: Interpreter, trial: int) -> dict[str, np.ndarray[Any, Any]]:
     """Index arrays that obey what both kernels assert of them."""
     assertions = in_order((*{*one.kernel.assertions, *two.kernel.assertions},))
     if not assertions:
@@ -181,7 +183,7 @@ def _given(one: Machine, two: Machine, trial: int) -> dict[str, np.ndarray[Any, 
     return obeying_data(assertions, arrays, one.sizes, np.random.default_rng(trial))
 
 
-def _words(order: Order, machine: Machine) -> str:
+def _words(order: Order, machine: Interpreter) -> str:
     """What is said of an order that is not that of the loops."""
     if order == TREE:
         return ""

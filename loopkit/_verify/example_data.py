@@ -16,7 +16,7 @@ _ENDS = {dtype: int(np.iinfo(dtype).max) + 1 for dtype in INTEGERS}
 
 
 @dataclass(frozen=True, eq=False)
-class Entry:
+class TracedValue:
     """A value and where it comes from.
 
     ``statement`` wrote it at ``point`` having read ``used``; a statement of
@@ -29,10 +29,10 @@ class Entry:
     place: Place
     statement: str | None = None
     point: Mapping[str, int] = field(default_factory=dict)
-    used: Sequence[Entry | bool] = ()
+    used: Sequence[TracedValue | bool] = ()
 
 
-class Data:
+class ExampleData:
     """What arguments hold: small integers, the same for every kernel that is run on them."""
 
     def __init__(self, trial: int, given: Mapping[str, np.ndarray[Any, Any]] | None = None) -> None:

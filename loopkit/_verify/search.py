@@ -20,14 +20,14 @@ import islpy as isl
 from loopkit._check.instance_maps import Lineage
 from loopkit._check.model import Model
 from loopkit._kernel import Kernel
-from loopkit._verify.beside import Expressions
-from loopkit._verify.forms import with_swapped
-from loopkit._verify.images import images
-from loopkit._verify.origins import Origins
-from loopkit._verify.sides import Sides
-from loopkit._verify.tasks import Choose, Meet, Obligation, Pending, State
-from loopkit._verify.through import Arrays
-from loopkit._verify.views import View
+from loopkit._verify.canonicalize import with_swapped
+from loopkit._verify.kernel_view import KernelView
+from loopkit._verify.match_expressions import ExpressionMatcher
+from loopkit._verify.match_sources import SourceMatcher
+from loopkit._verify.match_statements import StatementMatcher
+from loopkit._verify.search_context import SearchContext
+from loopkit._verify.search_state import ChooseOrigin, MatchWriters, Obligation, Pending, State
+from loopkit._verify.solve_images import solve_images
 
 _STATES = 16
 
@@ -35,22 +35,24 @@ _STATES = 16
 class Search:
     """Finds correspondences: statements of ``new`` with their origins in ``root``."""
 
-    def __init__(self, root: View, new: View, context: isl.Set, steps: int = 20_000) -> None:
-        self.sides = Sides(root, new, context)
+    def __init__(
+        self, root: KernelView, new: KernelView, assumptions: isl.Set, steps: int = 20_000
+    ) -> None:
+        self.context = SearchContext(root, new, assumptions)
         self.steps = steps
-        self._arrays = Arrays(self.sides)
-        self._origins = Origins(self.sides, self._arrays)
-        self._expressions = Expressions(self.sides, self._arrays)
+        self._sources = SourceMatcher(self.context)
+        self._statements = StatementMatcher(self.context, self._sources)
+        self._expressions = ExpressionMatcher(self.context, self._sources)
 
     @property
     def farthest(self) -> str:
         """What stopped the attempt that came farthest."""
-        return self.sides.farthest[1]
+        return self.context.farthest[1]
 
     @property
     def parts(self) -> dict[str, list[isl.Set]]:
         """For each statement the sets of instances that have counterparts of their own."""
-        return self.sides.parts
+        return self.context.parts
 
     def lineages(self, root: Kernel) -> Iterator[tuple[Lineage, Model]]:
         """Correspondences as lineages from ``root``, the likeliest first.
@@ -59,10 +61,10 @@ class Search:
         """
         seen = set()
         for state in itertools.islice(self.states(), _STATES):
-            model = self.sides.new.model
+            model = self.context.new.model
             if state.swapped:
                 model = Model(with_swapped(model.kernel, state.swapped))
-            for found in images(self.sides, state):
+            for found in solve_images(self.context, state):
                 key = (found, frozenset(id(node) for node in state.swapped))
                 if key not in seen:
                     seen.add(key)
@@ -71,11 +73,11 @@ class Search:
     def states(self) -> Iterator[State]:
         """All ways to pair statements, depth first, until the steps are used up."""
         pending: Pending = None
-        arguments = self.sides.new.kernel.arg_by_name
-        for array in self.sides.new.kernel.writers:
+        arguments = self.context.new.kernel.arg_by_name
+        for array in self.context.new.kernel.writers:
             if array in arguments:
-                for writer in self.sides.new.model.writers(array):
-                    pending = (self._origins.at_the_end(writer), pending)
+                for writer in self.context.new.model.writers(array):
+                    pending = (self._statements.at_the_end(writer), pending)
         stack: list[tuple[Iterator[tuple[State, Pending]], int]] = [(iter([(State(), pending)]), 0)]
         while stack and self.steps > 0:
             options, depth = stack[-1]
@@ -91,16 +93,16 @@ class Search:
                 yield state
                 continue
             first, rest = pending
-            self.sides.depth = depth
+            self.context.depth = depth
             stack.append((self.expand(first, rest, state), depth + 1))
 
     def expand(
         self, todo: Obligation, rest: Pending, state: State
     ) -> Iterator[tuple[State, Pending]]:
         """The ways to do one thing."""
-        if isinstance(todo, Choose):
-            yield from self._origins.choose(todo, rest, state)
-        elif isinstance(todo, Meet):
-            yield from self._arrays.pair_sources(todo.todo, todo.mine, todo.its, rest, state)
+        if isinstance(todo, ChooseOrigin):
+            yield from self._statements.choose(todo, rest, state)
+        elif isinstance(todo, MatchWriters):
+            yield from self._sources.pair_sources(todo.todo, todo.mine, todo.its, rest, state)
         else:
             yield from self._expressions.same(todo, rest, state)

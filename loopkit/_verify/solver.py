@@ -54,7 +54,7 @@ class Solver:
             self._values[name] = None if value is None else substitute(value, self.known)
         return self._values[name]
 
-    def is_open(self, name: str) -> bool:
+    def is_undetermined(self, name: str) -> bool:
         """Whether the given names leave several values to ``name``."""
         onto = _sets.project_onto(self.relation, [name, *self.given])
         more = instance(name, OTHER)

@@ -11,21 +11,21 @@ from loopkit._expression import to_text, variable_names
 from loopkit._hidden import NEW, OLD, instance, label_of, plain
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
-from loopkit._verify.tasks import Same
-from loopkit._verify.views import View
+from loopkit._verify.kernel_view import KernelView
+from loopkit._verify.search_state import MatchValues
 
 
-class Sides:
+class SearchContext:
     """A root, and a new kernel whose statements may stand for the root's.
 
     ``farthest`` is how far an attempt came, and what stopped it; ``depth`` how far
     the present one is.
     """
 
-    def __init__(self, root: View, new: View, context: isl.Set) -> None:
+    def __init__(self, root: KernelView, new: KernelView, assumptions: isl.Set) -> None:
         self.root = root
         self.new = new
-        self.context = context
+        self.assumptions = assumptions
         self.depth = 0
         self.farthest = (0, "")
         self.paired: dict[str, dict[str, isl.Set]] = {}
@@ -39,7 +39,7 @@ class Sides:
     def both(self, old: str, new: str) -> isl.Set:
         """All pairs of instances of two statements."""
         one = self.root.model.domain(Instance(old, OLD))
-        return one & self.new.model.domain(Instance(new, NEW)) & self.context
+        return one & self.new.model.domain(Instance(new, NEW)) & self.assumptions
 
     def ranked(self, candidates: tuple[Statement, ...], like: Statement) -> list[Statement]:
         """Statements of the root, those that look like ``like`` first."""
@@ -57,7 +57,7 @@ class Sides:
 
         return [s for _, s in sorted(enumerate(candidates), key=rank)]
 
-    def is_integer(self, view: View, expr: Expression, label: str) -> bool:
+    def is_integer(self, view: KernelView, expr: Expression, label: str) -> bool:
         """Whether an expression is made of inames and sizes alone, and affine."""
         if holds_floats(expr) or isinstance(expr, bool):
             return False
@@ -83,7 +83,7 @@ class Sides:
                 result[name] = [self.on_its_own(where, statement) for where in sets.values()]
         return result
 
-    def unlike(self, todo: Same) -> None:
+    def unlike(self, todo: MatchValues) -> None:
         """Remember two expressions that do not match."""
         old, new = to_text(todo.old_expr), to_text(todo.new_expr)
         if old == new:

@@ -21,15 +21,19 @@ from loopkit._sets import conditions
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._verify.arguments import prepared
 from loopkit._verify.budget import BUDGET, WITNESS
-from loopkit._verify.differ import glance, look_for_difference
-from loopkit._verify.discover import Search
-from loopkit._verify.forms import in_pairs, needed, spelled
-from loopkit._verify.prove import Finding, prove, race_by_data
-from loopkit._verify.setting import Sizes
-from loopkit._verify.split import cut
-from loopkit._verify.stray import strayed
+from loopkit._verify.canonicalize import (
+    structure_key,
+    with_binary_operations,
+    without_dead_statements,
+)
+from loopkit._verify.find_difference import look_for_difference, quick_difference
+from loopkit._verify.kernel_at_sizes import Sizes
+from loopkit._verify.kernel_view import KernelView
+from loopkit._verify.out_of_bounds import out_of_bounds
+from loopkit._verify.prove import ProofResult, data_dependent_race, prove
+from loopkit._verify.search import Search
+from loopkit._verify.split_statements import split_statements
 from loopkit._verify.verdict import Difference, Verdict
-from loopkit._verify.views import View
 
 _ATTEMPTS = 6
 _CHEAP = 4
@@ -38,7 +42,7 @@ _WITNESSES = 12
 _GIVE_UP = 2
 
 
-def answer(before: Kernel, after: Kernel) -> Verdict:
+def decide(before: Kernel, after: Kernel) -> Verdict:
     """What :func:`loopkit.verify` returns."""
     one, two, context = prepared(before, after)
     if one.options.fast_math != two.options.fast_math:
@@ -47,10 +51,10 @@ def answer(before: Kernel, after: Kernel) -> Verdict:
     foreign = _operations(one, two)
     if foreign:
         return Verdict("undecided", foreign)
-    case = _Case(one, two, context)
+    case = _Comparison(one, two, context)
     if not case.proven():
         return case.refuted()
-    outside = strayed(one, two)
+    outside = out_of_bounds(one, two)
     return Verdict("equal", _for_which(case)) if outside is None else outside
 
 
@@ -64,7 +68,7 @@ def _operations(one: Kernel, two: Kernel) -> str:
     return ""
 
 
-def _for_which(case: _Case) -> str:
+def _for_which(case: _Comparison) -> str:
     """For which sizes and data the kernels are equal."""
     words = "every output cell has the same value"
     if not case.context.plain_is_universe():
@@ -76,7 +80,7 @@ def _for_which(case: _Case) -> str:
 
 
 @dataclass(eq=False)
-class _Case:
+class _Comparison:
     """Two kernels over the same arguments, and what has been found about them."""
 
     before: Kernel
@@ -93,7 +97,7 @@ class _Case:
     def proven(self) -> bool:
         """Whether a correspondence was found and proven, in either direction."""
         plain = sorted((_simple(self.before), _simple(self.after)), key=_how_plain)
-        if not _parallel(plain[0]) and spelled(plain[0]) == spelled(plain[1]):
+        if not _parallel(plain[0]) and structure_key(plain[0]) == structure_key(plain[1]):
             return True
         for root, new in (plain, plain[::-1]):
             try:
@@ -104,15 +108,15 @@ class _Case:
                 self.exhausted = True
             except Undecided as open_:
                 self.reasons.append(open_.why)
-            if self.glance():
+            if self.quick_difference():
                 return False
         return False
 
-    def glance(self) -> bool:
+    def quick_difference(self) -> bool:
         """Whether a difference shows at the smallest sizes; looked for only once."""
         if not self.glanced:
             self.glanced = True
-            self.difference = glance(Model(self.before), Model(self.after), self.context)
+            self.difference = quick_difference(Model(self.before), Model(self.after), self.context)
         return self.difference is not None
 
     def proven_from(self, root: Kernel, new: Kernel) -> bool:
@@ -120,7 +124,7 @@ class _Case:
         text = text_of(root)
         model = Model(new)
         for _ in range(_ROUNDS):
-            search = Search(View(text.model), View(model), self.context)
+            search = Search(KernelView(text.model), KernelView(model), self.context)
             if self.attempted(text, model, search, root):
                 return self.has_one_meaning(root) and (
                     model.kernel.statements == Model(new).kernel.statements
@@ -128,9 +132,9 @@ class _Case:
                 )
             if search.farthest:
                 self.reasons.append(search.farthest)
-            if self.glance():
+            if self.quick_difference():
                 return False
-            parts = cut(model, search.parts)
+            parts = split_statements(model, search.parts)
             if parts is None:
                 return False
             model = Model(parts)
@@ -144,7 +148,7 @@ class _Case:
             if finding.holds:
                 return True
             self.note(finding, text.model, ordered)
-            if self.glance():
+            if self.quick_difference():
                 return False
             attempts += 1 if finding.cheap else _CHEAP
             if attempts >= _ATTEMPTS * _CHEAP:
@@ -164,11 +168,11 @@ class _Case:
             return False
         finding = prove(text, Model(kernel), own_lineage(kernel))
         if finding.holds:
-            finding = Finding(open=race_by_data(text.model))
+            finding = ProofResult(open=data_dependent_race(text.model))
         self.note(finding, text.model, text.model)
         return finding.holds
 
-    def note(self, finding: Finding, root: Model, new: Model) -> None:
+    def note(self, finding: ProofResult, root: Model, new: Model) -> None:
         """Remember what stood against a correspondence."""
         if finding.open:
             self.reasons.append(finding.open)
@@ -187,7 +191,7 @@ class _Case:
         )
         if found.difference is not None:
             return Verdict("different", "", found.difference)
-        outside = strayed(self.before, self.after)
+        outside = out_of_bounds(self.before, self.after)
         if outside is not None:
             return outside
         why = []
@@ -238,7 +242,7 @@ class _Case:
 
 def _simple(kernel: Kernel) -> Kernel:
     """A kernel as the proof sees it."""
-    return in_pairs(needed(kernel))
+    return with_binary_operations(without_dead_statements(kernel))
 
 
 def _how_plain(kernel: Kernel) -> tuple[bool, int]:

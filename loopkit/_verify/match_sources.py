@@ -24,31 +24,31 @@ from loopkit._hidden import (
     plain,
     variable,
 )
-from loopkit._verify.sides import Sides
-from loopkit._verify.tasks import Choose, Pending, Reader, Same, State
-from loopkit._verify.views import Access, Source, View
+from loopkit._verify.kernel_view import Access, KernelView, Source
+from loopkit._verify.search_context import SearchContext
+from loopkit._verify.search_state import ChooseOrigin, MatchValues, Pending, Reader, State
 
 _DEPTH = 12
 
 
-class Arrays:
+class SourceMatcher:
     """Follows values through the arrays of two kernels."""
 
-    def __init__(self, sides: Sides) -> None:
-        self.sides = sides
-        self.root = sides.root
-        self.new = sides.new
+    def __init__(self, context: SearchContext) -> None:
+        self.context = context
+        self.root = context.root
+        self.new = context.new
 
-    def new_sources(self, todo: Same, its: Access) -> tuple[Source, ...]:
+    def new_sources(self, todo: MatchValues, its: Access) -> tuple[Source, ...]:
         """The statements whose writes the new side may see."""
         return self.new.sources(todo.new_reader.statement.id, its)
 
-    def old_sources(self, todo: Same, mine: Access) -> tuple[Source, ...]:
+    def old_sources(self, todo: MatchValues, mine: Access) -> tuple[Source, ...]:
         """The statements whose writes the root's side may see."""
         return self.root.sources(todo.old_reader.statement.id, mine)
 
     def follow_new(
-        self, todo: Same, its: Access, rest: Pending, state: State
+        self, todo: MatchValues, its: Access, rest: Pending, state: State
     ) -> Iterator[tuple[State, Pending]]:
         """Go on with what the new kernel stored in the temporary that it reads."""
         sources = self.new_sources(todo, its)
@@ -64,7 +64,7 @@ class Arrays:
                 yield replace(state, copies=state.copies | {writer.id}), (further, rest)
 
     def follow_old(
-        self, todo: Same, mine: Access, rest: Pending, state: State
+        self, todo: MatchValues, mine: Access, rest: Pending, state: State
     ) -> Iterator[tuple[State, Pending]]:
         """Go on with what the old kernel stored in the temporary that it reads."""
         sources = self.old_sources(todo, mine)
@@ -77,7 +77,7 @@ class Arrays:
                 yield state, (further, rest)
 
     def source_reader(
-        self, view: View, reader: Reader, access: Access, source: Source
+        self, view: KernelView, reader: Reader, access: Access, source: Source
     ) -> Reader | None:
         """A writer as the next reader, its inames over those of the pair."""
         if reader.depth >= _DEPTH:
@@ -86,7 +86,7 @@ class Arrays:
         return Reader(source.writer, reader.label, behind=reader, solver=solver)
 
     def pair_sources(
-        self, todo: Same, mine: Access, its: Access, rest: Pending, state: State
+        self, todo: MatchValues, mine: Access, its: Access, rest: Pending, state: State
     ) -> Iterator[tuple[State, Pending]]:
         """Pair the statements that wrote what the two sides read."""
         where = state.where[todo.new]
@@ -104,7 +104,7 @@ class Arrays:
             order = {
                 s.id: n
                 for n, s in enumerate(
-                    self.sides.ranked(tuple(s.writer for s in olds), source.writer)
+                    self.context.ranked(tuple(s.writer for s in olds), source.writer)
                 )
             }
             for old in sorted(olds, key=lambda s: order[s.writer.id]):
@@ -115,7 +115,7 @@ class Arrays:
                 if not onto.is_empty():
                     candidates.append((old.writer.id, onto))
             pending = (
-                Choose(source.writer.id, tuple(candidates), self.new.is_move(source.writer)),
+                ChooseOrigin(source.writer.id, tuple(candidates), self.new.is_copy(source.writer)),
                 pending,
             )
         yield state, pending
@@ -142,6 +142,6 @@ class Arrays:
     def composed(self, relation: isl.Set, old: str, new: str) -> isl.Set:
         """A relation onto the names with the two labels, which become the pair's."""
         names = _sets.names_of(relation)
-        keep = [*self.sides.sizes, *labelled(names, old, new)]
+        keep = [*self.context.sizes, *labelled(names, old, new)]
         onto = _sets.project_onto(relation, keep)
         return self.renamed(onto, {old: OLD, new: NEW})

@@ -15,9 +15,9 @@ from loopkit._expression import index_tuple, variable_names
 from loopkit._hidden import hidden
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression, TypeCast
-from loopkit._verify import arithmetic
-from loopkit._verify.data import Entry
-from loopkit._verify.setting import Setting, UnsupportedError
+from loopkit._verify import exact_numbers
+from loopkit._verify.example_data import TracedValue
+from loopkit._verify.kernel_at_sizes import KernelAtSizes, UnsupportedError
 
 LOAD, USED = hidden("load"), hidden("used")
 """What a function is given to load with, and where it notes what it used."""
@@ -30,9 +30,11 @@ class Printer(Mapper):  # type: ignore[misc]
     Loads happen from left to right, and every decision is noted beside them.
     """
 
-    def __init__(self, setting: Setting, statement: Statement, extra: Mapping[Any, str]) -> None:
+    def __init__(
+        self, at_sizes: KernelAtSizes, statement: Statement, extra: Mapping[Any, str]
+    ) -> None:
         super().__init__()
-        self.setting = setting
+        self.at_sizes = at_sizes
         self.statement = statement
         self.extra = extra
         self.space: dict[str, Any] = {_DECIDE: _decide}
@@ -46,7 +48,7 @@ class Printer(Mapper):  # type: ignore[misc]
     def place(self, name: str, indices: Sequence[Expression]) -> str:
         """Source of the place of a cell: coordinates of its room, then indices."""
         parts = []
-        for axis in self.setting.copies.get(name, ()):
+        for axis in self.at_sizes.copies.get(name, ()):
             iname = axis.iname_of(self.statement)
             if iname is not None:
                 parts.append(f"{iname} - {axis.first[iname]}")
@@ -70,8 +72,8 @@ class Printer(Mapper):  # type: ignore[misc]
     def map_variable(self, expr: Any) -> str:
         if expr.name in self.statement.inames:
             return str(expr.name)
-        if expr.name in self.setting.sizes:
-            return self.bind(self.setting.sizes[expr.name])
+        if expr.name in self.at_sizes.sizes:
+            return self.bind(self.at_sizes.sizes[expr.name])
         return self.load(expr.name, ())
 
     def map_subscript(self, expr: Any) -> str:
@@ -108,16 +110,16 @@ class Printer(Mapper):  # type: ignore[misc]
         return f"{self.bind(function)}({', '.join(self.rec(c) for c in children)})"
 
     def map_quotient(self, expr: Any) -> str:
-        return self._call(arithmetic.divide, expr.numerator, expr.denominator)
+        return self._call(exact_numbers.divide, expr.numerator, expr.denominator)
 
     def map_floor_div(self, expr: Any) -> str:
-        return self._call(arithmetic.floor_divide, expr.numerator, expr.denominator)
+        return self._call(exact_numbers.floor_divide, expr.numerator, expr.denominator)
 
     def map_remainder(self, expr: Any) -> str:
-        return self._call(arithmetic.remainder, expr.numerator, expr.denominator)
+        return self._call(exact_numbers.remainder, expr.numerator, expr.denominator)
 
     def map_power(self, expr: Any) -> str:
-        return self._call(arithmetic.power, expr.base, expr.exponent)
+        return self._call(exact_numbers.power, expr.base, expr.exponent)
 
     def _folded(self, function: Any, expr: Any) -> str:
         name = self.bind(function)
@@ -127,17 +129,17 @@ class Printer(Mapper):  # type: ignore[misc]
         return result
 
     def map_min(self, expr: Any) -> str:
-        return self._folded(arithmetic.minimum, expr)
+        return self._folded(exact_numbers.minimum, expr)
 
     def map_max(self, expr: Any) -> str:
-        return self._folded(arithmetic.maximum, expr)
+        return self._folded(exact_numbers.maximum, expr)
 
     def map_comparison(self, expr: Any) -> str:
         return f"({self.rec(expr.left)} {expr.operator} {self.rec(expr.right)})"
 
     def is_known(self, expr: Expression) -> bool:
         """Whether an expression reads no data, so that no decision needs to be noted."""
-        return variable_names(expr) <= self.statement.inames | self.setting.sizes.keys()
+        return variable_names(expr) <= self.statement.inames | self.at_sizes.sizes.keys()
 
     def map_if(self, expr: Any) -> str:
         if self.is_known(expr):
@@ -166,17 +168,16 @@ class Printer(Mapper):  # type: ignore[misc]
         return f"(not {self.rec(expr.child)})"
 
     def map_type_cast(self, expr: TypeCast) -> str:
-        return (
-            f"{self.bind(arithmetic.converted)}({self.rec(expr.operand)}, {self.bind(expr.dtype)})"
-        )
+        convert, dtype = self.bind(exact_numbers.converted), self.bind(expr.dtype)
+        return f"{convert}({self.rec(expr.operand)}, {dtype})"
 
     def map_call(self, expr: prim.Call) -> str:
-        function = arithmetic.function(expr.function.name)
+        function = exact_numbers.function(expr.function.name)
         if function is None:
             raise UnsupportedError(f"'{expr.function.name}' is not known")
         return self._call(function, *expr.parameters)
 
 
-def _decide(condition: Any, used: list[Entry | bool]) -> bool:
+def _decide(condition: Any, used: list[TracedValue | bool]) -> bool:
     used.append(bool(condition))
     return bool(condition)

@@ -12,8 +12,8 @@ from loopkit._expression import substitute, variable_names
 from loopkit._hidden import WRITER, instance, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
-from loopkit._verify.solve import Solver
-from loopkit._verify.views import Access
+from loopkit._verify.kernel_view import Access
+from loopkit._verify.solver import Solver
 
 _LONG = 500
 """Of how many parts a value may consist."""
@@ -32,7 +32,7 @@ class State:
     where: Mapping[str, isl.Set] = field(default_factory=dict)
     copies: frozenset[str] = frozenset()
     swapped: tuple[Expression, ...] = ()
-    later: tuple[Meet, ...] = ()
+    later: tuple[MatchWriters, ...] = ()
 
     def paired(self, new: str, old: str, where: isl.Set) -> State:
         """With one pair more."""
@@ -98,7 +98,7 @@ def _is_short(expr: Expression | None) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Choose:
+class ChooseOrigin:
     """Still to do: find an origin for ``new`` among statements, each with the inames' relation.
 
     ``optional``: it may also turn out to only carry values.
@@ -110,7 +110,7 @@ class Choose:
 
 
 @dataclass(frozen=True, eq=False)
-class Same:
+class MatchValues:
     """Still to do: lay two expressions of the pair of ``new`` side by side.
 
     ``is_bound``: a scalar that decides how often the pair runs.
@@ -125,17 +125,17 @@ class Same:
 
 
 @dataclass(frozen=True, eq=False)
-class Meet:
+class MatchWriters:
     """Still to do: pair the statements that wrote what the two sides read.
 
     That waits until the two sides' own expressions have been compared, which
     tells how their inames relate.
     """
 
-    todo: Same
+    todo: MatchValues
     mine: Access
     its: Access
 
 
-Obligation = Choose | Same | Meet
+Obligation = ChooseOrigin | MatchValues | MatchWriters
 Pending = tuple[Obligation, "Pending"] | None

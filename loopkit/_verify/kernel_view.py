@@ -19,7 +19,7 @@ from loopkit._expression import index_tuple
 from loopkit._hidden import READER, WRITER, instance
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
-from loopkit._verify.solve import Solver
+from loopkit._verify.solver import Solver
 
 Access = tuple[str, tuple[Expression, ...]]
 
@@ -36,7 +36,7 @@ class Source:
     relation: isl.Set
 
 
-class View:
+class KernelView:
     """Questions about one kernel, answered roughly and remembered."""
 
     def __init__(self, model: Model) -> None:
@@ -57,13 +57,13 @@ class View:
         """Whether a name is no argument."""
         return name in self.kernel.temporary_by_name
 
-    def is_move(self, statement: Statement) -> bool:
+    def is_copy(self, statement: Statement) -> bool:
         """Whether a statement only carries a value from one place to another."""
         return statement.operation is None and self.access(statement.rhs) is not None
 
-    def is_fetch(self, statement: Statement) -> bool:
+    def is_input_copy(self, statement: Statement) -> bool:
         """Whether a statement only carries what an array holds that nothing writes."""
-        access = self.access(statement.rhs) if self.is_move(statement) else None
+        access = self.access(statement.rhs) if self.is_copy(statement) else None
         return access is not None and access[0] not in self.model.written
 
     def sources(self, reader: str, access: Access) -> tuple[Source, ...]:

@@ -19,55 +19,55 @@ from loopkit._expression import (
 )
 from loopkit._make.operations import operations_of
 from loopkit._nodes import Expression
-from loopkit._verify.data import Entry
-from loopkit._verify.setting import Setting
+from loopkit._verify.example_data import TracedValue
+from loopkit._verify.kernel_at_sizes import KernelAtSizes
 
 _LEAVES = 10
 _TERMS = 3
 _MORE = prim.Variable("...")
 
 
-def rendered(setting: Setting, entry: Entry) -> str:
+def provenance(at_sizes: KernelAtSizes, entry: TracedValue) -> str:
     """``a[0, 0]*b[0, 0] + a[0, 1]*b[1, 0]``; what is long ends in dots."""
-    return to_text(_Renderer(setting).entry(entry))
+    return to_text(_Renderer(at_sizes).entry(entry))
 
 
 class _Renderer:
-    def __init__(self, setting: Setting) -> None:
-        self.setting = setting
+    def __init__(self, at_sizes: KernelAtSizes) -> None:
+        self.at_sizes = at_sizes
         self.leaves = _LEAVES
 
-    def entry(self, entry: Entry) -> Expression:
+    def entry(self, entry: TracedValue) -> Expression:
         """The expression of a value."""
         if entry.statement is None:
             self.leaves -= 1
             return prim.Variable(self.cell(entry))
         if self.leaves <= 0:
             return _MORE
-        statement = self.setting.kernel.statement_by_id[entry.statement]
+        statement = self.at_sizes.kernel.statement_by_id[entry.statement]
         if statement.operation is not None:
             return self.reduced(entry, statement.operation)
         return _Walker(self, entry)(statement.rhs)
 
-    def cell(self, entry: Entry) -> str:
+    def cell(self, entry: TracedValue) -> str:
         """The name of a cell that nothing has written."""
-        kernel = self.setting.kernel
+        kernel = self.at_sizes.kernel
         argument = kernel.arg_by_name.get(entry.array)
         if isinstance(argument, ValueArg):
             return entry.array
-        rooms = len(self.setting.copies.get(entry.array, ()))
+        rooms = len(self.at_sizes.copies.get(entry.array, ()))
         place = entry.place[rooms:]
         name = f"{entry.array}[{', '.join(map(str, place))}]" if place else entry.array
         if argument is None:
             return f"{name} (never written)"
-        shape = self.setting.shapes[entry.array]
+        shape = self.at_sizes.shapes[entry.array]
         if not all(0 <= i < e for i, e in zip(place, shape, strict=True)):
             return f"{name} (outside of the array)"
         return name
 
-    def reduced(self, entry: Entry, operation: str) -> Expression:
+    def reduced(self, entry: TracedValue, operation: str) -> Expression:
         """What updates have gathered, the first ones spelled out."""
-        kernel = self.setting.kernel
+        kernel = self.at_sizes.kernel
         updates = []
         while entry.statement is not None:
             statement = kernel.statement_by_id[entry.statement]
@@ -75,7 +75,9 @@ class _Renderer:
                 break
             updates.append(entry)
             # An update reads what it updates first.
-            entry = next(e for e in entry.used if isinstance(e, Entry) and e.array == entry.array)
+            entry = next(
+                e for e in entry.used if isinstance(e, TracedValue) and e.array == entry.array
+            )
         terms = []
         if not self.is_neutral(entry, operation):
             terms.append(self.entry(entry))
@@ -94,22 +96,22 @@ class _Renderer:
             return prim.Product(tuple(terms))
         return prim.Call(prim.Variable(operation), tuple(terms))
 
-    def is_neutral(self, entry: Entry, operation: str) -> bool:
+    def is_neutral(self, entry: TracedValue, operation: str) -> bool:
         """Whether a reduction starts from what changes nothing."""
-        neutral = operations_of(self.setting.kernel.reductions)[operation].neutral
-        dtype = self.setting.dtypes[entry.array]
+        neutral = operations_of(self.at_sizes.kernel.reductions)[operation].neutral
+        dtype = self.at_sizes.dtypes[entry.array]
         return entry.statement is not None and bool(entry.value == neutral(dtype))
 
 
 class _Walker(ExpressionMapper):
     """Replaces what a statement read by how that came about, in the order of its loads."""
 
-    def __init__(self, renderer: _Renderer, entry: Entry) -> None:
+    def __init__(self, renderer: _Renderer, entry: TracedValue) -> None:
         super().__init__()
         self.renderer = renderer
-        statement = renderer.setting.kernel.statement_by_id[entry.statement or ""]
-        self.values = {**renderer.setting.sizes, **entry.point}
-        self.used: Iterator[Entry | bool] = iter(entry.used)
+        statement = renderer.at_sizes.kernel.statement_by_id[entry.statement or ""]
+        self.values = {**renderer.at_sizes.sizes, **entry.point}
+        self.used: Iterator[TracedValue | bool] = iter(entry.used)
         for predicate in statement.predicates:
             self.rec(predicate)
         if statement.operation is not None:
@@ -132,7 +134,7 @@ class _Walker(ExpressionMapper):
 
     def load(self) -> Expression:
         entry = next(self.used)
-        assert isinstance(entry, Entry)
+        assert isinstance(entry, TracedValue)
         return self.renderer.entry(entry)
 
     def map_variable(self, expr: Any) -> Expression:

@@ -14,7 +14,7 @@ from loopkit._make.bounds import check_in_bounds
 from loopkit._verify.verdict import Difference, Verdict
 
 
-def strayed(before: Kernel, after: Kernel) -> Verdict | None:
+def out_of_bounds(before: Kernel, after: Kernel) -> Verdict | None:
     """The verdict on kernels of which one leaves its arrays, or both do; None where neither does.
 
     Both assume the same.

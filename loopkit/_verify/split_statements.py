@@ -20,7 +20,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._tree import Loop, Tree
 
 
-def cut(model: Model, parts: Mapping[str, Sequence[isl.Set]]) -> Kernel | None:
+def split_statements(model: Model, parts: Mapping[str, Sequence[isl.Set]]) -> Kernel | None:
     """The kernel with statements cut at the given sets of instances; None where none is cut.
 
     Sets that overlap cut nothing.

@@ -18,22 +18,22 @@ from loopkit._check.parallel_axes import Instance
 from loopkit._hidden import NEW, OLD, instance, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
-from loopkit._verify.sides import Sides
-from loopkit._verify.solve import Solver
+from loopkit._verify.search_context import SearchContext
+from loopkit._verify.solver import Solver
 
 
-def in_time(model: Model, statement: str, inames: Sequence[str]) -> list[str]:
+def in_loop_order(model: Model, statement: str, inames: Sequence[str]) -> list[str]:
     """Inames, those of loops first, outermost first."""
     loops = [i for i, _ in model.time(statement)[1]]
     return sorted(inames, key=lambda i: (i not in loops, loops.index(i) if i in loops else 0, i))
 
 
 def by_name(
-    sides: Sides, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
+    context: SearchContext, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
 ) -> isl.Set:
     """Inames of one name have one value, and ``t`` is ``8*t_outer + t_inner``."""
-    domain = sides.new.model.domain(Instance(statement.id, NEW))
-    for iname, digits in _named_alike(sides, statement, free):
+    domain = context.new.model.domain(Instance(statement.id, NEW))
+    for iname, digits in _named_alike(context, statement, free):
         terms: list[Expression] = []
         weight = 1
         for digit in reversed(digits):
@@ -48,12 +48,12 @@ def by_name(
 
 
 def by_digits(
-    sides: Sides, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
+    context: SearchContext, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
 ) -> isl.Set:
     """As many steps as ``t`` is from its first value, as many ``t_outer, t_inner`` is."""
-    for iname, digits in _named_alike(sides, statement, free):
-        mine = _alone(sides, sides.root.model, origin, OLD, [instance(iname, OLD)])
-        its = _alone(sides, sides.new.model, statement.id, NEW, digits)
+    for iname, digits in _named_alike(context, statement, free):
+        mine = _linearized_alone(context, context.root.model, origin, OLD, [instance(iname, OLD)])
+        its = _linearized_alone(context, context.new.model, statement.id, NEW, digits)
         if mine is not None and its is not None:
             same = where & mine.eq_set(its)
             where = where if same.is_empty() else same
@@ -61,10 +61,10 @@ def by_digits(
 
 
 def _named_alike(
-    sides: Sides, statement: Statement, free: Sequence[str]
+    context: SearchContext, statement: Statement, free: Sequence[str]
 ) -> Iterator[tuple[str, list[str]]]:
     """Inames of the origin, with those of the statement that are named after them."""
-    news = in_time(sides.new.model, statement.id, sorted(statement.inames))
+    news = in_loop_order(context.new.model, statement.id, sorted(statement.inames))
     for iname in free:
         if iname in statement.inames:
             yield iname, [instance(iname, NEW)]
@@ -75,31 +75,35 @@ def _named_alike(
 
 
 def by_time(
-    sides: Sides, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
+    context: SearchContext, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
 ) -> isl.Set:
     """The first instances on each side belong together, then the second ones, and so on."""
-    olds = in_time(sides.root.model, origin, free)
-    news = _open_inames(sides, statement, origin, where)
+    olds = in_loop_order(context.root.model, origin, free)
+    news = _undetermined_inames(context, statement, origin, where)
     if not olds or not news:
         return where
-    old_domain = sides.root.model.domain(Instance(origin, OLD))
-    new_domain = sides.new.model.domain(Instance(statement.id, NEW))
+    old_domain = context.root.model.domain(Instance(origin, OLD))
+    new_domain = context.new.model.domain(Instance(statement.id, NEW))
     if len(olds) == len(news):
         for one, two in zip(olds, news, strict=True):
-            mine = _steps(old_domain, instance(one, OLD), [instance(i, OLD) for i in olds])
-            its = _steps(new_domain, instance(two, NEW), [instance(i, NEW) for i in news])
+            mine = _iteration_number(
+                old_domain, instance(one, OLD), [instance(i, OLD) for i in olds]
+            )
+            its = _iteration_number(
+                new_domain, instance(two, NEW), [instance(i, NEW) for i in news]
+            )
             where = where & mine.eq_set(its)
         return where
     if len(olds) == 1:
-        mine = _steps(old_domain, instance(olds[0], OLD), [instance(olds[0], OLD)])
-        its = counted(new_domain, [instance(i, NEW) for i in news])
+        mine = _iteration_number(old_domain, instance(olds[0], OLD), [instance(olds[0], OLD)])
+        its = linearized(new_domain, [instance(i, NEW) for i in news])
     else:
-        mine = counted(old_domain, [instance(i, OLD) for i in olds])
-        its = _steps(new_domain, instance(news[0], NEW), [instance(news[0], NEW)])
+        mine = linearized(old_domain, [instance(i, OLD) for i in olds])
+        its = _iteration_number(new_domain, instance(news[0], NEW), [instance(news[0], NEW)])
     return where if mine is None or its is None else where & mine.eq_set(its)
 
 
-def _steps(domain: isl.Set, name: str, group: Sequence[str]) -> isl.PwAff:
+def _iteration_number(domain: isl.Set, name: str, group: Sequence[str]) -> isl.PwAff:
     """How many steps a name is from its first value, given all but the later ones of ``group``."""
     later = group[group.index(name) + 1 :]
     onto = _sets.project_out(domain, later)
@@ -108,12 +112,12 @@ def _steps(domain: isl.Set, name: str, group: Sequence[str]) -> isl.PwAff:
     return away if stride.is_one() else away.scale_down_val(stride).floor()
 
 
-def counted(domain: isl.Set, group: Sequence[str]) -> isl.PwAff | None:
+def linearized(domain: isl.Set, group: Sequence[str]) -> isl.PwAff | None:
     """Names as the digits of one number, the last one running fastest."""
     total: isl.PwAff | None = None
     weight = 1
     for name in reversed(group):
-        digit = _steps(domain, name, group).scale_val(_sets.val(weight))
+        digit = _iteration_number(domain, name, group).scale_val(_sets.val(weight))
         total = digit if total is None else total.add(digit)
         low = _sets.minimum_value(domain, prim.Variable(name))
         high = _sets.maximum_value(domain, prim.Variable(name))
@@ -124,18 +128,22 @@ def counted(domain: isl.Set, group: Sequence[str]) -> isl.PwAff | None:
     return total
 
 
-def _alone(
-    sides: Sides, model: Model, statement: str, label: str, names: Sequence[str]
+def _linearized_alone(
+    context: SearchContext, model: Model, statement: str, label: str, names: Sequence[str]
 ) -> isl.PwAff | None:
     """Names as the digits of one number, whatever the others are."""
     domain = model.domain(Instance(statement, label))
-    return counted(_sets.project_onto(domain, [*names, *sides.sizes]), names)
+    return linearized(_sets.project_onto(domain, [*names, *context.sizes]), names)
 
 
-def _open_inames(sides: Sides, statement: Statement, origin: str, where: isl.Set) -> list[str]:
+def _undetermined_inames(
+    context: SearchContext, statement: Statement, origin: str, where: isl.Set
+) -> list[str]:
     """The inames of a new statement that those of its origin leave open, outermost first."""
-    mine = sides.root.model.statement[origin].inames
+    mine = context.root.model.statement[origin].inames
     wanted = [instance(i, NEW) for i in statement.inames]
-    solver = Solver(where, wanted, {instance(i, OLD): instance(i, OLD) for i in mine}, sides.sizes)
-    found = [i for i in statement.inames if solver.is_open(instance(i, NEW))]
-    return in_time(sides.new.model, statement.id, found)
+    solver = Solver(
+        where, wanted, {instance(i, OLD): instance(i, OLD) for i in mine}, context.sizes
+    )
+    found = [i for i in statement.inames if solver.is_undetermined(instance(i, NEW))]
+    return in_loop_order(context.new.model, statement.id, found)

@@ -15,16 +15,21 @@ from loopkit import _sets
 from loopkit._check.model import Model
 from loopkit._kernel import Statement
 from loopkit._reference.points import TooManyPointsError, points_of
-from loopkit._verify import arithmetic
-from loopkit._verify.data import Data, Entry, Place
-from loopkit._verify.orders import Order, numbering
-from loopkit._verify.setting import DataDecideError, Setting, Sizes, UnsupportedError
-from loopkit._verify.step import Step
+from loopkit._verify import exact_numbers
+from loopkit._verify.compile_statement import CompiledStatement
+from loopkit._verify.example_data import ExampleData, Place, TracedValue
+from loopkit._verify.execution_orders import Order, schedule_positions
+from loopkit._verify.kernel_at_sizes import (
+    DataDependentError,
+    KernelAtSizes,
+    Sizes,
+    UnsupportedError,
+)
 
 _POINTS = 100_000
 
 
-class Machine(Setting):
+class Interpreter(KernelAtSizes):
     """One kernel, ready to be run at one choice of sizes.
 
     ``work`` counts the cells that a run reads and writes; there are no more than ``most``.
@@ -32,8 +37,8 @@ class Machine(Setting):
 
     def __init__(self, model: Model, sizes: Sizes, most: int) -> None:
         super().__init__(model.kernel, sizes)
-        self.numbers = numbering(self.kernel)
-        self.steps: list[Step] = []
+        self.numbers = schedule_positions(self.kernel)
+        self.compiled: list[CompiledStatement] = []
         self.work = 0
         for statement in self.kernel.statements:
             self._add(statement, most)
@@ -41,7 +46,7 @@ class Machine(Setting):
     def _add(self, statement: Statement, most: int) -> None:
         domain = self.kernel.statement_domain(statement)
         if _sets.involved_names(domain) - statement.inames - self.sizes.keys():
-            raise DataDecideError(f"data decide how often '{statement.id}' runs")
+            raise DataDependentError(f"data decide how often '{statement.id}' runs")
         columns = tuple(i for i in self.kernel.all_inames if i in statement.inames)
         try:
             rows = points_of(domain, columns, self.sizes, _POINTS).tolist()
@@ -54,17 +59,19 @@ class Machine(Setting):
         self.work += instances * (1 + len(statement.reads))
         if self.work > most:
             raise UnsupportedError("too many instances")
-        self.steps.append(Step(self, statement, self.numbers[statement.id], columns, rows, missing))
+        self.compiled.append(
+            CompiledStatement(self, statement, self.numbers[statement.id], columns, rows, missing)
+        )
 
-    def run(self, data: Data, order: Order) -> dict[str, dict[Place, Entry]]:
+    def run(self, data: ExampleData, order: Order) -> dict[str, dict[Place, TracedValue]]:
         """The cells that are written at the end, by array and place."""
-        memory: dict[str, dict[Place, Entry]] = {}
+        memory: dict[str, dict[Place, TracedValue]] = {}
         events = []
-        for number, step in enumerate(self.steps):
+        for number, step in enumerate(self.compiled):
             events += [(step.time(row, order), number, row) for row in step.all_rows()]
         events.sort()
 
-        def load(name: str, place: Place, used: list[Entry | bool]) -> Any:
+        def load(name: str, place: Place, used: list[TracedValue | bool]) -> Any:
             cells = memory.setdefault(name, {})
             entry = cells.get(place)
             if entry is None:
@@ -79,10 +86,12 @@ class Machine(Setting):
                     memory.setdefault(entry.array, {})[entry.place] = entry
         return {name: memory.get(name, {}) for name in self.outputs}
 
-    def _execute(self, number: int, row: tuple[int, ...], load: Callable[..., Any]) -> Entry | None:
+    def _execute(
+        self, number: int, row: tuple[int, ...], load: Callable[..., Any]
+    ) -> TracedValue | None:
         """What one instance writes; None where a condition keeps it from running."""
-        step = self.steps[number]
-        used: list[Entry | bool] = []
+        step = self.compiled[number]
+        used: list[TracedValue | bool] = []
         try:
             result = step.function(load, used, *row)
         except (ArithmeticError, ValueError, TypeError) as error:
@@ -92,5 +101,5 @@ class Machine(Setting):
         place, value = result
         name = step.statement.written
         point = dict(zip(step.columns, row, strict=False))
-        value = arithmetic.converted(value, self.dtypes[name])
-        return Entry(value, name, place, step.statement.id, point, tuple(used))
+        value = exact_numbers.converted(value, self.dtypes[name])
+        return TracedValue(value, name, place, step.statement.id, point, tuple(used))

@@ -32,7 +32,7 @@ ORDERS = (
 )
 
 
-def numbering(kernel: Kernel) -> dict[str, list[int | str]]:
+def schedule_positions(kernel: Kernel) -> dict[str, list[int | str]]:
     """Positions among neighbours and inames of loops, from the tree's root to each statement."""
     found: dict[str, list[int | str]] = {}
 

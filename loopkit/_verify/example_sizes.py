@@ -13,7 +13,7 @@ from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._points import smallest_point
 from loopkit._reference.points import with_values
-from loopkit._verify.setting import Sizes
+from loopkit._verify.kernel_at_sizes import Sizes
 
 _SMALL = (1, 2, 3, 5)
 _BEYOND = 12

@@ -12,8 +12,8 @@ from loopkit._arrays import ArrayArg
 from loopkit._errors import InvalidArgumentError
 from loopkit._kernel import Kernel
 from loopkit._run import options as _options
-from loopkit._run.arrays import kind_of
 from loopkit._run.binding import bound_on_host
+from loopkit._run.kinds import kind_of
 from loopkit._run.plan import ArgumentPlan
 
 

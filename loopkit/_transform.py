@@ -4,63 +4,29 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from loopkit._arguments import Kind, flag, is_plain
 from loopkit._budget import SpentError, at_most, in_turn
+from loopkit._change import Change
+from loopkit._check import check_change
+from loopkit._check.instance_maps import Lineage
+from loopkit._check.violation import Violation
+from loopkit._check.violation_report import with_suggestions
 from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
     LoopkitError,
     UndecidedError,
-    UnknownNameError,
 )
 from loopkit._history import History, Step
 from loopkit._kernel import Kernel
-from loopkit._nodes import Expression
-from loopkit._spelling import check_identifier, shown
-
-if TYPE_CHECKING:
-    from loopkit._check.instance_maps import Lineage
-
-
-@dataclass(frozen=True)
-class InstanceMap:
-    """How instances of one new statement correspond to instances of an old one.
-
-    ``values[iname]`` gives an old iname as an affine expression of the new
-    statement's inames (and sizes); old inames that are missing kept their name.
-    """
-
-    new: str
-    old: str
-    values: Mapping[str, Expression] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Change:
-    """What a transform returns: the new kernel and how old instances map to new ones.
-
-    Statements of the new kernel that are in no map and keep an old id are
-    mapped identically; those in ``moves`` only carry data.  ``fixed`` are sizes
-    that became numbers.  ``assumes`` says that the step is a promise about
-    sizes or data.
-    """
-
-    kernel: Kernel
-    instances: tuple[InstanceMap, ...] = ()
-    moves: frozenset[str] = frozenset()
-    fixed: Mapping[str, int] = field(default_factory=dict)
-    assumes: bool = False
-
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-_transforms: dict[str, Callable[..., Kernel]] = {}
+from loopkit._registry import register, transform_named
+from loopkit._spelling import shown
 
 
 def transform(**kinds: Kind) -> Callable[[Callable[..., Change]], Callable[..., Kernel]]:
@@ -121,7 +87,7 @@ def _transform(function: Callable[..., Change], kinds: Mapping[str, Kind]) -> Ca
 
     apply.__signature__ = _public_signature(signature)  # type: ignore[attr-defined]
     setattr(Kernel, function.__name__, apply)
-    _transforms[function.__name__] = apply
+    register(apply)
     return apply
 
 
@@ -178,10 +144,8 @@ def _verdict(change: Change, unchecked: bool) -> str:
 
 def _proven(kernel: Kernel, change: Change, step: Step) -> Lineage:
     """The lineage of a changed kernel that was proven to compute what the text says."""
-    from loopkit._check import check_change
-
     try:
-        return check_change(kernel, change, step)
+        return check_change(kernel, change, lambda found: _suggestions(kernel, step, change, found))
     except LoopkitError as error:
         error.step = step.call()[1:]
         open_ = isinstance(error, UndecidedError)
@@ -195,12 +159,18 @@ def _suggest(error: LoopkitError, kernel: Kernel, step: Step) -> None:
     """Have a refusal say what would be legal, to be found when somebody reads it."""
     if not isinstance(error, (IllegalTransformError, UndecidedError)):
         return
-    from loopkit._check.suggest import Suggestions
-    from loopkit._check.violation_report import with_suggestions
-
     # Not `if error.suggestions`, which would look for them.
-    if not isinstance(error.suggestions, Suggestions):
-        with_suggestions(error, Suggestions(kernel, step))
+    if error.suggestions == ():
+        with_suggestions(error, _suggestions(kernel, step))
+
+
+def _suggestions(
+    kernel: Kernel, step: Step, change: Change | None = None, found: Sequence[Violation] = ()
+) -> Sequence[str]:
+    """What would be legal in the place of a step, found when it is first read."""
+    from loopkit._check.suggest import Suggestions
+
+    return Suggestions(kernel, step, change, found)
 
 
 def _is_required(parameter: inspect.Parameter) -> bool:
@@ -214,13 +184,6 @@ def _declaration(parameter: inspect.Parameter) -> str:
     if parameter.default is inspect.Parameter.empty:
         return str(parameter).split(":")[0]
     return f"{parameter.name}={parameter.default!r}"
-
-
-def transform_named(name: str) -> Callable[..., Kernel]:
-    """The transform called ``name``, for replaying a history."""
-    if check_identifier(name, "the name of a transform") not in _transforms:
-        raise UnknownNameError("transform", name, _transforms)
-    return _transforms[name]
 
 
 def replay(kernel: Kernel, steps: Iterable[Step]) -> Kernel:

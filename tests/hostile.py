@@ -12,7 +12,7 @@ from unittest import mock
 from campaign.naming import Renaming, chosen
 
 import loopkit as lk
-from loopkit._transform import _transforms
+from loopkit._registry import transforms
 
 
 def names_of(kernel: lk.Kernel) -> list[str]:
@@ -54,7 +54,7 @@ def spoken(renaming: Renaming) -> Iterator[None]:
 
         return apply
 
-    for name, function in _transforms.items():
+    for name, function in transforms.items():
         patches.append(mock.patch.object(lk.Kernel, name, method(function)))
     for patch in patches:
         patch.start()

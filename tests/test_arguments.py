@@ -7,7 +7,8 @@ import pytest
 
 import loopkit as lk
 from loopkit._history import step_from_json
-from loopkit._transform import _transforms, transform
+from loopkit._registry import transforms
+from loopkit._transform import transform
 
 DOMAIN = "{ [i, j]: 0 <= i < n and 0 <= j < m }"
 
@@ -20,9 +21,9 @@ def raises(*words):
     return pytest.raises(lk.InvalidArgumentError, match=".*".join(words))
 
 
-@pytest.mark.parametrize("name", sorted(_transforms))
+@pytest.mark.parametrize("name", sorted(transforms))
 def test_signatures_say_what_comes_back(name):
-    signature = inspect.signature(_transforms[name])
+    signature = inspect.signature(transforms[name])
     assert signature.return_annotation == "Kernel"
     assert "unchecked" in signature.parameters
 

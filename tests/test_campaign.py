@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import loopkit as lk
-from loopkit._transform import _transforms
+from loopkit._registry import transforms
 
 pytestmark = pytest.mark.host
 
@@ -195,7 +195,7 @@ def test_what_is_found_becomes_small(monkeypatch):
 
 
 def test_every_transform_is_drawn():
-    assert steps.DRAWERS.keys() | steps.NOT_DRAWN == _transforms.keys()
+    assert steps.DRAWERS.keys() | steps.NOT_DRAWN == transforms.keys()
 
 
 def test_all_kinds_of_accesses_are_drawn():

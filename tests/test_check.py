@@ -10,8 +10,8 @@ from proof_kernels import peeled_over_blocks
 
 import loopkit as lk
 from loopkit._budget import SpentError, at_most
+from loopkit._change import Change
 from loopkit._check.checker import examine
-from loopkit._transform import Change
 from loopkit._tree import Loop
 
 

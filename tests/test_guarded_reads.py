@@ -9,9 +9,9 @@ import pymbolic.primitives as prim
 import pytest
 
 import loopkit as lk
+from loopkit._change import Change
 from loopkit._check.checker import check_change
 from loopkit._guarded import conjuncts, guarded_reads
-from loopkit._transform import Change
 
 
 def make(text, domain="{ [i]: 0 <= i < n }", dtypes="x, y: float32", assumptions="n >= 1", data=()):

@@ -10,12 +10,12 @@ import pytest
 from campaign.shortcuts import Seen, compare, compared
 
 import loopkit as lk
+from loopkit._change import Change, InstanceMap
 from loopkit._check.checker import examine
 from loopkit._check.compare_statements import Differences
 from loopkit._check.step_proof import StepProof
 from loopkit._kernel import Domain
 from loopkit._sets import condition_set
-from loopkit._transform import Change, InstanceMap
 from loopkit._tree import Loop
 
 

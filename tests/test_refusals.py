@@ -22,7 +22,7 @@ from refusals.running import check_legal, check_schedule
 import loopkit as lk
 from loopkit._check.suggest_try import Trials
 from loopkit._errors import Witness
-from loopkit._transform import _transforms
+from loopkit._registry import transforms
 
 # Transforms that cannot change what is computed, whatever their arguments are.
 HARMLESS = {"untag_inames"}
@@ -61,8 +61,8 @@ def test_catalogue() -> None:
     assert len(CASES) == sum(map(len, FAMILIES.values())) >= 60
     refused = {case.illegal.transform for case in CASES.values()}
     accepted = {step.transform for case in CASES.values() for step in case.legal}
-    assert refused | HARMLESS >= _transforms.keys()
-    assert accepted | HARMLESS >= _transforms.keys()
+    assert refused | HARMLESS >= transforms.keys()
+    assert accepted | HARMLESS >= transforms.keys()
 
 
 @pytest.mark.parametrize("case", [pytest.param(c, id=n) for n, c in CASES.items()])

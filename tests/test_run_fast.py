@@ -18,7 +18,7 @@ from _run_programs import MATMUL, SUMDIFF, axpy, loaded, m, n
 
 from loopkit._errors import AssumptionError, InvalidArgumentError, LaunchError
 from loopkit._program import ArrayParam, Check, Program
-from loopkit._run import arrays, copies, driver, executor, fast, launch, module
+from loopkit._run import copies, driver, executor, fast, kinds, launch, module
 from loopkit._run.arrays import ArrayInfo, ArrayKind, Location, contiguous_strides
 from loopkit._run.module import LoadedProgram, packing
 
@@ -132,7 +132,7 @@ class memoryless:
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> Gpu:
     made = Gpu()
-    monkeypatch.setitem(arrays._kinds, Tensor, made.kind)
+    monkeypatch.setitem(kinds._kinds, Tensor, made.kind)
     monkeypatch.setattr(driver, "device", lambda index: made.device)
     monkeypatch.setattr(driver, "device_count", lambda: 1)
     monkeypatch.setattr(driver, "describe_status", lambda status: f"CUDA error {status}")

@@ -342,9 +342,9 @@ class ElsewhereKind(type(NUMPY).__mro__[1]):  # type: ignore[misc]
 
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    from loopkit._run import arrays
+    from loopkit._run import kinds
 
-    monkeypatch.setitem(arrays._kinds, Elsewhere, ElsewhereKind())
+    monkeypatch.setitem(kinds._kinds, Elsewhere, ElsewhereKind())
 
 
 @pytest.mark.usefixtures("elsewhere")
@@ -389,7 +389,7 @@ def test_dlpack_objects_on_the_host() -> None:
             return self.inner.__dlpack_device__()
 
     inner = np.arange(12, dtype="f4").reshape(3, 4)[:, 1:]
-    from loopkit._run.arrays import kind_of
+    from loopkit._run.kinds import kind_of
 
     other = Other(inner)
     kind = kind_of(other)

@@ -8,6 +8,7 @@ from dataclasses import replace
 import islpy as isl
 import pymbolic.primitives as prim
 
+from loopkit._change import Change, InstanceMap
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import substitute, variable_names
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
@@ -15,7 +16,6 @@ from loopkit._match import called_names
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify_indices
 from loopkit._spelling import check_name
-from loopkit._transform import Change, InstanceMap
 
 Values = Mapping[str, Expression]
 

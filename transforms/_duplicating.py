@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._change import Change
 from loopkit._errors import IllegalTransformError
 from loopkit._kernel import Domain, Kernel
 from loopkit._tags import Tag
-from loopkit._transform import Change
 from loopkit._tree import Path, rewrite_paths
 from loopkit.transforms._common import maps_for, rewrite_statements
 from loopkit.transforms._nesting import ordered_domains, settled_tree

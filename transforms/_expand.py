@@ -9,13 +9,13 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import TemporaryVariable
+from loopkit._change import Change, InstanceMap
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import replace_accesses, substitute, variable_names
 from loopkit._hidden import OTHER, variable
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
-from loopkit._transform import Change, InstanceMap
 from loopkit._tree import common_prefix
 from loopkit.transforms._nesting import extent
 

@@ -9,13 +9,13 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._change import Change, InstanceMap
 from loopkit._errors import IllegalTransformError, Instance, Witness
 from loopkit._expression import substitute, variable_names
 from loopkit._hidden import OTHER, hidden, instances
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._linear import linear
 from loopkit._nodes import Expression
-from loopkit._transform import Change, InstanceMap
 from loopkit._tree import Key, Path, flatten, rewrite_paths
 from loopkit.transforms._common import rewrite_statements, simplified, statements_with
 from loopkit.transforms._expand import expand_accumulators

@@ -22,13 +22,14 @@ from loopkit._assertions import (
     in_order,
     index_range,
 )
+from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import evaluate, is_constant, to_text, variable_names
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._syntax import parse_expression
-from loopkit._transform import Change, transform
+from loopkit._transform import transform
 
 # {{{ the transforms
 

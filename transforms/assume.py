@@ -15,6 +15,7 @@ from loopkit import _sets
 from loopkit._arguments import names_in
 from loopkit._arrays import Argument, ArrayArg, Strided, TemporaryVariable, ValueArg
 from loopkit._assertions import map_bounds
+from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import ExpressionMapper, is_constant, substitute, variable_names
 from loopkit._kernel import Domain, Kernel, SubstitutionRule
@@ -23,7 +24,7 @@ from loopkit._nodes import Expression
 from loopkit._simplify import simplify
 from loopkit._spelling import shown
 from loopkit._syntax import parse_assumptions
-from loopkit._transform import Change, transform
+from loopkit._transform import transform
 from loopkit._types import as_dtype, dtype_name
 from loopkit.transforms._common import integer_names, simplified
 

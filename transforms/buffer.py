@@ -10,6 +10,7 @@ import pymbolic.primitives as prim
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, TemporaryVariable
+from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import substitute, to_text, variable_names
 from loopkit._footprint import Axis, Use, hull, outer_names, touched_cells
@@ -18,7 +19,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._match import Match, matching
 from loopkit._nodes import Expression
 from loopkit._tags import LocalAuto, Tag, parse_tag
-from loopkit._transform import Change, transform
+from loopkit._transform import transform
 from loopkit._tree import common_prefix, path_inames
 from loopkit.transforms._fetch import (
     Access,

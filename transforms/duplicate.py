@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 
 from loopkit import _arguments as kind
 from loopkit._arguments import names_in
+from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._kernel import Kernel
 from loopkit._match import Match, matching
 from loopkit._tags import Tag, parse_tag
-from loopkit._transform import Change, transform
+from loopkit._transform import transform
 from loopkit.transforms._common import new_name, statements_with
 from loopkit.transforms._duplicating import duplicated
 from loopkit.transforms._expand import expand_accumulators

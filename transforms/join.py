@@ -9,6 +9,7 @@ import pymbolic.primitives as prim
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arguments import names_in
+from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
@@ -16,7 +17,7 @@ from loopkit._match import Match
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
 from loopkit._tags import Tag, parse_tag
-from loopkit._transform import Change, transform
+from loopkit._transform import transform
 from loopkit.transforms._common import new_name, refuse_tagged, then
 from loopkit.transforms._nesting import extent
 from loopkit.transforms._reindex import Reindexing, marks_for, reindexed

@@ -11,13 +11,14 @@ from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arguments import names_in
 from loopkit._budget import is_spent
+from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, ParseError
 from loopkit._kernel import Kernel
 from loopkit._match import Match
 from loopkit._nodes import Expression
 from loopkit._syntax import parse_expression
 from loopkit._syntax.domains import parse_map
-from loopkit._transform import Change, transform
+from loopkit._transform import transform
 from loopkit.transforms._common import new_name, refuse_tagged, then
 from loopkit.transforms._reindex import Reindexing, marks_for, reindexed
 from loopkit.transforms.duplicate import chosen_statements, duplicate_for

@@ -12,6 +12,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable
+from loopkit._change import Change
 from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
@@ -33,7 +34,7 @@ from loopkit._match import Match, called_names, matching
 from loopkit._nodes import Expression
 from loopkit._rules import expand_in
 from loopkit._tags import Tag, parse_tag
-from loopkit._transform import Change, transform
+from loopkit._transform import transform
 from loopkit._types import as_dtype, concrete, dtype_of, known_types
 from loopkit.transforms._common import integer_names
 from loopkit.transforms._fetch import (

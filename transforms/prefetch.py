@@ -8,6 +8,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit._arrays import AddressSpace
+from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import index_tuple, replace_accesses, to_text
 from loopkit._footprint import iname_ranges, is_inside
@@ -16,7 +17,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._match import Match, matching
 from loopkit._nodes import Expression
 from loopkit._tags import Tag, parse_tag
-from loopkit._transform import Change, transform
+from loopkit._transform import transform
 from loopkit.transforms._fetch import (
     Access,
     Copy,

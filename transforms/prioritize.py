@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from loopkit import _arguments as kind
 from loopkit._arguments import names_in
+from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._kernel import Kernel
-from loopkit._transform import Change, transform
+from loopkit._transform import transform
 from loopkit._tree import Path, rewrite_paths
 from loopkit.transforms._common import is_parallel
 from loopkit.transforms._expand import expand_accumulators

@@ -9,6 +9,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit._arrays import TemporaryVariable
+from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import accesses, replace_accesses
 from loopkit._footprint import FootprintError, Range, iname_ranges
@@ -16,7 +17,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._linear import variable
 from loopkit._match import read_names
 from loopkit._nodes import Expression
-from loopkit._transform import Change, transform
+from loopkit._transform import transform
 from loopkit.transforms._fetch import name_list
 from loopkit.transforms._rule_uses import expand_rules_that_use
 

@@ -9,10 +9,11 @@ import pymbolic.primitives as prim
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arguments import names_in
+from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._kernel import Domain, Kernel
 from loopkit._match import Match
-from loopkit._transform import Change, transform
+from loopkit._transform import transform
 from loopkit._tree import Path, rewrite_paths
 from loopkit.transforms._common import maps_for, new_name, rewrite_statements, then
 from loopkit.transforms._expand import expand_accumulators

@@ -11,12 +11,13 @@ import pymbolic.primitives as prim
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arrays import TemporaryVariable
+from loopkit._change import Change, InstanceMap
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import substitute
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._match import read_names
 from loopkit._nodes import Expression
-from loopkit._transform import Change, InstanceMap, transform
+from loopkit._transform import transform
 from loopkit._tree import Loop, Node, Tree, statements_in
 from loopkit.transforms._common import is_parallel, maps_for, rewrite_statements, simplified
 from loopkit.transforms._nesting import ancestors_of, ordered_domains

@@ -9,12 +9,13 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit import _sets
+from loopkit._change import Change
 from loopkit._errors import IllegalTransformError
 from loopkit._kernel import Kernel
 from loopkit._match import Match
 from loopkit._nodes import Expression
 from loopkit._tags import Tag, parse_tag
-from loopkit._transform import Change, transform
+from loopkit._transform import transform
 from loopkit._tree import Path, rewrite_paths
 from loopkit.transforms._common import (
     maps_for,

@@ -19,11 +19,12 @@ from loopkit._arrays import (
     TemporaryVariable,
     strides_of,
 )
+from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
-from loopkit._transform import Change, transform
+from loopkit._transform import transform
 from loopkit.transforms._fetch import name_list
 from loopkit.transforms._spaces import parse_address_space
 

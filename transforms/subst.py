@@ -10,6 +10,7 @@ import pymbolic.primitives as prim
 from loopkit import _arguments as kind
 from loopkit._arguments import names_in
 from loopkit._arrays import ArrayArg, DType, TemporaryVariable
+from loopkit._change import Change
 from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
@@ -22,7 +23,7 @@ from loopkit._match import Match, matching
 from loopkit._nodes import Expression, TypeCast
 from loopkit._rules import expand_in
 from loopkit._syntax import parse_expression
-from loopkit._transform import Change, transform
+from loopkit._transform import transform
 from loopkit._tree import build, flatten
 from loopkit._types import dtype_of, known_types
 from loopkit.transforms._common import new_name, rules_of, simplified

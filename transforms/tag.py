@@ -7,10 +7,11 @@ from fnmatch import fnmatchcase
 
 from loopkit import _arguments as kind
 from loopkit._arguments import names_in
+from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._kernel import Kernel
 from loopkit._tags import Tag, parse_tag
-from loopkit._transform import Change, transform
+from loopkit._transform import transform
 from loopkit.transforms._expand import expand_accumulators
 from loopkit.transforms._nesting import check_nesting
 from loopkit.transforms._tagging import describe, with_tags

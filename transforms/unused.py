@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arguments import names_in
+from loopkit._change import Change
 from loopkit._errors import IllegalTransformError
 from loopkit._kernel import Domain, Kernel
-from loopkit._transform import Change, transform
+from loopkit._transform import transform
 
 
 def without_inames(kernel: Kernel, inames: Iterable[str]) -> Kernel:

@@ -28,9 +28,8 @@ from loopkit._check.violation_report import error_for, with_suggestions
 from loopkit._errors import IllegalTransformError, UndecidedError
 
 if TYPE_CHECKING:
-    from loopkit._history import Step
+    from loopkit._change import Change
     from loopkit._kernel import Kernel
-    from loopkit._transform import Change
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,20 +62,22 @@ ENOUGH = 40
 """As many violations are gathered at most before the smallest is told."""
 
 
-def check_change(before: Kernel, change: Change, step: Step | None = None) -> Lineage:
+def check_change(
+    before: Kernel,
+    change: Change,
+    suggest: Callable[[Sequence[Violation]], Sequence[str]] | None = None,
+) -> Lineage:
     """Prove that a changed kernel computes what the text says; returns its lineage.
 
     Raises :class:`~loopkit.IllegalTransformError` with a witness where it does
-    not, :class:`~loopkit.UndecidedError` where that is open.  ``step`` is what made
-    the change: the error then says what would be legal in its place.
+    not, :class:`~loopkit.UndecidedError` where that is open.  ``suggest`` says what would be
+    legal in the place of what is wrong.
     """
     lineage, found = examine(before, change)
     if found:
         error = error_for(found, text_of(lineage.root).model, model_of(change.kernel))
-        if step is not None:
-            from loopkit._check.suggest import Suggestions
-
-            with_suggestions(error, Suggestions(before, step, change, found))
+        if suggest is not None:
+            with_suggestions(error, suggest(found))
         raise error
     return lineage
 

@@ -11,8 +11,8 @@ from loopkit._same import same
 from loopkit._simplify import simplify
 
 if TYPE_CHECKING:
+    from loopkit._change import Change
     from loopkit._kernel import Kernel
-    from loopkit._transform import Change
 
 
 def broken_declaration(before: Kernel, change: Change) -> str:

@@ -36,7 +36,7 @@ from loopkit._nodes import Expression
 from loopkit._same import key_of, same
 
 if TYPE_CHECKING:
-    from loopkit._transform import Change, InstanceMap
+    from loopkit._change import Change, InstanceMap
 
 _NOTHING: Mapping[str, Expression] = {}
 

@@ -31,8 +31,8 @@ from loopkit._history import Step
 from loopkit._kernel import Kernel
 
 if TYPE_CHECKING:
+    from loopkit._change import Change
     from loopkit._check.violation import Violation
-    from loopkit._transform import Change
 
 EFFORT = 400
 """For all tries of one refusal together: statements of kernels that steps are tried on.

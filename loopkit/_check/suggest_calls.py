@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from loopkit._history import Step, as_literal
+from loopkit._registry import transform_named
 from loopkit._tags import InstructionParallel, LocalAuto, Tag, parse_tag
-from loopkit._transform import transform_named
 
 # {{{ calls
 

@@ -10,6 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit._budget import SpentError, at_most
 from loopkit._cached import cached_property
+from loopkit._change import Change, InstanceMap
 from loopkit._check.checker import examine
 from loopkit._check.suggest_calls import text_of_calls
 from loopkit._check.violation import Side, Violation
@@ -19,7 +20,7 @@ from loopkit._hidden import variable
 from loopkit._history import Step
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
-from loopkit._transform import Change, InstanceMap, transform_named
+from loopkit._registry import transform_named
 
 OPERATIONS = 200_000
 """What isl may spend on one try, up to half a second."""

@@ -233,34 +233,3 @@ class NumpyKind(ArrayKind):
 
 
 NUMPY = NumpyKind()
-
-_kinds: dict[type, ArrayKind | None] = {}
-
-
-def kind_of(x: Any) -> ArrayKind | None:
-    """The kind of ``x``, or None if it is no array."""
-    cls = type(x)
-    try:
-        return _kinds[cls]
-    except KeyError:
-        kind = _kinds[cls] = _find_kind(cls)
-        return kind
-
-
-def _find_kind(cls: type) -> ArrayKind | None:
-    if issubclass(cls, np.ndarray):
-        return NUMPY
-    from loopkit._run import libraries
-
-    for base in cls.__mro__:
-        root = base.__module__.partition(".")[0]
-        found = libraries.KINDS.get((root, base.__name__))
-        if found is not None:
-            return found()
-    if issubclass(cls, np.generic):  # numbers, though they speak DLPack's language
-        return None
-    if hasattr(cls, "__cuda_array_interface__"):
-        return libraries.CudaArrayInterfaceKind()
-    if hasattr(cls, "__dlpack__") and hasattr(cls, "__dlpack_device__"):
-        return libraries.DLPackKind()
-    return None

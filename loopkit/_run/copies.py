@@ -19,7 +19,8 @@ from loopkit._run import driver, launch
 from loopkit._run.arrays import numpy_empty, span
 from loopkit._run.fast import packable
 from loopkit._run.module import LoadedProgram, Modules, check_grid
-from loopkit._run.plan import Layout, Resolved
+from loopkit._run.plan import Resolved
+from loopkit._run.sizes import Layout
 
 
 @dataclass(frozen=True, slots=True)

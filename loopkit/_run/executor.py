@@ -11,8 +11,9 @@ from typing import Any, Literal
 from loopkit._errors import LaunchError, LoopkitError
 from loopkit._program import ArrayParam, Program
 from loopkit._run import copies, driver, fast, launch
-from loopkit._run.arrays import HOST, kind_of, span
+from loopkit._run.arrays import HOST, span
 from loopkit._run.binding import bound_launch, bound_on_host
+from loopkit._run.kinds import kind_of
 from loopkit._run.module import LoadedProgram, Modules, check_grid, stream_handle
 from loopkit._run.plan import ArgumentPlan, Resolved
 

@@ -1,4 +1,4 @@
-"""The kinds of arrays of the GPU libraries: PyTorch, CuPy, Numba, and any other; and a table.
+"""The kinds of arrays of the GPU libraries: PyTorch, CuPy, Numba, and any other.
 
 Each class asks its own library, and nothing else imports one.
 """
@@ -15,6 +15,7 @@ import numpy as np
 
 from loopkit._errors import InvalidArgumentError
 from loopkit._hidden import hidden
+from loopkit._run import dlpack
 from loopkit._run.arrays import (
     BFLOAT16,
     HOST,
@@ -329,32 +330,4 @@ class DLPackKind(ArrayKind):
     name = "an object with __dlpack__"
 
     def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
-        from loopkit._run import dlpack
-
         return dlpack.describe(self, x, name)
-
-
-def _jax() -> ArrayKind:
-    from loopkit._run.jax_arrays import JaxKind
-
-    return JaxKind()
-
-
-def _once(cls: Callable[[], ArrayKind]) -> Callable[[], ArrayKind]:
-    return functools.cache(cls)
-
-
-_the_jax_kind = _once(_jax)
-
-#: (package, class): how to get the kind.
-KINDS: dict[tuple[str, str], Callable[[], ArrayKind]] = {
-    ("torch", "Tensor"): _once(TorchKind),
-    ("cupy", "ndarray"): _once(CupyKind),
-    ("numba", "DeviceNDArray"): _once(NumbaKind),
-    ("numba_cuda", "DeviceNDArray"): _once(NumbaKind),
-    ("jaxlib", "ArrayImpl"): _the_jax_kind,
-    ("jax", "ArrayImpl"): _the_jax_kind,
-    ("jaxlib", "Array"): _the_jax_kind,
-    ("jax", "Array"): _the_jax_kind,
-    ("jax", "Tracer"): _the_jax_kind,
-}

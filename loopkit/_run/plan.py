@@ -18,16 +18,10 @@ from loopkit._cached import cached_property
 from loopkit._errors import AssumptionError, InvalidArgumentError, UnknownNameError
 from loopkit._program import ArrayParam, Check, Program, ValueParam
 from loopkit._run import expressions, overlap, sizes
-from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Location, kind_of, numpy_empty
+from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Location, numpy_empty
+from loopkit._run.kinds import kind_of
 from loopkit._run.scalars import check_scalar, is_integer, type_name
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The shape and the strides (in elements) that the program wants of one array."""
-
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
+from loopkit._run.sizes import Layout
 
 
 @dataclass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pymbolic.primitives as p
@@ -13,7 +14,15 @@ from loopkit._run import expressions
 from loopkit._run.arrays import ArrayInfo, contiguous_strides
 
 if TYPE_CHECKING:
-    from loopkit._run.plan import ArgumentPlan, Layout
+    from loopkit._run.plan import ArgumentPlan
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The shape and the strides (in elements) that the program wants of one array."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
 
 
 # An expression, its value, whence that is, and the array and axis of an extent.
@@ -168,8 +177,6 @@ class SizeSolver:
 
     def layouts(self, values: Mapping[str, Any], origins: Mapping[str, str]) -> dict[str, Layout]:
         """Shape and strides of every array, scratch arrays too."""
-        from loopkit._run.plan import Layout
-
         result = {}
         for param in self._plan.array_params:
             shape = self._shape_functions[param.name](values)

@@ -19,10 +19,10 @@ import click
 
 import loopkit as lk
 import loopkit._check.checker as checker
+from loopkit._change import Change
 from loopkit._check.instance_maps import Lineage
 from loopkit._check.step_proof import Obligations
 from loopkit._check.violation import Undecided
-from loopkit._transform import Change
 
 from . import kernels
 from .steps import script

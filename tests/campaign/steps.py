@@ -17,7 +17,7 @@ import pymbolic.primitives as prim
 import loopkit as lk
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel, Statement
-from loopkit._transform import _transforms
+from loopkit._registry import transforms
 
 Arguments = dict[str, Any] | None
 
@@ -31,7 +31,7 @@ class Call:
 
     def apply(self, kernel: Kernel, *, unchecked: bool = False) -> Kernel:
         """The transformed kernel; raises what the transform raises."""
-        return _transforms[self.transform](kernel, unchecked=unchecked, **self.arguments)
+        return transforms[self.transform](kernel, unchecked=unchecked, **self.arguments)
 
     def __str__(self) -> str:
         return f".{self.transform}({', '.join(f'{n}={v!r}' for n, v in self.arguments.items())})"

@@ -12,9 +12,9 @@ from faults import kernels
 from faults.making import RENAME, changed, claimed, statement, var
 from faults.planting import Patch, fault
 from loopkit import _sets
+from loopkit._change import Change, InstanceMap
 from loopkit._expression import substitute
 from loopkit._kernel import Domain, Kernel
-from loopkit._transform import Change, InstanceMap
 from loopkit._tree import build, flatten
 
 # {{{ maps that lie

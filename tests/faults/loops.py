@@ -13,9 +13,9 @@ from faults import kernels
 from faults.making import Values, statements_get, total, var
 from faults.planting import Patch, fault
 from loopkit import _sets
+from loopkit._change import Change, InstanceMap
 from loopkit._expression import substitute
 from loopkit._kernel import Domain
-from loopkit._transform import Change, InstanceMap
 from loopkit._tree import flatten, rewrite_paths
 
 # {{{ join_inames, map_domain

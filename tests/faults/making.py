@@ -10,8 +10,8 @@ import pymbolic.primitives as prim
 from refusals.case import do
 
 from faults.planting import Patch, fault
+from loopkit._change import Change
 from loopkit._kernel import Kernel
-from loopkit._transform import Change
 
 Values = Mapping[str, Any]
 

@@ -14,9 +14,9 @@ from faults import kernels
 from faults.making import RENAME, changed, claimed, var
 from faults.planting import Patch, fault
 from loopkit import _sets
+from loopkit._change import Change
 from loopkit._kernel import Domain, Kernel
 from loopkit._tags import InstructionParallel, LocalAxis
-from loopkit._transform import Change
 from loopkit._tree import Loop, build, flatten
 
 # {{{ statements that nobody asked for, and some that are lost

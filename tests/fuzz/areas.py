@@ -13,7 +13,7 @@ import numpy as np
 
 import loopkit as lk
 from loopkit._history import step_from_json
-from loopkit._transform import _transforms
+from loopkit._registry import transforms as registered
 
 from .calls import Call, Draw, shown, spelled
 from .pools import hostile, names, number, word
@@ -159,8 +159,8 @@ def drawn(
 def transforms(rng: random.Random) -> Call:
     """Any transform of any kernel."""
     kernel = rng.choice(kernels())
-    name = rng.choice(sorted(_transforms))
-    method = functools.partial(_transforms[name], kernel)
+    name = rng.choice(sorted(registered))
+    method = functools.partial(registered[name], kernel)
     args, kwargs = drawn(rng, method)
     if rng.random() < 0.02:
         kwargs[rng.choice(["unknown", "unchecked"])] = hostile(rng)

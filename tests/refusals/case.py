@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import loopkit as lk
+from loopkit._change import Change
 from loopkit._errors import LoopkitError
-from loopkit._transform import Change, _transforms
+from loopkit._registry import transforms
 from loopkit.transforms._common import then
 
 Sizes = Mapping[str, int]
@@ -23,11 +24,11 @@ class Step:
     options: Mapping[str, Any]
 
     def apply(self, kernel: lk.Kernel, *, unchecked: bool = False) -> lk.Kernel:
-        return _transforms[self.transform](kernel, *self.args, unchecked=unchecked, **self.options)
+        return transforms[self.transform](kernel, *self.args, unchecked=unchecked, **self.options)
 
     def change(self, kernel: lk.Kernel) -> Change:
         """What the transform does, and how old instances map to new ones; no check."""
-        function = _transforms[self.transform].__wrapped__  # type: ignore[attr-defined]
+        function = transforms[self.transform].__wrapped__  # type: ignore[attr-defined]
         change: Change = function(kernel, *self.args, **self.options)
         return change
 

@@ -11,8 +11,8 @@ import islpy as isl
 from loop_instances import value
 
 from loopkit import _sets
+from loopkit._change import Change
 from loopkit._kernel import Kernel
-from loopkit._transform import Change
 from refusals.machine import Cell, Data, Event, Machine, Point, Touch
 
 

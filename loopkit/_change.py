@@ -1,0 +1,39 @@
+"""What a step makes of a kernel: the new one, and how its instances map to the old one's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from loopkit._kernel import Kernel
+from loopkit._nodes import Expression
+
+
+@dataclass(frozen=True)
+class InstanceMap:
+    """How instances of one new statement correspond to instances of an old one.
+
+    ``values[iname]`` gives an old iname as an affine expression of the new
+    statement's inames (and sizes); old inames that are missing kept their name.
+    """
+
+    new: str
+    old: str
+    values: Mapping[str, Expression] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a transform returns: the new kernel and how old instances map to new ones.
+
+    Statements of the new kernel that are in no map and keep an old id are
+    mapped identically; those in ``moves`` only carry data.  ``fixed`` are sizes
+    that became numbers.  ``assumes`` says that the step is a promise about
+    sizes or data.
+    """
+
+    kernel: Kernel
+    instances: tuple[InstanceMap, ...] = ()
+    moves: frozenset[str] = frozenset()
+    fixed: Mapping[str, int] = field(default_factory=dict)
+    assumes: bool = False

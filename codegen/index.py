@@ -8,12 +8,13 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._expression import variable_names
+from loopkit._intervals import Interval
 from loopkit._nodes import Expression
 from loopkit._promotion import UINT64
 from loopkit.codegen.ir import Whole
 from loopkit.codegen.sized import Sized, Sizing
 from loopkit.codegen.values import ValuePrinter
-from loopkit.codegen.widths import Range, Ranges
+from loopkit.codegen.widths import Ranges
 
 _OR, _AND, _COMPARE, _SUM, _PRODUCT, _UNARY = range(6)
 
@@ -66,7 +67,7 @@ class IndexPrinter:
         factors = stride.children if isinstance(stride, prim.Product) else (stride,)
         return self.sized.product([*(self.sized(f, is_offset=True) for f in factors), last])
 
-    def _inside(self, extent: Expression) -> Range:
+    def _inside(self, extent: Expression) -> Interval:
         return 0, max(0, self.ranges.of(extent)[1] - 1)
 
     # {{{ conditions

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from loopkit._intervals import contains
 from loopkit.codegen.hardware import Coordinate
 from loopkit.codegen.ir import Code, For, If, Let
-from loopkit.codegen.widths import Range, Ranges, fits
+from loopkit.codegen.widths import Ranges
 
 
 def note_passed(ranges: Ranges, nodes: tuple[Code, ...]) -> None:
@@ -28,7 +29,7 @@ def _note(ranges: Ranges, nodes: tuple[Code, ...]) -> None:
         elif isinstance(node, Let):
             ranges.enter(node.context)
             values = ranges.of(node.value)
-            if not _within(values, ranges.of_name(node.iname)):
+            if not contains(ranges.of_name(node.iname), values):
                 ranges.add(node.iname, ranges.reached(node.value))
         if isinstance(node, (For, Let, If)):
             _note(ranges, node.body)
@@ -39,7 +40,7 @@ def _launched(ranges: Ranges, coordinate: Coordinate) -> None:
     known, lower = ranges.of_name(coordinate.iname), coordinate.lower
     least = 0 if coordinate.is_exact else 1
     count = max(least, ranges.of(coordinate.extent)[1])
-    if not _within((lower, lower + count - 1), known):
+    if not contains(known, (lower, lower + count - 1)):
         count = max(least, ranges.reached(coordinate.extent)[1])
         if count > 0:
             ranges.add(coordinate.iname, (lower, lower + count - 1))
@@ -49,15 +50,11 @@ def _looped(ranges: Ranges, loop: For) -> None:
     """What a loop passes, and what its counter holds before and after that."""
     first, end = ranges.of(loop.lower), ranges.of(loop.upper)
     if not (
-        _within((first[0], end[1] - 1), ranges.of_name(loop.iname))
-        and fits((first[0], max(first[1], end[1] - 1 + loop.step)))
+        contains(ranges.of_name(loop.iname), (first[0], end[1] - 1))
+        and ranges.is_narrow((first[0], max(first[1], end[1] - 1 + loop.step)))
     ):
         first, end = ranges.reached(loop.lower), ranges.reached(loop.upper)
     if first[0] < end[1]:
         ranges.add(loop.iname, (first[0], end[1] - 1))
     # Whatever does not fit is compared and counted on in 64 bits.
     ranges.hold(loop.iname, (first[0], max(first[1], end[1] - 1 + loop.step)))
-
-
-def _within(values: Range, known: Range) -> bool:
-    return known[0] <= values[0] and values[1] <= known[1]

@@ -12,9 +12,22 @@ import pymbolic.primitives as prim
 from loopkit._arrays import DType
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import to_text
+from loopkit._intervals import (
+    Interval,
+    add,
+    floor_divide,
+    floor_remainder,
+    greatest,
+    hull,
+    intersection,
+    least,
+    multiply,
+    negate,
+    of_dtype,
+)
 from loopkit._nodes import Expression
 from loopkit.codegen.conversions import too_large
-from loopkit.codegen.widths import EVERYTHING, Range, Ranges, product_range, quotient_range
+from loopkit.codegen.widths import EVERYTHING, Ranges
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +47,7 @@ class Sized:
 
     expr: Expression
     parts: tuple[Sized, ...]
-    range: Range
+    range: Interval
     is_long: bool
     is_widened: bool = False
 
@@ -59,7 +72,7 @@ class Sizing:
         self.computed = computed
 
     def __call__(
-        self, expr: Expression, within: Range = EVERYTHING, *, is_offset: bool = False
+        self, expr: Expression, within: Interval = EVERYTHING, *, is_offset: bool = False
     ) -> Sized:
         """``expr``, whose value is known to lie ``within`` a range.
 
@@ -85,18 +98,21 @@ class Sizing:
             return self.product(parts, within, expr)
         if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
             parts = [self(expr.numerator), self(expr.denominator)]
-            value_range = quotient_range(expr, parts[0].range, parts[1].range)
-            return self._of_equals(expr, parts, value_range, within)
+            return self._of_equals(expr, parts, self._divided(expr, *parts), within)
         if isinstance(expr, (prim.Min, prim.Max)):
-            pick = min if isinstance(expr, prim.Min) else max
+            combined = least if isinstance(expr, prim.Min) else greatest
             parts = [self(c, EVERYTHING) for c in expr.children]
-            ends = (pick(p.range[0] for p in parts), pick(p.range[1] for p in parts))
-            return self._of_equals(expr, parts, ends, within)
+            return self._of_equals(expr, parts, combined(*(p.range for p in parts)), within)
         if isinstance(expr, prim.If):
             parts = [self(e, within, is_offset=is_offset) for e in (expr.then, expr.else_)]
-            ends = (min(p.range[0] for p in parts), max(p.range[1] for p in parts))
-            return self._of_equals(expr, parts, ends, within)
+            return self._of_equals(expr, parts, hull(*(p.range for p in parts)), within)
         return self._data(expr, within)
+
+    @staticmethod
+    def _divided(expr: prim.FloorDiv | prim.Remainder, above: Sized, below: Sized) -> Interval:
+        if isinstance(expr, prim.FloorDiv):
+            return floor_divide(above.range, below.range)
+        return floor_remainder(below.range)
 
     def _check_size(self, expr: prim.Sum | prim.Product) -> None:
         """That 64 bits hold what is computed from the left."""
@@ -115,7 +131,7 @@ class Sizing:
         return name in kernel.home_domain or name in kernel.sizes or "." in name
 
     def sum(
-        self, parts: Iterable[Sized], within: Range = EVERYTHING, expr: Expression | None = None
+        self, parts: Iterable[Sized], within: Interval = EVERYTHING, expr: Expression | None = None
     ) -> Sized:
         """The sum of annotated terms, added from the left as C does it, without parentheses.
 
@@ -127,12 +143,12 @@ class Sizing:
         total, is_long, is_widened = (0, 0), False, False
         for part in parts:
             before, running = total, total
-            total = _plus(before, part.range)
+            total = add(before, part.range)
             if part is parts[-1]:
-                total = meet(total, within)
+                total = intersection(total, within)
             inner = part.parts if isinstance(part.expr, prim.Sum) else (part,)
             for term in inner:
-                running = total if term is inner[-1] else _plus(running, term.range)
+                running = total if term is inner[-1] else add(running, term.range)
                 is_long = is_long or term.is_long
                 is_widened = is_widened or not (is_long or self.ranges.is_narrow(running))
             terms += inner
@@ -141,33 +157,35 @@ class Sizing:
         return Sized(expr, tuple(terms), total, is_long or is_widened, is_widened)
 
     def product(
-        self, parts: Iterable[Sized], within: Range = EVERYTHING, expr: Expression | None = None
+        self, parts: Iterable[Sized], within: Interval = EVERYTHING, expr: Expression | None = None
     ) -> Sized:
         """The product of annotated factors, multiplied from the left."""
         parts = tuple(parts)
         total, is_long, is_widened = (1, 1), False, False
         for position, part in enumerate(parts):
-            total = product_range(total, part.range)
+            total = multiply(total, part.range)
             if position == len(parts) - 1:
-                total = meet(total, within)
+                total = intersection(total, within)
             is_long = is_long or part.is_long
             # A minus may be printed in front of all of it, or taken away.
-            either = (min(total[0], -total[1]), max(total[1], -total[0]))
+            either = hull(total, negate(total))
             is_widened = is_widened or not (is_long or self.ranges.is_narrow(either))
         if expr is None:
             expr = prim.Product(tuple(p.expr for p in parts))
         return Sized(expr, parts, total, is_long or is_widened, is_widened)
 
     def _of_equals(
-        self, expr: Expression, parts: list[Sized], values: Range, within: Range
+        self, expr: Expression, parts: list[Sized], values: Interval, within: Interval
     ) -> Sized:
         """What operands of one type are combined to, all of them long or none."""
         is_long = any(p.is_long for p in parts)
         narrow = all(self.ranges.is_narrow(r) for r in (values, *(p.range for p in parts)))
         is_widened = not (is_long or narrow)
-        return Sized(expr, tuple(parts), meet(values, within), is_long or is_widened, is_widened)
+        return Sized(
+            expr, tuple(parts), intersection(values, within), is_long or is_widened, is_widened
+        )
 
-    def _data(self, expr: Expression, within: Range) -> Sized:
+    def _data(self, expr: Expression, within: Interval) -> Sized:
         """An element of an array, or what else is computed from data."""
         inner = expr.aggregate if isinstance(expr, prim.Subscript) else expr
         if not isinstance(inner, prim.Variable):
@@ -177,20 +195,8 @@ class Sizing:
                     f"the index '{to_text(expr)}' is of type {dtype}",
                     instead="an index is an integer: a//b rounds down, and int32(x) converts",
                 )
-            return Sized(expr, (), meet(self.ranges.of(expr), within), dtype.itemsize == 8)
+            return Sized(expr, (), intersection(self.ranges.of(expr), within), dtype.itemsize == 8)
         dtype = self.dtype_of_data(inner.name)
         if dtype.kind not in "iu":
             return Sized(expr, (), within, False)
-        limits = np.iinfo(dtype)
-        values = meet((int(limits.min), int(limits.max)), within)
-        return Sized(expr, (), values, dtype.itemsize == 8)
-
-
-def _plus(first: Range, second: Range) -> Range:
-    return first[0] + second[0], first[1] + second[1]
-
-
-def meet(values: Range, within: Range) -> Range:
-    """The part of a range that lies in another; some value where there is none."""
-    low = max(values[0], within[0])
-    return low, max(low, min(values[1], within[1]))
+        return Sized(expr, (), intersection(of_dtype(dtype), within), dtype.itemsize == 8)

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
+from loopkit import _intervals
 from loopkit._promotion import BOOL, INT64, INTEGERS, UNSIGNED, Choice, DType, RunTime
 from loopkit.codegen.conversions import Operand
 from loopkit.codegen.texts import NARROW, POSTFIX, SIGNED, UNARY, Text
@@ -105,5 +104,4 @@ def _largest_of(dtype: DType) -> int:
     """The largest magnitude that a type holds; of one that is no integer, more than any."""
     if dtype not in INTEGERS:
         return 1 if dtype == BOOL else 2**64
-    info = np.iinfo(dtype)
-    return max(-int(info.min), int(info.max))
+    return _intervals.magnitude(_intervals.of_dtype(dtype))

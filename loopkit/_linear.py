@@ -15,11 +15,12 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._expression import variable_names
+from loopkit._intervals import Interval, add, floor_divide, multiply
 from loopkit._nodes import Expression
 from loopkit._same import remembered
 from loopkit._sets import NotAffineError, linear_sum
 
-Ranges = Mapping[str, tuple[int, int]]
+Ranges = Mapping[str, Interval]
 NO_RANGES: Ranges = {}
 
 
@@ -80,17 +81,15 @@ class Linear:
                 folded.append((factor, whole))
         return linear_sum([(c, a) for a, c in terms.items()] + folded, constant)
 
-    def range(self, ranges: Ranges) -> tuple[int, int] | None:
+    def range(self, ranges: Ranges) -> Interval | None:
         """The smallest and the largest value, given those of the names; None if unknown."""
-        low = high = self.constant
+        result = (self.constant, self.constant)
         for atom, coefficient in self.terms.items():
             known = _atom_range(atom, ranges)
             if known is None:
                 return None
-            first, last = known if coefficient > 0 else (known[1], known[0])
-            low += coefficient * first
-            high += coefficient * last
-        return low, high
+            result = add(result, multiply(known, (coefficient, coefficient)))
+        return result
 
     def floor_div(self, divisor: int, ranges: Ranges = NO_RANGES) -> Linear:
         """``floor(self / divisor)``, with what divides evenly drawn out of the quotient.
@@ -179,11 +178,12 @@ def _without_small_terms(rest: Linear, divisor: int, ranges: Ranges) -> tuple[Li
     return rest, divisor
 
 
-def _atom_range(atom: Expression, ranges: Ranges) -> tuple[int, int] | None:
+def _atom_range(atom: Expression, ranges: Ranges) -> Interval | None:
     if isinstance(atom, prim.Variable):
         return ranges.get(atom.name)
     inner = linear(atom.numerator).range(ranges)
-    return None if inner is None else (inner[0] // atom.denominator, inner[1] // atom.denominator)
+    divisor = atom.denominator
+    return None if inner is None else floor_divide(inner, (divisor, divisor))
 
 
 def variable(name: str) -> Linear:

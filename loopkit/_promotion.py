@@ -23,6 +23,7 @@ import ml_dtypes
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit import _intervals
 from loopkit._errors import InvalidArgumentError, TypeInferenceError
 from loopkit._nodes import Expression
 from loopkit._spelling import shown
@@ -228,7 +229,7 @@ def fits(value: int, dtype: DType) -> bool:
     return low <= value <= high
 
 
-_LIMITS = {dtype: (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)) for dtype in INTEGERS}
+_LIMITS = {dtype: _intervals.of_dtype(dtype) for dtype in INTEGERS}
 
 
 def check_constant(value: Typed, dtype: DType, asked: Callable[[], str]) -> None:

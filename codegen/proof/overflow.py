@@ -7,12 +7,12 @@ two, is shown by :mod:`.values`; subscripts and bounds are looked at by :mod:`.w
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
 
+from loopkit import _intervals
+from loopkit._intervals import Interval
 from loopkit._promotion import BOOL, INT32, INT64, INTEGERS, DType
-from loopkit.codegen.proof import intervals
 from loopkit.codegen.proof.conversions import UnreadableError
-from loopkit.codegen.proof.intervals import Range
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import Scope
@@ -94,7 +94,7 @@ class _Bounds:
         self.data_alone = data_alone
         self.beyond: tuple[DType, bool] | None = None
 
-    def of(self, expr: CExpression) -> Range:
+    def of(self, expr: CExpression) -> Interval:
         """Bounds of an integer expression; those of its parts are looked at, too."""
         spine: list[CExpression] = [expr]  # long sums lean to the left
         while isinstance(expr, Binary):
@@ -106,7 +106,7 @@ class _Bounds:
             result = self.whole(whole, [result, self.of(whole.right)])
         return result
 
-    def whole(self, expr: CExpression, parts: list[Range]) -> Range:
+    def whole(self, expr: CExpression, parts: list[Interval]) -> Interval:
         """The same, given the bounds of its parts."""
         if isinstance(expr, Element):
             return _limits(self.dtype(expr))
@@ -119,11 +119,13 @@ class _Bounds:
         if isinstance(expr, Name):
             if self.widths.is_data(expr):
                 return limits
-            return intervals.meet(limits, self.scope.range_of(self.widths.form(expr, self.scope)))
+            return _intervals.intersection(
+                limits, self.scope.range_of(self.widths.form(expr, self.scope))
+            )
         found = self.computed(expr, parts)
         if found is None:
             return limits
-        if intervals.holds(limits, found):
+        if _intervals.contains(limits, found):
             return found
         computes = isinstance(expr, (Binary, Unary))
         if computes and dtype in (INT32, INT64):
@@ -131,20 +133,19 @@ class _Bounds:
             if not is_data and self.data_alone:
                 return limits
             exact = found if is_data else self.widths.span(expr, self.scope)
-            if not intervals.holds(limits, exact):
+            if not _intervals.contains(limits, exact):
                 self.beyond = self.beyond or (dtype, is_data)
-            return intervals.meet(limits, exact)
+            return _intervals.intersection(limits, exact)
         return limits
 
-    def computed(self, expr: CExpression, parts: list[Range]) -> Range | None:
+    def computed(self, expr: CExpression, parts: list[Interval]) -> Interval | None:
         """The exact result of an operation on values between bounds; None if it is not known."""
         if isinstance(expr, Cast):
             return parts[0] if self.dtype(expr.operand) in (*INTEGERS, BOOL) else None
         if isinstance(expr, Unary):
-            (low, high) = parts[0]
-            return (-high, -low) if expr.operator == "-" else None
+            return _intervals.negate(parts[0]) if expr.operator == "-" else None
         if isinstance(expr, Choice):
-            return _hull(parts[1], parts[2])
+            return _intervals.hull(parts[1], parts[2])
         if isinstance(expr, Binary):
             return _binary(expr.operator, parts[0], parts[1])
         if isinstance(expr, Call):
@@ -156,48 +157,47 @@ class _Bounds:
         return self.text.value(expr).dtype
 
 
-def _each(bounds: _Bounds, expr: CExpression) -> list[Range]:
+def _each(bounds: _Bounds, expr: CExpression) -> list[Interval]:
     return [bounds.of(child) for child in children(expr)]
 
 
-def _binary(operator: str, left: Range, right: Range) -> Range | None:
-    if operator in ("+", "-", "*"):
-        return intervals.computed(operator, left, right)
-    (a, b), (c, d) = left, right
-    if operator in ("/", "%") and c > 0:
-        if operator == "/":
-            return min(a, a // d, 0), max(b, 0)
-        return (0 if a >= 0 else 1 - d), d - 1
-    if operator == "&" and max(a, c) >= 0:
-        return 0, min(high for low, high in (left, right) if low >= 0)
-    if operator in ("&", "|", "^"):
-        bits = max((end if end >= 0 else ~end).bit_length() for end in (a, b, c, d))
-        return (0 if min(a, c) >= 0 else -(1 << bits)), (1 << bits) - 1
-    if operator == ">>" and c == d >= 0:
-        return a >> c, b >> c
-    return None
+def _binary(operator: str, left: Interval, right: Interval) -> Interval | None:
+    operation = _OPERATIONS.get(operator)
+    if operation is None or (operator in ("/", "%") and right[0] <= 0):
+        return None
+    if operator == ">>" and right[0] < 0:
+        return None
+    return operation(left, right)
 
 
-def _call(function: str, parts: list[Range]) -> Range | None:
-    if function in ("min", "max"):
-        pick = min if function == "min" else max
-        return pick(p[0] for p in parts), pick(p[1] for p in parts)
+_OPERATIONS: dict[str, Callable[[Interval, Interval], Interval]] = {
+    "+": _intervals.add,
+    "-": _intervals.subtract,
+    "*": _intervals.multiply,
+    "/": _intervals.truncating_divide,
+    "%": _intervals.truncating_remainder,
+    "&": _intervals.bitwise_and,
+    "|": _intervals.bitwise_or,
+    "^": _intervals.bitwise_or,
+    ">>": _intervals.shift_right,
+}
+"""What operators of C do with operands for which it gives them a meaning."""
+
+
+def _call(function: str, parts: list[Interval]) -> Interval | None:
+    if function == "min":
+        return _intervals.least(*parts)
+    if function == "max":
+        return _intervals.greatest(*parts)
     if function == "abs":
-        return 0, max(-parts[0][0], parts[0][1], 0)
+        return _intervals.absolute(parts[0])
     if function == "lk_mod" and parts[1][0] > 0:
-        return 0, parts[1][1] - 1
+        return _intervals.floor_remainder(parts[1])
     if function == "lk_floordiv" and parts[1][0] > 0:
-        (a, b), (c, d) = parts
-        return min(a // c, a // d), max(b // c, b // d)
+        return _intervals.floor_divide(*parts)
     return None
 
 
-def _limits(dtype: DType) -> Range:
-    if dtype not in INTEGERS:
-        return 0, 1  # truth, and what is no integer is never looked at
-    info = np.iinfo(dtype)
-    return int(info.min), int(info.max)
-
-
-def _hull(first: Range, second: Range) -> Range:
-    return min(first[0], second[0]), max(first[1], second[1])
+def _limits(dtype: DType) -> Interval:
+    # Truth is a number, too; what is no integer is never looked at.
+    return _intervals.of_dtype(dtype) if dtype in INTEGERS else (0, 1)

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 import islpy as isl
 
+from loopkit import _intervals
 from loopkit._cached import cached_property
-from loopkit.codegen.proof import intervals
+from loopkit._intervals import Interval
 from loopkit.codegen.proof.conditions import Condition, renamed
 from loopkit.codegen.proof.forms import Atom, Extreme, Floor, Form, NotAffineError, Variable
-from loopkit.codegen.proof.intervals import Range
 from loopkit.codegen.proof.spaces import Space
 from loopkit.codegen.proof.syntax import For, If, Let
 
@@ -33,7 +33,7 @@ class Scope:
         node: For | If | Let | None,
         conditions: tuple[Condition, ...],
         unknown: tuple[Condition, ...] = (),
-        ranges: dict[str, Range] | None = None,
+        ranges: dict[str, Interval] | None = None,
         base: isl.Set | None = None,
     ) -> None:
         self.space = space
@@ -96,7 +96,7 @@ class Scope:
 
     # {{{ how large things get
 
-    def range_of_name(self, name: str) -> Range:
+    def range_of_name(self, name: str) -> Interval:
         """Bounds of a name, from the bounds of the loop or constant that made it."""
         for scope in self.chain():
             found = scope.ranges.get(name)
@@ -104,26 +104,24 @@ class Scope:
                 return found
         return -FAR, FAR
 
-    def range_of(self, form: Form) -> Range:
+    def range_of(self, form: Form) -> Interval:
         """Bounds of a form by interval arithmetic."""
-        low = high = 0
-        for monomial, factor in form.terms.items():
-            part = factor, factor
-            for atom in monomial:
-                part = intervals.computed("*", part, self._range_of_atom(atom))
-            low, high = low + part[0], high + part[1]
-        return intervals.meet((low, high), (-FAR, FAR))
+        low, high = _intervals.add(
+            *(
+                _intervals.multiply((factor, factor), *map(self._range_of_atom, monomial))
+                for monomial, factor in form.terms.items()
+            )
+        )
+        return max(low, -FAR), min(high, FAR)
 
-    def _range_of_atom(self, atom: Atom) -> Range:
+    def _range_of_atom(self, atom: Atom) -> Interval:
         if isinstance(atom, Variable):
             return self.range_of_name(atom.name)
         if isinstance(atom, Floor):
-            low, high = self.range_of(atom.of)
-            return low // atom.by, high // atom.by
+            return _intervals.floor_divide(self.range_of(atom.of), (atom.by, atom.by))
         if isinstance(atom, Extreme):
-            ranges = [self.range_of(p) for p in atom.parts]
-            pick = min if atom.word == "min" else max
-            return pick(r[0] for r in ranges), pick(r[1] for r in ranges)
+            combined = _intervals.least if atom.word == "min" else _intervals.greatest
+            return combined(*map(self.range_of, atom.parts))
         return -FAR, FAR
 
     def never_below_zero(self, form: Form) -> bool:

@@ -12,6 +12,7 @@ from loopkit import _sets
 from loopkit._arrays import ArrayArg, TemporaryVariable, ValueArg
 from loopkit._cached import cached_property
 from loopkit._hidden import hidden
+from loopkit._intervals import Interval, of_dtype
 from loopkit._kernel import Kernel, Statement
 from loopkit._program import Program
 from loopkit._promotion import INTEGERS as INTEGER_TYPES
@@ -26,7 +27,6 @@ from loopkit.codegen.proof.forms import (
     product,
     variable,
 )
-from loopkit.codegen.proof.intervals import Range
 from loopkit.codegen.proof.names import (
     BLOCK_WORDS,
     HARDWARE,
@@ -177,7 +177,7 @@ class Subject:
 
     def _root(self) -> Scope:
         """What holds for every thread of every launch that the checks let through."""
-        ranges: dict[str, Range] = {}
+        ranges: dict[str, Interval] = {}
         admitted = self.admitted
         for size in self.sizes:
             ranges[size] = self._range_of_size(size, admitted)
@@ -204,10 +204,9 @@ class Subject:
                 dtype = np.dtype(argument.dtype or np.int32)
                 if dtype not in INTEGER_TYPES:
                     continue  # the text has another type, which is found
-                info = np.iinfo(dtype)
-                own = variable(argument.name)
-                conditions.append(at_most(constant(int(info.min)), own))
-                conditions.append(at_most(own, constant(int(info.max))))
+                own, (low, high) = variable(argument.name), of_dtype(dtype)
+                conditions.append(at_most(constant(low), own))
+                conditions.append(at_most(own, constant(high)))
             elif isinstance(argument, ArrayArg):
                 # No array has a negative extent.
                 for extent in argument.shape or ():
@@ -219,7 +218,7 @@ class Subject:
                 continue
         return result
 
-    def _range_of_size(self, size: str, admitted: isl.Set) -> Range:
+    def _range_of_size(self, size: str, admitted: isl.Set) -> Interval:
         expr = prim.Variable(size)
         low = _sets.minimum_value(admitted, expr)
         high = _sets.maximum_value(admitted, expr)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from loopkit._intervals import contains, of_dtype
 from loopkit._promotion import (
     BFLOAT16,
     BOOL,
@@ -23,7 +24,6 @@ from loopkit._promotion import (
     INTEGERS,
     SMALL_FLOATS,
     DType,
-    fits,
     real_of,
 )
 
@@ -78,8 +78,7 @@ def keeps_values(source: DType, target: DType) -> bool:
         return keeps_values(source, real_of(target))
     if source in INTEGERS:
         if target in INTEGERS:
-            own = np.iinfo(source)
-            return fits(int(own.min), target) and fits(int(own.max), target)
+            return contains(of_dtype(target), of_dtype(source))
         return 8 * source.itemsize - (source.kind == "i") <= _DIGITS[target]
     if target in INTEGERS or target in SMALL_FLOATS:
         return False

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
+from loopkit import _intervals
+from loopkit._intervals import Interval
 from loopkit._promotion import INTEGERS
-from loopkit.codegen.proof import intervals
 from loopkit.codegen.proof.conditions import negated
 from loopkit.codegen.proof.forms import Form, constant, floor, variable
-from loopkit.codegen.proof.intervals import Range
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.syntax import CExpression
@@ -150,17 +150,14 @@ class Comparison:
         if form is None:
             return False
         if term.dtype in INTEGERS:
-            bits = 8 * term.dtype.itemsize
-            low, high = (0, 2**bits - 1) if term.dtype.kind == "u" else (-(2 ** (bits - 1)), 0)
-            high = high or 2 ** (bits - 1) - 1
-            if not intervals.holds((low, high), scope.range_of(form)) and not self._stays(
-                form, (low, high), scope
-            ):
+            limits = _intervals.of_dtype(term.dtype)
+            inside = _intervals.contains(limits, scope.range_of(form))
+            if not inside and not self._stays(form, limits, scope):
                 return False
         return all(self._fits(a, scope) for a in term.args)
 
     @staticmethod
-    def _stays(form: Form, limits: Range, scope: Scope) -> bool:
+    def _stays(form: Form, limits: Interval, scope: Scope) -> bool:
         """Whether an affine value never leaves a range: the exact answer, where rough ones fail."""
         ends = (form.minus(constant(limits[0])), constant(limits[1]).minus(form))
         return all(scope.never_below_zero(end) for end in ends)

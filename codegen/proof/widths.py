@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import islpy as isl
 
-from loopkit import _sets
-from loopkit.codegen.proof import intervals
+from loopkit import _intervals, _sets
+from loopkit._intervals import Interval
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import ZERO, Form, NotAffineError, constant, variable
-from loopkit.codegen.proof.intervals import Range
 from loopkit.codegen.proof.names import CATEGORIES, common
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
@@ -34,11 +34,16 @@ from loopkit.codegen.proof.syntax import (
 )
 from loopkit.codegen.proof.tree import Site, all_groups
 
-LIMITS: dict[str, Range] = {"int": (-(2**31), 2**31 - 1), "uint": (0, 2**32 - 1)}
-_RANGES: dict[str, Range] = {**LIMITS, "ulong": (0, 2**64 - 1)}
+LIMITS: dict[str, Interval] = {"int": (-(2**31), 2**31 - 1), "uint": (0, 2**32 - 1)}
+_RANGES: dict[str, Interval] = {**LIMITS, "ulong": (0, 2**64 - 1)}
 _BITS = {"int": 32, "uint": 32, "long": 64, "ulong": 64}
 _UNSIGNED = ("uint", "ulong")
 _COMPUTING = ("+", "-", "*", "/", "%", "<<")
+_EXACT: dict[str, Callable[[Interval, Interval], Interval]] = {
+    "+": _intervals.add,
+    "-": _intervals.subtract,
+    "*": _intervals.multiply,
+}
 _WRAPPING = ("+", "-", "*", "<<")
 _COMPARING = ("<", "<=", ">", ">=", "==", "!=")
 
@@ -242,25 +247,25 @@ class WidthCheck:
             elif not self.bounded(expr, site.scope, (low, high)):
                 self.product(form, (low, high), site, what)
 
-    def bounded(self, expr: CExpression | None, scope: Scope, limits: Range) -> bool:
+    def bounded(self, expr: CExpression | None, scope: Scope, limits: Interval) -> bool:
         """Whether the exact ranges of the factors of products show that a value fits."""
         if expr is None:
             return False
-        return intervals.holds(limits, self.span(expr, scope))
+        return _intervals.contains(limits, self.span(expr, scope))
 
-    def span(self, expr: CExpression, scope: Scope) -> Range:
+    def span(self, expr: CExpression, scope: Scope) -> Interval:
         """Bounds of a value: exact where it is affine, else from those of its operands."""
         form = self.form(expr, scope)
         rough = scope.range_of(form)
         if form.is_affine:
-            return intervals.meet(rough, self.exact_range(form, scope))
-        if isinstance(expr, Binary) and expr.operator in ("+", "-", "*"):
+            return _intervals.intersection(rough, self.exact_range(form, scope))
+        if isinstance(expr, Binary) and expr.operator in _EXACT:
             left, right = self.span(expr.left, scope), self.span(expr.right, scope)
-            return intervals.meet(rough, intervals.computed(expr.operator, left, right))
+            return _intervals.intersection(rough, _EXACT[expr.operator](left, right))
         return rough
 
     @staticmethod
-    def exact_range(form: Form, scope: Scope) -> Range:
+    def exact_range(form: Form, scope: Scope) -> Interval:
         """The least and greatest value of an affine form where a scope is reached."""
         result = [-FAR, FAR]
         try:
@@ -285,7 +290,7 @@ class WidthCheck:
         """Whether nothing beyond a type's limits is reached, whatever the data."""
         return all((scope.set & scope.space.where(c)).is_empty() for c in beyond)
 
-    def product(self, form: Form, limits: Range, site: Site, what: str) -> None:
+    def product(self, form: Form, limits: Interval, site: Site, what: str) -> None:
         """Products of names: a concrete overflow, or nothing decided.
 
         The value is driven up, then down: the factors of products of sizes as

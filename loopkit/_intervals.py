@@ -1,0 +1,264 @@
+"""Interval arithmetic: bounds of integer results, from bounds of their operands.
+
+An interval ``(low, high)`` stands for all integers from ``low`` to ``high``, both included.
+Every operation gives an interval that holds the result for all operands in the given ones.
+What operands have to do with each other is not known here: ``x - x`` lies in an interval
+twice as wide as that of ``x``.
+
+(R. E. Moore: Interval Analysis. Prentice-Hall, 1966.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit._nodes import Expression
+
+Interval = tuple[int, int]
+
+_SHIFT = 64
+"""Integers have as many bits at most: exponents and shifts to the left stop there."""
+
+
+def of_dtype(dtype: np.dtype[Any]) -> Interval:
+    """All values of an integer type."""
+    info = np.iinfo(dtype)
+    return int(info.min), int(info.max)
+
+
+def contains(outer: Interval, inner: Interval) -> bool:
+    """Whether one interval lies in another."""
+    return outer[0] <= inner[0] and inner[1] <= outer[1]
+
+
+def intersection(values: Interval, within: Interval) -> Interval:
+    """What lies in two intervals; some value where nothing does, and so nothing is computed."""
+    low = max(values[0], within[0])
+    return low, max(low, min(values[1], within[1]))
+
+
+def hull(*parts: Interval) -> Interval:
+    """The interval around others."""
+    return min(low for low, _ in parts), max(high for _, high in parts)
+
+
+def least(*parts: Interval) -> Interval:
+    """The minimum of values of each interval."""
+    return min(low for low, _ in parts), min(high for _, high in parts)
+
+
+def greatest(*parts: Interval) -> Interval:
+    """The maximum of values of each interval."""
+    return max(low for low, _ in parts), max(high for _, high in parts)
+
+
+def add(*parts: Interval) -> Interval:
+    """``x + y + ...``."""
+    return sum(low for low, _ in parts), sum(high for _, high in parts)
+
+
+def negate(values: Interval) -> Interval:
+    """``-x``."""
+    return -values[1], -values[0]
+
+
+def subtract(left: Interval, right: Interval) -> Interval:
+    """``x - y``."""
+    return left[0] - right[1], left[1] - right[0]
+
+
+def magnitude(values: Interval) -> int:
+    """The largest ``abs(x)``."""
+    return max(-values[0], values[1])
+
+
+def absolute(values: Interval) -> Interval:
+    """``abs(x)``."""
+    return max(values[0], -values[1], 0), magnitude(values)
+
+
+def multiply(*parts: Interval) -> Interval:
+    """``x * y * ...``."""
+    low, high = 1, 1
+    for part in parts:
+        corners = [x * y for x in (low, high) for y in part]
+        low, high = min(corners), max(corners)
+    return low, high
+
+
+# {{{ division: by zero, it has no result
+
+
+def floor_divide(numerator: Interval, denominator: Interval) -> Interval:
+    """``x // y``, rounded down."""
+    return _divided(numerator, denominator, lambda x, y: x // y)
+
+
+def truncating_divide(numerator: Interval, denominator: Interval) -> Interval:
+    """``x / y`` of C, rounded towards zero."""
+    return _divided(numerator, denominator, _truncated)
+
+
+def _truncated(x: int, y: int) -> int:
+    return x // y if (x < 0) == (y < 0) else -(-x // y)
+
+
+def _divided(x: Interval, y: Interval, divide: Callable[[int, int], int]) -> Interval:
+    """Quotients are extreme at the ends of intervals without zero: of each sign apart."""
+    ends = {e for e in y if e} | {e for e in (-1, 1) if y[0] <= e <= y[1]}
+    corners = [divide(a, b) for a in x for b in ends] or [0]
+    return min(corners), max(corners)
+
+
+def floor_remainder(denominator: Interval) -> Interval:
+    """``x % y`` of any ``x``, of the sign of ``y``."""
+    return min(denominator[0] + 1, 0), max(denominator[1] - 1, 0)
+
+
+def truncating_remainder(numerator: Interval, denominator: Interval) -> Interval:
+    """``x % y`` of C, of the sign of ``x``."""
+    most = max(magnitude(denominator) - 1, 0)
+    return (0 if numerator[0] >= 0 else -most), (0 if numerator[1] <= 0 else most)
+
+
+# }}}
+
+# {{{ powers and bits
+
+
+def power(base: Interval, exponent: Interval) -> Interval:
+    """``x ** y``; what is no integer is rounded towards zero."""
+    least_exponent, most = (min(max(e, 0), _SHIFT) for e in exponent)
+    values = [b**e for b in base for e in (least_exponent, most)]
+    if exponent[0] < 0 or base[0] <= 0 <= base[1]:
+        values.append(0)
+    if exponent[0] < 0 and base[0] <= -1 <= base[1]:
+        values += [-1, 1]
+    if base[0] < 0 and exponent[0] != exponent[1]:  # signs change from one to the next
+        values += [-(base[0] ** most), base[0] ** most]
+    if least_exponent == 0:
+        values.append(1)
+    return min(values), max(values)
+
+
+def shift_left(values: Interval, count: Interval) -> Interval:
+    """``x << y``, which is zero where ``y`` is negative or as large as there are bits."""
+    ends = [min(max(c, 0), _SHIFT) for c in count]
+    shifted = [v << c for v in values for c in ends]
+    if count[0] < 0 or count[1] >= _SHIFT:
+        shifted.append(0)
+    return min(shifted), max(shifted)
+
+
+def shift_right(values: Interval, count: Interval) -> Interval:
+    """``x >> y``, which is zero where ``y`` is negative, and as its sign for large ``y``."""
+    shifted = [v >> max(c, 0) for v in values for c in count]
+    if count[0] < 0:
+        shifted.append(0)
+    return min(shifted), max(shifted)
+
+
+def invert(values: Interval) -> Interval:
+    """``~x``."""
+    return ~values[1], ~values[0]
+
+
+def bitwise_and(left: Interval, right: Interval) -> Interval:
+    """``x & y``."""
+    if max(left[0], right[0]) >= 0:
+        return 0, min(high for low, high in (left, right) if low >= 0)
+    return bitwise_or(left, right)
+
+
+def bitwise_or(left: Interval, right: Interval) -> Interval:
+    """``x | y``, or ``x ^ y``."""
+    bits = max((end if end >= 0 else ~end).bit_length() for end in (*left, *right))
+    return (0 if min(left[0], right[0]) >= 0 else -(1 << bits)), (1 << bits) - 1
+
+
+# }}}
+
+# {{{ expressions
+
+
+def of_expression(
+    expr: Expression,
+    of_name: Callable[[str], Interval],
+    unknown: Interval,
+    *,
+    may_wrap: bool = True,
+) -> Interval:
+    """Bounds of an integer expression, from those of its names.
+
+    Parts like no other lie in ``unknown``; without ``may_wrap``, so do bits, powers and
+    calls, which the integers of a machine compute otherwise than mathematics does.
+    """
+
+    def of(part: Expression) -> Interval:
+        return of_expression(part, of_name, unknown, may_wrap=may_wrap)
+
+    if isinstance(expr, prim.Variable):
+        return of_name(expr.name)
+    found = _of_arithmetic(expr, of)
+    if found is None and may_wrap:
+        found = _of_operation(expr, of)
+    return found or unknown
+
+
+def _of_arithmetic(expr: Expression, of: Callable[[Expression], Interval]) -> Interval | None:
+    """What subscripts are made of."""
+    if isinstance(expr, (int, np.integer)):
+        return int(expr), int(expr)
+    if isinstance(expr, prim.Sum):
+        return add(*map(of, expr.children))
+    if isinstance(expr, prim.Product):
+        return multiply(*map(of, expr.children))
+    if isinstance(expr, prim.FloorDiv):
+        return floor_divide(of(expr.numerator), of(expr.denominator))
+    if isinstance(expr, prim.Remainder):
+        return floor_remainder(of(expr.denominator))
+    if isinstance(expr, prim.Min):
+        return least(*map(of, expr.children))
+    if isinstance(expr, prim.Max):
+        return greatest(*map(of, expr.children))
+    if isinstance(expr, prim.If):
+        return hull(of(expr.then), of(expr.else_))
+    return None
+
+
+def _of_operation(expr: Expression, of: Callable[[Expression], Interval]) -> Interval | None:
+    """What else gives integers; None where nothing is known of it."""
+    if isinstance(expr, prim.Power):
+        return power(of(expr.base), of(expr.exponent))
+    if isinstance(expr, prim.LeftShift):
+        return shift_left(of(expr.shiftee), of(expr.shift))
+    if isinstance(expr, prim.RightShift):
+        return shift_right(of(expr.shiftee), of(expr.shift))
+    if isinstance(expr, prim.BitwiseNot):
+        return invert(of(expr.child))
+    if isinstance(expr, prim.BitwiseAnd):
+        return reduce(bitwise_and, map(of, expr.children))
+    if isinstance(expr, (prim.BitwiseOr, prim.BitwiseXor)):
+        return reduce(bitwise_or, map(of, expr.children))
+    if isinstance(expr, prim.Call):
+        function = _FUNCTIONS.get(expr.function.name)
+        return None if function is None else function(*map(of, expr.parameters))
+    if isinstance(expr, (prim.Comparison, prim.LogicalNot, prim.LogicalAnd, prim.LogicalOr)):
+        return 0, 1
+    return None
+
+
+_FUNCTIONS: dict[str, Callable[..., Interval]] = {
+    "sign": lambda x: (-1, 1),
+    "abs": absolute,
+    "pow": power,
+    "fmin": least,
+    "fmax": greatest,
+}
+
+# }}}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-SEARCH_LIMIT = 5000
+from loopkit import _budget
 
 Need = tuple[int, bool]
 
@@ -140,7 +140,7 @@ def _solve(columns: list[_Column], everything: int) -> list[_Column]:
             if spent < best_cost:
                 best, best_cost = list(taken), spent
             return
-        if steps > SEARCH_LIMIT:
+        if steps > _budget.BARRIER_PLACES:
             return
         columns = _undominated(columns, left)
         rows = {n: [c for c in columns if c.serves >> n & 1] for n in bits(left)}

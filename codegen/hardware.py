@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import islpy as isl
 import pymbolic.primitives as prim
 
-from loopkit import _sets
-from loopkit._budget import GRID, SpentError, at_most, is_spent
+from loopkit import _budget, _sets
+from loopkit._budget import SpentError, at_most, is_spent
 from loopkit._cached import cached_property
 from loopkit._errors import IllegalTransformError, ResourceError
 from loopkit._expression import to_text
@@ -220,7 +220,7 @@ def _end(reach: isl.Set, iname: str, context: isl.Set) -> Expression | None:
     conditions say without their quotients: more blocks than needed, which guards stop.
     """
     try:
-        with at_most(GRID):
+        with at_most(_budget.GRID):
             return plus(piecewise_maximum(_sets.maximum(reach, iname), context), 1)
     except SpentError:
         pass

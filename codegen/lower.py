@@ -8,9 +8,9 @@ from math import prod
 import islpy as isl
 import pymbolic.primitives as prim
 
-from loopkit import _sets
+from loopkit import _budget, _sets
 from loopkit._arrays import ArrayArg, Strided, ValueArg
-from loopkit._budget import LOWERING, SpentError, at_most, in_turn
+from loopkit._budget import SpentError, at_most, in_turn
 from loopkit._errors import UndecidedError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
@@ -43,7 +43,7 @@ def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
     constants where they must be; :class:`~loopkit.UndecidedError` where isl does
     not work out bounds, guards and barriers within its budget.
     """
-    allowed = LOWERING * len(kernel.statements)
+    allowed = _budget.LOWERING * len(kernel.statements)
     try:
         with at_most(allowed):
             return _lowered(kernel, strided)

@@ -11,14 +11,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import islpy as isl
 import pymbolic.primitives as prim
 
-from loopkit import _sets
+from loopkit import _budget, _sets
 from loopkit._hidden import BETWEEN, ONE, TWO, instances, variable
 from loopkit.codegen.accesses import Access
 from loopkit.codegen.bodies import Bodies, Body
 from loopkit.codegen.conflicts import Conflicts, Order, Reach
-
-# So many kinds of gaps that cut some pairs of a dependence and not all are told apart.
-_LIMIT = 6
 
 # A body, whether its gaps stand behind the first side, and before the second, in the body that
 # they share with that side.
@@ -65,7 +62,7 @@ class Passing:
             pairs = self._pairs(reach, found)
             parts = [] if pairs.is_empty() else [(pairs, gaps)]
             for kind, mask in sometimes:
-                if not parts or len(parts) > _LIMIT:
+                if not parts or len(parts) > _budget.BARRIER_SPLITS:
                     break
                 condition = self._condition(body, first, second, order, kind)
                 split = []

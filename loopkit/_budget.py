@@ -1,4 +1,7 @@
-"""Turns at isl, and a bound on what it may spend, so that nothing runs away.
+"""What every computation may spend, and turns at isl, so that nothing runs away.
+
+Limits count operations, never seconds: no answer depends on how fast the machine is.  They
+stand in the table below, and nowhere else.
 
 isl counts its operations in one context for the whole process.  What works with sets
 therefore takes turns: one thread at a time makes, transforms, proves, compares or lowers
@@ -16,11 +19,98 @@ from typing import ParamSpec, TypeVar
 
 import islpy as isl
 
+# {{{ the table
+
+# Operations of isl's: an operation takes 0.3 to 50 microseconds.
+
+STEP = 400_000
+"""Proving one step.  Those of the gallery need up to some ten thousand."""
+
+CHANGE = 1_000_000
+"""Making the kernel of one step, before anything is proven of it."""
+
+REFUSAL = 500_000
+"""Looking for the smallest cases that show why a step is refused."""
+
+TRY = 200_000
+"""Making, proving or lowering one step that may be suggested: up to half a second."""
+
+BETWEEN_TRIES = 100_000
+"""Looking for the next step to try."""
+
 LOWERING = 1_000_000
-"""Operations that isl may spend on lowering, for each statement; the gallery needs up to 80,000."""
+"""Lowering, for each statement; the gallery needs up to 80,000."""
 
 GRID = 20_000
-"""Operations that isl may spend on the exact length of a grid before a bound of it does."""
+"""The exact length of a grid, before a bound of it does."""
+
+PROGRAM_TEXT = 2_000_000
+"""Reading a generated text, before anything is proven of it."""
+
+PROGRAM_QUESTION = 200_000
+"""One question about a generated text.  Most need a few hundred, the hardest some ten thousand."""
+
+PROGRAM_QUESTION_LATER = 20_000
+"""What is still granted to a question about a text of which several ran past their budgets."""
+
+EQUIVALENCE = 3_000_000
+"""Proving one kernel a schedule of the other: a few seconds."""
+
+EQUIVALENCE_EXAMPLES = 2_000_000
+"""The instances of both kernels at small sizes."""
+
+EQUIVALENCE_WITNESS = 300_000
+"""The sizes at which a correspondence fails; or its words."""
+
+OVERLAP = 100_000
+"""Whether two arrays of the caller's share memory."""
+
+# What loopkit's own searches may take.
+
+VIOLATIONS = 40
+"""As many violations of one step are gathered before the smallest is told."""
+
+COPIES_FOLLOWED = 300
+"""Copies of copies that one check follows back to what was copied."""
+
+TRIES = 120
+"""Steps that are tried before a refusal is told."""
+
+TRIES_EFFORT = 400
+"""The statements of all kernels that they are tried on: large kernels have fewer tries."""
+
+TRIES_SPENT = 40
+"""What a try counts for, in statements, that isl did not end: as much as a large kernel."""
+
+TRIES_LOWERED = 40
+"""Statements of the largest kernel that is lowered for a try."""
+
+BARRIER_PLACES = 5_000
+"""Steps of the search for the fewest barriers; after them the best so far is taken."""
+
+BARRIER_SPLITS = 6
+"""Parts that the pairs of a dependence are split into, by the barriers between them."""
+
+CORRESPONDENCE = 20_000
+"""Steps of one search for statements of two kernels that correspond."""
+
+EXAMPLE_CELLS = 500_000
+"""Cells that two kernels read and write on examples, all orders counted; and as many again at the
+sizes of witnesses."""
+
+GLANCE_CELLS = 3_000
+"""Cells of one example that is looked at before anything is proven."""
+
+EXAMPLE_INSTANCES = 100_000
+"""Instances of one statement of an example."""
+
+RULE_NODES = 100_000
+"""Nodes of an expression whose rules are expanded."""
+
+OVERLAP_NUMPY = 10_000
+"""What NumPy may try before isl is asked whether two arrays share memory."""
+
+# }}}
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,7 +170,7 @@ def at_most(operations: int) -> Iterator[None]:
     """Let isl spend at most ``operations`` inside; raises :class:`SpentError` beyond.
 
     Inside of another bound this one allows no more than that, which counts anew when this
-    one ends.  An operation takes 0.3 to 50 microseconds.
+    one ends.
     """
     context = isl.DEFAULT_CONTEXT
     with turn():

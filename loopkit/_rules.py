@@ -8,14 +8,12 @@ from collections.abc import Iterable, Mapping
 import pymbolic.primitives as prim
 from pymbolic.mapper import CombineMapper
 
+from loopkit import _budget
 from loopkit._errors import ParseError
 from loopkit._expression import ExpressionMapper, is_constant, substitute
 from loopkit._kernel import Kernel, SubstitutionRule
 from loopkit._nodes import Expression, Reduction, TypeCast
 from loopkit._same import remembered
-
-LARGEST = 100_000
-"""How many nodes an expression may have when its rules are expanded."""
 
 Rules = Mapping[str, SubstitutionRule]
 Count = Counter[str]
@@ -98,10 +96,10 @@ class _Counter(CombineMapper):  # type: ignore[misc]
             for used, number in argument.items():
                 total[used] += number * body[name]
             total[name] -= body[name]
-        if total.total() > LARGEST:
+        if total.total() > _budget.RULE_NODES:
             raise ParseError(
                 f"the substitution rule '{rule.name}' stands for an expression of more than "
-                f"{LARGEST:,} parts",
+                f"{_budget.RULE_NODES:,} parts",
                 instead="store what a rule computes in a temporary, and use that",
             )
         return total

@@ -10,6 +10,7 @@ from functools import wraps
 from itertools import takewhile
 from typing import Any
 
+from loopkit import _budget
 from loopkit._arguments import Kind, flag, is_plain
 from loopkit._budget import SpentError, at_most, in_turn
 from loopkit._change import Change
@@ -119,18 +120,14 @@ def _normal(
     return tuple(given)
 
 
-BUDGET = 1_000_000
-"""Operations that isl may spend on making a change, before anything is proven of it."""
-
-
 def _made(function: Callable[..., Change], bound: inspect.BoundArguments) -> Change:
     """The change that a transform makes."""
     try:
-        with at_most(BUDGET):
+        with at_most(_budget.CHANGE):
             return function(*bound.args, **bound.kwargs)
     except SpentError:
         raise UndecidedError(
-            f"isl did not work out what becomes of the kernel within {BUDGET:,} operations",
+            f"isl did not work out what becomes of the kernel within {_budget.CHANGE:,} operations",
             instead="steps that leave simpler bounds and subscripts may come first",
         ) from None
 

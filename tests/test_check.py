@@ -53,7 +53,7 @@ def test_unchecked_steps_show() -> None:
 
 
 def test_what_a_transform_asks_of_isl_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loopkit._transform.BUDGET", 10)
+    monkeypatch.setattr("loopkit._budget.CHANGE", 10)
     knl = lk.make_kernel("{ [i]: 0 <= i < n }", "a[i] = b[i]", dtypes={"a, b": "float32"})
     with pytest.raises(lk.UndecidedError, match="within 10 operations"):
         knl.split_iname("i", 16)
@@ -62,7 +62,7 @@ def test_what_a_transform_asks_of_isl_is_limited(monkeypatch: pytest.MonkeyPatch
 
 def test_a_message_without_an_example(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where looking for the smallest case takes too long, the step is refused all the same."""
-    monkeypatch.setattr("loopkit._check.violation_report.BUDGET", 10)
+    monkeypatch.setattr("loopkit._budget.REFUSAL", 10)
     knl = lk.make_kernel("{ [i]: 1 <= i < n }", "x[i] = x[i - 1] + 1", dtypes={"x": "float32"})
     with pytest.raises(lk.IllegalTransformError, match="no example of it within 10 operations"):
         knl.tag_inames({"i": "g.0"})

@@ -348,7 +348,7 @@ def test_a_staged_box_lowers_quickly() -> None:
 
 def test_lowering_that_isl_does_not_end_is_a_named_error(monkeypatch: pytest.MonkeyPatch) -> None:
     knl = lk.make_kernel("{ [i]: 0 <= i < n }", "y[i] = i").split_iname("i", 16)
-    monkeypatch.setattr("loopkit.codegen.lower.LOWERING", 20)
+    monkeypatch.setattr("loopkit._budget.LOWERING", 20)
     with pytest.raises(lk.UndecidedError, match="within 20 operations"):
         knl.cuda()
     monkeypatch.undo()
@@ -359,7 +359,7 @@ def test_lowering_that_isl_does_not_end_is_a_named_error(monkeypatch: pytest.Mon
 def test_a_grid_that_takes_too_long_to_find_is_longer(
     domain: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("loopkit.codegen.hardware.GRID", 1)
+    monkeypatch.setattr("loopkit._budget.GRID", 1)
     plain = lk.make_kernel(
         f"{{ [i]: {domain} }}",
         "y[i] = i",

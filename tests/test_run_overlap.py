@@ -54,7 +54,7 @@ def test_overlaps_within_are_found_exactly() -> None:
 @pytest.mark.parametrize("work", [10_000, 1])
 def test_overlaps_with_others_are_found_exactly(work: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """By NumPy, and by isl where that is too much work for NumPy."""
-    monkeypatch.setattr(overlap, "_NUMPY_WORK", work)
+    monkeypatch.setattr(_budget, "OVERLAP_NUMPY", work)
     rng, found = random.Random(1), [0, 0]
     for _ in range(200):
         arrays, bytes_of = [], []
@@ -142,7 +142,7 @@ def test_what_cannot_be_decided_is_said_so(monkeypatch: pytest.MonkeyPatch) -> N
         raise _budget.SpentError
 
     monkeypatch.setattr(overlap, "reaching", spent)
-    monkeypatch.setattr(overlap, "_NUMPY_WORK", 1)
+    monkeypatch.setattr(_budget, "OVERLAP_NUMPY", 1)
     plan: Any = SimpleNamespace(outputs=("c",), name="k")
     folded = info((3, 4), (3, 2), 4096, "f4")
     with pytest.raises(InvalidArgumentError, match="could not be decided within"):

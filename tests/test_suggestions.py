@@ -16,6 +16,7 @@ from refusals.everything import CASES
 from suggestion_kernels import BLOCKS, applied, corner, making, recurrence, refusal, stencil
 
 import loopkit as lk
+from loopkit import _budget
 from loopkit._check import suggest
 from loopkit._check.suggest_calls import read_call, text_of_calls
 from loopkit._check.suggest_try import Refusal, Suggestion, Trials, refused
@@ -144,7 +145,7 @@ def test_an_error_in_the_search_is_no_error(monkeypatch: pytest.MonkeyPatch) -> 
 def test_no_effort(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = stencil()
     error = refusal(kernel, BLOCKS)
-    monkeypatch.setattr(suggest, "EFFORT", 0)
+    monkeypatch.setattr(_budget, "TRIES_EFFORT", 0)
     assert error.suggestions[:] == ()
     assert "would break the kernel" in str(error)
 

@@ -717,23 +717,21 @@ def test_readers_behind_readers_end() -> None:
     assert lk.verify(plain, racing).answer == "different"
 
 
-@pytest.mark.parametrize(("name", "operations"), [("BUDGET", 5_000), ("EXAMPLES", 500)])
+@pytest.mark.parametrize(
+    ("name", "operations"), [("EQUIVALENCE", 5_000), ("EQUIVALENCE_EXAMPLES", 500)]
+)
 def test_budgets_are_named(monkeypatch: pytest.MonkeyPatch, name: str, operations: int) -> None:
     """A computation that grows too large ends, and nothing is said that was not seen."""
     import islpy as isl
 
-    monkeypatch.setattr(f"loopkit._verify.{WHERE[name]}.{name}", operations)
+    monkeypatch.setattr(f"loopkit._budget.{name}", operations)
     plain, other = gallery("stencil_25")["tiled"], gallery("stencil_25")["planes"]
-    if name == "EXAMPLES":
-        monkeypatch.setattr("loopkit._verify.equivalence.BUDGET", 5_000)
+    if name == "EQUIVALENCE_EXAMPLES":
+        monkeypatch.setattr("loopkit._budget.EQUIVALENCE", 5_000)
     verdict = lk.verify(plain, other)
     assert verdict.answer == "undecided"
     assert f"{operations:,} operations" in verdict.why
     assert isl.DEFAULT_CONTEXT.get_max_operations() == 0
-
-
-WHERE = {"BUDGET": "equivalence", "EXAMPLES": "find_difference"}
-"""The modules that use the budgets."""
 
 
 def test_cells_in_one_place_are_no_equal() -> None:

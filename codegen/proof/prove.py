@@ -8,13 +8,12 @@ from dataclasses import replace
 import pymbolic.primitives as prim
 
 from loopkit._arrays import Argument, ArrayArg, Strided
-from loopkit._budget import SpentError, at_most, in_turn
+from loopkit._budget import PROGRAM_QUESTION, PROGRAM_TEXT, SpentError, at_most, in_turn
 from loopkit._kernel import Kernel
 from loopkit._make.infer import infer_types
 from loopkit._program import Program, ValueParam
 from loopkit._rules import expand_rules
 from loopkit.codegen.proof.bounds import BoundsCheck
-from loopkit.codegen.proof.budget import OPERATIONS
 from loopkit.codegen.proof.cells import CellCheck
 from loopkit.codegen.proof.compiles import missing_pieces
 from loopkit.codegen.proof.conflicts import ConflictCheck
@@ -36,11 +35,12 @@ from loopkit.codegen.proof.surplus import SurplusCheck
 from loopkit.codegen.proof.widths import WidthCheck
 from loopkit.codegen.proof.written import WrittenCheck
 
-_READING = 2_000_000
-
 
 def prove(
-    kernel: Kernel, strided: frozenset[str] = frozenset(), *, operations: int = OPERATIONS
+    kernel: Kernel,
+    strided: frozenset[str] = frozenset(),
+    *,
+    operations: int = PROGRAM_QUESTION,
 ) -> Proof:
     """Read a kernel's CUDA C back, and prove that it does what the kernel says.
 
@@ -60,7 +60,7 @@ def prove(
     return prove_program(kernel, kernel.program(strided), operations=operations)
 
 
-def prove_source(kernel: Kernel, source: str, *, operations: int = OPERATIONS) -> Proof:
+def prove_source(kernel: Kernel, source: str, *, operations: int = PROGRAM_QUESTION) -> Proof:
     """The same for another text in place of the one that was generated."""
     program = kernel.program()
     if source != program.source:
@@ -69,7 +69,7 @@ def prove_source(kernel: Kernel, source: str, *, operations: int = OPERATIONS) -
 
 
 @in_turn
-def prove_program(kernel: Kernel, program: Program, *, operations: int = OPERATIONS) -> Proof:
+def prove_program(kernel: Kernel, program: Program, *, operations: int = PROGRAM_QUESTION) -> Proof:
     """The same for a program; ``lines`` may be empty, then comments name the statements."""
     start = time.perf_counter()
     recorder = Recorder(operations)
@@ -89,7 +89,7 @@ def _check(kernel: Kernel, program: Program, recorder: Recorder) -> None:
         function = read_function(program.source, _origin(kernel, program))
         for piece, line in missing_pieces(function).items():
             recorder.found(Finding("text", f"nothing above defines '{piece}'", Place(line)))
-        with at_most(_READING):
+        with at_most(PROGRAM_TEXT):
             subject = Subject(kernel, program, function)
     except DeepError as error:
         recorder.open("text", error.what, line=error.line)
@@ -98,9 +98,7 @@ def _check(kernel: Kernel, program: Program, recorder: Recorder) -> None:
         recorder.found(Finding("text", error.what, Place(error.line)))
         return
     except SpentError:
-        recorder.open(
-            "text", f"isl needs more than {10 * recorder.operations} operations to read it"
-        )
+        recorder.open("text", f"isl needs more than {PROGRAM_TEXT} operations to read it")
         return
     SignatureCheck(subject, recorder).run()
     check_declarations(subject, recorder)

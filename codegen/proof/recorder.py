@@ -7,10 +7,9 @@ from contextlib import contextmanager
 
 import islpy as isl
 
-from loopkit import _sets
+from loopkit import _budget, _sets
 from loopkit._budget import SpentError, at_most
 from loopkit._points import smallest_point
-from loopkit.codegen.proof.budget import ENOUGH, OPERATIONS
 from loopkit.codegen.proof.forms import NotAffineError
 from loopkit.codegen.proof.report import KINDS, Finding, Trusted, Undecided
 from loopkit.codegen.proof.shown import shown
@@ -21,7 +20,7 @@ from loopkit.codegen.proof.tree import Leaf
 class Recorder:
     """Findings and open questions of one proof."""
 
-    def __init__(self, operations: int = OPERATIONS) -> None:
+    def __init__(self, operations: int = _budget.PROGRAM_QUESTION) -> None:
         self.operations = operations
         self._findings: dict[Finding | tuple[object, ...], Finding] = {}
         self._undecided: dict[Undecided, None] = {}
@@ -56,7 +55,7 @@ class Recorder:
                 yield
         except SpentError:
             self.open(kind, f"{what}: isl needs more than {self.operations} operations", leaves)
-            if self.operations > ENOUGH:
+            if self.operations > _budget.PROGRAM_QUESTION_LATER:
                 # One hard question may take its time; many of them may not.
                 self.operations //= 2
         except NotAffineError as error:

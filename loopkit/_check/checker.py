@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
+from loopkit import _budget
 from loopkit._budget import SpentError, at_most
 from loopkit._check.bounds_check import check_bounds
 from loopkit._check.dataflow import Dataflow
@@ -54,14 +55,6 @@ def lineage_of(kernel: Kernel) -> Lineage:
     return kernel.lineage if kernel.lineage is not None else own_lineage(kernel)
 
 
-BUDGET = 400_000
-"""Operations that isl may spend on one step: seconds, and more than any step of the gallery."""
-
-
-ENOUGH = 40
-"""As many violations are gathered at most before the smallest is told."""
-
-
 def check_change(
     before: Kernel,
     change: Change,
@@ -95,7 +88,7 @@ def examine(
     broken = broken_declaration(before, change) or broken_structure(change.kernel)
     if broken:
         raise IllegalTransformError(broken)
-    allowed = BUDGET if budget is None else budget
+    allowed = _budget.STEP if budget is None else budget
     known = lineage_of(before)
     without = "unchecked=True skips the proof, and shows in the history"
     try:
@@ -192,7 +185,7 @@ def violations_of(
             question()
         except Undecided as undecided:
             open_ = open_ or undecided
-        if len(check.found) >= (enough or ENOUGH):
+        if len(check.found) >= (enough or _budget.VIOLATIONS):
             break
     found = [*check.found, *(step.found if step is not None else ())]
     if open_ is not None and not found:

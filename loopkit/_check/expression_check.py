@@ -11,7 +11,7 @@ import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit import _sets
+from loopkit import _budget, _sets
 from loopkit._check.constants import holds_typed, parts, same_constant, same_number
 from loopkit._check.copy_chains import CopyChains
 from loopkit._check.data_dependent_order import DataDependentOrder
@@ -33,8 +33,6 @@ from loopkit._types import FLOAT64
 
 DEPTH = 8
 """As deep are statements of the text looked for inside of one of the schedule."""
-HOPS = 300
-"""As many copies are followed at most in one check."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -390,9 +388,10 @@ class ExpressionCheck:
     def hop(self, old: Expression, mine: Access | None, its: Access, event: ReadEvent) -> None:
         """The schedule reads a copy: compare with what the copying statement read."""
         self.hops += 1
-        if self.hops > HOPS:
+        if self.hops > _budget.COPIES_FOLLOWED:
             raise Undecided(
-                f"more than {HOPS} copies of copies stand behind what '{its[0]}' holds",
+                f"more than {_budget.COPIES_FOLLOWED} copies of copies stand behind what "
+                f"'{its[0]}' holds",
                 "unchecked=True skips the proof, and shows in the history",
             )
         found = self.check.found

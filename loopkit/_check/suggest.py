@@ -2,7 +2,7 @@
 
 Nothing is looked for until somebody reads a refusal's message, so that
 refusals stay cheap, and tries (which read no messages) never start a search of
-their own.  A search never raises, and it ends with the time that it has.
+their own.  A search never raises, and it ends with the tries that it has.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
+from loopkit import _budget
 from loopkit._budget import SpentError, at_most
 from loopkit._cached import cached_property
 from loopkit._check.suggest_arguments import by_arguments, by_numbers
@@ -33,18 +34,6 @@ from loopkit._kernel import Kernel
 if TYPE_CHECKING:
     from loopkit._change import Change
     from loopkit._check.violation import Violation
-
-EFFORT = 400
-"""For all tries of one refusal together: statements of kernels that steps are tried on.
-
-What is found does not depend on how fast the machine is, so no clock counts.
-"""
-
-TRIES = 120
-"""As many tries at most, however small the kernel is."""
-
-BETWEEN = 100_000
-"""Operations that isl may spend between two tries."""
 
 MOST = 3
 """As many suggestions at most."""
@@ -134,7 +123,9 @@ def suggestions(
     """
     found: dict[str, int] = {}
     try:
-        trials = Trials(EFFORT, TRIES, change.kernel if change is not None else None)
+        trials = Trials(
+            _budget.TRIES_EFFORT, _budget.TRIES, change.kernel if change is not None else None
+        )
         refusal: Kernel | Refusal = Refusal(kernel, step, change, tuple(violations))
         if not violations:
             refusal = refused(kernel, step)
@@ -171,7 +162,7 @@ def _limited(found: Iterator[Suggestion]) -> Iterator[Suggestion]:
     """What a family finds; it ends where isl would take too long between two tries."""
     while True:
         try:
-            with at_most(BETWEEN):
+            with at_most(_budget.BETWEEN_TRIES):
                 suggestion = next(found, None)
         except SpentError:
             return

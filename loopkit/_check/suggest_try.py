@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pymbolic.primitives as prim
 
+from loopkit import _budget
 from loopkit._budget import SpentError, at_most
 from loopkit._cached import cached_property
 from loopkit._change import Change, InstanceMap
@@ -21,16 +22,6 @@ from loopkit._history import Step
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._registry import transform_named
-
-OPERATIONS = 200_000
-"""What isl may spend on one try, up to half a second."""
-
-LARGE = 40
-"""Statements of a kernel that takes too long to be written out for a try."""
-
-
-SPENT = 40
-"""Effort of a try that spends all of its operations."""
 
 
 class OutOfTriesError(Exception):
@@ -90,7 +81,7 @@ class Trials:
             tried = refused(kernel, step, 1)
             if isinstance(tried, Refusal):
                 if tried.is_spent:
-                    self.effort -= SPENT
+                    self.effort -= _budget.TRIES_SPENT
                 return tried
             kernel = tried
         return kernel
@@ -101,7 +92,7 @@ class Trials:
         A hindrance that was there before, or that the refused step brings too, counts
         for nothing: sizes may be fixed later.
         """
-        if len(after.statements) > LARGE:
+        if len(after.statements) > _budget.TRIES_LOWERED:
             return True
         hindrance = _hindrance(after)
         if not hindrance or _hindrance(before):
@@ -112,7 +103,7 @@ class Trials:
 def _hindrance(kernel: Kernel) -> str:
     """Why a kernel cannot be written out; empty where it can."""
     try:
-        with at_most(OPERATIONS):
+        with at_most(_budget.TRY):
             kernel.program()
     except LoopkitError as error:
         return error.why
@@ -127,9 +118,9 @@ def refused(kernel: Kernel, step: Step, enough: int | None = None) -> Kernel | R
     arguments = dict(step.arguments)
     options = arguments.pop("value_dict", {}) if step.transform == "fix_parameters" else {}
     try:
-        with at_most(OPERATIONS):
+        with at_most(_budget.TRY):
             change: Change = function(kernel, **arguments, **options)
-        lineage, found = examine(kernel, change, OPERATIONS, enough)
+        lineage, found = examine(kernel, change, _budget.TRY, enough)
     except (SpentError, UndecidedError):
         return Refusal(kernel, step, None, (), is_spent=True)
     except Exception:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from loopkit import _budget
 from loopkit._budget import SpentError, at_most
 from loopkit._check.model import Model
 from loopkit._check.violation import Violation
@@ -32,7 +33,7 @@ def error_for(violations: Sequence[Violation], root: Model, new: Model) -> Witne
     certain = [v for v in violations if v.exact] or violations
     cases: list[tuple[Violation, Case]] = []
     try:
-        with at_most(BUDGET):
+        with at_most(_budget.REFUSAL):
             for one in certain:
                 cases.append((one, smallest_case(one, one.text or root, new)))
     except SpentError:
@@ -59,10 +60,6 @@ def error_for(violations: Sequence[Violation], root: Model, new: Model) -> Witne
     return IllegalTransformError(why, witness=witness)
 
 
-BUDGET = 500_000
-"""Operations that isl may spend on looking for the smallest cases."""
-
-
 def _without_case(violation: Violation) -> WitnessError:
     """The error where a case is known to exist, but none was written out in time."""
     names = dict.fromkeys(
@@ -74,7 +71,7 @@ def _without_case(violation: Violation) -> WitnessError:
     about = f" on '{violation.array}'" if violation.array else ""
     why = f"{which} would not do what the text says{about} ({violation.kind})"
     kind: type[WitnessError] = IllegalTransformError if violation.exact else UndecidedError
-    return kind(why + f"; isl found no example of it within {BUDGET:,} operations")
+    return kind(why + f"; isl found no example of it within {_budget.REFUSAL:,} operations")
 
 
 def _preference(pair: tuple[Violation, Case]) -> tuple[bool, tuple[int, ...]]:

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from loopkit._run.plan import ArgumentPlan
 
 #: What isl may spend on one question, and NumPy before it is asked: some milliseconds.
-BUDGET = 100_000
-_NUMPY_WORK = 10_000
-
 #: A stride, and the first and the last value of what it is multiplied by.
 Term = tuple[int, int, int]
 
@@ -51,7 +48,7 @@ def reaching(terms: Sequence[Term], low: int, high: int) -> list[int] | None:
     bounds = [f"{first} <= {n} <= {last}" for n, (_, first, last) in zip(names, terms, strict=True)]
     total = " + ".join(f"{step}*{n}" for n, (step, _, _) in zip(names, terms, strict=True))
     conditions = " and ".join([*bounds, f"{low} <= {total or 0} <= {high}"])
-    with _budget.at_most(BUDGET):
+    with _budget.at_most(_budget.OVERLAP):
         found = isl.Set(f"{{ [{', '.join(names)}] : {conditions} }}")
         if found.is_empty():
             return None
@@ -67,7 +64,7 @@ def overlaps(a: ArrayInfo, b: ArrayInfo) -> bool:
     (a_low, a_high), (b_low, b_high) = a.byte_range(), b.byte_range()
     if a_high <= b_low or b_high <= a_low:
         return False
-    work: Any = _NUMPY_WORK
+    work: Any = _budget.OVERLAP_NUMPY
     try:
         return bool(np.shares_memory(np.asarray(_Pretence(a)), np.asarray(_Pretence(b)), work))
     except np.exceptions.TooHardError:
@@ -141,7 +138,7 @@ def _check_alone(plan: ArgumentPlan, name: str, info: ArrayInfo) -> None:
     except _budget.SpentError:
         raise InvalidArgumentError(
             f"{name}: whether elements of it are one place in memory could not be decided within "
-            f"{BUDGET} steps: its shape is {tuple(info.shape)}, its strides are "
+            f"{_budget.OVERLAP} steps: its shape is {tuple(info.shape)}, its strides are "
             f"{tuple(info.strides)} elements",
             instead="pass a copy of it",
         ) from None
@@ -164,7 +161,7 @@ def _check_apart(
             raise LaunchError(f"{name} shares memory with {other}, {why}", instead=instead)
     except _budget.SpentError:
         raise LaunchError(
-            f"whether {name} shares memory with {other} could not be decided within {BUDGET} "
-            f"steps, {why}",
+            f"whether {name} shares memory with {other} could not be decided within "
+            f"{_budget.OVERLAP} steps, {why}",
             instead=instead,
         ) from None

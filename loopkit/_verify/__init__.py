@@ -11,7 +11,7 @@ stand for several.  ``prove`` hands a correspondence to the checker, and
 ``find_difference`` runs both kernels at some ``example_sizes`` on ``example_data``: in the
 ``interpreter``, with ``exact_numbers``, or in the reference interpreter where data decide
 what runs (``compare_on_reference``).  ``confirm_difference`` asks the latter, too, and
-``provenance`` shows how a cell that differs came about.  ``budget`` ends what grows too large.
+``provenance`` shows how a cell that differs came about.
 """
 
 from __future__ import annotations

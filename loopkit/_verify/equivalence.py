@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import islpy as isl
 
+from loopkit import _budget
 from loopkit._budget import SpentError, at_most
 from loopkit._check.checker import Text, text_of
 from loopkit._check.instance_maps import own_lineage
@@ -20,7 +21,6 @@ from loopkit._make.initialized import check_initialized
 from loopkit._sets import conditions
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._verify.arguments import prepared
-from loopkit._verify.budget import BUDGET, WITNESS
 from loopkit._verify.canonicalize import (
     structure_key,
     with_binary_operations,
@@ -101,7 +101,7 @@ class _Comparison:
             return True
         for root, new in (plain, plain[::-1]):
             try:
-                with at_most(BUDGET // 2 if self.exhausted else BUDGET):
+                with at_most(_budget.EQUIVALENCE // (2 if self.exhausted else 1)):
                     if self.proven_from(root, new):
                         return True
             except SpentError:
@@ -199,7 +199,7 @@ class _Comparison:
             why.append(f"'before' has no one meaning: {found.ambiguous}")
         reason = self.reason()
         if self.exhausted:
-            why.append(f"isl did not find a proof within {BUDGET:,} operations")
+            why.append(f"isl did not find a proof within {_budget.EQUIVALENCE:,} operations")
         if reason:
             why.append(f"no proof was found: {reason}")
         elif not self.exhausted:
@@ -221,7 +221,7 @@ class _Comparison:
             if failed == _GIVE_UP:
                 break
             try:
-                with at_most(WITNESS):
+                with at_most(_budget.EQUIVALENCE_WITNESS):
                     found.append(smallest_case(violation, root, new).sizes)
             except (SpentError, Undecided, isl.Error):
                 failed += 1
@@ -231,7 +231,7 @@ class _Comparison:
         """What stood against the likeliest correspondence, in words."""
         for violation, root, new in self.violations[:1]:
             try:
-                with at_most(WITNESS):
+                with at_most(_budget.EQUIVALENCE_WITNESS):
                     return error_for([violation], root, new).why.splitlines()[0]
             except (SpentError, Undecided, isl.Error):
                 break

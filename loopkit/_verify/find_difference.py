@@ -9,12 +9,12 @@ from typing import Any
 import islpy as isl
 import numpy as np
 
+from loopkit import _budget
 from loopkit._assertions import in_order
 from loopkit._assertions.generate import obeying_data
 from loopkit._budget import SpentError, at_most
 from loopkit._check.model import Model
 from loopkit._errors import LoopkitError
-from loopkit._verify.budget import EXAMPLES
 from loopkit._verify.compare_on_reference import difference_on_reference, estimated_work
 from loopkit._verify.confirm_difference import confirmed
 from loopkit._verify.exact_numbers import close
@@ -26,17 +26,12 @@ from loopkit._verify.kernel_at_sizes import DataDependentError, Sizes, Unsupport
 from loopkit._verify.provenance import provenance
 from loopkit._verify.verdict import Difference
 
-MOST = 500_000
-"""As many cells are read and written at most, all orders counted; and as many again at the sizes
-of witnesses."""
-
 _MAKING = 300
 """What making a statement ready counts for."""
 
 _SHARES = 3
 _TRIALS = 2
 _GLANCES = 4
-_AT_A_GLANCE = 3_000
 
 
 @dataclass(frozen=True)
@@ -58,14 +53,16 @@ def look_for_difference(
     tried: list[Sizes] = []
     hindrance: list[str] = []
     try:
-        with at_most(EXAMPLES):
+        with at_most(_budget.EQUIVALENCE_EXAMPLES):
             needed = sizes_to_try(context, names, witnesses, only=True)
             candidates = sizes_to_try(context, names, witnesses, numbers)
             found = _compared(before, after, candidates, needed, tried, hindrance)
             if found is not None:
                 return found
     except SpentError:
-        hindrance.append(f"isl did not find their instances within {EXAMPLES:,} operations")
+        hindrance.append(
+            f"isl did not find their instances within {_budget.EQUIVALENCE_EXAMPLES:,} operations"
+        )
     return Outcome(None, tuple(tried), hindrance=hindrance[0] if hindrance else "")
 
 
@@ -78,7 +75,7 @@ def _compared(
     hindrance: list[str],
 ) -> Outcome | None:
     """The first difference at some sizes, of which those that are ``needed`` come in any case."""
-    left = dict.fromkeys((False, True), MOST)
+    left = dict.fromkeys((False, True), _budget.EXAMPLE_CELLS)
     making = _MAKING * (len(before.kernel.statements) + len(after.kernel.statements))
     for sizes in candidates:
         special = sizes in needed
@@ -115,7 +112,9 @@ def quick_difference(before: Model, after: Model, context: isl.Set) -> Differenc
     names = tuple(dict.fromkeys((*before.kernel.sizes, *after.kernel.sizes)))
     for sizes in sizes_to_try(context, names, ())[:_GLANCES]:
         try:
-            machines = [Interpreter(model, sizes, _AT_A_GLANCE) for model in (before, after)]
+            machines = [
+                Interpreter(model, sizes, _budget.GLANCE_CELLS) for model in (before, after)
+            ]
             found = compare(machines[0], machines[1], sizes, trials=1)
         except (UnsupportedError, LoopkitError):
             return None

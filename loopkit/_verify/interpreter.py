@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from loopkit import _sets
+from loopkit import _budget, _sets
 from loopkit._check.model import Model
 from loopkit._kernel import Statement
 from loopkit._reference.points import TooManyPointsError, points_of
@@ -25,8 +25,6 @@ from loopkit._verify.kernel_at_sizes import (
     Sizes,
     UnsupportedError,
 )
-
-_POINTS = 100_000
 
 
 class Interpreter(KernelAtSizes):
@@ -49,7 +47,7 @@ class Interpreter(KernelAtSizes):
             raise DataDependentError(f"data decide how often '{statement.id}' runs")
         columns = tuple(i for i in self.kernel.all_inames if i in statement.inames)
         try:
-            rows = points_of(domain, columns, self.sizes, _POINTS).tolist()
+            rows = points_of(domain, columns, self.sizes, _budget.EXAMPLE_INSTANCES).tolist()
         except TooManyPointsError:
             raise UnsupportedError("too many instances") from None
         missing = [

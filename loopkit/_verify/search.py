@@ -17,6 +17,7 @@ from dataclasses import replace
 
 import islpy as isl
 
+from loopkit import _budget
 from loopkit._check.instance_maps import Lineage
 from loopkit._check.model import Model
 from loopkit._kernel import Kernel
@@ -36,7 +37,11 @@ class Search:
     """Finds correspondences: statements of ``new`` with their origins in ``root``."""
 
     def __init__(
-        self, root: KernelView, new: KernelView, assumptions: isl.Set, steps: int = 20_000
+        self,
+        root: KernelView,
+        new: KernelView,
+        assumptions: isl.Set,
+        steps: int = _budget.CORRESPONDENCE,
     ) -> None:
         self.context = SearchContext(root, new, assumptions)
         self.steps = steps

@@ -20,10 +20,12 @@ from loopkit._cached import cached_property
 from loopkit._digits import told_by
 from loopkit._expression import substitute
 from loopkit._guarded import where_all_hold
-from loopkit._hidden import ONE, TWO, hidden, instance, variable
+from loopkit._hidden import ONE, TWO, hidden, instance
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import runs_once_along
+from loopkit._poly.pairs import steps
+from loopkit._poly.program_order import before
 from loopkit.codegen.accesses import Access, Accesses, Cell
 from loopkit.codegen.hardware import Hardware
 from loopkit.codegen.instances import Instances
@@ -326,7 +328,9 @@ def _some_thread(word: str, extent: Expression) -> isl.Set:
 
 
 def _later(iname: str, adjacent: bool) -> isl.Set:
-    one, two = variable(iname, ONE), variable(iname, TWO)
+    times = steps([iname], ONE, TWO)
     if adjacent:
-        return _sets.equality(two.name, prim.Sum((one, 1)))
-    return _sets.condition_set(prim.Comparison(one, "<", two))
+        [(one, two)] = times
+        return _sets.affine_equality(two, prim.Sum((one, 1)))
+    [later] = before(times)
+    return later

@@ -17,11 +17,11 @@ import pytest
 import loopkit as lk
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, ValueArg
-from loopkit._check.model import Model
-from loopkit._check.parallel_axes import Instance
 from loopkit._expression import accesses, evaluate
 from loopkit._linear import linear
 from loopkit._make.operations import Constantly
+from loopkit._poly.model import Model
+from loopkit._poly.pairs import Instance
 from loopkit._same import digest_of, key_of, remembered, same
 
 X = prim.Variable("x")

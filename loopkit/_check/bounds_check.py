@@ -7,14 +7,14 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.model import Model
-from loopkit._check.parallel_axes import Instance
 from loopkit._check.read_check import Check
 from loopkit._check.violation import Violation
 from loopkit._expression import to_text, variable_names
 from loopkit._guarded import Guarded, guarded_reads
 from loopkit._hidden import BASE
 from loopkit._nodes import Expression
+from loopkit._poly.model import Model
+from loopkit._poly.pairs import Instance
 from loopkit._same import Key, key_of
 
 

@@ -12,21 +12,22 @@ import islpy as isl
 from loopkit import _budget
 from loopkit._budget import SpentError, at_most
 from loopkit._check.bounds_check import check_bounds
-from loopkit._check.dataflow import Dataflow
 from loopkit._check.declarations import broken_declaration
 from loopkit._check.expression_check import ExpressionCheck
 from loopkit._check.instance_check import check_axes, check_instances
 from loopkit._check.instance_maps import Lineage, descend, own_lineage
-from loopkit._check.model import Model, model_of
 from loopkit._check.question_keys import Key, QuestionKeys
 from loopkit._check.race_check import check_carriers, check_races
 from loopkit._check.read_check import Check
 from loopkit._check.step_proof import Obligations, StepProof
 from loopkit._check.storage_check import check_storage
 from loopkit._check.tree_wellformed import broken_structure
-from loopkit._check.violation import Undecided, Violation
+from loopkit._check.violation import Violation
 from loopkit._check.violation_report import error_for, with_suggestions
 from loopkit._errors import IllegalTransformError, UndecidedError
+from loopkit._poly.dataflow import Dataflow
+from loopkit._poly.model import Model, model_of
+from loopkit._poly.pairs import Undecided
 
 if TYPE_CHECKING:
     from loopkit._change import Change

@@ -12,14 +12,13 @@ from dataclasses import replace
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._check.dataflow import Access
-from loopkit._check.model import Cell
-from loopkit._check.parallel_axes import Instance
 from loopkit._check.read_check import Check
 from loopkit._check.read_event import ReadEvent
-from loopkit._check.violation import Undecided
 from loopkit._hidden import OTHER, SOURCE, copied
 from loopkit._kernel import Statement
+from loopkit._poly.dataflow import Access
+from loopkit._poly.model import Cell
+from loopkit._poly.pairs import Instance, Undecided
 
 
 class CopyChains:
@@ -43,7 +42,7 @@ class CopyChains:
             at = Instance(statement.id, SOURCE)
             written = self.new.write_cell(at)
             both = event.where & self.new.domain(at) & self.new.same_cell(written, cell)
-            for piece in self.new.earlier(at, event.time):
+            for piece in self.new.order.before(at, event.time):
                 part = both & piece
                 for writer in others:
                     if part.is_empty():
@@ -51,8 +50,8 @@ class CopyChains:
                     other = Instance(writer.id, OTHER)
                     since = part & self.new.domain(other)
                     since = since & self.new.same_cell(self.new.write_cell(other), cell)
-                    for first in self.new.earlier(at, other):
-                        for second in self.new.earlier(other, event.time):
+                    for first in self.new.order.before(at, other):
+                        for second in self.new.order.before(other, event.time):
                             dead = since & first & second
                             if not dead.is_empty():
                                 part = part - self.check.onto(dead, part)
@@ -139,8 +138,8 @@ class CopyChains:
             yield 0, _sets.universe()
             return
         assert at.statement is not None
-        depth = len(self.new.shared_loops(at.statement, time.statement))
-        for level, piece in self.new.earlier_by_loop(at, time):
+        depth = len(self.new.order.shared_loops(at.statement, time.statement))
+        for level, piece in self.new.order.before_by_loop(at, time):
             yield (depth if level == depth else level + 0.5), piece
 
     def check_blocks(self, both: isl.Set, event: ReadEvent, at: Instance, cell: Cell) -> None:
@@ -163,7 +162,7 @@ class CopyChains:
             other = Instance(writer.id, OTHER)
             later = both & self.new.domain(other)
             later = later & self.new.same_cell(self.new.write_cell(other), cell)
-            for piece in self.new.earlier(at, other):
+            for piece in self.new.order.before(at, other):
                 since = later & piece
                 if since.is_empty():
                     continue
@@ -188,11 +187,11 @@ class CopyChains:
             later = Instance(statement.id, OTHER)
             both = event.where & self.new.domain(later)
             both = both & self.new.same_cell(self.new.write_cell(later), cell)
-            for first in self.new.earlier(event.time, later):
+            for first in self.new.order.before(event.time, later):
                 part = both & first
                 if part.is_empty():
                     continue
-                for second in self.new.earlier(later, reader.time):
+                for second in self.new.order.before(later, reader.time):
                     dead = part & second
                     if not dead.is_empty():
                         result = result - self.check.onto(dead, result)

@@ -11,15 +11,15 @@ from dataclasses import replace
 import islpy as isl
 
 from loopkit._assertions.cells import data_of, settling
-from loopkit._check.dataflow import Access, is_update
 from loopkit._check.instance_maps import Image
-from loopkit._check.model import Cell
-from loopkit._check.parallel_axes import Instance
 from loopkit._check.read_check import Check
 from loopkit._check.read_event import ReadEvent
-from loopkit._check.violation import Undecided, Violation
+from loopkit._check.violation import Violation
 from loopkit._expression import variable_names
 from loopkit._hidden import BASE, OTHER, READER, WRITER
+from loopkit._poly.dataflow import Access, is_update
+from loopkit._poly.model import Cell
+from loopkit._poly.pairs import Instance, Undecided
 
 
 class DataDependentOrder:
@@ -115,7 +115,7 @@ class DataDependentOrder:
     def seen(self, pairs: isl.Set, origin: Instance, reader: Instance) -> list[isl.Set]:
         """The pairs of a write and a read of the text that may see it, as pieces."""
         assert origin.statement is not None and reader.statement is not None
-        before = [pairs & piece for piece in self.root.earlier(origin, reader)]
+        before = [pairs & piece for piece in self.root.order.before(origin, reader)]
         if all(piece.is_empty() for piece in before):
             return []
         replaced = self.check.dataflow.replaced(origin.statement, reader.statement)
@@ -147,7 +147,7 @@ class DataDependentOrder:
                 if not bad.is_empty():
                     found = Violation("order", bad, event.side, side, how=how)
                     self.check.report(self.judged(found, written, cell))
-        for before in (*self.root.earlier(reader, origin), *self.itself(reader, origin)):
+        for before in (*self.root.order.before(reader, origin), *self.itself(reader, origin)):
             for how, piece in self.new.not_before(event.time, at, cell.array, itself=False):
                 bad = pairs & before & piece
                 if not bad.is_empty():
@@ -203,7 +203,7 @@ class DataDependentOrder:
 
     def itself(self, reader: Instance, origin: Instance) -> tuple[isl.Set, ...]:
         """A statement reads before it writes."""
-        same = self.root.together(reader, origin)
+        same = self.root.order.together(reader, origin)
         return () if same is None else (same,)
 
     def is_one_sum(self, first: Image, second: Image) -> bool:
@@ -232,7 +232,7 @@ class DataDependentOrder:
                     & self.check.lineage.sizes
                 )
                 its = self.new.write_cell(two)
-                for before in self.root.earlier(
+                for before in self.root.order.before(
                     Instance(first.origin, READER), Instance(second.origin, WRITER)
                 ):
                     for how, piece in self.new.not_before(one, two, array):

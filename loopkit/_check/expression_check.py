@@ -15,20 +15,19 @@ from loopkit import _budget, _sets
 from loopkit._check.constants import holds_typed, parts, same_constant, same_number
 from loopkit._check.copy_chains import CopyChains
 from loopkit._check.data_dependent_order import DataDependentOrder
-from loopkit._check.dataflow import Access, Sources
 from loopkit._check.instance_maps import Image
-from loopkit._check.model import equal
-from loopkit._check.parallel_axes import Instance
 from loopkit._check.read_check import Check
 from loopkit._check.read_event import ReadEvent
 from loopkit._check.value_types import ValueTypes
-from loopkit._check.violation import Undecided, Violation
+from loopkit._check.violation import Violation
 from loopkit._expression import index_tuple, is_constant, substitute, variable_names
 from loopkit._guarded import where_all_hold
 from loopkit._hidden import BASE, END, READER, WRITER, hidden, inlined, instance, labelled, variable
 from loopkit._kernel import Statement
 from loopkit._make.operations import operations_of
 from loopkit._nodes import Expression, TypeCast
+from loopkit._poly.dataflow import Access, Sources
+from loopkit._poly.pairs import Instance, Undecided, equal
 from loopkit._types import FLOAT64
 
 DEPTH = 8

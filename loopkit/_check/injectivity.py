@@ -12,12 +12,14 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.model import Model
 from loopkit._digits import told_by
 from loopkit._expression import variable_names
-from loopkit._hidden import BASE, OTHER, instance, variable
+from loopkit._hidden import BASE, OTHER
 from loopkit._linear import linear
 from loopkit._nodes import Expression
+from loopkit._poly.model import Model
+from loopkit._poly.pairs import differ, equal_inames, steps
+from loopkit._poly.program_order import all_equal, before
 
 
 class Injectivity:
@@ -65,7 +67,7 @@ class Injectivity:
         except _sets.NotAffineError:
             return frozenset()
         both = same & self.around(mine, BASE) & self.around(mine, OTHER)
-        return frozenset(i for i in mine if (both & differ(i)).is_empty())
+        return frozenset(i for i in mine if (both & differ(i, BASE, OTHER)).is_empty())
 
     def named(self, expr: Expression, label: str) -> Expression:
         """``expr`` with every iname labelled."""
@@ -117,40 +119,19 @@ class Injectivity:
         """
         used = frozenset(inames).union(*(variable_names(v) & self.inames for v in values))
         try:
-            steps = [(self.named(v, BASE), self.named(v, OTHER)) for v in values]
-            ahead, level = _before(steps), _all_equal(steps)
+            values_run = [(self.named(v, BASE), self.named(v, OTHER)) for v in values]
+            ahead, level = before(values_run), all_equal(values_run)
         except _sets.NotAffineError:
             return False
         both = self.around(used, BASE) & self.around(used, OTHER)
-        for iname in sorted(equal & used):
-            both = both & _sets.equality(instance(iname, BASE), variable(iname, OTHER))
-        back = [(variable(i, OTHER), variable(i, BASE)) for i in inames]
-        if not all((both & f & b).is_empty() for b in _before(back) for f in (*ahead, level)):
+        both = both & equal_inames(equal & used, BASE, OTHER)
+        back = steps(inames, OTHER, BASE)
+        if not all((both & f & b).is_empty() for b in before(back) for f in (*ahead, level)):
             return False
         # Loops around one of two statements alone may say which value it is: then what
         # both share does not order them.
-        once = both & _all_equal(back)
+        once = both & all_equal(back)
         return all((once & f).is_empty() for f in ahead)
-
-
-def differ(iname: str) -> isl.Set:
-    """Where two instances have different values of an iname."""
-    return _sets.condition_set(prim.Comparison(variable(iname, BASE), "!=", variable(iname, OTHER)))
-
-
-def _before(steps: Sequence[tuple[Expression, Expression]]) -> list[isl.Set]:
-    """Where the first of two tuples is lexicographically smaller, as pieces."""
-    return [
-        _all_equal(steps[:level]) & _sets.condition_set(prim.Comparison(a, "<", b))
-        for level, (a, b) in enumerate(steps)
-    ]
-
-
-def _all_equal(steps: Sequence[tuple[Expression, Expression]]) -> isl.Set:
-    result = _sets.universe()
-    for a, b in steps:
-        result = result & _sets.affine_equality(a, b)
-    return result
 
 
 def _is_line(expr: Expression, iname: str) -> bool:

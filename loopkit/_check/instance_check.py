@@ -8,12 +8,12 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.dataflow import is_update
 from loopkit._check.instance_maps import Image
-from loopkit._check.parallel_axes import Instance
 from loopkit._check.read_check import Check
 from loopkit._check.violation import Side, Violation
 from loopkit._hidden import ONE, TWO, WRITER, labelled, variable
+from loopkit._poly.dataflow import is_update
+from loopkit._poly.pairs import Instance
 
 
 def check_instances(check: Check, origin: str) -> None:

@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from loopkit._cached import cached_property
-from loopkit._check.dataflow import Dataflow
 from loopkit._check.injectivity import Injectivity
 from loopkit._check.instance_maps import Image, Lineage
-from loopkit._check.model import Model
-from loopkit._check.parallel_axes import Axis
 from loopkit._kernel import Statement
+from loopkit._poly.dataflow import Dataflow
+from loopkit._poly.model import Model
+from loopkit._poly.parallel_axes import Axis
 
 
 class PerThreadCopies:

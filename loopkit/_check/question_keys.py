@@ -92,8 +92,8 @@ class QuestionKeys:
         """How some statements are nested and follow each other, others left out."""
         numbers: dict[object, int] = {}
         result = []
-        for name in sorted(statements, key=lambda s: self.new.time(s)[0]):
-            loops = self.new.time(name)[1]
+        for name in sorted(statements, key=lambda s: self.new.order.place(s)[0]):
+            loops = self.new.order.place(name)[1]
             path = tuple((key[0], numbers.setdefault(key, len(numbers))) for key in loops)
             result.append((name, path))
         return tuple(result)

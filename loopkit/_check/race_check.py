@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from loopkit._check.dataflow import is_update
 from loopkit._check.injectivity import Injectivity
-from loopkit._check.model import Model
-from loopkit._check.parallel_axes import Instance
 from loopkit._check.read_check import Check
 from loopkit._check.violation import Violation
 from loopkit._expression import variable_names
 from loopkit._guarded import guarded_reads
 from loopkit._hidden import BASE, OTHER
 from loopkit._kernel import Statement
+from loopkit._poly.dataflow import is_update
+from loopkit._poly.model import Model
+from loopkit._poly.pairs import Instance
 from loopkit._same import key_of
 
 

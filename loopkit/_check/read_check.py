@@ -2,7 +2,7 @@
 
 The question is asked read by read.  An *event* is a set of executions of one
 read in the schedule, together with the read of the text that it stands for.
-The text's sources of that read (see :mod:`loopkit._check.dataflow`) must have
+The text's sources of that read (see :mod:`loopkit._poly.dataflow`) must have
 written the cell before, and nothing else may have written it since.  Where
 the schedule reads a copy, the event moves on to the statement that made the
 copy, and the question is asked there.
@@ -17,12 +17,9 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._assertions import Increasing
-from loopkit._check.dataflow import Access, Dataflow, Sources, is_update
 from loopkit._check.instance_maps import Image, Lineage
-from loopkit._check.model import Cell, Model, equal
-from loopkit._check.parallel_axes import Instance
 from loopkit._check.read_event import ReadEvent, SourceImage
-from loopkit._check.violation import Side, Undecided, Violation
+from loopkit._check.violation import Side, Violation
 from loopkit._hidden import (
     END,
     OTHER,
@@ -37,6 +34,9 @@ from loopkit._hidden import (
     variable,
 )
 from loopkit._kernel import Statement
+from loopkit._poly.dataflow import Access, Dataflow, Sources, is_update
+from loopkit._poly.model import Cell, Model
+from loopkit._poly.pairs import Instance, Undecided, differ, equal
 from loopkit._same import key_of
 
 
@@ -196,14 +196,9 @@ class Check:
         """How many of the loops that two instances share, outermost first, have equal values."""
         if a.statement is None or b.statement is None:
             return 0
-        loops = self.new.shared_loops(a.statement, b.statement)
+        loops = self.new.order.shared_loops(a.statement, b.statement)
         for number, iname in enumerate(loops):
-            differ = prim.Comparison(
-                variable(iname, a.label),
-                "!=",
-                variable(iname, b.label),
-            )
-            if not (pairs & _sets.condition_set(differ)).is_empty():
+            if not (pairs & differ(iname, a.label, b.label)).is_empty():
                 return number
         return len(loops)
 
@@ -238,8 +233,11 @@ class Check:
         mine = found.at.statement
         if mine is None or time.statement is None:
             return False
-        depth = len(self.new.shared_loops(mine, time.statement))
-        return found.equal == depth and self.new.time(mine)[0] < self.new.time(time.statement)[0]
+        depth = len(self.new.order.shared_loops(mine, time.statement))
+        return (
+            found.equal == depth
+            and self.new.order.place(mine)[0] < self.new.order.place(time.statement)[0]
+        )
 
     def with_facts(self, both: isl.Set, event: ReadEvent, at: Instance) -> isl.Set:
         """Pairs of an event and another instance, without those that no data can bring about."""
@@ -284,11 +282,11 @@ class Check:
         ``found`` are all sources where each case of the event has one.
         """
         special = {event.time.statement, *(f.image.statement for f in found)}
-        places = [self.new.time(s)[0] for s in special if s is not None]
+        places = [self.new.order.place(s)[0] for s in special if s is not None]
         harmless: set[tuple[object, ...]] = set()
         for writer in self.new.writers(cell.array):
             at = Instance(writer.id, OTHER)
-            place, path = self.new.time(writer.id)
+            place, path = self.new.order.place(writer.id)
             # Statements that write alike, at the same places in the order, have one answer.
             kind = (
                 writer.inames,
@@ -303,7 +301,7 @@ class Check:
             pieces = self.new.unordered(event.time, at, cell.array)
             if pieces and self.never_apart(event, at, cell):
                 pieces = []
-            if not pieces and renewed.issuperset(self.new.earlier_keys(at, event.time)):
+            if not pieces and renewed.issuperset(self.new.order.levels_before(at, event.time)):
                 harmless.add(kind)
                 continue
             both = self.with_facts(event.where & self.new.domain(at), event, at)
@@ -311,7 +309,7 @@ class Check:
             if both.is_empty():
                 continue
             family: isl.Set | None = None
-            earlier = self.new.earlier_by_loop(at, event.time)
+            earlier = self.new.order.before_by_loop(at, event.time)
             pieces += [("after", piece) for key, piece in earlier if key not in renewed]
             for how, piece in pieces:
                 bad = both & piece
@@ -336,7 +334,7 @@ class Check:
     ) -> frozenset[int]:
         """The ways of ``at`` to come before a reader after which a source sets the cell anew.
 
-        A key says which loop carries the order (see :meth:`Model.earlier_by_loop`).
+        A key says which loop carries the order (see :meth:`ProgramOrder.before_by_loop`).
         If every source shares the reader's iteration of that loop, it comes
         after all writes of earlier iterations.
         """
@@ -350,13 +348,13 @@ class Check:
             return frozenset()
         if not all(self.writes_in_order(at, f.at, array) for f in sure):
             return frozenset()
-        depth = len(self.new.shared_loops(at.statement, time.statement))
+        depth = len(self.new.order.shared_loops(at.statement, time.statement))
         equal = min(f.equal for f in sure)
         levels = set(range(min(depth, equal)))
-        mine = self.new.time(at.statement)[0]
+        mine = self.new.order.place(at.statement)[0]
         if depth <= equal and all(
-            mine < self.new.time(f.image.statement)[0]
-            and len(self.new.shared_loops(at.statement, f.image.statement)) == depth
+            mine < self.new.order.place(f.image.statement)[0]
+            and len(self.new.order.shared_loops(at.statement, f.image.statement)) == depth
             for f in sure
         ):
             levels.add(depth)
@@ -427,7 +425,7 @@ class Check:
             reader = Instance(event.reader, READER)
             origin_at = Instance(image_of_other.origin, SIBLING)
             tied = bad & event.bound & self.image_relation(image_of_other, OTHER, SIBLING)
-            for piece in self.root.earlier(reader, origin_at):
+            for piece in self.root.order.before(reader, origin_at):
                 later = tied & piece
                 if event.base is not None and not later.is_empty():
                     return self.violation("overwritten", later, event, cell, other=other, how=how)
@@ -486,7 +484,7 @@ class Check:
                 sure = Instance(image.statement, SURE)
                 after = bad & self.instances(image, SURE, WRITER)
                 after = after & event.bound & relation
-                late = [after & p for p in self.new.earlier(at, sure)]
+                late = [after & p for p in self.new.order.before(at, sure)]
                 for _, piece in self.new.unordered(at, sure, cell.array):
                     late = [one - piece for one in late]
                 for one in late:

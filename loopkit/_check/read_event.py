@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from loopkit._cached import cached_property
-from loopkit._check.dataflow import Access, Sources
 from loopkit._check.instance_maps import Image
-from loopkit._check.model import equal
-from loopkit._check.parallel_axes import Axis, Instance
 from loopkit._check.violation import Side
 from loopkit._expression import substitute
 from loopkit._hidden import READER, variable
 from loopkit._nodes import Expression
+from loopkit._poly.dataflow import Access, Sources
+from loopkit._poly.pairs import Instance, equal
+from loopkit._poly.parallel_axes import Axis
 
 
 @dataclass(frozen=True, eq=False)

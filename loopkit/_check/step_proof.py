@@ -23,16 +23,17 @@ from loopkit import _sets
 from loopkit._arrays import TemporaryVariable
 from loopkit._cached import cached_property
 from loopkit._check.compare_statements import Differences, StatementComparison
-from loopkit._check.dataflow import Dataflow, is_update
 from loopkit._check.injectivity import Injectivity
 from loopkit._check.instance_maps import Lineage
-from loopkit._check.model import Model, equal
-from loopkit._check.parallel_axes import Axis, Instance
 from loopkit._check.per_thread_copies import PerThreadCopies
 from loopkit._expression import substitute, variable_names
 from loopkit._hidden import OLD, instances, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
+from loopkit._poly.dataflow import Dataflow, is_update
+from loopkit._poly.model import Model
+from loopkit._poly.pairs import Instance, equal
+from loopkit._poly.parallel_axes import Axis
 from loopkit._same import key_of, same
 
 if TYPE_CHECKING:
@@ -374,8 +375,14 @@ class StepProof:
         for pair in self.pairs.values():
             if pair.values:
                 return False
-            old = [(k[0], before.setdefault(k, len(before))) for k in self.old.time(pair.old.id)[1]]
-            new = [(k[0], after.setdefault(k, len(after))) for k in self.new.time(pair.new.id)[1]]
+            old = [
+                (k[0], before.setdefault(k, len(before)))
+                for k in self.old.order.place(pair.old.id)[1]
+            ]
+            new = [
+                (k[0], after.setdefault(k, len(after)))
+                for k in self.new.order.place(pair.new.id)[1]
+            ]
             if old != new:
                 return False
         return True
@@ -388,8 +395,8 @@ class StepProof:
             kind = (
                 pair.old.inames,
                 pair.new.inames,
-                self.old.time(pair.old.id)[1],
-                self.new.time(pair.new.id)[1],
+                self.old.order.place(pair.old.id)[1],
+                self.new.order.place(pair.new.id)[1],
                 tuple(sorted(pair.values.items())),
                 is_update(pair.new),
             )
@@ -444,8 +451,8 @@ class StepProof:
     def same_order(self, one: StatementPair, two: StatementPair, same: frozenset[str]) -> bool:
         """Whether the loops that two statements share run as they did, ``same`` inames fixed."""
         inames = self.injectivity.inames
-        before = list(self.old.shared_loops(one.old.id, two.old.id))
-        after = [i for i in self.new.shared_loops(one.new.id, two.new.id) if i not in same]
+        before = list(self.old.order.shared_loops(one.old.id, two.old.id))
+        after = [i for i in self.new.order.shared_loops(one.new.id, two.new.id) if i not in same]
         values: dict[str, Expression] = {}
         for iname in before:
             value = one.values.get(iname, prim.Variable(iname))

@@ -10,9 +10,10 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import Nested, Strided, TemporaryVariable, strides_of
 from loopkit._check.read_check import Check
-from loopkit._check.violation import Side, Undecided, Violation
+from loopkit._check.violation import Side, Violation
 from loopkit._hidden import ONE, TWO, hidden, variable
 from loopkit._nodes import Expression
+from loopkit._poly.pairs import Undecided
 from loopkit._simplify import simplify
 
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from loopkit._arrays import DType
 from loopkit._cached import cached_property
-from loopkit._check.model import Model
 from loopkit._errors import TypeInferenceError
 from loopkit._nodes import Expression
+from loopkit._poly.model import Model
 from loopkit._types import Typed, WeakType, dtype_of, known_types
 
 

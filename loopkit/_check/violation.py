@@ -8,20 +8,11 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from loopkit._check.parallel_axes import Instance
 from loopkit._nodes import Expression
+from loopkit._poly.pairs import Instance
 
 if TYPE_CHECKING:
-    from loopkit._check.model import Model
-
-
-class Undecided(Exception):
-    """A question that could not be decided: ``why``, and what would decide it."""
-
-    def __init__(self, why: str, instead: str = "") -> None:
-        super().__init__(why)
-        self.why = why
-        self.instead = instead
+    from loopkit._poly.model import Model
 
 
 @dataclass(frozen=True, eq=False)

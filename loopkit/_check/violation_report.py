@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from loopkit import _budget
 from loopkit._budget import SpentError, at_most
-from loopkit._check.model import Model
 from loopkit._check.violation import Violation
 from loopkit._check.witness import Actor, Case, smallest_case
 from loopkit._errors import (
@@ -21,6 +20,7 @@ from loopkit._errors import (
 )
 from loopkit._expression import to_text
 from loopkit._kernel import Statement
+from loopkit._poly.model import Model
 
 Row = tuple[str, str]
 
@@ -362,4 +362,4 @@ def _shared(first: Actor, second: Actor, new: Model) -> tuple[str, ...]:
     """The loops that two actors are both in."""
     if first.place is None or second.place is None:
         return ()
-    return new.shared_loops(first.place, second.place)
+    return new.order.shared_loops(first.place, second.place)

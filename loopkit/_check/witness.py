@@ -8,14 +8,15 @@ from dataclasses import dataclass
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.model import Model, equal
-from loopkit._check.parallel_axes import index_name
 from loopkit._check.violation import Side, Violation
 from loopkit._errors import Instance
 from loopkit._expression import evaluate, substitute, to_text, unlabelled, variable_names
 from loopkit._hidden import hidden, instance, variable
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
+from loopkit._poly.model import Model
+from loopkit._poly.pairs import equal
+from loopkit._poly.parallel_axes import index_name
 from loopkit._simplify import simplify
 
 _LETTERS = "xyz"
@@ -127,7 +128,8 @@ def _actor(tag: str, side: Side, point: Mapping[str, int], root: Model, new: Mod
     if at is None or at.statement is None:
         return Actor(Instance(name, values), is_move, (), (), (), False)
     loops = tuple(
-        (iname, point.get(instance(iname, at.label), 0)) for iname, _ in new.time(at.statement)[1]
+        (iname, point.get(instance(iname, at.label), 0))
+        for iname, _ in new.order.place(at.statement)[1]
     )
     block: list[tuple[str, int]] = []
     thread: list[tuple[str, int]] = []

@@ -10,14 +10,15 @@ from loopkit import _budget
 from loopkit._budget import SpentError, at_most
 from loopkit._check.checker import Text, text_of
 from loopkit._check.instance_maps import own_lineage
-from loopkit._check.model import Model
-from loopkit._check.violation import Undecided, Violation
+from loopkit._check.violation import Violation
 from loopkit._check.violation_report import error_for
 from loopkit._check.witness import smallest_case
 from loopkit._errors import UninitializedReadError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._make.initialized import check_initialized
+from loopkit._poly.model import Model
+from loopkit._poly.pairs import Undecided
 from loopkit._sets import conditions
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._verify.arguments import prepared

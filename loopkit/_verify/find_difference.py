@@ -13,8 +13,8 @@ from loopkit import _budget
 from loopkit._assertions import in_order
 from loopkit._assertions.generate import obeying_data
 from loopkit._budget import SpentError, at_most
-from loopkit._check.model import Model
 from loopkit._errors import LoopkitError
+from loopkit._poly.model import Model
 from loopkit._verify.compare_on_reference import difference_on_reference, estimated_work
 from loopkit._verify.confirm_difference import confirmed
 from loopkit._verify.exact_numbers import close

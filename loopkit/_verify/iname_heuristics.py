@@ -13,18 +13,18 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.model import Model
-from loopkit._check.parallel_axes import Instance
 from loopkit._hidden import NEW, OLD, instance, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
+from loopkit._poly.model import Model
+from loopkit._poly.pairs import Instance
 from loopkit._verify.search_context import SearchContext
 from loopkit._verify.solver import Solver
 
 
 def in_loop_order(model: Model, statement: str, inames: Sequence[str]) -> list[str]:
     """Inames, those of loops first, outermost first."""
-    loops = [i for i, _ in model.time(statement)[1]]
+    loops = [i for i, _ in model.order.place(statement)[1]]
     return sorted(inames, key=lambda i: (i not in loops, loops.index(i) if i in loops else 0, i))
 
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from loopkit import _budget, _sets
-from loopkit._check.model import Model
 from loopkit._kernel import Statement
+from loopkit._poly.model import Model
 from loopkit._reference.points import TooManyPointsError, points_of
 from loopkit._verify import exact_numbers
 from loopkit._verify.compile_statement import CompiledStatement

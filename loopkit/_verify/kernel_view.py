@@ -12,13 +12,12 @@ from dataclasses import dataclass
 import islpy as isl
 import pymbolic.primitives as prim
 
-from loopkit._check.model import Model
-from loopkit._check.parallel_axes import Instance
-from loopkit._check.violation import Undecided
 from loopkit._expression import index_tuple
 from loopkit._hidden import READER, WRITER, instance
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
+from loopkit._poly.model import Model
+from loopkit._poly.pairs import Instance, Undecided
 from loopkit._verify.solver import Solver
 
 Access = tuple[str, tuple[Expression, ...]]
@@ -83,7 +82,7 @@ class KernelView:
             both = model.domain(at) & model.domain(source)
             with suppress(Undecided):  # It may be any cell then.
                 both = both & model.same_cell(model.write_cell(source), cell)
-            for piece in model.earlier(source, at):
+            for piece in model.order.before(source, at):
                 nearest = both & piece
                 if not nearest.is_empty():
                     found.append(Source(writer, nearest))

@@ -8,9 +8,8 @@ from dataclasses import replace
 import pymbolic.primitives as prim
 
 from loopkit._check.constants import parts, same_constant
-from loopkit._check.model import equal
-from loopkit._check.violation import Undecided
 from loopkit._expression import is_constant
+from loopkit._poly.pairs import Undecided, equal
 from loopkit._verify.canonicalize import commutes
 from loopkit._verify.kernel_view import Access
 from loopkit._verify.match_sources import SourceMatcher

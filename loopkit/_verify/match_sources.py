@@ -9,8 +9,6 @@ from dataclasses import replace
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._check.model import equal
-from loopkit._check.violation import Undecided
 from loopkit._hidden import (
     NEW,
     NEW_SOURCE,
@@ -24,6 +22,7 @@ from loopkit._hidden import (
     plain,
     variable,
 )
+from loopkit._poly.pairs import Undecided, equal
 from loopkit._verify.kernel_view import Access, KernelView, Source
 from loopkit._verify.search_context import SearchContext
 from loopkit._verify.search_state import ChooseOrigin, MatchValues, Pending, Reader, State

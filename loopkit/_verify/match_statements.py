@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pymbolic.primitives as prim
 
-from loopkit._check.model import equal
 from loopkit._expression import variable_names
 from loopkit._hidden import NEW, NEW_SOURCE, OLD, READER, WRITER
 from loopkit._kernel import Statement
+from loopkit._poly.pairs import equal
 from loopkit._verify.match_sources import SourceMatcher
 from loopkit._verify.search_context import SearchContext
 from loopkit._verify.search_state import ChooseOrigin, MatchValues, Pending, Reader, State

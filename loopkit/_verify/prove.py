@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from loopkit._check.checker import Text, questions
-from loopkit._check.dataflow import Access
 from loopkit._check.expression_check import ExpressionCheck
 from loopkit._check.instance_maps import Lineage
-from loopkit._check.model import Cell, Model
-from loopkit._check.parallel_axes import Instance
 from loopkit._check.read_check import Check
 from loopkit._check.read_event import ReadEvent
-from loopkit._check.violation import Undecided, Violation
+from loopkit._check.violation import Violation
 from loopkit._expression import is_constant, to_text, variable_names
 from loopkit._hidden import BASE, OTHER
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
+from loopkit._poly.dataflow import Access
+from loopkit._poly.model import Cell, Model
+from loopkit._poly.pairs import Instance, Undecided
 from loopkit._types import WeakType, dtype_of, known_types
 
 

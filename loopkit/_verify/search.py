@@ -19,8 +19,8 @@ import islpy as isl
 
 from loopkit import _budget
 from loopkit._check.instance_maps import Lineage
-from loopkit._check.model import Model
 from loopkit._kernel import Kernel
+from loopkit._poly.model import Model
 from loopkit._verify.canonicalize import with_swapped
 from loopkit._verify.kernel_view import KernelView
 from loopkit._verify.match_expressions import ExpressionMatcher

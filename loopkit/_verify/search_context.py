@@ -6,11 +6,11 @@ import islpy as isl
 
 from loopkit import _sets
 from loopkit._check.constants import holds_floats
-from loopkit._check.parallel_axes import Instance
 from loopkit._expression import to_text, variable_names
 from loopkit._hidden import NEW, OLD, instance, label_of, plain
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
+from loopkit._poly.pairs import Instance
 from loopkit._verify.kernel_view import KernelView
 from loopkit._verify.search_state import MatchValues
 

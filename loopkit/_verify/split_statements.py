@@ -14,9 +14,9 @@ import islpy as isl
 
 from loopkit import _sets
 from loopkit._budget import is_spent
-from loopkit._check.model import Model
-from loopkit._check.parallel_axes import Instance
 from loopkit._kernel import Kernel, Statement
+from loopkit._poly.model import Model
+from loopkit._poly.pairs import Instance
 from loopkit._tree import Loop, Tree
 
 

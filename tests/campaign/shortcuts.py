@@ -22,7 +22,7 @@ import loopkit._check.checker as checker
 from loopkit._change import Change
 from loopkit._check.instance_maps import Lineage
 from loopkit._check.step_proof import Obligations
-from loopkit._check.violation import Undecided
+from loopkit._poly.pairs import Undecided
 
 from . import kernels
 from .steps import script

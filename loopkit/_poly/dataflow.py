@@ -7,7 +7,7 @@ writes under conditions on data.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import islpy as isl
@@ -15,12 +15,12 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._cached import cached_property
-from loopkit._check.model import Cell, Model
-from loopkit._check.parallel_axes import Instance
 from loopkit._expression import variable_names
-from loopkit._hidden import KILLER, READER, WRITER, hidden, instance, labelled, variable
+from loopkit._hidden import KILLER, READER, WRITER, hidden, labelled
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
+from loopkit._poly.model import Cell, Model
+from loopkit._poly.pairs import Instance, differ, equal_inames, within_any
 from loopkit._same import Key, key_of, same
 from loopkit._tree import Path
 
@@ -100,7 +100,7 @@ class Dataflow:
                 for w in self.model.writers(writer.written)
             ):
                 # Whatever came later would have replaced it, and it replaces all before.
-                itself = left & _equal(frozenset(writer.inames), WRITER)
+                itself = left & equal_inames(writer.inames, WRITER, READER)
                 sources = Sources({statement: itself}, left - left, {statement: itself})
                 self._ends[statement] = (left, sources)
                 return self._ends[statement]
@@ -142,14 +142,14 @@ class Dataflow:
             return None
         cell, somewhere = found
         both = model.domain(own) & model.domain(at)
-        both = _meet_any(both, model.earlier(own, at))
+        both = within_any(both, model.order.before(own, at))
         alive = both & somewhere
         for killer in killers:
             other = Instance(killer.id, KILLER)
             between = alive & model.domain(other)
             between = between & model.same_cell(cell, model.write_cell(other))
-            between = _meet_any(between, model.earlier(own, other))
-            between = _meet_any(between, model.earlier(other, at))
+            between = within_any(between, model.order.before(own, other))
+            between = within_any(between, model.order.before(other, at))
             alive = alive - _without(between, KILLER)
         names = [n for n in _sets.names_of(alive) if n not in set(_sets.names_of(both))]
         return (both - _sets.project_out(alive, names)).coalesce()
@@ -181,14 +181,13 @@ class Dataflow:
         renewed = self._renewed_in(own, access)
         if renewed is not None:
             for writer in model.writers(access[0]):
-                if model.time(writer.id)[1][: len(renewed)] == renewed:
+                if model.order.place(writer.id)[1][: len(renewed)] == renewed:
                     yield writer.id, frozenset(iname for iname, _ in renewed)
             return
         for name, relation in self.of_read(statement, access).writes.items():
             agree = []
             for iname in sorted(own.inames & model.statement[name].inames):
-                differ = _equal(frozenset([iname]), WRITER).complement()
-                if (relation & differ).is_empty():
+                if (relation & differ(iname, WRITER, READER)).is_empty():
                     agree.append(iname)
             yield name, frozenset(agree)
 
@@ -198,11 +197,11 @@ class Dataflow:
         Then nothing is seen of other iterations.  None where no statement does so.
         """
         model = self.model
-        place, path = model.time(reader.id)
+        place, path = model.order.place(reader.id)
         best: Path | None = None
         for writer in model.writers(access[0]):
-            its_place = model.time(writer.id)[0]
-            depth = len(model.shared_loops(writer.id, reader.id))
+            its_place = model.order.place(writer.id)[0]
+            depth = len(model.order.shared_loops(writer.id, reader.id))
             if its_place >= place or is_update(writer) or not model.is_exact(writer):
                 continue
             if best is not None and depth <= len(best):
@@ -224,7 +223,7 @@ class Dataflow:
         cell = model.cell(access[0], model.indices(at, access[1]), at)
         if cell.by_data:
             return False
-        both = model.domain(source) & _equal(inames, WRITER)
+        both = model.domain(source) & equal_inames(inames, WRITER, READER)
         both = both & model.same_cell(model.write_cell(source), cell)
         wanted = model.domain(at)
         return bool(wanted.is_subset(_without(both, WRITER)))
@@ -235,17 +234,17 @@ class Dataflow:
         None where it is not as simple as that.  Chains of definitions and uses are.
         """
         model = self.model
-        place = model.time(reader.id)[0]
+        place = model.order.place(reader.id)[0]
         last: Statement | None = None
         for writer in model.writers(access[0]):
             if is_update(writer) and not updates:
                 continue
-            if model.time(writer.id)[0] < place:
+            if model.order.place(writer.id)[0] < place:
                 last = writer
         if last is None or not self._is_alike(last, reader) or last.write[1] != access[1]:
             return None
         inames = sorted(reader.inames)
-        same = model.domain(Instance(reader.id, READER)) & _equal(frozenset(inames), WRITER)
+        same = model.domain(Instance(reader.id, READER)) & equal_inames(inames, WRITER, READER)
         return Sources({last.id: same}, same - same, {last.id: same})
 
     def _is_alike(self, writer: Statement, other: Statement) -> bool:
@@ -256,15 +255,15 @@ class Dataflow:
             and model.is_exact(writer)
             and writer.inames == other.inames
             and same(writer.predicates, other.predicates)
-            and model.time(writer.id)[1] == model.time(other.id)[1]
+            and model.order.place(writer.id)[1] == model.order.place(other.id)[1]
         )
 
     def _is_written_again(self, statement: Statement) -> bool:
         """Whether a statement below sets the same cell in the same iteration."""
         model = self.model
-        place = model.time(statement.id)[0]
+        place = model.order.place(statement.id)[0]
         return any(
-            model.time(other.id)[0] > place
+            model.order.place(other.id)[0] > place
             and other.write == statement.write
             and self._is_alike(other, statement)
             for other in model.writers(statement.written)
@@ -280,7 +279,7 @@ class Dataflow:
                 & self.model.domain(at)
                 & self.model.same_cell(cell, self.model.write_cell(at))
             )
-            later = _meet_any(both, self.model.earlier(own, at))
+            later = within_any(both, self.model.order.before(own, at))
             dead = dead | _without(later, KILLER)
         return dead
 
@@ -308,7 +307,7 @@ class Dataflow:
             source = Instance(writer.id, WRITER)
             both = domain & model.domain(source) & model.same_cell(model.write_cell(source), cell)
             both = both & self._same_loads(writer, reader, WRITER)
-            before = _meet_any(both, model.earlier(source, at))
+            before = within_any(both, model.order.before(source, at))
             if not before.is_empty():
                 reached[writer.id] = before
         sure = {
@@ -329,11 +328,11 @@ class Dataflow:
             dead = before - before
             for other, inames in sure.items():
                 killer = Instance(other, KILLER)
-                between = before & model.domain(killer) & _equal(inames, KILLER)
+                between = before & model.domain(killer) & equal_inames(inames, KILLER, READER)
                 between = between & self._same_loads(model.statement[other], reader, KILLER)
                 between = between & self.model.same_cell(written, model.write_cell(killer))
-                between = _meet_any(between, model.earlier(own, killer))
-                between = _meet_any(between, model.earlier(killer, at))
+                between = within_any(between, model.order.before(own, killer))
+                between = within_any(between, model.order.before(killer, at))
                 dead = dead | _without(between, KILLER)
             alive = (before - dead).coalesce()
             if not alive.is_empty():
@@ -343,9 +342,11 @@ class Dataflow:
             return Sources(writes, domain)
         untouched = domain
         for other, inames in sure.items():
-            untouched = untouched - _without(reached[other] & _equal(inames, WRITER), WRITER)
+            untouched = untouched - _without(
+                reached[other] & equal_inames(inames, WRITER, READER), WRITER
+            )
         certain = {
-            other: writes[other] & _equal(inames, WRITER) if inames else writes[other]
+            other: writes[other] & equal_inames(inames, WRITER, READER) if inames else writes[other]
             for other, inames in sure.items()
             if other in writes
         }
@@ -393,9 +394,9 @@ class Dataflow:
         if temporary is None or temporary.shape or len(setters) != 1:
             return None
         (setter,) = setters
-        place, loops = model.time(setter.id)
+        place, loops = model.order.place(setter.id)
         for other in (writer, reader):
-            its_place, its_loops = model.time(other.id)
+            its_place, its_loops = model.order.place(other.id)
             if its_place <= place or its_loops[: len(loops)] != loops:
                 return None
         return setter.inames if setter.inames <= writer.inames & reader.inames else None
@@ -417,22 +418,7 @@ class Dataflow:
         for name in self.model.bounds_from_data(writer.id):
             inames = self._load(name, writer, reader)
             if inames is not None:
-                same = _equal(frozenset([name]), label)
-                other = _equal(inames, label).complement() if inames else same
+                same = equal_inames([name], label, READER)
+                other = equal_inames(inames, label, READER).complement() if inames else same
                 result = result & (same | other)
         return result
-
-
-def _equal(inames: frozenset[str], label: str) -> isl.Set:
-    """Where inames with ``label`` have the reader's values."""
-    result = _sets.universe()
-    for iname in sorted(inames):
-        result = result & _sets.equality(instance(iname, label), variable(iname, READER))
-    return result
-
-
-def _meet_any(base: isl.Set, pieces: Sequence[isl.Set]) -> isl.Set:
-    result = base - base
-    for piece in pieces:
-        result = result | (base & piece)
-    return result

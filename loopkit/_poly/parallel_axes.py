@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
 import pymbolic.primitives as prim
 
@@ -15,17 +13,10 @@ from loopkit._hidden import hidden, instance, variable
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._places import first_block_alone
+from loopkit._poly.pairs import Instance
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 
 Axis = tuple[str, object]
-
-
-@dataclass(frozen=True)
-class Instance:
-    """A statement whose inames carry a label; ``statement`` None stands for the end."""
-
-    statement: str | None
-    label: str
 
 
 def index_name(axis: Axis, at: Instance) -> str:

@@ -6,7 +6,7 @@ that tells apart the several instances that one question is about.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,18 +18,17 @@ from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._assertions import followed
 from loopkit._assertions.cells import data_of, equal_cells
 from loopkit._cached import cached_property
-from loopkit._check.parallel_axes import Axis, Instance, ParallelAxes
-from loopkit._check.violation import Undecided
-from loopkit._expression import is_constant, substitute, to_text, unlabelled, variable_names
+from loopkit._expression import is_constant, substitute, variable_names
 from loopkit._guarded import decided, where_all_hold
-from loopkit._hidden import instance, instances, variable
+from loopkit._hidden import instances, variable
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
+from loopkit._poly.pairs import Instance, equal, unequal
+from loopkit._poly.parallel_axes import Axis, ParallelAxes
+from loopkit._poly.program_order import ProgramOrder
 from loopkit._rules import expand_rules
 from loopkit._same import key_of
-from loopkit._tags import InstructionParallel
-from loopkit._tree import Path, flatten
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,7 @@ class Model(ParallelAxes):
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(decide_address_spaces(expand_rules(kernel)))
         self.integers = frozenset(kernel.all_inames) | frozenset(kernel.sizes)
+        self.order = ProgramOrder(self.kernel)
         self._expressions: dict[tuple[int, str], tuple[Expression, Expression]] = {}
         self._writes: dict[Instance, Cell] = {}
         self._loaded: dict[str, tuple[str, ...]] = {}
@@ -207,98 +207,6 @@ class Model(ParallelAxes):
 
     # {{{ order
 
-    @cached_property
-    def _places(self) -> dict[str, tuple[int, Path]]:
-        """Each statement's number in the text and the loops around it, ilp innermost."""
-        found = {}
-        for number, (statement, path) in enumerate(flatten(self.kernel.tree)):
-            tags = self.kernel.iname_tags
-            side = [
-                i
-                for i in self.statement[statement].inames
-                if isinstance(tags.get(i), InstructionParallel)
-            ]
-            outer = tuple(k for k in path if k[0] not in side)
-            found[statement] = (number, (*outer, *((i, -1 - number) for i in sorted(side))))
-        return found
-
-    def time(self, statement: str) -> tuple[int, Path]:
-        """The statement's number in the text, and its loops."""
-        return self._places[statement]
-
-    def shared_loops(self, a: str, b: str) -> tuple[str, ...]:
-        """The inames of the loops that two statements share, outermost first."""
-        key = ("shared", self._places[a][1], self._places[b][1])
-        found: tuple[str, ...] | None = self._orders.get(key)
-        if found is None:
-            found = self._orders[key] = self._shared_loops(a, b)
-        return found
-
-    def _shared_loops(self, a: str, b: str) -> tuple[str, ...]:
-        shared = []
-        for one, two in zip(self._places[a][1], self._places[b][1], strict=False):
-            if one != two:
-                break
-            shared.append(one[0])
-        return tuple(shared)
-
-    def earlier(self, a: Instance, b: Instance) -> tuple[isl.Set, ...]:
-        """Where ``a`` comes before ``b`` in the order of loops and text: a union, innermost first.
-
-        Parallel coordinates play no part.
-        """
-        if b.statement is None:
-            return (_sets.universe(),)
-        if a.statement is None:
-            return ()
-        return tuple(piece for _, piece in self.earlier_by_loop(a, b))
-
-    def earlier_by_loop(self, a: Instance, b: Instance) -> tuple[tuple[int, isl.Set], ...]:
-        """Like :meth:`earlier`, each piece with the number of the shared loop that carries it.
-
-        The number of shared loops stands for the same iteration of all of
-        them, with ``a`` above ``b`` in the text.
-        """
-        if b.statement is None:
-            return ((0, _sets.universe()),)
-        if a.statement is None:
-            return ()
-        key = ("earlier", a, b)
-        found: tuple[tuple[int, isl.Set], ...] | None = self._orders.get(key)
-        if found is None:
-            found = self._orders[key] = tuple(self._earlier(a, b))
-        return found
-
-    def earlier_keys(self, a: Instance, b: Instance) -> list[int]:
-        """The numbers of :meth:`earlier_by_loop`, without the sets."""
-        if b.statement is None:
-            return [0]
-        if a.statement is None:
-            return []
-        depth = len(self.shared_loops(a.statement, b.statement))
-        above = self._places[a.statement][0] < self._places[b.statement][0]
-        return list(range(depth + 1 if above else depth))
-
-    def _earlier(self, a: Instance, b: Instance) -> Iterator[tuple[int, isl.Set]]:
-        assert a.statement is not None and b.statement is not None
-        loops = self.shared_loops(a.statement, b.statement)
-        equal = [_same(i, a, b) for i in loops]
-        if self._places[a.statement][0] < self._places[b.statement][0]:
-            yield len(loops), _all(equal)
-        for level in reversed(range(len(loops))):
-            before = prim.Comparison(
-                variable(loops[level], a.label),
-                "<",
-                variable(loops[level], b.label),
-            )
-            yield level, _all(equal[:level]) & _sets.condition_set(before)
-
-    def together(self, a: Instance, b: Instance) -> isl.Set | None:
-        """Where two instances of one statement run at the same time; None for two statements."""
-        if a.statement is None or a.statement != b.statement:
-            return None
-        return _all([_same(i, a, b) for i in self.shared_loops(a.statement, a.statement)])
-
     def apart(self, a: Instance, b: Instance, axis: Axis) -> isl.Set | None:
         """Where two instances run on different indices of an axis; None where they cannot."""
         values = []
@@ -324,7 +232,7 @@ class Model(ParallelAxes):
         if a.statement is None or b.statement is None:
             return pieces
         copied = self.copy_axes(array)
-        same = self.together(a, b)
+        same = self.order.together(a, b)
         facts = self.facts(a, b)
         for axis in self.axes:
             if axis in copied or axis[0] == "ilp" or (axis[0] == "l" and same is None):
@@ -372,11 +280,11 @@ class Model(ParallelAxes):
         """
         pieces = self.unordered(a, b, array)
         if itself:
-            same = self.together(a, b)
+            same = self.order.together(a, b)
             if same is not None:
                 facts = self.facts(a, b)
                 pieces.append(("together", same if facts is None else same & facts))
-        return pieces + [("after", p) for p in self.earlier(b, a)]
+        return pieces + [("after", p) for p in self.order.before(b, a)]
 
     # }}}
 
@@ -435,37 +343,3 @@ class Model(ParallelAxes):
         )
 
     # }}}
-
-
-def _all(sets: Sequence[isl.Set]) -> isl.Set:
-    result = _sets.universe()
-    for one in sets:
-        result = result & one
-    return result
-
-
-def _same(iname: str, a: Instance, b: Instance) -> isl.Set:
-    return _sets.equality(instance(iname, a.label), variable(iname, b.label))
-
-
-def equal(a: Expression, b: Expression) -> isl.Set:
-    """``{ a = b }`` for expressions that may hold ``min`` and ``max``.
-
-    Raises :class:`Undecided` where a set cannot hold them.
-    """
-    return _compared(a, b, isl.PwAff.eq_set)
-
-
-def unequal(a: Expression, b: Expression) -> isl.Set:
-    """The complement of :func:`equal`."""
-    return _compared(a, b, isl.PwAff.ne_set)
-
-
-def _compared(
-    a: Expression, b: Expression, compare: Callable[[isl.PwAff, isl.PwAff], isl.Set]
-) -> isl.Set:
-    try:
-        return compare(_sets.pw_affine(a), _sets.pw_affine(b))
-    except _sets.NotAffineError as error:
-        shown = to_text(unlabelled(error.args[0] if error.args else a))
-        raise Undecided(f"'{shown}' is not linear in inames and sizes") from None

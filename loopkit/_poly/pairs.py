@@ -1,0 +1,89 @@
+"""Several statement instances in one set: their names, and where these are equal.
+
+An instance's inames carry its label (:mod:`loopkit._hidden`); sizes belong to all.  All
+sets here are exact, over the names of the instances that they speak of and the sizes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._expression import to_text, unlabelled
+from loopkit._hidden import instance, variable
+from loopkit._nodes import Expression
+
+
+class Undecided(Exception):
+    """A question that could not be decided: ``why``, and what would decide it."""
+
+    def __init__(self, why: str, instead: str = "") -> None:
+        super().__init__(why)
+        self.why = why
+        self.instead = instead
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A statement whose inames carry a label; ``statement`` None stands for the end."""
+
+    statement: str | None
+    label: str
+
+
+def steps(inames: Iterable[str], one: str, two: str) -> list[tuple[Expression, Expression]]:
+    """Inames of the instance labelled ``one``, each with that of ``two``."""
+    return [(variable(i, one), variable(i, two)) for i in inames]
+
+
+def equal_inames(inames: Iterable[str], one: str, two: str) -> isl.Set:
+    """``{ i·one, i·two : i·one = i·two for all inames }``."""
+    return intersection(_sets.equality(instance(i, one), variable(i, two)) for i in sorted(inames))
+
+
+def differ(iname: str, one: str, two: str) -> isl.Set:
+    """``{ i·one, i·two : i·one != i·two }``."""
+    return _sets.condition_set(prim.Comparison(variable(iname, one), "!=", variable(iname, two)))
+
+
+def equal(a: Expression, b: Expression) -> isl.Set:
+    """``{ a = b }`` for expressions that may hold ``min`` and ``max``.
+
+    Raises :class:`Undecided` where a set cannot hold them.
+    """
+    return _compared(a, b, isl.PwAff.eq_set)
+
+
+def unequal(a: Expression, b: Expression) -> isl.Set:
+    """The complement of :func:`equal`."""
+    return _compared(a, b, isl.PwAff.ne_set)
+
+
+def _compared(
+    a: Expression, b: Expression, compare: Callable[[isl.PwAff, isl.PwAff], isl.Set]
+) -> isl.Set:
+    try:
+        return compare(_sets.pw_affine(a), _sets.pw_affine(b))
+    except _sets.NotAffineError as error:
+        shown = to_text(unlabelled(error.args[0] if error.args else a))
+        raise Undecided(f"'{shown}' is not linear in inames and sizes") from None
+
+
+def intersection(sets: Iterable[isl.Set]) -> isl.Set:
+    """Where all of some sets hold; everything where there are none."""
+    result = _sets.universe()
+    for one in sets:
+        result = result & one
+    return result
+
+
+def within_any(base: isl.Set, pieces: Sequence[isl.Set]) -> isl.Set:
+    """``base`` where one of the pieces holds."""
+    result = base - base
+    for piece in pieces:
+        result = result | (base & piece)
+    return result

@@ -1,0 +1,116 @@
+"""Program order: which of two instances comes first in the loops and the text.
+
+An instance's time is the tuple of its loops' inames with the places of loops and statements
+in the tree between them; times are compared lexicographically (Feautrier's schedules).  Of
+two instances the shared loops decide, outermost first, then which one stands above.  Loops
+run upwards.  Parallel coordinates are no loops: what orders those, barriers do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._kernel import Kernel
+from loopkit._nodes import Expression
+from loopkit._poly.pairs import Instance, equal_inames, steps
+from loopkit._tags import InstructionParallel
+from loopkit._tree import Path, common_prefix, flatten, path_inames
+
+Steps = Sequence[tuple[Expression, Expression]]
+"""Two tuples of affine expressions, element by element."""
+
+
+def before(steps: Steps) -> list[isl.Set]:
+    """``{ names of the steps : first tuple < second tuple }``, lexicographically and exactly.
+
+    One piece for each element that decides, the first element first; they are disjoint.
+    """
+    pieces = []
+    equal = _sets.universe()
+    for one, two in steps:
+        pieces.append(equal & _sets.condition_set(prim.Comparison(one, "<", two)))
+        equal = equal & _sets.affine_equality(one, two)
+    return pieces
+
+
+def all_equal(steps: Steps) -> isl.Set:
+    """``{ names of the steps : first tuple = second tuple }``, exactly."""
+    result = _sets.universe()
+    for one, two in steps:
+        result = result & _sets.affine_equality(one, two)
+    return result
+
+
+class ProgramOrder:
+    """The order of one kernel's instances (memoised)."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._places: dict[str, tuple[int, Path]] = {}
+        self._shared: dict[tuple[Path, Path], tuple[str, ...]] = {}
+        self._before: dict[tuple[Instance, Instance], tuple[tuple[int, isl.Set], ...]] = {}
+        tags = kernel.iname_tags
+        side = {i for i, tag in tags.items() if isinstance(tag, InstructionParallel)}
+        for number, (statement, path) in enumerate(flatten(kernel.tree)):
+            # Copies side by side (ilp) are innermost, each statement's for itself.
+            own = sorted(side & kernel.statement_by_id[statement].inames)
+            outer = tuple(k for k in path if k[0] not in own)
+            self._places[statement] = (number, (*outer, *((i, -1 - number) for i in own)))
+
+    def place(self, statement: str) -> tuple[int, Path]:
+        """The statement's number in the text, and its loops, outermost first."""
+        return self._places[statement]
+
+    def is_above(self, a: str, b: str) -> bool:
+        """Whether a statement stands above another one in the text."""
+        return self._places[a][0] < self._places[b][0]
+
+    def shared_loops(self, a: str, b: str) -> tuple[str, ...]:
+        """The inames of the loops that two statements share, outermost first."""
+        key = (self._places[a][1], self._places[b][1])
+        found = self._shared.get(key)
+        if found is None:
+            found = self._shared[key] = path_inames(common_prefix(key))
+        return found
+
+    def before(self, a: Instance, b: Instance) -> tuple[isl.Set, ...]:
+        """``{ inames of both : a comes before b }``, exactly: a union, innermost first."""
+        return tuple(piece for _, piece in self.before_by_loop(a, b))
+
+    def before_by_loop(self, a: Instance, b: Instance) -> tuple[tuple[int, isl.Set], ...]:
+        """Like :meth:`before`, each piece with the number of the shared loop that carries it.
+
+        The number of shared loops stands for the same iteration of all of
+        them, with ``a`` above ``b`` in the text.
+        """
+        if b.statement is None:
+            return ((0, _sets.universe()),)
+        if a.statement is None:
+            return ()
+        key = (a, b)
+        found = self._before.get(key)
+        if found is None:
+            loops = steps(self.shared_loops(a.statement, b.statement), a.label, b.label)
+            pieces = before(loops)
+            if self.is_above(a.statement, b.statement):
+                pieces.append(all_equal(loops))
+            found = self._before[key] = tuple(reversed(list(enumerate(pieces))))
+        return found
+
+    def levels_before(self, a: Instance, b: Instance) -> list[int]:
+        """The numbers of :meth:`before_by_loop`, without the sets."""
+        if b.statement is None:
+            return [0]
+        if a.statement is None:
+            return []
+        depth = len(self.shared_loops(a.statement, b.statement))
+        return list(range(depth + self.is_above(a.statement, b.statement)))
+
+    def together(self, a: Instance, b: Instance) -> isl.Set | None:
+        """``{ inames of both : a and b run at the same time }``; None for two statements."""
+        if a.statement is None or a.statement != b.statement:
+            return None
+        return equal_inames(self.shared_loops(a.statement, a.statement), a.label, b.label)

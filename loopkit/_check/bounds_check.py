@@ -7,7 +7,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.read_check import Check
+from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Violation
 from loopkit._expression import to_text, variable_names
 from loopkit._guarded import Guarded, guarded_reads

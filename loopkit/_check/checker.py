@@ -18,7 +18,7 @@ from loopkit._check.instance_check import check_axes, check_instances
 from loopkit._check.instance_maps import Lineage, descend, own_lineage
 from loopkit._check.question_keys import Key, QuestionKeys
 from loopkit._check.race_check import check_carriers, check_races
-from loopkit._check.read_check import Check
+from loopkit._check.schedule_check import Check
 from loopkit._check.step_proof import Obligations, StepProof
 from loopkit._check.storage_check import check_storage
 from loopkit._check.tree_wellformed import broken_structure

@@ -12,8 +12,8 @@ from dataclasses import replace
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._check.read_check import Check
 from loopkit._check.read_event import ReadEvent
+from loopkit._check.schedule_check import Check
 from loopkit._hidden import OTHER, SOURCE, copied
 from loopkit._kernel import Statement
 from loopkit._poly.dataflow import Access
@@ -148,9 +148,7 @@ class CopyChains:
             bad = both & piece
             if not bad.is_empty():
                 source = self.check.side_of(at)
-                self.check.report(
-                    self.check.violation("order", bad, event, cell, source=source, how=how)
-                )
+                self.check.report(event.violation("order", bad, cell, source=source, how=how))
 
     def check_no_write_since(
         self, both: isl.Set, event: ReadEvent, at: Instance, cell: Cell
@@ -171,9 +169,7 @@ class CopyChains:
                     if not bad.is_empty():
                         side = self.check.side_of(other)
                         self.check.report(
-                            self.check.violation(
-                                "overwritten", bad, event, cell, other=side, how=how
-                            )
+                            event.violation("overwritten", bad, cell, other=side, how=how)
                         )
 
     def latest(self, event: ReadEvent, access: Access, reader: ReadEvent) -> isl.Set:

@@ -16,8 +16,9 @@ from loopkit._check.constants import holds_typed, parts, same_constant, same_num
 from loopkit._check.copy_chains import CopyChains
 from loopkit._check.data_dependent_order import DataDependentOrder
 from loopkit._check.instance_maps import Image
-from loopkit._check.read_check import Check
+from loopkit._check.read_check import ReadCheck
 from loopkit._check.read_event import ReadEvent
+from loopkit._check.schedule_check import Check
 from loopkit._check.value_types import ValueTypes
 from loopkit._check.violation import Violation
 from loopkit._expression import index_tuple, is_constant, substitute, variable_names
@@ -51,6 +52,7 @@ class ExpressionCheck:
         self.new = check.new
         self.order = DataDependentOrder(check)
         self.copies = CopyChains(check)
+        self.reads = ReadCheck(check)
         self.root_types = ValueTypes(check.root)
         self.new_types = ValueTypes(check.new)
         self.hops = 0
@@ -344,7 +346,7 @@ class ExpressionCheck:
                 if rest.is_empty():
                     return
                 event = event.narrowed(rest)
-        self.check.direct(event, mine, its)
+        self.reads.direct(event, mine, its)
 
     def follow(self, old: Expression, mine: Access, its: Access, event: ReadEvent) -> None:
         """Like :meth:`hop`, for copies that may have copied an earlier copy of themselves.

@@ -9,7 +9,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._check.instance_maps import Image
-from loopkit._check.read_check import Check
+from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Side, Violation
 from loopkit._hidden import ONE, TWO, WRITER, labelled, variable
 from loopkit._poly.dataflow import is_update

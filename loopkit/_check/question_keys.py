@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from loopkit import _sets
 from loopkit._cached import cached_property
-from loopkit._check.read_check import Check
+from loopkit._check.schedule_check import Check
 from loopkit._kernel import Statement
 from loopkit._same import Key as Identity
 from loopkit._same import key_of

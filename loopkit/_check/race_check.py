@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from loopkit._check.injectivity import Injectivity
-from loopkit._check.read_check import Check
+from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Violation
 from loopkit._expression import variable_names
 from loopkit._guarded import guarded_reads

@@ -13,13 +13,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import islpy as isl
-import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._assertions import Increasing
-from loopkit._check.instance_maps import Image, Lineage
 from loopkit._check.read_event import ReadEvent, SourceImage
-from loopkit._check.violation import Side, Violation
+from loopkit._check.schedule_check import Check
+from loopkit._check.violation import Violation
 from loopkit._hidden import (
     END,
     OTHER,
@@ -30,127 +28,22 @@ from loopkit._hidden import (
     WRITER,
     instance,
     labelled,
-    plain,
-    variable,
 )
 from loopkit._kernel import Statement
-from loopkit._poly.dataflow import Access, Dataflow, Sources, is_update
-from loopkit._poly.model import Cell, Model
-from loopkit._poly.pairs import Instance, Undecided, differ, equal
+from loopkit._poly.dataflow import Access, Sources, is_update
+from loopkit._poly.model import Cell
+from loopkit._poly.pairs import Instance, Undecided, differ
 from loopkit._same import key_of
 
 
-class Check:
-    """A schedule compared with the text; ``found`` gathers what is wrong."""
+class ReadCheck:
+    """Compares the reads of a schedule with those of the text."""
 
-    def __init__(self, root: Model, dataflow: Dataflow, new: Model, lineage: Lineage) -> None:
-        self.root = root
-        self.dataflow = dataflow
-        self.new = new
-        self.lineage = lineage
-        self.found: list[Violation] = []
+    def __init__(self, check: Check) -> None:
+        self.check = check
+        self.root = check.root
+        self.new = check.new
         self._never_apart: dict[tuple[object, ...], bool] = {}
-        self._relations: dict[tuple[str, str, str], isl.Set] = {}
-        self._instances: dict[tuple[str, str, str], isl.Set] = {}
-
-    def report(self, violation: Violation) -> None:
-        """Note something wrong; the check goes on, so that the smallest case can be told."""
-        names = _sets.involved_names(violation.where)
-        bounds = [d for d in self.new.data if any(plain(n) == d for n in names)]
-        if bounds:
-            violation = replace(violation, exact=False, settling=self.about_bounds(bounds))
-        self.found.append(violation)
-
-    def about_bounds(self, names: list[str]) -> tuple[str, ...]:
-        """Assertions that may settle what depends on loop bounds held in some temporaries."""
-        calls: dict[str, None] = {}
-        for name in sorted(names):
-            for writer in self.new.writers(name):
-                for array, indices in writer.reads:
-                    if indices and array in self.new.kernel.arg_by_name:
-                        calls[Increasing(array).call] = None
-        return tuple(calls)
-
-    # {{{ reads
-
-    def origin_side(self, image: Image, at: Instance) -> Side:
-        """A schedule's instance as the text knows it."""
-        values = {i: self.new.named(e, at.label) for i, e in image.values}
-        return Side(at, image.origin, values)
-
-    def side_of(self, at: Instance) -> Side:
-        """Any instance of the schedule, a move too."""
-        assert at.statement is not None
-        image = self.lineage.image_of.get(at.statement)
-        return Side(at, None) if image is None else self.origin_side(image, at)
-
-    def image_relation(self, image: Image, label: str, root_label: str) -> isl.Set:
-        """The equalities between an image's inames and those of its origin."""
-        key = (image.statement, label, root_label)
-        found = self._relations.get(key)
-        if found is None:
-            found = _sets.universe()
-            for iname, value in image.values:
-                named = self.new.named(value, label)
-                found = found & equal(variable(iname, root_label), named)
-            for name in self.root.bounds_from_data(image.origin):
-                here, there = instance(name, label), instance(name, root_label)
-                found = found & equal(prim.Variable(there), prim.Variable(here))
-            self._relations[key] = found
-        return found
-
-    def instances(self, image: Image, label: str, root_label: str) -> isl.Set:
-        """The instances of an image, with those of the text that they execute."""
-        key = (image.statement, label, root_label)
-        found = self._instances.get(key)
-        if found is None:
-            domain = self.new.domain(Instance(image.statement, label))
-            found = self._instances[key] = domain & self.image_relation(image, label, root_label)
-        return found
-
-    def cell(self, event: ReadEvent, access: Access) -> Cell:
-        """The cell that an event touches."""
-        indices = self.new.indices(event.time, access[1])
-        return self.new.cell(access[0], indices, event.time, dict(event.everywhere))
-
-    def violation(
-        self,
-        kind: str,
-        where: isl.Set,
-        event: ReadEvent,
-        cell: Cell,
-        *,
-        source: Side | None = None,
-        other: Side | None = None,
-        how: str = "after",
-        detail: str = "",
-    ) -> Violation:
-        """What is wrong with an event."""
-        return Violation(
-            kind,
-            where,
-            event.side,
-            source,
-            other,
-            how,
-            cell.array,
-            cell.indices,
-            meant=event.meant,
-            detail=detail,
-        )
-
-    def missing(self, event: ReadEvent, cell: Cell) -> None:
-        """Report a read of what nothing wrote."""
-        self.report(self.violation("missing", event.where, event, cell))
-
-    def images_writing(self, origin: str, array: str) -> tuple[list[Image], list[Image]]:
-        """The images of a statement that write ``array``, and the others."""
-        writing: list[Image] = []
-        others: list[Image] = []
-        for image in self.lineage.images_from[origin]:
-            mine = self.new.statement[image.statement].written == array
-            (writing if mine else others).append(image)
-        return writing, others
 
     def direct(self, event: ReadEvent, old: Access, new: Access) -> None:
         """Check reads behind which no copy stands: the text's sources wrote the cell themselves.
@@ -158,8 +51,8 @@ class Check:
         Where they did not, or something else has written the cell since, is reported.
         """
         event = replace(event, access=old)
-        sources = event.sources or self.dataflow.of_read(event.reader, old)
-        cell = self.cell(event, new)
+        sources = event.sources or self.check.dataflow.of_read(event.reader, old)
+        cell = self.check.cell(event, new)
         if cell.by_data or any(
             self.new.write_cell(Instance(w.id, OTHER)).by_data for w in self.new.writers(cell.array)
         ):
@@ -169,24 +62,24 @@ class Check:
             related = event.bound & relation
             if related.is_empty():
                 continue
-            writing, others = self.images_writing(origin, cell.array)
+            writing, others = self.check.images_writing(origin, cell.array)
             for image in writing:
                 at = Instance(image.statement, SOURCE)
-                pairs = related & self.instances(image, SOURCE, WRITER)
+                pairs = related & self.check.instances(image, SOURCE, WRITER)
                 pairs = self.with_facts(pairs, event, at)
                 found.append(SourceImage(image, at, pairs, self.equal_loops(pairs, at, event.time)))
                 self.check_source(event, found[-1], cell)
             for image in others:
-                part = related & self.instances(image, SOURCE, WRITER)
+                part = related & self.check.instances(image, SOURCE, WRITER)
                 if not part.is_empty():
-                    self.missing(event.narrowed(self.event_names(part, event)), cell)
+                    self.check.missing(event.narrowed(self.check.event_names(part, event)), cell)
             if not writing and not others:
-                self.missing(event.narrowed(self.event_names(related, event)), cell)
+                self.check.missing(event.narrowed(self.check.event_names(related, event)), cell)
         untouched = event.bound & sources.untouched
         # In a temporary nothing was there before: data must see to it that nobody looks.
         if not (untouched.is_empty() or old[0] in self.root.kernel.temporary_by_name):
             if cell.array != old[0]:
-                self.missing(event.narrowed(self.event_names(untouched, event)), cell)
+                self.check.missing(event.narrowed(self.check.event_names(untouched, event)), cell)
             self.check_untouched(event, untouched, sources, cell)
         if found:
             complete = bool(untouched.is_empty())
@@ -202,31 +95,22 @@ class Check:
                 return number
         return len(loops)
 
-    def event_names(self, where: isl.Set, event: ReadEvent) -> isl.Set:
-        """``where`` over the names of the event alone."""
-        return self.onto(where, event.where)
-
-    def onto(self, where: isl.Set, like: isl.Set) -> isl.Set:
-        """``where`` over the names of ``like``, and the sizes, which ``like`` may not mention."""
-        sizes = (*self.new.kernel.sizes, *self.root.kernel.sizes)
-        return _sets.project_onto(where, {*_sets.names_of(like), *sizes})
-
     def check_source(self, event: ReadEvent, found: SourceImage, cell: Cell) -> None:
         """Check that an image writes the cell that the event reads, and does so before."""
         at, pairs = found.at, found.pairs
         written = self.new.write_cell(at)
-        source = self.origin_side(found.image, at)
+        source = self.check.origin_side(found.image, at)
         for piece in self.new.other_cell(written, cell):
             bad = pairs & piece
             if not bad.is_empty():
-                violation = self.violation("place", bad, event, cell, source=source)
-                self.report(replace(violation, written=written.indices))
+                violation = event.violation("place", bad, cell, source=source)
+                self.check.report(replace(violation, written=written.indices))
         for how, piece in self.new.not_before(at, event.time, cell.array):
             if how == "after" and self.is_above(found, event.time):
                 continue
             bad = pairs & piece
             if not bad.is_empty():
-                self.report(self.violation("order", bad, event, cell, source=source, how=how))
+                self.check.report(event.violation("order", bad, cell, source=source, how=how))
 
     def is_above(self, found: SourceImage, time: Instance) -> bool:
         """Whether a source stands above the reader in the same iteration of all shared loops."""
@@ -268,9 +152,9 @@ class Check:
             for how, piece in self.new.not_before(event.time, at, cell.array, itself=False):
                 bad = both & piece
                 if not bad.is_empty():
-                    self.report(
-                        self.violation(
-                            "overwritten", bad, event, cell, other=self.side_of(at), how=how
+                    self.check.report(
+                        event.violation(
+                            "overwritten", bad, cell, other=self.check.side_of(at), how=how
                         )
                     )
 
@@ -318,16 +202,20 @@ class Check:
                 if family is None:
                     family = self.family(event, sources, writer)
                 if how != "after" and is_update(writer) and not (bad & family).is_empty():
-                    self.report(
-                        self.violation(
-                            "updates", bad & family, event, cell, other=self.side_of(at), how=how
+                    self.check.report(
+                        event.violation(
+                            "updates",
+                            bad & family,
+                            cell,
+                            other=self.check.side_of(at),
+                            how=how,
                         )
                     )
                 bad = bad - family
                 if not bad.is_empty():
                     bad = self.not_replaced(bad, event, sources, at, cell)
                 if not bad.is_empty():
-                    self.report(self.overwritten(bad, event, sources, at, cell, how))
+                    self.check.report(self.overwritten(bad, event, sources, at, cell, how))
 
     def renewed_levels(
         self, time: Instance, at: Instance, sources: Sources, found: list[SourceImage], array: str
@@ -407,33 +295,33 @@ class Check:
         It may be unordered with the right write, come after it, or be older
         and not replaced.
         """
-        other = self.side_of(at)
+        other = self.check.side_of(at)
         for origin, relation in sources.writes.items():
             if is_update(self.root.statement[origin]):
                 continue
-            for image in self.images_writing(origin, cell.array)[0]:
+            for image in self.check.images_writing(origin, cell.array)[0]:
                 sure = Instance(image.statement, SURE)
-                both = bad & self.instances(image, SURE, WRITER)
+                both = bad & self.check.instances(image, SURE, WRITER)
                 both = both & event.bound & relation
                 for kind, piece in self.new.not_before(at, sure, cell.array, itself=False):
                     race = both & piece
                     if kind != "after" and not race.is_empty():
-                        found = self.violation("rewritten", race, event, cell, source=other)
-                        return replace(found, sink=self.origin_side(image, sure), how=kind)
-        image_of_other = self.lineage.image_of.get(at.statement or "")
+                        found = event.violation("rewritten", race, cell, source=other)
+                        return replace(found, sink=self.check.origin_side(image, sure), how=kind)
+        image_of_other = self.check.lineage.image_of.get(at.statement or "")
         if image_of_other is not None and event.reader in self.root.statement:
             reader = Instance(event.reader, READER)
             origin_at = Instance(image_of_other.origin, SIBLING)
-            tied = bad & event.bound & self.image_relation(image_of_other, OTHER, SIBLING)
+            tied = bad & event.bound & self.check.image_relation(image_of_other, OTHER, SIBLING)
             for piece in self.root.order.before(reader, origin_at):
                 later = tied & piece
                 if event.base is not None and not later.is_empty():
-                    return self.violation("overwritten", later, event, cell, other=other, how=how)
-        return self.violation("overwritten", bad, event, cell, other=other, how=how, detail="stale")
+                    return event.violation("overwritten", later, cell, other=other, how=how)
+        return event.violation("overwritten", bad, cell, other=other, how=how, detail="stale")
 
     def family(self, event: ReadEvent, sources: Sources, writer: Statement) -> isl.Set:
         """Where a writer is itself a source of the event, or a sibling update of it."""
-        image = self.lineage.image_of.get(writer.id)
+        image = self.check.lineage.image_of.get(writer.id)
         nothing = event.where - event.where
         if image is None:
             return nothing
@@ -442,13 +330,13 @@ class Check:
             related = (
                 event.bound
                 & sources.writes[image.origin]
-                & self.image_relation(image, OTHER, WRITER)
+                & self.check.image_relation(image, OTHER, WRITER)
             )
             result = result | self.without_root(related)
         origin = self.root.statement[image.origin]
         reader = self.root.statement[event.reader]
         if is_update(origin) and is_update(reader) and origin.write[0] == reader.write[0]:
-            theirs = self.dataflow.of_read(image.origin, origin.write)
+            theirs = self.check.dataflow.of_read(image.origin, origin.write)
             for start, relation in sources.writes.items():
                 if start in theirs.writes and not is_update(self.root.statement[start]):
                     sibling = _sets.rename(
@@ -462,7 +350,7 @@ class Check:
                         event.bound
                         & relation
                         & sibling
-                        & self.image_relation(image, OTHER, SIBLING)
+                        & self.check.image_relation(image, OTHER, SIBLING)
                     )
                     result = result | self.without_root(both)
         return result
@@ -480,29 +368,16 @@ class Check:
             relation = sources.sure.get(origin, relation - relation)
             if relation.is_empty():
                 continue
-            for image in self.images_writing(origin, cell.array)[0]:
+            for image in self.check.images_writing(origin, cell.array)[0]:
                 sure = Instance(image.statement, SURE)
-                after = bad & self.instances(image, SURE, WRITER)
+                after = bad & self.check.instances(image, SURE, WRITER)
                 after = after & event.bound & relation
                 late = [after & p for p in self.new.order.before(at, sure)]
                 for _, piece in self.new.unordered(at, sure, cell.array):
                     late = [one - piece for one in late]
                 for one in late:
                     if not one.is_empty():
-                        bad = bad - self.onto(one, bad)
+                        bad = bad - self.check.onto(one, bad)
                 if bad.is_empty():
                     return bad
         return bad
-
-    # }}}
-
-    # {{{ copies
-
-    def copy_statements(self, array: str) -> tuple[Statement, ...]:
-        """The statements that fill ``array`` but stand for nothing in the text."""
-        return tuple(w for w in self.new.writers(array) if w.id not in self.lineage.image_of)
-
-    def is_copy(self, array: str) -> bool:
-        """Whether only such statements write ``array``."""
-        writers = self.new.writers(array)
-        return bool(writers) and len(self.copy_statements(array)) == len(writers)

@@ -9,11 +9,12 @@ import islpy as isl
 
 from loopkit._cached import cached_property
 from loopkit._check.instance_maps import Image
-from loopkit._check.violation import Side
+from loopkit._check.violation import Side, Violation
 from loopkit._expression import substitute
 from loopkit._hidden import READER, variable
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import Access, Sources
+from loopkit._poly.model import Cell
 from loopkit._poly.pairs import Instance, equal
 from loopkit._poly.parallel_axes import Axis
 
@@ -58,6 +59,31 @@ class ReadEvent:
         if self.access is None:
             return None
         return self.access[0], tuple(substitute(i, self.values) for i in self.access[1])
+
+    def violation(
+        self,
+        kind: str,
+        where: isl.Set,
+        cell: Cell,
+        *,
+        source: Side | None = None,
+        other: Side | None = None,
+        how: str = "after",
+        detail: str = "",
+    ) -> Violation:
+        """What is wrong with the event where it reads ``cell``."""
+        return Violation(
+            kind,
+            where,
+            self.side,
+            source,
+            other,
+            how,
+            cell.array,
+            cell.indices,
+            meant=self.meant,
+            detail=detail,
+        )
 
     def narrowed(self, where: isl.Set) -> ReadEvent:
         """The event in fewer cases."""

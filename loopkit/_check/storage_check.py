@@ -9,7 +9,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import Nested, Strided, TemporaryVariable, strides_of
-from loopkit._check.read_check import Check
+from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Side, Violation
 from loopkit._hidden import ONE, TWO, hidden, variable
 from loopkit._nodes import Expression

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from proof_scopes import anywhere, translator
 from test_proof_reader import read
 
+from loopkit._promotion import COMPLEX64, FLOAT32, INT32
+from loopkit.codegen.proof import terms
 from loopkit.codegen.proof.alike import Alike, alike
 from loopkit.codegen.proof.conditions import Condition, joined, negated
 from loopkit.codegen.proof.forms import (
@@ -17,10 +20,9 @@ from loopkit.codegen.proof.forms import (
     opaque,
     variable,
 )
-from loopkit.codegen.proof.names import declared
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.syntax import If
-from loopkit.codegen.proof.translate import TextTranslator, number
+from loopkit.codegen.proof.typed_forms import TypedForms
 
 X, Y = variable("x"), variable("y")
 
@@ -30,8 +32,8 @@ def asked(text: str) -> Condition:
     function = read(f"if ({text})\n    a[0] = 1;")
     [guard] = function.body
     assert isinstance(guard, If)
-    translator = TextTranslator(declared(function), frozenset())
-    return translator.condition(guard.condition, lambda form: False)
+    types = {"x": INT32, "y": INT32, "a": INT32, "b": FLOAT32, "c": FLOAT32, "z": COMPLEX64}
+    return translator(function, **types).condition(guard.condition, anywhere())
 
 
 # {{{ nodes
@@ -52,17 +54,11 @@ def test_what_looks_the_same_is_not() -> None:
     assert all((a == b) == (a is b) for a in nodes for b in nodes)
 
 
-def test_numbers_have_types() -> None:
-    numbers = [number(v) for v in (0.5, np.float32(0.1), 0.1, 0.5j, float("nan"))]
-    assert len(set(numbers)) == len(numbers)
-    assert number(float("nan")) == number(float("nan"))
-
-
 @pytest.mark.parametrize(
     ("one", "two"),
     [
-        ("z[x].x > 0.5", "z[x].y > 0.5"),
-        ("lk_complex64{x, y}.x > 0.5", "lk_complex128{x, y}.x > 0.5"),
+        ("z[x].re > 0.5", "z[x].im > 0.5"),
+        ("lk_complex64{x, y}.re > 0.5", "lk_complex128{x, y}.re > 0.5"),
         ("(short)a[x] > 0", "(signed char)a[x] > 0"),
         ("(a[x] > 0 ? a[y] : a[0]) > 0", "(a[y] > 0 ? a[x] : a[0]) > 0"),
         ("(a[x] > 0 ? (a[y] > 0 ? x : y) : 0) > 0", "(a[x] > 0 ? a[y] > 0 : (x ? y : 0)) > 0"),
@@ -72,6 +68,26 @@ def test_numbers_have_types() -> None:
 def test_conditions_of_other_nodes_differ(one: str, two: str) -> None:
     assert asked(one) == asked(one)
     assert asked(one) != asked(two)
+
+
+def test_numbers_have_types() -> None:
+    numbers = [
+        terms.const(value, np.dtype(dtype))
+        for value, dtype in (
+            (0.5, "float64"),
+            (0.5, "float32"),
+            (0.1, "float32"),
+            (0.1, "float64"),
+            (2.0, "float64"),
+            (2, "int32"),
+            (0.5j, "complex64"),
+            (float("nan"), "float64"),
+        )
+    ]
+    forms = TypedForms(lambda read: X, lambda name: (0, 1))
+    found = [forms.form(number) for number in numbers]
+    assert len(set(found)) == len(found)
+    assert found == [forms.form(number) for number in numbers]
 
 
 def test_what_has_no_order() -> None:

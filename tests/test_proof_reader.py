@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+from proof_scopes import anywhere, translator
 
 from loopkit.codegen.proof.conditions import conjuncts, is_known, negated
 from loopkit.codegen.proof.forms import constant, extreme, floor, variable
@@ -25,7 +26,6 @@ from loopkit.codegen.proof.syntax import (
     Let,
     Wait,
 )
-from loopkit.codegen.proof.translate import TextTranslator
 
 X, Y, N = variable("x"), variable("y"), variable("n")
 
@@ -165,7 +165,7 @@ def test_forms_compute_what_c_does(text: str) -> None:
     function = read(f"a[0] = {text};")
     [node] = function.body
     assert isinstance(node, Assign)
-    form = TextTranslator(declared(function), frozenset()).form(node.value, lambda form: False)
+    form = translator(function).form(node.value, anywhere())
     for n in range(-20, 21):
         assert form.value({"n": n}) == _as_c(text, n)
 
@@ -235,18 +235,15 @@ def test_sets_hold_what_conditions_do(text: str) -> None:
     function = read(f"if ({text})\n    a[0] = 1;")
     [guard] = function.body
     assert isinstance(guard, If)
-    translator = TextTranslator(declared(function), frozenset())
-    condition = translator.condition(guard.condition, lambda form: False)
+    translated = translator(function)
+    condition = translated.condition(guard.condition, anywhere())
     assert all(is_known(c) for c in conjuncts(condition))
     space = Space(["x", "y"])
     holds, fails = space.where(condition), space.where(negated(condition))
     python = text.replace("&&", "and").replace("||", "or").replace("!(", "not (")
     for x, y in itertools.product(range(-5, 6), repeat=2):
         point = space.all_of(
-            [
-                translator.condition(Binary("==", *sides), lambda form: False)
-                for sides in _fixed(x, y)
-            ]
+            [translated.condition(Binary("==", *sides), anywhere()) for sides in _fixed(x, y)]
         )
         c_like = python.replace(" / 2", " // 2") if min(x, y) >= 0 else None
         if c_like is None and ("/" in text or "%" in text):

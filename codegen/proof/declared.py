@@ -25,6 +25,7 @@ from loopkit.codegen.proof.syntax import (
     Let,
     Name,
     Node,
+    children,
     walk,
 )
 from loopkit.codegen.proof.tree import Site
@@ -101,26 +102,28 @@ def _counter(recorder: Recorder, node: For | Let, known: dict[str, str]) -> None
 def _casts(subject: Subject, recorder: Recorder, site: Site) -> None:
     """Index arithmetic is of integers alone, and of none that is narrower than C's own.
 
-    What guards cast so is compared with the kernel's own, types and all.
+    What guards cast so, and what is made of data, is compared with the kernel's own, types
+    and all.
     """
     if site.is_guard:
         return
-    for part in walk(site.expr):
+    pending = [site.expr]
+    while pending:
+        part = pending.pop()
+        is_cast = isinstance(part, Cast)
+        if _is_data(subject, part) and (is_cast or subject.names.type_of(part) not in INTEGERS):
+            continue
         is_narrow = (
             isinstance(part, Cast)
             and part.ctype not in _INDEX_TYPES
             and CATEGORIES.get(part.ctype) != "other"
         )
-        is_whole = subject.names.type_of(part) in INTEGERS
-        if not is_narrow and (is_whole or isinstance(part, (Name, Element))):
-            continue
-        ctype = part.ctype if isinstance(part, Cast) else "a floating-point number"
-        inner = part.operand if isinstance(part, Cast) else part
-        if not _is_data(subject, inner):
+        if is_narrow or subject.names.type_of(part) not in INTEGERS:
+            ctype = part.ctype if isinstance(part, Cast) else "a floating-point number"
             what = f"an index is cast to {ctype}, which does not hold all of its values"
             recorder.found(Finding("type", what, Place(site.line)))
         else:
-            recorder.open("type", "what an index makes of data", line=site.line)
+            pending += children(part)
 
 
 def _is_data(subject: Subject, expr: CExpression) -> bool:

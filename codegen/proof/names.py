@@ -22,6 +22,7 @@ from loopkit.codegen.proof.syntax import (
     Node,
     Number,
     Unary,
+    walk,
 )
 
 # Categories of C's types, arithmetic on narrow integers being in `int`.
@@ -43,7 +44,13 @@ CATEGORIES = {
 }
 INTEGERS = ("int", "uint", "long", "ulong")
 _RANK = {"int": 0, "uint": 1, "long": 2, "ulong": 3, "float": 4, "double": 5}
-_INTEGER_CALLS = frozenset(("min", "max", "lk_floordiv", "lk_mod", "lk_shl", "lk_shr", "abs"))
+_OF_THEIR_ARGUMENTS = frozenset(
+    (
+        *("abs", "min", "max", "lk_floordiv", "lk_mod", "lk_shl", "lk_shr"),
+        *("lk_abs", "lk_sign", "lk_power", "lk_ipow"),
+    )
+)
+"""Functions that compute in the type in which their arguments meet."""
 BLOCK_WORDS = tuple(f"blockIdx.{axis}" for axis in "xyz")
 THREAD_WORDS = tuple(f"threadIdx.{axis}" for axis in "xyz")
 HARDWARE = BLOCK_WORDS + THREAD_WORDS
@@ -63,6 +70,7 @@ class Names:
     declarations: dict[str, Declaration] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
     _kinds: dict[int, tuple[CExpression, str]] = field(default_factory=dict)
+    _reading: dict[int, tuple[CExpression, bool]] = field(default_factory=dict)
 
     def add(self, name: str, ctype: str, place: str) -> None:
         """Note a declaration."""
@@ -103,7 +111,7 @@ class Names:
             return common(self.type_of(expr.left), self.type_of(expr.right))
         if isinstance(expr, Choice):
             return common(self.type_of(expr.then), self.type_of(expr.other))
-        if isinstance(expr, Call) and expr.function in _INTEGER_CALLS:
+        if isinstance(expr, Call) and expr.function.partition("<")[0] in _OF_THEIR_ARGUMENTS:
             types = [self.type_of(a) for a in expr.arguments]
             result = types[0] if types else "other"
             for other in types[1:]:
@@ -112,6 +120,18 @@ class Names:
         if isinstance(expr, Member):
             return "float"
         return "other"
+
+    def reads_memory(self, expr: CExpression) -> bool:
+        """Whether the values of an expression are loaded."""
+        found = self._reading.get(id(expr))
+        if found is None:
+            reads = any(
+                isinstance(part, Element)
+                or (isinstance(part, Name) and self.places.get(part.name, "value") != "value")
+                for part in walk(expr)
+            )
+            found = self._reading[id(expr)] = expr, reads
+        return found[1]
 
     def is_integer(self, expr: CExpression) -> bool:
         """Whether an expression has an integer type."""

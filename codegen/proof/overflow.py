@@ -64,7 +64,7 @@ class OverflowCheck:
         """Check an expression of a line; the first that may overflow is reported."""
         # What guards make of inames and sizes alone is index arithmetic.
         data_alone = isinstance(leaf.node, If)
-        text = self.values.text_values(leaf.scope)
+        text = self.subject.text.values(leaf.scope)
         bounds = _Bounds(text, leaf.scope, self.widths, data_alone)
         with self.recorder.question("width", "whether integers of the line may overflow", leaf):
             try:
@@ -117,7 +117,7 @@ class _Bounds:
         if dtype not in INTEGERS:
             return limits
         if isinstance(expr, Name):
-            if self.widths.is_data(expr):
+            if self.widths.subject.names.reads_memory(expr):
                 return limits
             return _intervals.intersection(
                 limits, self.scope.range_of(self.widths.form(expr, self.scope))
@@ -129,7 +129,7 @@ class _Bounds:
             return found
         computes = isinstance(expr, (Binary, Unary))
         if computes and dtype in (INT32, INT64):
-            is_data = self.widths.is_data(expr)
+            is_data = self.widths.subject.names.reads_memory(expr)
             if not is_data and self.data_alone:
                 return limits
             exact = found if is_data else self.widths.span(expr, self.scope)

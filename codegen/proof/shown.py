@@ -53,7 +53,7 @@ def _several(node: Extreme | Joined) -> str:
 
 
 def _opaque(atom: Opaque) -> str:
-    word = " ".join(str(part) for part in atom.word)
+    word = " ".join(str(part) for part in atom.word if part is not None)
     return f"{word}({_listed(atom.parts)})" if atom.parts else word
 
 

@@ -15,6 +15,7 @@ from loopkit._hidden import hidden
 from loopkit._intervals import Interval, of_dtype
 from loopkit._kernel import Kernel, Statement
 from loopkit._program import Program
+from loopkit._promotion import INT32, INT64, DType
 from loopkit._promotion import INTEGERS as INTEGER_TYPES
 from loopkit._tags import GroupAxis, LocalAxis
 from loopkit.codegen.proof.conditions import Condition, conjuncts, joined
@@ -36,12 +37,15 @@ from loopkit.codegen.proof.names import (
     declared,
 )
 from loopkit.codegen.proof.report import Place
-from loopkit.codegen.proof.scopes import Scope
+from loopkit.codegen.proof.scopes import FAR, Scope
 from loopkit.codegen.proof.spaces import Space, at_most, copy_of, equal, less
 from loopkit.codegen.proof.syntax import Function, Let, walk
 from loopkit.codegen.proof.syntax import Name as CName
 from loopkit.codegen.proof.translate import KernelTranslator, TextTranslator
 from loopkit.codegen.proof.tree import Leaf, TreeBuilder, split
+from loopkit.codegen.proof.typed_forms import limits
+from loopkit.codegen.proof.value_kernel import KernelValues
+from loopkit.codegen.proof.value_text import exact_types
 
 _LARGEST = {"int": 2**31 - 1, "uint": 2**32 - 1, "long": 2**63 - 1, "ulong": 2**64 - 1}
 
@@ -61,8 +65,10 @@ class Subject:
         # Arrays without axes: in global memory, C writes them `x[0]`.
         held = [a for a in (*kernel.args, *kernel.temporaries) if not isinstance(a, ValueArg)]
         self.scalars = frozenset(a.name for a in held if a.shape == ())
-        self.text = TextTranslator(self.names, self.scalars)
-        self.meaning = KernelTranslator(kernel, self.names)
+        types = exact_types(function)
+        self.text = TextTranslator(self.names, self.scalars, types)
+        values = KernelValues(kernel, self._types_in_kernel(types))
+        self.meaning = KernelTranslator(kernel, self.names, values, self.range_of_name)
         self.sizes = tuple(
             p.name
             for p in function.parameters
@@ -70,13 +76,50 @@ class Subject:
         )
         self.space = Space(self._all_names())
         builder = TreeBuilder(self.space, self.names, self.text)
-        self.tree = builder.build(function.body, self._root())
+        self.tree = builder.build(function.body, self.root)
         self.leaves = builder.leaves
         self.sites = builder.sites
         self._domains: dict[object, isl.Set] = {}
+        self._ranges: dict[str, Range] = {}
         self._cell_spaces: dict[int, Space] = {}
 
     # {{{ names
+
+    def _types_in_kernel(self, types: Mapping[str, frozenset[DType]]) -> dict[str, DType]:
+        """The types of the kernel's names.
+
+        Loop variables are integers without a width of their own: they have the type
+        that the text gives them, which holds their values (:mod:`.widths`).
+        """
+        found: dict[str, DType] = {}
+        kernel = self.kernel
+        for name in (*kernel.all_inames, *_sets.names_of(kernel.assumptions.set)):
+            found[name] = INT64 if INT64 in types.get(name, frozenset()) else INT32
+        for data in (*kernel.args, *kernel.temporaries):
+            if data.dtype is not None:
+                found[data.name] = np.dtype(data.dtype)
+            elif isinstance(data, ValueArg):
+                found[data.name] = INT32
+        return found
+
+    def range_of_name(self, name: str) -> Range:
+        """Bounds of an iname, in all loops that it heads, or of a size."""
+        if name not in self._ranges:
+            if name in self.kernel.all_inames:
+                domain = self.kernel.domain_around([name]) & self.kernel.assumptions.set
+            else:
+                domain = self.admitted
+            self._ranges[name] = self._bounds(domain, name)
+        return self._ranges[name]
+
+    @staticmethod
+    def _bounds(domain: isl.Set, name: str) -> Range:
+        expr = prim.Variable(name)
+        if domain.is_empty():
+            return 0, 0
+        low = _sets.minimum_value(domain, expr)
+        high = _sets.maximum_value(domain, expr)
+        return (-FAR if low is None else low, FAR if high is None else high)
 
     def _all_names(self) -> list[str]:
         names = dict.fromkeys(self.sizes)
@@ -175,12 +218,17 @@ class Subject:
         own = variable(word)
         return joined("and", [at_most(constant(0), own), less(own, self.extent(word))])
 
-    def _root(self) -> Scope:
+    @cached_property
+    def root(self) -> Scope:
         """What holds for every thread of every launch that the checks let through."""
         ranges: dict[str, Interval] = {}
         admitted = self.admitted
         for size in self.sizes:
             ranges[size] = self._range_of_size(size, admitted)
+        for name in self.data_names:
+            kinds = self.text.types.get(name, frozenset())
+            if len(kinds) == 1:
+                ranges[name] = limits(next(iter(kinds)))
         scope = Scope(self.space, None, None, (), (), ranges, admitted)
         for word in self.words:
             ranges[word] = (0, scope.range_of(self.extent(word))[1] - 1)
@@ -242,7 +290,7 @@ class Subject:
         found: dict[str, tuple[str, int]] = {}
         for node in self.function.body:
             if isinstance(node, Let):
-                form = self.text.form(node.value, lambda form: False)
+                form = self.text.form(node.value, self.root)
                 words = form.names & set(self.words)
                 shift = (
                     form.minus(variable(next(iter(words)))).constant if len(words) == 1 else None

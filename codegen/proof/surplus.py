@@ -173,8 +173,6 @@ def reads_of(subject: Subject, leaf: Leaf, array: str) -> list[Indices]:
                 if isinstance(part, Name) and part.name == array:
                     found.setdefault(ZERO, ())
                 elif isinstance(part, Element) and part.array == array:
-                    indices = tuple(
-                        subject.text.form(i, scope.never_below_zero) for i in part.indices
-                    )
+                    indices = tuple(subject.text.form(i, scope) for i in part.indices)
                     found.setdefault(subject.text.offset_of(array, indices), indices)
     return list(found.values())

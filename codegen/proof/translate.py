@@ -11,12 +11,12 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._arrays import ArrayArg, strides_of
-from loopkit._expression import variable_names
+from loopkit._errors import LoopkitError
+from loopkit._expression import is_integer_arithmetic, variable_names
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression, TypeCast
+from loopkit._promotion import INT64, DType
 from loopkit._promotion import INTEGERS as INTEGER_TYPES
-from loopkit._promotion import DType
-from loopkit._same import key_of
 from loopkit.codegen.proof.c_types import TYPES
 from loopkit.codegen.proof.conditions import (
     FALSE,
@@ -27,6 +27,7 @@ from loopkit.codegen.proof.conditions import (
     joined,
     negated,
 )
+from loopkit.codegen.proof.conversions import UnreadableError
 from loopkit.codegen.proof.forms import (
     ONE,
     ZERO,
@@ -40,62 +41,27 @@ from loopkit.codegen.proof.forms import (
     variable,
 )
 from loopkit.codegen.proof.lexer import ReadError
-from loopkit.codegen.proof.names import INTEGERS, Names
+from loopkit.codegen.proof.names import INTEGERS, Names, common
+from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.syntax import (
     Binary,
-    Braces,
     Call,
     Cast,
     CExpression,
     Choice,
     Element,
-    Member,
     Name,
     Number,
     Unary,
-    children,
 )
-from loopkit.codegen.proof.terms import const
-
-NonNegative = Callable[[Form], bool]
-"""Whether a form is proven not to be negative where it is computed."""
+from loopkit.codegen.proof.terms import Read, keeps_values
+from loopkit.codegen.proof.typed_forms import RangeOf, TypedForms, limits
+from loopkit.codegen.proof.value_kernel import KernelValues
+from loopkit.codegen.proof.value_text import TextValues
 
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
-_SPELLED = {"fabs": "abs", "rint": "round", "isinf": "isin"}
 _LARGEST_POWER = 64
 _EXTREMA = {"min": "min", "max": "max", "lk_min": "min", "lk_max": "max"}
-
-
-def number(value: Any) -> Form:
-    """A literal; fractions are opaque."""
-    if isinstance(value, (bool, np.bool_)):
-        return constant(int(value))
-    if isinstance(value, (int, np.integer)):
-        return constant(int(value))
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return constant(int(value))
-    return opaque(("number", key_of(value.item() if isinstance(value, np.generic) else value)))
-
-
-def call_of(function: str, arguments: list[Form]) -> Form:
-    """A function whose value is not looked into, by the name that C gives it."""
-    plain = function.removeprefix("lk_").partition("<")[0]
-    if plain.endswith("f") and plain not in ("if", "isinf"):
-        plain = plain[:-1]
-    plain = _SPELLED.get(plain, plain)
-    if plain == "power" and len(arguments) == 1:
-        return power(arguments[0], int(function.partition("<")[2].rstrip(">")))
-    return opaque(plain, *arguments)
-
-
-def cast(dtype: DType, form: Form) -> Form:
-    """A conversion: that the widest integers hold a value is shown by :mod:`.widths`."""
-    if dtype in INTEGER_TYPES and dtype.itemsize >= 4:
-        return form
-    known = form.constant
-    if known is not None and dtype in INTEGER_TYPES:
-        return constant(int(const(known, dtype).data))
-    return opaque(dtype, form)
 
 
 def bitwise(operator: str, left: Form, right: Form) -> Form:
@@ -109,10 +75,15 @@ def bitwise(operator: str, left: Form, right: Form) -> Form:
         return left.scaled(1 << known)
     if known is not None and operator == "&" and known > 0 and known & (known + 1) == 0:
         return left.minus(floor(left, known + 1).scaled(known + 1))
-    return call_of(operator, [left, right])
+    return opaque(operator, left, right)
 
 
 _OF_BITS = {"&": and_, "|": or_, "^": xor}
+
+
+def absolute(form: Form) -> Form:
+    """The absolute value."""
+    return extreme("max", (form, form.scaled(-1)))
 
 
 def power(base: Form, exponent: int) -> Form:
@@ -123,69 +94,130 @@ def power(base: Form, exponent: int) -> Form:
     return result
 
 
-def truncated(numerator: Form, by: int, is_nonnegative: NonNegative) -> Form:
+def truncated(numerator: Form, by: int, scope: Scope) -> Form:
     """C's quotient, which rounds towards zero."""
     down = floor(numerator, by)
-    if is_nonnegative(numerator):
+    if scope.never_below_zero(numerator):
         return down
     up = floor(numerator.scaled(-1), by).scaled(-1)
     return extreme("max", (down, ZERO)).plus(extreme("min", (up, ZERO)))
 
 
-class TextTranslator:
-    """Expressions of the text as forms; variables in memory stand for the values they have."""
+class _Unreadable:
+    """An operation that is not understood: the same as nothing else."""
 
-    def __init__(self, names: Names, scalars: frozenset[str]) -> None:
+    def __str__(self) -> str:
+        return "a value that is not understood"
+
+
+class TextTranslator:
+    """Expressions of the text as forms; variables in memory stand for the values they have.
+
+    Arithmetic in C's signed integers is exact: that nothing overflows is shown by
+    :mod:`.widths` and :mod:`.overflow`.  So is what unsigned integers and conversions make
+    of inames and sizes.  All else is looked at as a typed computation.
+    """
+
+    def __init__(
+        self, names: Names, scalars: frozenset[str], types: dict[str, frozenset[DType]]
+    ) -> None:
         self.names = names
         self.scalars = scalars
+        self.types = types
 
-    def offset(self, expr: Element, is_nonnegative: NonNegative) -> Form:
-        """The element's place in its array, in elements."""
-        indices = tuple(self.form(i, is_nonnegative) for i in expr.indices)
-        return self.offset_of(expr.array, indices)
+    def values(self, scope: Scope) -> TextValues:
+        """What expressions mean at a point of the text, as typed terms."""
+
+        def at_least(expr: CExpression, bound: int) -> bool:
+            return scope.never_below_zero(self.form(expr, scope).minus(constant(bound)))
+
+        return TextValues(self.names, self.types, scope, at_least)
 
     def offset_of(self, array: str, indices: tuple[Form, ...]) -> Form:
-        """The same from the forms of its indices; scalars have none."""
+        """An element's place in its array, in elements; scalars have none."""
         if not indices:
             return ZERO
         return flat(indices, self.names.dimensions.get(array, (None,)))
 
-    def form(self, expr: CExpression, is_nonnegative: NonNegative) -> Form:
-        """An expression; what is no integer arithmetic becomes opaque."""
-        if isinstance(expr, Number):
-            return number(expr.value)
-        if isinstance(expr, Name):
-            return variable(expr.name)
-        if isinstance(expr, Element) and expr.array in self.scalars:
-            return variable(expr.array)
-        if isinstance(expr, Element):
-            return loaded(expr.array, self.offset(expr, is_nonnegative))
-        if isinstance(expr, Cast):
-            return cast(TYPES[expr.ctype], self.form(expr.operand, is_nonnegative))
-        if isinstance(expr, Unary) and expr.operator == "-":
-            return self.form(expr.operand, is_nonnegative).scaled(-1)
-        if isinstance(expr, Binary) and expr.operator in _BINARY:
-            # Long sums lean to the left.
-            spine: list[Binary] = []
-            while isinstance(expr, Binary) and expr.operator in _BINARY:
-                spine.append(expr)
-                expr = expr.left
-            result = self.form(expr, is_nonnegative)
-            for whole in reversed(spine):
-                result = self._binary(whole, result, is_nonnegative)
-            return result
-        if isinstance(expr, Call):
-            return self._call(expr, is_nonnegative)
-        if isinstance(expr, Binary) and expr.operator in (*_COMPARISONS, "&&", "||"):
-            return opaque("condition", self.condition(expr, is_nonnegative))
-        parts = [self.form(c, is_nonnegative) for c in children(expr)]
-        if isinstance(expr, Choice):
-            condition = self.condition(expr.condition, is_nonnegative)
-            return choice(condition, parts[1], parts[2])
-        return opaque(_word_of(expr), *parts)
+    def form(self, expr: CExpression, scope: Scope) -> Form:
+        """An expression's value, exact or opaque."""
+        # Long sums lean to the left.
+        spine: list[Binary] = []
+        while isinstance(expr, Binary) and expr.operator in _BINARY and self._is_exact(expr):
+            spine.append(expr)
+            expr = expr.left
+        result = self._first(expr, scope)
+        for whole in reversed(spine):
+            result = self._binary(whole, result, scope)
+        return result
 
-    def _binary(self, expr: Binary, left: Form, is_nonnegative: NonNegative) -> Form:
-        right = self.form(expr.right, is_nonnegative)
+    def _first(self, expr: CExpression, scope: Scope) -> Form:
+        if isinstance(expr, Name) or (isinstance(expr, Element) and expr.array in self.scalars):
+            return variable(expr.name if isinstance(expr, Name) else expr.array)
+        if isinstance(expr, Element):
+            return self._element(expr.array, expr.indices, scope)
+        if isinstance(expr, Cast) and self._is_kept(expr, scope):
+            return self.form(expr.operand, scope)
+        if not self._is_exact(expr):
+            return self._typed(expr, scope)
+        if isinstance(expr, Number):
+            return constant(int(expr.value))
+        if isinstance(expr, Unary) and expr.operator == "-":
+            return self.form(expr.operand, scope).scaled(-1)
+        if isinstance(expr, Choice):
+            condition = self.condition(expr.condition, scope)
+            return choice(condition, self.form(expr.then, scope), self.form(expr.other, scope))
+        if isinstance(expr, Call):
+            found = self._call(expr, scope)
+            if found is not None:
+                return found
+        if isinstance(expr, Binary) and expr.operator in (*_COMPARISONS, "&&", "||"):
+            return opaque("condition", self.condition(expr, scope))
+        return self._typed(expr, scope)
+
+    def _element(self, array: str, indices: tuple[CExpression, ...], scope: Scope) -> Form:
+        return loaded(array, self.offset_of(array, tuple(self.form(i, scope) for i in indices)))
+
+    def _is_exact(self, expr: CExpression) -> bool:
+        """Whether an operation on exact operands gives the exact result, or another check fails."""
+        kind = self.names.type_of(expr)
+        if kind in ("int", "long"):
+            return not isinstance(expr, Cast)
+        return kind in INTEGERS and not self.names.reads_memory(expr)
+
+    def _is_kept(self, expr: Cast, scope: Scope) -> bool:
+        """Whether a conversion keeps all values that there can be."""
+        dtype = TYPES.get(expr.ctype)
+        if dtype not in INTEGER_TYPES or not self.names.is_integer(expr.operand):
+            return False
+        if self.names.reads_memory(expr.operand):
+            try:
+                return keeps_values(self.values(scope).value(expr.operand).dtype, dtype)
+            except UnreadableError:
+                return False
+        low, high = limits(dtype)
+        form = self.form(expr.operand, scope)
+        least, most = scope.range_of(form)
+        return (low <= least or scope.never_below_zero(form.minus(constant(low)))) and (
+            most <= high or scope.never_below_zero(constant(high).minus(form))
+        )
+
+    def _typed(self, expr: CExpression, scope: Scope) -> Form:
+        try:
+            return self._forms(scope).form(self.values(scope).value(expr))
+        except UnreadableError:
+            return opaque(("value", _Unreadable()))
+
+    def _forms(self, scope: Scope) -> TypedForms:
+        def read(what: Read) -> Form:
+            if not what.indices or what.array in self.scalars:
+                return variable(what.array)
+            return self._element(what.array, what.indices, scope)
+
+        return TypedForms(read, scope.range_of_name)
+
+    def _binary(self, expr: Binary, left: Form, scope: Scope) -> Form:
+        right = self.form(expr.right, scope)
         operator = expr.operator
         if operator == "+":
             return left.plus(right)
@@ -194,50 +226,59 @@ class TextTranslator:
         if operator == "*":
             return left.times(right)
         known = right.constant
-        divides = operator in ("/", "%") and known is not None and known > 0
-        if divides and known is not None and self.names.is_integer(expr):
-            quotient = truncated(left, known, is_nonnegative)
+        if operator in ("/", "%"):
+            if known is None or known <= 0:
+                return self._typed(expr, scope)
+            quotient = truncated(left, known, scope)
             return quotient if operator == "/" else left.minus(quotient.scaled(known))
         return bitwise(operator, left, right)
 
-    def _call(self, expr: Call, is_nonnegative: NonNegative) -> Form:
-        arguments = [self.form(a, is_nonnegative) for a in expr.arguments]
+    def _call(self, expr: Call, scope: Scope) -> Form | None:
+        arguments = [self.form(a, scope) for a in expr.arguments]
         if expr.function in _EXTREMA:
             return extreme(_EXTREMA[expr.function], arguments)
-        if expr.function in ("lk_floordiv", "lk_mod") and self.names.is_integer(expr):
+        if expr.function in ("lk_floordiv", "lk_mod"):
             return divided(expr.function == "lk_floordiv", *arguments)
-        return call_of(expr.function, arguments)
+        if expr.function == "abs":
+            return absolute(arguments[0])
+        exponent = expr.function.partition("<")[2].rstrip(">")
+        if expr.function.startswith("lk_power<") and not self.names.reads_memory(expr):
+            return power(arguments[0], int(exponent))
+        return None
 
-    def condition(self, expr: CExpression, is_nonnegative: NonNegative) -> Condition:
+    def condition(self, expr: CExpression, scope: Scope) -> Condition:
         """An expression as a condition."""
         if isinstance(expr, Binary) and expr.operator in ("&&", "||"):
             word = "and" if expr.operator == "&&" else "or"
             sides = (expr.left, expr.right)
-            return joined(word, [self.condition(s, is_nonnegative) for s in sides])
+            return joined(word, [self.condition(s, scope) for s in sides])
         if isinstance(expr, Unary) and expr.operator == "!":
-            return negated(self.condition(expr.operand, is_nonnegative))
+            return negated(self.condition(expr.operand, scope))
         if isinstance(expr, Number):
             return TRUE if expr.value else FALSE
         if isinstance(expr, Binary) and expr.operator in _COMPARISONS:
-            left = self.form(expr.left, is_nonnegative)
-            right = self.form(expr.right, is_nonnegative)
-            sides = (expr.left, expr.right)
-            is_integer = all(self.names.is_integer(s) for s in sides)
-            return comparison(expr.operator, left, right, is_integer=is_integer)
-        value = self.form(expr, is_nonnegative)
-        if self.names.is_integer(expr):
-            return comparison("!=", value, ZERO, is_integer=True)
-        return Unknown("!=", ZERO, value)
+            if not self._compares_values(expr):
+                return self._typed_condition(expr, scope)
+            left, right = self.form(expr.left, scope), self.form(expr.right, scope)
+            return comparison(expr.operator, left, right, is_integer=True)
+        if not self.names.is_integer(expr):
+            return self._typed_condition(expr, scope)
+        return comparison("!=", self.form(expr, scope), ZERO, is_integer=True)
 
+    def _compares_values(self, expr: Binary) -> bool:
+        """Whether C compares the values of two integers as they are."""
+        kinds = [self.names.type_of(side) for side in (expr.left, expr.right)]
+        if any(kind not in INTEGERS for kind in kinds):
+            return False
+        if common(*kinds) in ("int", "long") or kinds[0] == kinds[1]:
+            return True
+        return not self.names.reads_memory(expr)  # what becomes unsigned is looked at
 
-def _word_of(expr: CExpression) -> tuple[str, ...]:
-    """What an operation is beside its operands."""
-    word = (type(expr).__name__,)
-    if isinstance(expr, (Unary, Binary)):
-        return (*word, expr.operator)
-    if isinstance(expr, Member):
-        return (*word, expr.name)
-    return (*word, expr.ctype) if isinstance(expr, Braces) else word
+    def _typed_condition(self, expr: CExpression, scope: Scope) -> Condition:
+        try:
+            return self._forms(scope).condition(self.values(scope).condition(expr))
+        except UnreadableError:
+            return Unknown("!=", ZERO, opaque(("value", _Unreadable())))
 
 
 _BINARY = frozenset(("+", "-", "*", "/", "%", ">>", "<<", "&", "|", "^"))
@@ -260,7 +301,7 @@ def divided(is_floor: bool, numerator: Form, denominator: Form) -> Form:
     """Python's quotient or remainder."""
     by = denominator.constant
     if by is None or by == 0:
-        return call_of("//" if is_floor else "%", [numerator, denominator])
+        return opaque("//" if is_floor else "%", numerator, denominator)
     quotient = floor(numerator, by) if by > 0 else floor(numerator.scaled(-1), -by)
     return quotient if is_floor else numerator.minus(quotient.scaled(by))
 
@@ -269,11 +310,24 @@ _BITWISE: dict[type, str] = {prim.BitwiseAnd: "&", prim.BitwiseOr: "|", prim.Bit
 
 
 class KernelTranslator:
-    """Expressions of the kernel as forms, names living where the text puts them."""
+    """Expressions of the kernel as forms, names living where the text puts them.
 
-    def __init__(self, kernel: Kernel, names: Names) -> None:
+    ``values`` gives their meaning as typed terms, ``range_of_name`` the bounds of inames
+    and sizes.
+    """
+
+    def __init__(
+        self, kernel: Kernel, names: Names, values: KernelValues, range_of_name: RangeOf
+    ) -> None:
         self.kernel = kernel
         self.names = names
+        self.values = values
+        self.typed = TypedForms(self._read, range_of_name)
+
+    def _read(self, what: Read) -> Form:
+        if not what.indices:
+            return variable(what.array)
+        return loaded(what.array, self.offset(what.array, what.indices))
 
     def offset(self, array: str, indices: tuple[Expression, ...]) -> Form:
         """An element's place in its array, in elements."""
@@ -284,51 +338,21 @@ class KernelTranslator:
         return offset
 
     def form(self, expr: Expression) -> Form:
-        """An expression; what is no integer arithmetic becomes opaque."""
-        if isinstance(expr, (bool, int, float, complex, np.generic)):
-            return number(expr)
-        if isinstance(expr, prim.Variable):
-            return variable(expr.name)
-        if isinstance(expr, prim.Subscript):
-            name = expr.aggregate.name
-            return loaded(name, self.offset(name, expr.index_tuple))
-        if isinstance(expr, TypeCast):
-            return cast(expr.dtype, self.form(expr.operand))
-        if isinstance(expr, (prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor)):
-            word = _BITWISE[type(expr)]
-            forms = [self.form(c) for c in expr.children]
-            return reduce(lambda a, b: bitwise(word, a, b), forms)
-        if isinstance(expr, (prim.LeftShift, prim.RightShift)):
-            shifts = "<<" if isinstance(expr, prim.LeftShift) else ">>"
-            return bitwise(shifts, self.form(expr.shiftee), self.form(expr.shift))
-        if isinstance(expr, prim.Sum):
-            return reduce(Form.plus, (self.form(c) for c in expr.children))
-        if isinstance(expr, prim.Product):
-            return reduce(Form.times, (self.form(c) for c in expr.children))
-        if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
-            parts = (self.form(expr.numerator), self.form(expr.denominator))
-            if self.is_integer(expr):
-                return divided(isinstance(expr, prim.FloorDiv), *parts)
-            name = "lk_floordiv" if isinstance(expr, prim.FloorDiv) else "lk_mod"
-            return call_of(name, list(parts))
-        if isinstance(expr, (prim.Min, prim.Max)):
-            word = "min" if isinstance(expr, prim.Min) else "max"
-            return extreme(word, [self.form(c) for c in expr.children])
-        if isinstance(expr, prim.Power) and expr.exponent in range(_LARGEST_POWER + 1):
-            return power(self.form(expr.base), int(expr.exponent))
-        if isinstance(expr, prim.Quotient):
-            return call_of("/", [self.form(expr.numerator), self.form(expr.denominator)])
-        if isinstance(expr, prim.If):
-            condition = self.condition(expr.condition)
-            then, other = self.form(expr.then), self.form(expr.else_)
-            return choice(condition, then, other)
-        if isinstance(expr, prim.Call):
-            return call_of(expr.function.name, [self.form(p) for p in expr.parameters])
-        names = sorted(variable_names(expr))
-        return opaque(("expression", key_of(expr)), *(variable(name) for name in names))
+        """A subscript or an extent: integers are exact there; all else is opaque."""
+        if isinstance(expr, (bool, int, np.integer, np.bool_)):
+            return constant(int(expr))
+        rule = _RULES.get(type(expr))
+        found = rule(self, expr) if rule is not None and self.is_integer(expr) else None
+        return self._typed(expr) if found is None else found
+
+    def _typed(self, expr: Expression) -> Form:
+        try:
+            return self.typed.form(self.values.term(self.values.value(expr), INT64))
+        except (LoopkitError, UnreadableError, NotImplementedError, KeyError):
+            return opaque(("value", _Unreadable()))
 
     def condition(self, expr: Expression) -> Condition:
-        """An expression as a condition."""
+        """A predicate: what data enter is computed in types."""
         if isinstance(expr, (bool, np.bool_)):
             return TRUE if expr else FALSE
         if isinstance(expr, (prim.LogicalAnd, prim.LogicalOr)):
@@ -336,13 +360,22 @@ class KernelTranslator:
             return joined(word, [self.condition(c) for c in expr.children])
         if isinstance(expr, prim.LogicalNot):
             return negated(self.condition(expr.child))
+        if not self._is_index_arithmetic(expr):
+            try:
+                return self.typed.condition(self.values.condition(expr))
+            except (LoopkitError, UnreadableError, NotImplementedError, KeyError):
+                return Unknown("!=", ZERO, opaque(("value", _Unreadable())))
         if isinstance(expr, prim.Comparison):
             left, right = self.form(expr.left), self.form(expr.right)
-            is_integer = self.is_integer(expr.left) and self.is_integer(expr.right)
-            return comparison(expr.operator, left, right, is_integer=is_integer)
-        if self.is_integer(expr):
-            return comparison("!=", self.form(expr), ZERO, is_integer=True)
-        return Unknown("!=", ZERO, self.form(expr))
+            return comparison(expr.operator, left, right, is_integer=True)
+        return comparison("!=", self.form(expr), ZERO, is_integer=True)
+
+    def _is_index_arithmetic(self, expr: Expression) -> bool:
+        """Whether an expression is of inames, sizes and integers alone."""
+        return is_integer_arithmetic(expr) and not any(
+            self.kernel.is_array(name) or self.names.types.get(name, "int") not in INTEGERS
+            for name in variable_names(expr)
+        )
 
     def is_integer(self, expr: Expression) -> bool:
         """Whether an expression has an integer type."""
@@ -356,12 +389,82 @@ class KernelTranslator:
             return expr.dtype in INTEGER_TYPES
         if isinstance(expr, (prim.LeftShift, prim.RightShift)):
             return self.is_integer(expr.shiftee)
-        if isinstance(expr, (prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor)):
-            return all(self.is_integer(c) for c in expr.children)
-        if isinstance(expr, (prim.Sum, prim.Product, prim.Min, prim.Max)):
+        if isinstance(expr, _CHILDREN):
             return all(self.is_integer(c) for c in expr.children)
         if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
             return self.is_integer(expr.numerator) and self.is_integer(expr.denominator)
+        if isinstance(expr, prim.Power):
+            return self.is_integer(expr.base) and self.is_integer(expr.exponent)
         if isinstance(expr, prim.If):
             return self.is_integer(expr.then) and self.is_integer(expr.else_)
+        if isinstance(expr, prim.Call):
+            return expr.function.name == "abs" and self.is_integer(expr.parameters[0])
         return isinstance(expr, (prim.LogicalAnd, prim.LogicalOr))
+
+    # {{{ one rule for each kind of integer
+
+    def _variable(self, expr: prim.Variable) -> Form:
+        return variable(expr.name)
+
+    def _subscript(self, expr: Any) -> Form:
+        name = expr.aggregate.name
+        return loaded(name, self.offset(name, expr.index_tuple))
+
+    def _sum(self, expr: prim.Sum) -> Form:
+        return reduce(Form.plus, (self.form(c) for c in expr.children))
+
+    def _product(self, expr: prim.Product) -> Form:
+        return reduce(Form.times, (self.form(c) for c in expr.children))
+
+    def _fraction(self, expr: Any) -> Form:
+        parts = (self.form(expr.numerator), self.form(expr.denominator))
+        return divided(isinstance(expr, prim.FloorDiv), *parts)
+
+    def _bits(self, expr: Any) -> Form:
+        word = _BITWISE[type(expr)]
+        return reduce(lambda a, b: bitwise(word, a, b), (self.form(c) for c in expr.children))
+
+    def _shift(self, expr: Any) -> Form:
+        word = "<<" if isinstance(expr, prim.LeftShift) else ">>"
+        return bitwise(word, self.form(expr.shiftee), self.form(expr.shift))
+
+    def _extreme(self, expr: Any) -> Form:
+        word = "min" if isinstance(expr, prim.Min) else "max"
+        return extreme(word, [self.form(c) for c in expr.children])
+
+    def _power(self, expr: prim.Power) -> Form | None:
+        if expr.exponent not in range(_LARGEST_POWER + 1):
+            return None
+        return power(self.form(expr.base), int(expr.exponent))
+
+    def _choice(self, expr: prim.If) -> Form:
+        return choice(self.condition(expr.condition), self.form(expr.then), self.form(expr.else_))
+
+    def _call(self, expr: prim.Call) -> Form:
+        return absolute(self.form(expr.parameters[0]))
+
+    # }}}
+
+
+_CHILDREN = (
+    prim.Sum,
+    prim.Product,
+    prim.Min,
+    prim.Max,
+    prim.BitwiseAnd,
+    prim.BitwiseOr,
+    prim.BitwiseXor,
+)
+_RULES: dict[type, Callable[[KernelTranslator, Any], Form | None]] = {
+    prim.Variable: KernelTranslator._variable,
+    prim.Subscript: KernelTranslator._subscript,
+    prim.Sum: KernelTranslator._sum,
+    prim.Product: KernelTranslator._product,
+    **dict.fromkeys((prim.FloorDiv, prim.Remainder), KernelTranslator._fraction),
+    **dict.fromkeys(_BITWISE, KernelTranslator._bits),
+    **dict.fromkeys((prim.LeftShift, prim.RightShift), KernelTranslator._shift),
+    **dict.fromkeys((prim.Min, prim.Max), KernelTranslator._extreme),
+    prim.Power: KernelTranslator._power,
+    prim.If: KernelTranslator._choice,
+    prim.Call: KernelTranslator._call,
+}

@@ -163,15 +163,15 @@ class TreeBuilder:
         if reads:
             self._leaf(group, node, scope, reads)
         self.sites.append(Site(node.value, scope, node.line, node.ctype))
-        value = self.translate.form(node.value, scope.never_below_zero)
+        value = self.translate.form(node.value, scope)
         holds, unknown = split(equal(variable(node.name), value))
         ranges = {node.name: scope.range_of(value)}
         return Scope(self.space, scope, node, holds, unknown, ranges)
 
     def _loop(self, group: Group, node: For, scope: Scope) -> None:
         self.sites.append(Site(node.lower, scope, node.line, node.ctype))
-        lower = self.translate.form(node.lower, scope.never_below_zero)
-        upper = self.translate.form(node.upper, scope.never_below_zero)
+        lower = self.translate.form(node.lower, scope)
+        upper = self.translate.form(node.upper, scope)
         reads = self._reads((node.lower, node.upper), scope, node.line)
         if reads:
             self._leaf(group, node, scope, reads)
@@ -207,7 +207,7 @@ class TreeBuilder:
         self, scope: Scope, expr: CExpression, node: If | None = None, *, holds: bool = True
     ) -> Scope:
         """The scope in which a condition holds, or does not."""
-        condition = self.translate.condition(expr, scope.never_below_zero)
+        condition = self.translate.condition(expr, scope)
         known, unknown = split(condition if holds else negated(condition))
         return Scope(self.space, scope, node, known, unknown)
 
@@ -285,8 +285,8 @@ class TreeBuilder:
         if isinstance(expr, Name):
             name, offset = expr.name, Form({})
         else:
-            name, below = expr.array, scope.never_below_zero
-            indices = tuple(self.translate.form(i, below) for i in expr.indices)
+            name = expr.array
+            indices = tuple(self.translate.form(i, scope) for i in expr.indices)
             offset = self.translate.offset_of(expr.array, indices)
         key = (name, offset, is_write, id(scope))
         if key not in found:

@@ -93,8 +93,7 @@ class Comparison:
         if text.array != kernel.array:
             return False
         subject = self.subject
-        below = self.scope.never_below_zero
-        indices = tuple(subject.text.form(i, below) for i in text.indices)
+        indices = tuple(subject.text.form(i, self.scope) for i in text.indices)
         found = subject.text.offset_of(text.array, indices)
         due = subject.meaning.offset(kernel.array, kernel.indices)
         difference = found.minus(due)
@@ -110,7 +109,7 @@ class Comparison:
         if key not in self._scopes:
             scope = self.scope
             for expr, holds in context:
-                condition = self.subject.text.condition(expr, scope.never_below_zero)
+                condition = self.subject.text.condition(expr, scope)
                 known, unknown = split(condition if holds else negated(condition))
                 scope = Scope(scope.space, scope, None, known, unknown)
             self._scopes[key] = scope

@@ -9,12 +9,10 @@ import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit._arrays import ValueArg
-from loopkit._cached import cached_property
 from loopkit._errors import LoopkitError
 from loopkit._expression import to_text
 from loopkit._kernel import Statement
-from loopkit._promotion import INT32, INT64, DType
+from loopkit._promotion import INT32
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.conversions import UnreadableError
 from loopkit.codegen.proof.forms import Form, constant, variable
@@ -27,9 +25,7 @@ from loopkit.codegen.proof.syntax import Assign, Binary, CExpression, If
 from loopkit.codegen.proof.terms import Term
 from loopkit.codegen.proof.tree import Leaf, split
 from loopkit.codegen.proof.value_compare import Comparison
-from loopkit.codegen.proof.value_kernel import KernelValues
 from loopkit.codegen.proof.value_sample import SEEDS, Sample, differ, numbers_of
-from loopkit.codegen.proof.value_text import TextValues, exact_types
 
 _GUARD = "the guard"
 
@@ -44,43 +40,6 @@ class ValueCheck:
         self.recorder = recorder
         self.is_zero = is_zero
 
-    # {{{ types
-
-    @cached_property
-    def text_types(self) -> dict[str, frozenset[DType]]:
-        """The types that the text declares."""
-        return exact_types(self.subject.function)
-
-    @cached_property
-    def kernel_values(self) -> KernelValues:
-        """What the kernel's expressions mean.
-
-        Loop variables are integers without a width of their own: they have the type
-        that the text gives them, which holds their values (:mod:`.widths`).
-        """
-        kernel = self.subject.kernel
-        types: dict[str, DType] = {}
-        for name in (*kernel.all_inames, *self.subject.sizes):
-            is_long = INT64 in self.text_types.get(name, frozenset())
-            types[name] = INT64 if is_long else INT32
-        for data in (*kernel.args, *kernel.temporaries):
-            if data.dtype is not None:
-                types[data.name] = np.dtype(data.dtype)
-            elif isinstance(data, ValueArg):
-                types[data.name] = INT32
-        return KernelValues(kernel, types)
-
-    def text_values(self, scope: Scope) -> TextValues:
-        """What the text's expressions mean at a point of it."""
-
-        def at_least(expr: CExpression, bound: int) -> bool:
-            form = self.subject.text.form(expr, scope.never_below_zero)
-            return scope.never_below_zero(form.minus(constant(bound)))
-
-        return TextValues(self.subject.names, self.text_types, scope, at_least)
-
-    # }}}
-
     def statement(self, leaf: Leaf, statement: Statement) -> bool:
         """Whether a line is its statement's computation; what is not is reported."""
         node = leaf.node
@@ -89,8 +48,8 @@ class ValueCheck:
         return self.same(
             leaf,
             statement,
-            lambda: self.text_values(leaf.scope).assigned(node),
-            lambda: self.kernel_values.assigned(statement),
+            lambda: self.subject.text.values(leaf.scope).assigned(node),
+            lambda: self.subject.meaning.values.assigned(statement),
             leaf.scope,
             f"the line gives {statement.written}",
         )
@@ -143,14 +102,14 @@ class ValueCheck:
         """Report values for which two computations differ; False where none were found."""
         subject = self.subject
         names = (*subject.sizes, *subject.kernel.all_inames, *subject.words, *subject.space.names)
-        text = self.text_values(scope)
+        text = self.subject.text.values(scope)
         numbers = [*numbers_of(found), *numbers_of(due)]
         guards = [] if what == _GUARD else [expr for expr, _ in self._tested(leaf)]
 
         def translate(expr: Any, of_text: bool) -> Term:
             if of_text:
                 return text.value(expr)
-            return self.kernel_values.term(self.kernel_values.value(expr), INT32)
+            return self.subject.meaning.values.term(self.subject.meaning.values.value(expr), INT32)
 
         for seed in SEEDS:
             where = _spread_out(scope, names, seed // 2)
@@ -214,7 +173,7 @@ class ValueCheck:
         for predicate in _wanted(self.subject, statement):
             for expr, scope in tested:
                 if self._is_same(scope, expr, predicate):
-                    condition = self.subject.text.condition(expr, scope.never_below_zero)
+                    condition = self.subject.text.condition(expr, scope)
                     found.update(split(condition)[1])
                     due.update(split(self.subject.meaning.condition(predicate))[1])
         return found, due
@@ -228,15 +187,15 @@ class ValueCheck:
             if scope.parent.node is scope.node:
                 continue  # a later part of the same guard
             for part in _text_conjuncts(scope.node.condition):
-                condition = self.subject.text.condition(part, scope.never_below_zero)
+                condition = self.subject.text.condition(part, scope)
                 if split(condition)[1]:
                     found.append((part, scope))
         return found
 
     def _is_same(self, scope: Scope, expr: CExpression, predicate: Any) -> bool:
         try:
-            text = self.text_values(scope).condition(expr)
-            due = self.kernel_values.condition(predicate)
+            text = self.subject.text.values(scope).condition(expr)
+            due = self.subject.meaning.values.condition(predicate)
         except (UnreadableError, LoopkitError, NotImplementedError, KeyError):
             return False
         return Comparison(self.subject, scope, self.is_zero).difference(text, due) is None
@@ -254,8 +213,8 @@ class ValueCheck:
             self.same(
                 leaf,
                 statement,
-                lambda: self.text_values(scope).condition(expr),
-                lambda: self.kernel_values.condition(predicate),
+                lambda: self.subject.text.values(scope).condition(expr),
+                lambda: self.subject.meaning.values.condition(predicate),
                 leaf.scope,
                 _GUARD,
             )

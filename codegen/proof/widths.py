@@ -30,7 +30,6 @@ from loopkit.codegen.proof.syntax import (
     Number,
     Unary,
     children,
-    walk,
 )
 from loopkit.codegen.proof.tree import Site, all_groups
 
@@ -135,7 +134,7 @@ class WidthCheck:
         if (
             into not in _UNSIGNED
             or kind in _UNSIGNED
-            or (site.is_guard and self.is_data(site.expr))
+            or (site.is_guard and self.subject.names.reads_memory(site.expr))
         ):
             return
         self.fits(self.form(expr, site.scope), into, site, "conversion to unsigned")
@@ -156,6 +155,8 @@ class WidthCheck:
             self.computed(expr, kind, site, keeps_bits)
             return [_Part(expr.operand, kind, kind in _UNSIGNED)]
         if isinstance(expr, Call):
+            if expr.function.startswith("lk_power<"):
+                self.computed(expr, kind, site, keeps_bits)
             return [_Part(a, kind, False) for a in expr.arguments]
         if not isinstance(expr, Binary) or expr.operator in ("&&", "||"):
             return [self.part(child) for child in children(expr)]
@@ -174,18 +175,25 @@ class WidthCheck:
         return _Part(expr, self.subject.names.type_of(expr), False)
 
     def cast(self, expr: Cast, kind: str, site: Site, keeps_bits: bool) -> list[_Part]:
-        """A cast to fewer values than there may be; guards on data are compared, types and all."""
+        """A cast to fewer values than there may be.
+
+        What it makes of data, and in guards, is compared, types and all.
+        """
         inner = self.subject.names.type_of(expr.operand)
-        if site.is_guard and self.is_data(expr.operand):
+        if self.subject.names.reads_memory(expr.operand):
             return [self.part(expr.operand)]
         loses = kind in LIMITS and inner in _BITS and inner != kind
-        if loses and not keeps_bits:
+        if loses and not keeps_bits and not site.is_guard:
             self.fits(self.form(expr.operand, site.scope), kind, site, f"cast to {kind}")
         return [_Part(expr.operand, kind, loses and _BITS[inner] >= _BITS[kind])]
 
     def computed(self, expr: CExpression, kind: str, site: Site, keeps_bits: bool) -> None:
         """The result of arithmetic, which 64 bits with a sign always hold."""
-        if kind not in _RANGES or self.is_data(expr) or (keeps_bits and kind in _UNSIGNED):
+        if (
+            kind not in _RANGES
+            or self.subject.names.reads_memory(expr)
+            or (keeps_bits and kind in _UNSIGNED)
+        ):
             return
         self.fits(self.form(expr, site.scope), kind, site, f"{_BITS[kind]}-bit integer", expr)
 
@@ -198,18 +206,9 @@ class WidthCheck:
             what = f"a shift of {bits} bits by {count}"
             self.recorder.found(Finding("width", what, Place(site.line, self._statement(site))))
 
-    def is_data(self, expr: CExpression) -> bool:
-        """Whether the values of an expression are loaded."""
-        places = self.subject.names.places
-        return any(
-            isinstance(part, Element)
-            or (isinstance(part, Name) and places.get(part.name, "value") != "value")
-            for part in walk(expr)
-        )
-
     def form(self, expr: CExpression, scope: Scope) -> Form:
         """The exact value of an expression."""
-        return self.subject.text.form(expr, scope.never_below_zero)
+        return self.subject.text.form(expr, scope)
 
     # }}}
 

@@ -1,0 +1,140 @@
+"""Guards that test data are compared as what they compute, types and all."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+import loopkit as lk
+from loopkit.codegen.proof import prove, prove_source
+
+NARROW = ("int8", "uint8", "int16", "uint16")
+INTEGERS = (*NARROW, "int32", "uint32", "int64", "uint64")
+
+
+def asking(predicate: str, *, private: bool = True, **dtypes: str) -> lk.Kernel:
+    """``y[i] = 1`` where a predicate on ``t`` and ``u`` holds: scalars, or elements of arrays."""
+    names = sorted(dtypes)
+    if private:
+        first = [f"<> {name} = {name}_in[i]" for name in names]
+    else:
+        first = []
+        predicate = re.sub(rf"\b({'|'.join(names)})\b", r"\1_in[i]", predicate)
+    lines = [*first, f"if {predicate}", "    y[i] = 1", "end"]
+    types = {f"{name}_in": dtype for name, dtype in dtypes.items()}
+    return lk.make_kernel("{ [i]: 0 <= i < n }", "\n".join(lines), dtypes={**types, "y": "float32"})
+
+
+def guard_of(source: str) -> str:
+    """The one condition of a text."""
+    [found] = re.findall(r"if \((.*)\)$", source, re.M)
+    return str(found)
+
+
+def edited(knl: lk.Kernel, guard: str) -> lk.Proof:
+    """The proof of a text that asks for something else."""
+    source = knl.cuda()
+    return prove_source(knl, source.replace(f"if ({guard_of(source)})", f"if ({guard})"))
+
+
+PREDICATES = (
+    "t + 1 < 5",
+    "t < 5",
+    "t == i",
+    "t + i < n",
+    "t*t > 3",
+    "t - u < 2",
+    "t < u",
+    "-t > 2 and u != 0",
+    "t // 3 == u % 4",
+    "not (t + u < 7 or t > n)",
+    "int64(t) + int64(u) < n",
+    "int8(t) < int8(u) + 1",
+    "min(t, u) + 1 < max(t, 3)",
+    "(t if t < u else u) + 1 < 4",
+    "int32(i*4) < t",
+)
+
+
+@pytest.mark.parametrize("private", [True, False])
+@pytest.mark.parametrize("predicate", PREDICATES)
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_what_is_printed_is_proven(dtype: str, predicate: str, private: bool) -> None:
+    knl = asking(predicate, private=private, t=dtype, **({"u": dtype} if "u" in predicate else {}))
+    proof = prove(knl)
+    assert proof.ok, f"{knl.cuda()}\n{proof}"
+
+
+@pytest.mark.parametrize("private", [True, False])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("predicate", ["t + 1 < 5", "t*u < 2", "int32(t*2) < i", "t < i + 0.5"])
+def test_numbers_with_fractions_are_proven(dtype: str, predicate: str, private: bool) -> None:
+    dtypes = {"t": dtype, **({"u": dtype} if "u" in predicate else {})}
+    proof = prove(asking(predicate, private=private, **dtypes))
+    assert proof.ok, str(proof)
+
+
+@pytest.mark.parametrize("private", [True, False])
+@pytest.mark.parametrize(
+    ("predicate", "dtypes", "guard"),
+    [
+        ("t + 1 < 5", {"t": "int8"}, "{t} + 1 < 5"),
+        ("t + 1 < 5", {"t": "int8"}, "(unsigned char)({t} + 1) < 5"),
+        ("t + 1 < 5", {"t": "int8"}, "{t} < 4"),
+        ("t - 1 < 5", {"t": "uint16"}, "{t} - 1 < 5"),
+        ("t + 1 < 5", {"t": "int32"}, "(long long){t} + 1 < 5"),
+        ("t + 1 < 5", {"t": "int32"}, "(int)((unsigned){t} + 2) < 5"),
+        ("t + i < n", {"t": "int32"}, "(long long){t} + i < n"),
+        ("t - 1 < n", {"t": "uint32"}, "(long long){t} - 1 < n"),
+        ("t < u", {"t": "int32", "u": "uint32"}, "{t} < {u}"),
+        ("t < u", {"t": "uint8", "u": "uint8"}, "(signed char){t} < (signed char){u}"),
+        ("int32(t) < 5", {"t": "int64"}, "{t} < 5"),
+        ("t < 5", {"t": "int64"}, "(int){t} < 5"),
+        ("t + 1 < u", {"t": "float32", "u": "float32"}, "{t} < {u} - 1"),
+        ("t*2 < u", {"t": "float32", "u": "float32"}, "(double){t} * 2.0 < {u}"),
+        ("t*2 < u", {"t": "float32", "u": "float32"}, "{t} + {t} + 0.0f < {u}"),
+        ("int32(t)*2 < 5", {"t": "float32"}, "(int)({t} * 2.0f) < 5"),
+        ("int32(t*2) < 5", {"t": "float32"}, "(int){t} * 2 < 5"),
+        ("t < 2", {"t": "float32"}, "{t} < 2.5f"),
+        ("t // 2 < 0", {"t": "int32"}, "{t} / 2 < 0"),
+    ],
+)
+def test_other_guards_are_not_proven(
+    predicate: str, dtypes: dict[str, str], guard: str, private: bool
+) -> None:
+    knl = asking(predicate, private=private, **dtypes)
+    assert prove(knl).ok
+    spelled = {name: name if private else f"{name}_in[i]" for name in dtypes}
+    assert not edited(knl, guard.format(**spelled)).ok
+
+
+@pytest.mark.parametrize(
+    ("index", "dtype", "guard"),
+    [
+        ("int32(x_in[i]*16)", "float32", ("* 16.0f", "* 16.5f")),
+        ("int32(x_in[i]*16)", "float32", ("(int)(x_in[i] * 16.0f)", "(int)x_in[i] * 16")),
+        ("int8(x_in[i] + 1)", "uint32", ("(signed char)", "(short)")),
+        ("int8(x_in[i] + 1)", "uint32", ("(signed char)", "")),
+        ("int32(x_in[i])", "int64", ("(int)", "")),
+    ],
+)
+def test_subscripts_that_are_cast(index: str, dtype: str, guard: tuple[str, str]) -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        f"y[i] = h[{index}]",
+        [lk.GlobalArg("h", np.float32, shape=1000), ...],
+        dtypes={"x_in": dtype},
+    )
+    assert prove(knl).ok, str(prove(knl))
+    source = knl.cuda()
+    assert guard[0] in source
+    assert not prove_source(knl, source.replace(*guard)).ok
+
+
+@pytest.mark.parametrize("index", ["i**2 % 4", "sign(i*2) % 4", "abs(i - 3) % 4"])
+def test_functions_of_inames_in_subscripts(index: str) -> None:
+    held = lk.GlobalArg("x", np.float32, shape=4)
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", f"y[i] = x[{index}]", [held, ...])
+    assert prove(knl).ok, f"{knl.cuda()}\n{prove(knl)}"

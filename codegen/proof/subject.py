@@ -80,7 +80,7 @@ class Subject:
         self.leaves = builder.leaves
         self.sites = builder.sites
         self._domains: dict[object, isl.Set] = {}
-        self._ranges: dict[str, Range] = {}
+        self._ranges: dict[str, Interval] = {}
         self._cell_spaces: dict[int, Space] = {}
 
     # {{{ names
@@ -102,7 +102,7 @@ class Subject:
                 found[data.name] = INT32
         return found
 
-    def range_of_name(self, name: str) -> Range:
+    def range_of_name(self, name: str) -> Interval:
         """Bounds of an iname, in all loops that it heads, or of a size."""
         if name not in self._ranges:
             if name in self.kernel.all_inames:
@@ -113,7 +113,7 @@ class Subject:
         return self._ranges[name]
 
     @staticmethod
-    def _bounds(domain: isl.Set, name: str) -> Range:
+    def _bounds(domain: isl.Set, name: str) -> Interval:
         expr = prim.Variable(name)
         if domain.is_empty():
             return 0, 0

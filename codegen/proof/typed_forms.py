@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 
-import numpy as np
-
+from loopkit import _intervals
+from loopkit._intervals import Interval
 from loopkit._promotion import BOOL, INT64, INTEGERS, DType
 from loopkit._same import key_of
-from loopkit.codegen.proof import intervals
 from loopkit.codegen.proof.conditions import (
     FALSE,
     TRUE,
@@ -36,11 +36,10 @@ from loopkit.codegen.proof.forms import (
     opaque,
     variable,
 )
-from loopkit.codegen.proof.intervals import Range
 from loopkit.codegen.proof.nodes import Node
 from loopkit.codegen.proof.terms import Read, Term
 
-RangeOf = Callable[[str], Range]
+RangeOf = Callable[[str], Interval]
 """Bounds of an iname, a size or a hardware index."""
 _MOST_BITS = 64
 
@@ -54,7 +53,7 @@ class Known:
     """
 
     form: Form
-    range: Range
+    range: Interval
     is_exact: bool
     of_data: bool
     condition: Condition | None = None
@@ -108,7 +107,7 @@ class TypedForms:
             form, bounds = exact
             # What is made of inames and sizes alone is computed in 64 bits, which hold it.
             is_index = term.dtype == INT64 and not of_data and term.op != "cast"
-            if is_index or intervals.holds(limits(term.dtype), bounds):
+            if is_index or _intervals.contains(limits(term.dtype), bounds):
                 return Known(form, bounds, True, of_data)
         whole = _opaque(term, parts)
         return Known(whole, limits(term.dtype), False, of_data)
@@ -122,7 +121,7 @@ class TypedForms:
             is_exact = term.dtype in INTEGERS or term.dtype == BOOL
             return Known(form, limits(term.dtype), is_exact, True, condition)
         if term.op == "name":
-            bounds = intervals.meet(self.range_of_name(term.data), limits(term.dtype))
+            bounds = _intervals.intersection(self.range_of_name(term.data), limits(term.dtype))
             return Known(variable(term.data), bounds, term.dtype in INTEGERS, False)
         if term.dtype == BOOL:
             value = int(term.data)
@@ -164,17 +163,14 @@ def _opaque(term: Term, parts: list[Known]) -> Form:
     return opaque(word, *forms)
 
 
-def limits(dtype: DType) -> Range:
-    """The least and the greatest integer of a type; of what are no integers nothing is known."""
-    if dtype not in INTEGERS:
-        return 0, 1
-    info = np.iinfo(dtype)
-    return int(info.min), int(info.max)
+def limits(dtype: DType) -> Interval:
+    """All values of a type of integers; of what are no integers nothing is known."""
+    return _intervals.of_dtype(dtype) if dtype in INTEGERS else (0, 1)
 
 
 # {{{ exact arithmetic
 
-Exact = tuple[Form, Range]
+Exact = tuple[Form, Interval]
 
 
 def _cast(term: Term, parts: list[Known]) -> Exact:
@@ -182,25 +178,22 @@ def _cast(term: Term, parts: list[Known]) -> Exact:
 
 
 def _neg(term: Term, parts: list[Known]) -> Exact:
-    return parts[0].form.scaled(-1), intervals.computed("-", (0, 0), parts[0].range)
+    return parts[0].form.scaled(-1), _intervals.negate(parts[0].range)
 
 
 def _add(term: Term, parts: list[Known]) -> Exact:
     one, two = parts
-    return one.form.plus(two.form), intervals.computed("+", one.range, two.range)
+    return one.form.plus(two.form), _intervals.add(one.range, two.range)
 
 
 def _mul(term: Term, parts: list[Known]) -> Exact:
     one, two = parts
-    return one.form.times(two.form), intervals.computed("*", one.range, two.range)
+    return one.form.times(two.form), _intervals.multiply(one.range, two.range)
 
 
 def _power(term: Term, parts: list[Known]) -> Exact:
-    result = parts[0].form, parts[0].range
-    for _ in range(term.data - 1):
-        form, bounds = result
-        result = form.times(parts[0].form), intervals.computed("*", bounds, parts[0].range)
-    return result
+    form = reduce(Form.times, [parts[0].form] * term.data)
+    return form, _intervals.power(parts[0].range, (term.data, term.data))
 
 
 def _quotient(term: Term, parts: list[Known]) -> Exact | None:
@@ -222,8 +215,7 @@ def _shift_left(term: Term, parts: list[Known]) -> Exact | None:
     by = parts[1].form.constant
     if by is None or not 0 <= by < _MOST_BITS:
         return None
-    low, high = parts[0].range
-    return parts[0].form.scaled(1 << by), (low << by, high << by)
+    return parts[0].form.scaled(1 << by), _intervals.shift_left(parts[0].range, (by, by))
 
 
 def _masked(term: Term, parts: list[Known]) -> Exact | None:
@@ -234,33 +226,30 @@ def _masked(term: Term, parts: list[Known]) -> Exact | None:
 
 
 def _rounded(part: Known, by: int) -> Exact:
-    low, high = part.range
-    return floor(part.form, by), (low // by, high // by)
+    return floor(part.form, by), _intervals.floor_divide(part.range, (by, by))
 
 
 def _left_over(part: Known, by: int) -> Exact:
-    return part.form.minus(floor(part.form, by).scaled(by)), (0, by - 1)
+    return part.form.minus(floor(part.form, by).scaled(by)), _intervals.floor_remainder((by, by))
 
 
 def _extremum(term: Term, parts: list[Known]) -> Exact:
-    pick = min if term.op == "min" else max
-    bounds = (pick(p.range[0] for p in parts), pick(p.range[1] for p in parts))
-    return extreme(term.op, [p.form for p in parts]), bounds
+    combined = _intervals.least if term.op == "min" else _intervals.greatest
+    return extreme(term.op, [p.form for p in parts]), combined(*(p.range for p in parts))
 
 
 def _choice(term: Term, parts: list[Known]) -> Exact | None:
     asked, then, other = parts
     if asked.condition is None:
         return None
-    bounds = (min(then.range[0], other.range[0]), max(then.range[1], other.range[1]))
-    return choice(asked.condition, then.form, other.form), bounds
+    form = choice(asked.condition, then.form, other.form)
+    return form, _intervals.hull(then.range, other.range)
 
 
 def _call(term: Term, parts: list[Known]) -> Exact | None:
-    (low, high), form = parts[0].range, parts[0].form
+    form = parts[0].form
     if term.data == "abs":
-        bounds = (max(low, -high, 0), max(-low, high))
-        return extreme("max", (form, form.scaled(-1))), bounds
+        return extreme("max", (form, form.scaled(-1))), _intervals.absolute(parts[0].range)
     if term.data == "sign":
         return extreme("max", (constant(-1), extreme("min", (constant(1), form)))), (-1, 1)
     return None

@@ -15,6 +15,7 @@ from data_kernels import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from loop_instances import results
 from staging_checks import check_fetch, instances
 
 import loopkit as lk
@@ -574,20 +575,32 @@ def test_no_threads():
     assert "no iname is tagged" in text and "default_tag=None" in text
 
 
-def test_overwritten_between_fetch_and_read():
-    knl = lk.make_kernel(
+def overwriting(cell):
+    return lk.make_kernel(
         "{ [i, k]: 0 <= i < 16 and 0 <= k < n }",
-        """
+        f"""
         for k
-            b[i] = a[i] {id=r}
-            a[i] = 2*b[i] {id=w}
+            b[i] = a[i] {{id=r}}
+            a[{cell}] = 2*b[i] {{id=w}}
         end
         """,
         [*global_args("a b", "16"), ...],
         assumptions="n >= 1",
     )
+
+
+def test_overwritten_between_fetch_and_read():
+    knl = overwriting("15 - i")
     text = refused(IllegalTransformError, lambda: knl.add_prefetch("a", ["i"], default_tag=None))
-    assert "statement 'w' writes a[i]" in text and "buffer_array('a'" in text
+    assert "'r' (i=15, k=0) would read a[15] before 'w' (i=0, k=0) has written it" in text
+    assert "legal with a buffer" in text and ".buffer_array('a', ['i'], default_tag=None)" in text
+
+
+def test_overwritten_after_its_last_read():
+    """Each cell is written after it is read for the last time: its copy need not know."""
+    staged = overwriting("i").add_prefetch("a", ["i"], default_tag=None)
+    assert list(statements_in(staged.tree)) == ["fetch_a", "r", "w"]
+    assert results(staged, {"n": 3}) == results(overwriting("i"), {"n": 3})
 
 
 def test_writes_elsewhere_are_no_obstacle():

@@ -13,6 +13,7 @@ from loop_kernels import (
 )
 
 import loopkit.transforms as tr
+from loopkit._errors import IllegalTransformError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._make import make_kernel
@@ -106,10 +107,13 @@ def test_rename_to_an_existing_iname() -> None:
     assert "j" not in new.all_inames
     assert kernel.rename_inames("i, j", "x").all_inames == ("x", "k")
     assert error_of(kernel.rename_iname, "k", "i", existing_ok=True) == (
-        "IllegalTransformError: rename_iname('k', 'i', existing_ok=True): 'k' "
-        "cannot be renamed to 'i': around statement 'c' they do not have the same values\n"
-        "duplicate_inames makes a new iname of the same values"
+        "IllegalTransformError: rename_iname('k', 'i', existing_ok=True) would break the kernel:\n"
+        "'c' (k=0) would not be executed\n"
+        "  for example: n = 0\n"
+        "  'c':         c[k] = k"
     )
+    with pytest.raises(IllegalTransformError, match=r"own: .rename_iname\('k', 'i_0'\)"):
+        kernel.rename_iname("k", "i", existing_ok=True)
     assert error_of(kernel.rename_iname, "j", "i") == (
         "InvalidArgumentError: rename_iname('j', 'i'): there is an iname 'i' "
         "already\nexisting_ok=True uses it, if it has the same values"

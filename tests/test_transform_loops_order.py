@@ -269,16 +269,24 @@ MAP_ERRORS = [
     (
         "{ [i] -> [x]: 0 <= x - i <= 1 }",
         (
-            "cannot map i: instance u[i=1] has several images, (1) and (2): it would run twice "
-            "(for steps=1, n=2)\n"
+            "cannot map i: instances u[i=1] and u[i=2] have the same image (for steps=1, n=3)\n"
             "each old instance must have exactly one new one, and the other way round"
         ),
     ),
     (
         "{ [i] -> [x]: 2x = i }",
         (
-            "cannot map i: instance u[i=1] has no image, so that it would never run (for steps=1, "
-            "n=2)\neach old instance must have exactly one new one, and the other way round"
+            "'u' (t=0, i=1) would not be executed\n"
+            "  for example: steps = 1, n = 2\n"
+            "  'u':         u[t + 1, i] = u[t, i] + u[t, i - 1]"
+        ),
+    ),
+    (
+        "{ [i] -> [x, y]: x = i and 0 <= y < 2 }",
+        (
+            "'u' (t=0, i=1) would be executed more than once\n"
+            "  for example: steps = 1, n = 2\n"
+            "  'u':         u[t + 1, i] = u[t, i] + u[t, i - 1]"
         ),
     ),
     (
@@ -299,6 +307,17 @@ def test_map_errors(stencil: Kernel, relation: str, message: str) -> None:
     assert (
         caught.value.why + (f"\n{caught.value.instead}" if caught.value.instead else "") == message
     )
+
+
+def test_what_the_domain_limits_is_one_to_one() -> None:
+    """The map alone has several old instances for a new one, but only one is in the domain."""
+    kernel = make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 4 }", "a[i, j] = i - j", dtypes={"a": "int32"}
+    )
+    relation = "{ [i, j] -> [w]: w = 4*i + j }"
+    new = check_change(tr.map_domain, kernel, relation, sizes={"n": 3})
+    assert outline(new) == "w\n  a[w // 4, w % 4] = w // 4 - w % 4"
+    assert kernel.map_domain(relation).history[-1].verdict == "proven"
 
 
 def test_map_witness(stencil: Kernel) -> None:

@@ -104,6 +104,7 @@ def test_chains_keep_instances_and_results(name: str, data: st.DataObject) -> No
     for _ in range(data.draw(st.integers(1, 4))):
         function, args, kwargs = data.draw(step(kernel))
         try:
+            function(kernel, *args, **kwargs)
             kernel = check_change(function, kernel, *args, sizes=SIZES, **kwargs)
         except IllegalTransformError as error:
             assert str(error)

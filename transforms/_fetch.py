@@ -32,7 +32,7 @@ from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit._tree import Key, build, flatten
 from loopkit.transforms._common import integer_names
 from loopkit.transforms._nest import Nest, by_stride, make_nest, name_axes
-from loopkit.transforms._place import Place, check_not_overwritten, find_place
+from loopkit.transforms._place import Place, find_place
 from loopkit.transforms._spaces import is_private, is_thread_iname, parse_address_space
 
 Indices = tuple[Expression, ...]
@@ -240,8 +240,6 @@ def stage(kernel: Kernel, staging: Staging) -> tuple[Kernel, Copy]:
         space=s.space,
         outer=s.outer,
     )
-    for name in sorted(s.sources):
-        check_not_overwritten(kernel, name, place, s.sources[name], s.what)
     axis_names, positions = name_axes(kernel, s.box, s.base, s.axis_names, s.names_argument)
     cells = cells_in_use(kernel, s.uses, s.box, positions, place, whole_box=s.whole_box)
     at = tuple(

@@ -5,16 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-import islpy as isl
-
-from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._errors import IllegalTransformError
-from loopkit._expression import to_text
-from loopkit._footprint import Use
-from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
-from loopkit._nodes import Expression
 from loopkit._tags import GroupAxis, LocalAxis, Tag
 from loopkit._tree import Entry, Path, common_prefix, flatten, path_inames
 from loopkit.transforms._spaces import is_thread_iname
@@ -201,77 +194,3 @@ def _extent(entries: Sequence[Entry], users: Collection[str], place: Path) -> tu
     while last + 1 < len(entries) and together(last, last + 1):
         last += 1
     return first, last
-
-
-def check_not_overwritten(
-    kernel: Kernel, name: str, place: Place, uses: Sequence[Use], what: str
-) -> None:
-    """Refuse if ``name`` is written between ``place`` and the last use of it.
-
-    A write to other cells than those that are used is fine.
-    """
-    entries = flatten(kernel.tree)
-    number = {statement: i for i, (statement, _) in enumerate(entries)}
-    for writer in kernel.writers.get(name, ()):
-        inside = place.first <= number[writer.id] <= place.last
-        if inside and not _disjoint(kernel, writer, writer.write[1], place, uses):
-            shown = to_text(writer.lhs)
-            raise IllegalTransformError(
-                f"statement '{writer.id}' writes {shown} after {what} and before its copy was "
-                "last read",
-                instead=f"buffer_array('{name}', ...) copies in, lets all accesses use the copy, "
-                "and copies back",
-            )
-
-
-def check_not_touched(
-    kernel: Kernel,
-    name: str,
-    others: Sequence[Statement],
-    place: Place,
-    uses: Sequence[Use],
-    what: str,
-) -> None:
-    """Refuse if one of ``others`` touches cells of a buffer while it is in use."""
-    entries = flatten(kernel.tree)
-    number = {statement: i for i, (statement, _) in enumerate(entries)}
-    for other in others:
-        if not place.first <= number[other.id] <= place.last:
-            continue
-        touched = [i for n, i in (other.write, *other.reads) if n == name]
-        if not all(_disjoint(kernel, other, indices, place, uses) for indices in touched):
-            raise IllegalTransformError(
-                f"statement '{other.id}' uses '{name}' while {what} holds its cells, and is not "
-                "selected by `within`",
-                instead=f"select '{other.id}', too",
-            )
-
-
-def _disjoint(
-    kernel: Kernel,
-    other: Statement,
-    own_indices: Sequence[Expression],
-    place: Place,
-    uses: Sequence[Use],
-) -> bool:
-    """Whether an access of ``other`` and ``uses`` touch different cells in one run of ``place``.
-
-    Other threads and blocks count, too: only the loops of ``place`` are the same.
-    """
-    same = frozenset(path_inames(place.path))
-    own = [n for n in kernel.all_inames if n not in same]
-    cells = [hidden("cell", i) for i in range(len(own_indices))]
-
-    def touched(indices: Sequence[Expression], domain: isl.Set) -> isl.Set:
-        for cell, index in zip(cells, indices, strict=True):
-            domain = domain & _sets.equality(cell, index)
-        return _sets.project_out(domain, own)
-
-    try:
-        written = touched(own_indices, kernel.statement_domain(other))
-        return all(
-            (written & touched(u.indices, u.domain) & kernel.assumptions.set).is_empty()
-            for u in uses
-        )
-    except _sets.NotAffineError:
-        return False

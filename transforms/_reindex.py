@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._change import Change, InstanceMap
+from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, Instance, Witness
 from loopkit._expression import substitute, variable_names
 from loopkit._hidden import OTHER, hidden, instances
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._linear import linear
 from loopkit._nodes import Expression
+from loopkit._points import smallest_point
 from loopkit._tree import Key, Path, flatten, rewrite_paths
-from loopkit.transforms._common import rewrite_statements, simplified, statements_with
+from loopkit.transforms._common import maps_for, rewrite_statements, simplified, statements_with
 from loopkit.transforms._expand import expand_accumulators
 from loopkit.transforms._nesting import (
     ancestors_of,
@@ -26,7 +27,6 @@ from loopkit.transforms._nesting import (
     ordered_domains,
     replace_inames,
 )
-from loopkit.transforms._witness import smallest_point
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,6 @@ def marks_for(count: int) -> tuple[str, ...]:
     return tuple(hidden("new", number) for number in range(count))
 
 
-def _differ(names: Sequence[str], twins: Mapping[str, str]) -> isl.Set:
-    either = tuple(prim.Comparison(prim.Variable(n), "!=", prim.Variable(twins[n])) for n in names)
-    return _sets.condition_set(either[0] if len(either) == 1 else prim.LogicalOr(either))
-
-
 def solved(graph: isl.Set, name: str, others: Iterable[str]) -> Expression | None:
     """``name`` as one expression of the names that are not ``others``; None if there is none."""
     line = _sets.as_dimension(_sets.project_out(graph, others), name)
@@ -71,77 +66,14 @@ def solved(graph: isl.Set, name: str, others: Iterable[str]) -> Expression | Non
     return linear(expr).expression
 
 
-def check_bijective(kernel: Kernel, r: Reindexing, verb: str) -> None:
-    """Refuse a graph that loses instances, makes several of one, or one of several."""
-    domain = kernel.domain_of(ancestors_of(kernel, r.old)) & kernel.assumptions.set
-    statement = _example(kernel, r)
-    somewhere = kernel.statement_domain(statement) & domain
-
-    def smallest(where: isl.Set, names: Sequence[str]) -> dict[str, int]:
-        # Sizes for which the statement runs at all, if there are such.
-        better = where & somewhere
-        return smallest_point(where if better.is_empty() else better, kernel.sizes, names)
-
-    lost = domain - _sets.project_out(r.graph, r.marks)
-    if not lost.is_empty():
-        point = smallest(lost, r.old)
-        _refuse(kernel, r, verb, [point], "has no image, so that it would never run")
-    both = domain & r.graph
-    twins = instances(r.marks, OTHER)
-    several = both & _sets.rename(r.graph, twins) & _differ(r.marks, twins)
-    if not several.is_empty():
-        point = smallest(several, [*r.old, *r.marks, *twins.values()])
-        images = [
-            "(" + ", ".join(str(point[m]) for m in ms) + ")" for ms in (r.marks, twins.values())
-        ]
-        _refuse(
-            kernel,
-            r,
-            verb,
-            [point],
-            f"has several images, {' and '.join(images)}: it would run twice",
-        )
-    others = instances(r.old, OTHER)
-    merged = both & _sets.rename(both, others) & _differ(r.old, others)
-    if not merged.is_empty():
-        point = smallest(merged, [*r.old, *others.values()])
-        second = {**point, **{old: point[twin] for old, twin in others.items()}}
-        _refuse(kernel, r, verb, [point, second], "have the same image")
-
-
-def _example(kernel: Kernel, r: Reindexing) -> Statement:
-    """A statement inside as many of the old inames as any."""
-    return max(kernel.statements, key=lambda s: len(s.inames & set(r.old)))
-
-
-def _refuse(
-    kernel: Kernel, r: Reindexing, verb: str, points: Sequence[Mapping[str, int]], why: str
-) -> None:
-    id_ = _example(kernel, r).id
-    instances = [Instance(id_, {n: p[n] for n in r.old}) for p in points]
-    sizes = {n: points[0][n] for n in kernel.sizes if n in points[0]}
-    where = f" (for {', '.join(f'{n}={v}' for n, v in sizes.items())})" if sizes else ""
-    shown = " and ".join(str(i) for i in instances)
-    raise IllegalTransformError(
-        f"cannot {verb} {', '.join(r.old)}: {'instances' if len(points) > 1 else 'instance'} "
-        f"{shown} {why}{where}",
-        instead="each old instance must have exactly one new one, and the other way round",
-        witness=Witness(
-            "not one to one",
-            source=instances[0],
-            sink=instances[-1],
-            parameters=sizes,
-        ),
-    )
-
-
 @dataclass(frozen=True)
 class _Solution:
-    """Old inames in terms of new ones, and the other way round."""
+    """Old inames in terms of new ones, and the other way round; ``inames`` are all of both."""
 
     r: Reindexing
     inverse: Mapping[str, Expression]
     forward: Mapping[str, Expression]
+    inames: frozenset[str]
 
     def new_inames(self, statement: Statement) -> tuple[str, ...]:
         """The new inames of a statement that is inside some of the old ones."""
@@ -154,12 +86,13 @@ class _Solution:
         return variable_names(self.forward[new]) & set(self.r.old)
 
     def check(self, statement: Statement, verb: str) -> None:
-        """Refuse a statement that is inside too few of the inames."""
-        mine = statement.inames & set(self.r.old)
-        new = set(self.new_inames(statement))
-        for iname in sorted(mine):
-            if not variable_names(self.inverse[iname]) & set(self.r.new) <= new:
-                missing = sorted(set(self.r.old) - mine)
+        """Refuse a statement that is inside too few of the inames that give the old ones."""
+        old = statement.inames & set(self.r.old)
+        known = (statement.inames - old) | set(self.new_inames(statement))
+        for iname in sorted(old):
+            unknown = variable_names(self.inverse[iname]) & self.inames - known
+            if unknown:
+                missing = sorted(set(self.r.old) - old) + sorted(unknown)
                 raise IllegalTransformError(
                     f"cannot {verb} {', '.join(self.r.old)}: statement '{statement.id}' is inside "
                     f"'{iname}' but not inside '{missing[0]}'",
@@ -175,92 +108,88 @@ def reindexed(
     The new loops take the places of the old ones, in the order of ``r.new``;
     ``inverse`` gives the old inames where the caller knows a good form.
     """
-    check_bijective(kernel, r, verb)
     solution = _solve(kernel, r, verb, inverse)
     ids = statements_with(kernel, r.old)
     for statement in kernel.statements:
         if statement.id in ids:
             solution.check(statement, verb)
-    statements, rules = rewrite_statements(kernel, ids, solution.inverse, r.new)
-    maps = []
-    for statement in kernel.statements:
-        if statement.id in ids:
-            mine = {i: solution.inverse[i] for i in r.old if i in statement.inames}
-            maps.append(InstanceMap(statement.id, statement.id, mine))
+    rewritten, rules = rewrite_statements(kernel, ids, solution.inverse, r.new)
+    statements = []
+    for old, new in zip(kernel.statements, rewritten, strict=True):
+        if old.id in ids:
+            # All of the new inames, also those that no old one is made of.
+            mine = (old.inames - set(r.old)) | set(solution.new_inames(old))
+            new = replace(new, inames=mine)
+        statements.append(new)
     domains = [
         Domain(tuple(r.final.get(i, i) for i in d.inames), _sets.rename(d.set, r.final))
         for d in replace_inames(kernel, r.old, r.marks, r.graph)
     ]
     changed = kernel.with_(
         domains=ordered_domains(domains),
-        statements=statements,
+        statements=tuple(statements),
         substitutions=rules,
         tree=rewrite_paths(kernel.tree, _Paths(kernel, solution)),
     )
-    _check_values(kernel, changed, r, solution, verb)
     changed = simplified(changed, ids)
     check_nesting(changed)
-    return expand_accumulators(kernel, Change(changed, tuple(maps)))
+    return expand_accumulators(kernel, Change(changed, maps_for(kernel, ids, solution.inverse)))
 
 
 def _solve(
     kernel: Kernel, r: Reindexing, verb: str, inverse: Mapping[str, Expression] | None
 ) -> _Solution:
     names = {mark: prim.Variable(new) for mark, new in r.final.items()}
-    back: dict[str, Expression] = {}
+    back: dict[str, Expression] = dict(inverse or {})
     for old in r.old:
-        expr = (inverse or {}).get(old)
+        if old in back:
+            continue
+        others = [o for o in r.old if o != old]
+        expr = solved(r.graph, old, others)
         if expr is None:
-            expr = solved(r.graph, old, [o for o in r.old if o != old])
-            expr = None if expr is None else substitute(expr, names)
+            expr = solved(r.graph & _domain(kernel, r), old, others)
         if expr is None:
-            raise IllegalTransformError(
-                f"cannot {verb} {', '.join(r.old)}: '{old}' is not one affine expression of "
-                f"{', '.join(r.new)}",
-                instead="treat the pieces of the domain one by one: duplicate_inames, then a map "
-                "for each",
-            )
-        back[old] = expr
+            raise _unsolvable(kernel, r, old, verb)
+        back[old] = substitute(expr, names)
     forward: dict[str, Expression] = {}
     for mark, new in r.final.items():
         expr = solved(r.graph, mark, [m for m in r.marks if m != mark])
         # Where a new iname is no single expression, it counts as using all old ones.
         forward[new] = prim.Sum(tuple(map(prim.Variable, r.old))) if expr is None else expr
-    return _Solution(r, back, forward)
+    return _Solution(r, back, forward, frozenset({*kernel.all_inames, *r.new}))
 
 
-def _check_values(
-    kernel: Kernel, new: Kernel, r: Reindexing, solution: _Solution, verb: str
-) -> None:
-    """Refuse where a statement would run for other values than before.
+def _domain(kernel: Kernel, r: Reindexing) -> isl.Set:
+    """``{ old inames, their parents and sizes }``, exactly: the values that are to be mapped."""
+    return kernel.domain_of(ancestors_of(kernel, r.old)) & kernel.assumptions.set
 
-    Inames that come to share a domain limit one another: where one has no value
-    at all, statements that are only inside the other would not run.
-    """
-    homes = {kernel.home_domain[i] for i in r.old}
-    affected = {i for number in homes for i in kernel.domains[number].inames}
-    known = kernel.assumptions.set
-    seen: set[frozenset[str]] = set()
-    for statement in kernel.statements:
-        if statement.inames in seen or not statement.inames & affected:
-            continue
-        seen.add(statement.inames)
-        expected = kernel.statement_domain(statement)
-        mine = statement.inames & set(r.old)
-        if mine:
-            names = solution.new_inames(statement)
-            gone = [m for m in r.marks if r.final[m] not in names] + sorted(set(r.old) - mine)
-            expected = expected & _sets.project_out(r.graph, gone)
-            expected = _sets.rename(_sets.project_out(expected, sorted(mine)), r.final)
-        actual = new.statement_domain(new.statement_by_id[statement.id])
-        if not (expected & known).is_equal(actual & known):
-            shared = min(statement.inames & affected)
-            raise IllegalTransformError(
-                f"cannot {verb} {', '.join(r.old)}: statement '{statement.id}' is inside "
-                f"'{shared}' but not inside the others, and would not run where these are empty",
-                instead=f"give the others a loop of their own: within=, or "
-                f"duplicate_inames('{shared}', 'id:{statement.id}')",
-            )
+
+def _unsolvable(kernel: Kernel, r: Reindexing, name: str, verb: str) -> IllegalTransformError:
+    """Why ``name`` is no expression of new inames: two of its values have one image, if so."""
+    statement = max(kernel.statements, key=lambda s: len(s.inames & set(r.old)))
+    twins = instances(r.old, OTHER)
+    mapped = kernel.statement_domain(statement) & _domain(kernel, r) & r.graph
+    differ = [prim.Comparison(prim.Variable(n), "!=", prim.Variable(t)) for n, t in twins.items()]
+    pairs = (
+        mapped & _sets.rename(mapped, twins) & _sets.condition_set(prim.LogicalOr(tuple(differ)))
+    )
+    point = smallest_point(pairs, [*kernel.sizes, *r.old, *twins.values()])
+    what = f"cannot {verb} {', '.join(r.old)}"
+    if point is None:
+        return IllegalTransformError(
+            f"{what}: '{name}' is not one affine expression of {', '.join(r.new)}",
+            instead="treat the pieces of the domain one by one: duplicate_inames, then a map "
+            "for each",
+        )
+    source = Instance(statement.id, {n: point[n] for n in r.old})
+    sink = Instance(statement.id, {n: point[t] for n, t in twins.items()})
+    sizes = {n: point[n] for n in kernel.sizes if n in point}
+    where = f" (for {', '.join(f'{n}={v}' for n, v in sizes.items())})" if sizes else ""
+    return IllegalTransformError(
+        f"{what}: instances {source} and {sink} have the same image{where}",
+        instead="each old instance must have exactly one new one, and the other way round",
+        witness=Witness("not one to one", source=source, sink=sink, parameters=sizes),
+    )
 
 
 class _Paths:

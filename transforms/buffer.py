@@ -35,7 +35,7 @@ from loopkit.transforms._fetch import (
     with_statements,
 )
 from loopkit.transforms._nest import by_stride, make_nest, name_axes
-from loopkit.transforms._place import Place, check_not_touched, find_place
+from loopkit.transforms._place import Place, find_place
 from loopkit.transforms._rule_uses import expand_rules_that_use
 from loopkit.transforms._spaces import is_thread_iname, parse_address_space
 from loopkit.transforms.prefetch import element, reads_of, replace_reads
@@ -125,7 +125,6 @@ def buffer_array(
         writers=others,
         space=space,
     )
-    check_not_touched(expanded, var_name, others, place, [*read_uses, *write_uses], what)
 
     name = kernel.fresh_name(f"{var_name}_buf")
     kept = [axis for axis in box if axis.is_kept]

@@ -55,16 +55,6 @@ def _moved(kernel: Kernel, old: str, new: str, ids: frozenset[str]) -> Change:
             raise IllegalTransformError(
                 f"'{old}' cannot be renamed to '{new}': statement '{id_}' is inside both"
             )
-        before = kernel.domain_of(statement.inames)
-        after = kernel.domain_of((statement.inames - {old}) | {new})
-        after = _sets.rename(after, {new: old})
-        known = kernel.assumptions.set
-        if not (before & known).is_equal(after & known):
-            raise IllegalTransformError(
-                f"'{old}' cannot be renamed to '{new}': around statement '{id_}' they do not "
-                f"have the same values",
-                instead="duplicate_inames makes a new iname of the same values",
-            )
     for domain in kernel.domains:
         if old in domain.parameters and any(
             i in kernel.statement_by_id[id_].inames for i in domain.inames for id_ in ids

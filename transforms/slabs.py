@@ -236,37 +236,8 @@ def _peeled_loop(kernel: Kernel, iname: str, first: int, last: int) -> Change:
         temporaries=tuple(temporaries),
         substitutions=rules,
     )
-    _check_copies(kernel, new, iname, copies)
     changed = {name for names, _ in copies for name in names.values()}
     return Change(simplified(new, changed), tuple(maps))
-
-
-def _check_copies(
-    kernel: Kernel,
-    new: Kernel,
-    iname: str,
-    copies: Sequence[tuple[Mapping[str, str], Mapping[str, str]]],
-) -> None:
-    """The copies of a statement must together run what the statement ran."""
-    seen: set[frozenset[str]] = set()
-    for id_ in copies[0][0]:
-        inames = kernel.statement_by_id[id_].inames
-        if inames in seen:
-            continue
-        seen.add(inames)
-        total: isl.Set | None = None
-        overlap = False
-        for names, renamed in copies:
-            back = {n: o for o, n in renamed.items()}
-            part = _sets.rename(new.statement_domain(names[id_]), back)
-            overlap = overlap or (total is not None and not total.is_disjoint(part))
-            total = part if total is None else total | part
-        if overlap or total is None or not total.is_equal(kernel.statement_domain(id_)):
-            raise IllegalTransformError(
-                f"cannot peel '{iname}': statements inside it depend on different inames that "
-                f"share a domain with it, such as '{id_}'",
-                instead=f"give statement '{id_}' loops of its own: duplicate_inames",
-            )
 
 
 def _own_accumulators(kernel: Kernel, ids: Collection[str]) -> list[TemporaryVariable]:

@@ -70,9 +70,11 @@ class ReadCheck:
                 found.append(SourceImage(image, at, pairs, self.equal_loops(pairs, at, event.time)))
                 self.check_source(event, found[-1], cell)
             for image in others:
+                at = Instance(image.statement, SOURCE)
                 part = related & self.check.instances(image, SOURCE, WRITER)
                 if not part.is_empty():
-                    self.check.missing(event.narrowed(self.check.event_names(part, event)), cell)
+                    side = self.check.origin_side(image, at)
+                    self.check.report(event.violation("missing", part, cell, source=side))
             if not writing and not others:
                 self.check.missing(event.narrowed(self.check.event_names(related, event)), cell)
         untouched = event.bound & sources.untouched

@@ -38,6 +38,11 @@ def by_arguments(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
             yield from _around_all(refusal, trials)
     if step.transform == "tag_array_axes":
         yield from _strides(refusal, trials)
+    if given.get("existing_ok"):
+        name = kernel.fresh_name(str(given["new_iname"]))
+        other = without(with_arguments(step, new_iname=name), "existing_ok")
+        if trials.after(kernel, [other]) is not None:
+            yield Suggestion("under a name of its own", (other,))
 
 
 def _around_all(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:

@@ -213,6 +213,8 @@ class _Words:
         cell = _shown(self.violation.array or "", self.case.cell)
         if not self.sink.runs:
             return f"what {self.sink} leaves in {self.cell} would not be there at the end"
+        if self.case.source is not None:
+            return f"{self.sink} would not find what {self.case.source} writes in {cell}"
         return f"{self.sink} would read {cell}, which nothing has written for it"
 
     def _say_updates(self) -> str:
@@ -264,7 +266,7 @@ class _Words:
         if kind == "overwritten" and self.violation.sink.origin is None:
             # What only carries data is not in the text.
             return ""
-        if kind in ("order", "place") and source is not None:
+        if kind in ("order", "place", "missing") and source is not None:
             then = f"{sink} reads it" if sink.runs else "nothing changes it"
             return f"{source} writes {cell}, then {then}"
         if kind == "overwritten" and other is not None:
@@ -285,6 +287,9 @@ class _Words:
             array = self.violation.array or ""
             mine, its = _shown(array, self.case.written), _shown(array, self.case.cell)
             return f"{self.case.source} writes {mine}, {sink} reads {its}"
+        if kind == "missing" and self.case.source is not None:
+            written = self.new.statement[self.case.source.place or ""].written
+            return f"{self.case.source} writes to '{written}' instead"
         if kind not in ("order", "overwritten", "rewritten", "updates") or not sink.runs:
             return ""
         first = self.case.source or self.case.other

@@ -186,14 +186,12 @@ fault(
     Patch("transforms.buffer:cells_in_use", _store_only_lacks),
     sizes=TWO,
 )
-NO_TOUCH = Patch("transforms.buffer:check_not_touched", lambda f: lambda *_: None)
 WITHIN = do("buffer_array", "c", "j", default_tag=None, within="id:add")
 fault(
     "buffer_array: used again in the next iteration, not loaded again",
     kernels.scaled_in_place,
     WITHIN,
     Patch("transforms.buffer:find_place", no_writers),
-    NO_TOUCH,
     sizes={"T": 2},
 )
 

@@ -132,8 +132,6 @@ fault(
 
 # {{{ slabs and peeling
 
-UNCHECKED = Patch("transforms.slabs:_check_copies", lambda f: lambda *_: None)
-
 
 def _part(suffix: str, distance: int) -> Patch:
     """A part begins (or ends) some iterations away from where it should."""
@@ -163,7 +161,6 @@ for suffix, name in (("_first", "first"), ("_last", "last")):
         kernels.added,
         SLABS,
         _part(suffix, 1),
-        UNCHECKED,
         sizes=LONG,
     )
 fault(
@@ -171,7 +168,6 @@ fault(
     kernels.added,
     do("split_iname", "i", 4, slabs=(0, 2)),
     _part("_last", -1),
-    UNCHECKED,
     sizes=LONG,
 )
 fault(
@@ -188,7 +184,6 @@ fault(
             ]
         ),
     ),
-    UNCHECKED,
     sizes=({"n": 3},),
 )
 fault(
@@ -204,7 +199,6 @@ fault(
             ]
         ),
     ),
-    UNCHECKED,
     sizes=({"n": 5},),
 )
 fault(
@@ -220,7 +214,6 @@ fault(
             ]
         ),
     ),
-    UNCHECKED,
     sizes=({"n": 5},),
 )
 
@@ -239,7 +232,6 @@ fault(
     kernels.recurrence,
     do("peel_iname", "j", last=1),
     Patch("transforms.slabs:_parts", _parts_swapped),
-    UNCHECKED,
 )
 fault(
     "peel_iname: blocks at the edge run both copies",
@@ -254,7 +246,6 @@ fault(
             ]
         ),
     ),
-    UNCHECKED,
     chain=(do("split_iname", "i", 4, outer_tag="g.0", inner_tag="l.0"),),
     sizes=LONG,
 )

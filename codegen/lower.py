@@ -11,6 +11,7 @@ import pymbolic.primitives as prim
 from loopkit import _budget, _sets
 from loopkit._arrays import ArrayArg, Strided, ValueArg
 from loopkit._budget import SpentError, at_most, in_turn
+from loopkit._cached import memoised
 from loopkit._errors import UndecidedError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
@@ -31,6 +32,16 @@ from loopkit.codegen.source import (
 from loopkit.codegen.storage import global_temporaries, lay_out
 from loopkit.codegen.texts import needs_of_types
 from loopkit.codegen.widths import INT32, INT64, Ranges, largest_size
+
+
+def program_of(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
+    """The program of a kernel: what :func:`lower` makes (memoised)."""
+    return _program_of(kernel, strided, *unproven(kernel))
+
+
+@memoised
+def _program_of(kernel: Kernel, strided: frozenset[str], *notes: str) -> Program:
+    return lower(kernel, strided)
 
 
 @in_turn

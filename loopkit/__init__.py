@@ -31,6 +31,7 @@ from loopkit._errors import (
 )
 from loopkit._kernel import Kernel, Options, Statement, SubstitutionRule
 from loopkit._make import ConstantArg, GlobalArg, make_kernel, register_reduction
+from loopkit._methods import Methods as _Methods  # noqa: F401 - makes them methods
 from loopkit._transform import replay
 from loopkit._verify import Difference, Verdict, verify
 from loopkit.transforms import *  # noqa: F403

@@ -1,9 +1,46 @@
-"""Values that belong to a frozen object and are computed when somebody first asks."""
+"""What frozen values remember: answers about one, found when first asked for, and kept with it.
+
+They may depend on what is compared of the value, and on nothing else: a kernel with another
+history remembers the same.  They are neither pickled nor compared.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
+
+V = TypeVar("V")
+Ts = TypeVarTuple("Ts")
+R = TypeVar("R")
+
+ANSWERS = "_loopkit_answers"
+"""The attribute that holds a value's answers."""
+
+
+def answers_of(value: Any) -> dict[Hashable, Any]:
+    """All that is remembered with a value, by question."""
+    held: dict[str, Any] = value.__dict__
+    found: dict[Hashable, Any] | None = held.get(ANSWERS)
+    return held.setdefault(ANSWERS, {}) if found is None else found
+
+
+def memoised(function: Callable[[V, *Ts], R]) -> Callable[[V, *Ts], R]:
+    """Let a frozen value remember what ``function`` answers of it, and of hashable arguments."""
+
+    @wraps(function)
+    def ask(value: V, *arguments: *Ts) -> R:
+        answers = answers_of(value)
+        question = (function, *arguments)
+        try:
+            found: R = answers[question]
+        except KeyError:
+            # Two threads may both get here; all take the answer that was there first.
+            found = answers.setdefault(question, function(value, *arguments))
+        return found
+
+    return ask
+
 
 if TYPE_CHECKING:
     from functools import cached_property as cached_property

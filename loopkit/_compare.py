@@ -20,6 +20,7 @@ from loopkit._errors import (
     ResourceError,
     UnknownNameError,
 )
+from loopkit._execute import best_executor, executor
 from loopkit._expression import evaluate, variable_names
 from loopkit._kernel import Kernel
 from loopkit._run.scalars import check_scalar
@@ -67,8 +68,6 @@ def auto_test_vs_ref(
     :returns: a :class:`Comparison`.
     :raises LoopkitError: if an output differs, naming it and its worst element.
     """
-    from loopkit._execute import best_executor, executor
-
     for kernel in (ref_knl, test_knl):
         if not isinstance(kernel, Kernel):
             raise InvalidArgumentError(

@@ -1,20 +1,25 @@
-"""Binaries and launches of a kernel, to look at."""
+"""Looking at a kernel: as text, as source, as binaries, as a launch, as a proof.
+
+Code generation, the proof and the compiler are imported when they are first asked for.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from loopkit import _history
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._expression import variable_names
 from loopkit._kernel import Kernel
-from loopkit._run.driver import Limits
-from loopkit._run.module import check_grid
-from loopkit._run.nvrtc import compile_program
-from loopkit._run.plan import ArgumentPlan
-from loopkit._run.resources import Resources
 from loopkit._spelling import shown
+
+if TYPE_CHECKING:
+    from loopkit._program import Program
+    from loopkit._run.nvrtc import CompiledProgram
+    from loopkit._run.resources import Resources
+    from loopkit.codegen.proof import Proof
 
 DEFAULT_ARCH = "sm_90a"
 _ARCH = re.compile(r"sm_[0-9]{2,4}[a-z]?", re.ASCII)
@@ -29,31 +34,58 @@ class LaunchConfig:
     shared_bytes: int
 
 
+def show(kernel: Kernel) -> str:
+    """The loop nest as text, with what each line is for beside it."""
+    from loopkit._show import show
+
+    return show(kernel)
+
+
+def program(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
+    """The generated program (memoised); ``strided`` names arrays with free strides."""
+    from loopkit.codegen.lower import program_of
+
+    return program_of(kernel, strided)
+
+
+def cuda(kernel: Kernel) -> str:
+    """The CUDA C source."""
+    return program(kernel).source
+
+
 def ptx(kernel: Kernel, arch: str | None = None) -> str:
-    """PTX text."""
-    return compile_program(kernel.program(), _arch(arch)).ptx
+    """PTX, compiled by NVRTC for ``arch`` (default: the GPU here, or sm_90a)."""
+    return _compiled(kernel, arch).ptx
 
 
 def cubin(kernel: Kernel, arch: str | None = None) -> bytes:
-    """The binary."""
-    return compile_program(kernel.program(), _arch(arch)).cubin
+    """The binary for ``arch`` (default: the GPU here, or sm_90a)."""
+    return _compiled(kernel, arch).cubin
 
 
 def sass(kernel: Kernel, arch: str | None = None) -> str:
-    """Disassembled machine code."""
+    """Machine code of the binary, disassembled."""
     from loopkit._run.resources import disassemble
 
     return disassemble(cubin(kernel, arch))
 
 
 def resources(kernel: Kernel, arch: str | None = None) -> Resources:
-    """What the binary uses."""
-    return compile_program(kernel.program(), _arch(arch)).resources
+    """Registers, shared memory and spills of the binary."""
+    return _compiled(kernel, arch).resources
+
+
+def _compiled(kernel: Kernel, arch: str | None) -> CompiledProgram:
+    from loopkit._run.nvrtc import compile_program
+
+    return compile_program(program(kernel), _arch(arch))
 
 
 def _arch(asked: str | None) -> str:
+    from loopkit._run.driver import current_arch
+
     if asked is None:
-        return _here()
+        return current_arch() or DEFAULT_ARCH
     if not isinstance(asked, str) or not _ARCH.fullmatch(asked):
         raise InvalidArgumentError(
             f"{shown(asked)} is no architecture of GPUs", instead=f"for example, '{DEFAULT_ARCH}'"
@@ -61,16 +93,17 @@ def _arch(asked: str | None) -> str:
     return asked
 
 
-def _here() -> str:
-    from loopkit._run.driver import current_arch
+def launch_config(kernel: Kernel, /, **sizes: int) -> LaunchConfig:
+    """Grid, block and shared memory of a launch with these sizes.
 
-    return current_arch() or DEFAULT_ARCH
+    Raises for sizes that are unknown, missing or impossible.
+    """
+    from loopkit._run.driver import Limits
+    from loopkit._run.module import check_grid
+    from loopkit._run.plan import ArgumentPlan
 
-
-def launch_config(kernel: Kernel, sizes: Mapping[str, int]) -> LaunchConfig:
-    """The launch for given sizes; raises for sizes that are unknown, missing or impossible."""
-    program = kernel.program()
-    needed: frozenset[str] = frozenset().union(*(variable_names(e) for e in program.grid))
+    made = program(kernel)
+    needed: frozenset[str] = frozenset().union(*(variable_names(e) for e in made.grid))
     for name in sizes:
         if name not in kernel.sizes:
             raise UnknownNameError("size", name, kernel.sizes)
@@ -80,7 +113,23 @@ def launch_config(kernel: Kernel, sizes: Mapping[str, int]) -> LaunchConfig:
             f"launch_config needs the sizes {', '.join(missing)}",
             instead=f"launch_config({', '.join(f'{m}=...' for m in missing)})",
         )
-    plan = ArgumentPlan(program)
+    plan = ArgumentPlan(made)
     grid = plan.grid_of(plan.check_sizes(sizes))
-    check_grid(program, grid, Limits())
-    return LaunchConfig(grid, program.block, program.dynamic_shared)
+    check_grid(made, grid, Limits())
+    return LaunchConfig(grid, made.block, made.dynamic_shared)
+
+
+def prove(kernel: Kernel) -> Proof:
+    """Prove that the generated source executes this kernel: see ``loopkit.codegen.proof``.
+
+    The printed text is read back and compared with the kernel: instances,
+    values, barriers, bounds, widths of index arithmetic, and what a call passes.
+    """
+    from loopkit.codegen.proof import prove
+
+    return prove(kernel)
+
+
+def script(kernel: Kernel) -> str:
+    """Python source that applies this kernel's history to another kernel ``knl``."""
+    return _history.script(kernel.history)

@@ -1,8 +1,11 @@
-"""The kernel: an immutable value that holds domains, statements, data and loop tree."""
+"""The kernel: an immutable value that holds domains, statements, data and loop tree.
+
+It is data, and what is found by looking through it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,7 +15,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._assertions import Assertion
-from loopkit._cached import cached_property
+from loopkit._cached import ANSWERS, answers_of, cached_property, memoised
 from loopkit._called import fitting_type
 from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameError
 from loopkit._expression import accesses, variable_names
@@ -36,10 +39,9 @@ from loopkit._tree import Loop, Path, Tree, flatten
 if TYPE_CHECKING:
     from loopkit._check.instance_maps import Lineage
     from loopkit._history import Step
-    from loopkit._inspect import LaunchConfig
-    from loopkit._program import Program
-    from loopkit._run.resources import Resources
-    from loopkit.codegen.proof import Proof
+    from loopkit._methods import Methods
+else:
+    Methods = object
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,19 +147,25 @@ class Domain(Exact):
         """The constraints in a form that does not depend on how they came about."""
         return f"[{', '.join(self.inames)}]: {_sets.canonical_text(self.set)}"
 
-    @cached_property
-    def _projections(self) -> dict[frozenset[str], isl.Set]:
-        return {}
-
     def without(self, inames: frozenset[str]) -> isl.Set:
         """The set with some of its inames projected out (memoised)."""
-        if not inames:
-            return self.set
-        found = self._projections.get(inames)
-        if found is None:
-            found = _sets.project_out(self.set, sorted(inames)).coalesce()
-            self._projections[inames] = found
-        return found
+        return _projected(self, inames) if inames else self.set
+
+
+@memoised
+def _projected(domain: Domain, inames: frozenset[str]) -> isl.Set:
+    return _sets.project_out(domain.set, sorted(inames)).coalesce()
+
+
+@memoised
+def _range(domain: Domain, iname: str, assumptions: isl.Set) -> tuple[int | None, int | None]:
+    found = domain.without(frozenset(domain.inames) - {iname})
+    return _extremes(found & assumptions, iname)
+
+
+def _extremes(values: isl.Set, iname: str) -> tuple[int | None, int | None]:
+    value = prim.Variable(iname)
+    return _sets.minimum_value(values, value), _sets.maximum_value(values, value)
 
 
 @fitting_type
@@ -191,8 +199,10 @@ class Options:
 
 
 @dataclass(frozen=True, eq=False)
-class Kernel(Exact):
+class Kernel(Exact, Methods):
     """What is computed and how: see the module docstrings of its parts.
+
+    Here it is data; what one does with it stands in :mod:`loopkit._methods`.
 
     ``statements`` are in the order of ``tree``.  ``assumptions`` is a set over
     sizes.  ``fixed`` maps sizes that were fixed to their values.
@@ -328,30 +338,12 @@ class Kernel(Exact):
 
     # {{{ sets
 
-    @cached_property
-    def _domains_of(self) -> dict[frozenset[str], isl.Set]:
-        return {}
-
-    @cached_property
-    def _domains_around(self) -> dict[frozenset[str], isl.Set]:
-        return {}
-
     def domain_of(self, inames: Iterable[str]) -> isl.Set:
         """All values of ``inames``: their domains intersected, other inames projected out.
 
         Inames that a domain uses as parameters stay in the set as names.
         """
-        wanted = frozenset(inames)
-        found = self._domains_of.get(wanted)
-        if found is None:
-            homes = sorted({self.home_domain[i] for i in wanted})
-            domains = [self.domains[index] for index in homes]
-            parts = [d.without(frozenset(d.inames) - wanted) for d in domains]
-            found = parts[0] if parts else _sets.universe()
-            for part in parts[1:]:
-                found = found & part
-            self._domains_of[wanted] = found
-        return found
+        return _domain_of(self, frozenset(inames))
 
     def statement_domain(self, statement: Statement | str) -> isl.Set:
         """The instances of a statement, predicates left aside."""
@@ -368,13 +360,7 @@ class Kernel(Exact):
 
         Bounds that are other inames are taken as any numbers.
         """
-        home = self.domains[self.home_domain[iname]]
-        known = home.__dict__.setdefault("_ranges", {})
-        found: tuple[Domain, int | None, int | None] | None = known.get(iname)
-        if found is None or found[0] is not self.assumptions:
-            low, high = self._extremes(self.domain_of([iname]), iname)
-            found = known[iname] = (self.assumptions, low, high)
-        return found[1], found[2]
+        return _range(self.domains[self.home_domain[iname]], iname, self.assumptions.set)
 
     def range_around(self, iname: str) -> tuple[int | None, int | None]:
         """Like :meth:`range_of`, but for what the loops around let the iname be.
@@ -383,11 +369,7 @@ class Kernel(Exact):
         """
         if not self.parents_of(iname):
             return self.range_of(iname)
-        return self._extremes(self.domain_around([iname]), iname)
-
-    def _extremes(self, domain: isl.Set, iname: str) -> tuple[int | None, int | None]:
-        domain, value = domain & self.assumptions.set, prim.Variable(iname)
-        return _sets.minimum_value(domain, value), _sets.maximum_value(domain, value)
+        return _extremes(self.domain_around([iname]) & self.assumptions.set, iname)
 
     def domain_around(self, inames: Iterable[str]) -> isl.Set:
         """Like :meth:`domain_of`, with all other inames projected out.
@@ -395,19 +377,7 @@ class Kernel(Exact):
         They differ where a domain has a parameter that is an iname not in
         ``inames``: a loop that some thread enters is one that the block enters.
         """
-        wanted = frozenset(inames)
-        found = self._domains_around.get(wanted)
-        if found is None:
-            found = self.domain_of(wanted)
-            missing = set(self.all_inames) & _sets.involved_names(found) - wanted
-            closure = set(wanted)
-            while missing:
-                closure |= missing
-                found = self.domain_of(closure)
-                missing = set(self.all_inames) & _sets.involved_names(found) - closure
-            found = _sets.project_out(found, sorted(closure - wanted))
-            self._domains_around[wanted] = found
-        return found
+        return _domain_around(self, frozenset(inames))
 
     # }}}
 
@@ -426,118 +396,55 @@ class Kernel(Exact):
     def recorded(self, history: tuple[Step, ...], lineage: Lineage | None) -> Kernel:
         """A copy with another past, which knows what this kernel knows of itself."""
         copy = replace(self, history=history, lineage=lineage)
-        for name in _OF_ITSELF & self.__dict__.keys():
+        copy.__dict__[ANSWERS] = answers_of(self)
+        for name in _LOOK_UPS & self.__dict__.keys():
             copy.__dict__[name] = self.__dict__[name]
         return copy
+
+    def __dir__(self) -> list[str]:
+        own = (name for name in super().__dir__() if name not in _INTERNAL)
+        return [n for n in own if n.startswith("__") or not n.startswith("_")]
 
     @cached_property
     def key(self) -> str:
         """A digest that equal kernels share, in every process."""
         return digest_of(self)
 
-    def __str__(self) -> str:
-        from loopkit._show import show
 
-        return show(self)
+_LOOK_UPS = frozenset(n for n, value in vars(Kernel).items() if isinstance(value, cached_property))
 
-    # {{{ looking at the code
+_INTERNAL = frozenset(
+    [
+        *("all_names", "check_iname", "compared_by", "domain_around", "domain_of", "fresh_name"),
+        *("home_domain", "is_array", "key", "lineage", "parents_of", "paths", "range_around"),
+        *("range_of", "recorded", "reduced_inames"),
+    ]
+)
+"""What transforms and proofs look up, and nobody else needs to."""
 
-    @cached_property
-    def _programs(self) -> dict[frozenset[str], Program]:
-        return {}
 
-    def program(self, strided: frozenset[str] = frozenset()) -> Program:
-        """The generated program (memoised); ``strided`` names arrays with free strides."""
-        found = self._programs.get(strided)
-        if found is None:
-            from loopkit.codegen.lower import lower
+@memoised
+def _domain_of(kernel: Kernel, inames: frozenset[str]) -> isl.Set:
+    homes = sorted({kernel.home_domain[i] for i in inames})
+    domains = [kernel.domains[index] for index in homes]
+    parts = [d.without(frozenset(d.inames) - inames) for d in domains]
+    found = parts[0] if parts else _sets.universe()
+    for part in parts[1:]:
+        found = found & part
+    return found
 
-            found = self._programs[strided] = lower(self, strided)
-        return found
 
-    def cuda(self) -> str:
-        """The CUDA C source."""
-        return self.program().source
-
-    def ptx(self, arch: str | None = None) -> str:
-        """PTX, compiled by NVRTC for ``arch`` (default: the GPU here, or sm_90a)."""
-        from loopkit._inspect import ptx
-
-        return ptx(self, arch)
-
-    def cubin(self, arch: str | None = None) -> bytes:
-        """The binary for ``arch`` (default: the GPU here, or sm_90a)."""
-        from loopkit._inspect import cubin
-
-        return cubin(self, arch)
-
-    def sass(self, arch: str | None = None) -> str:
-        """Machine code of the binary, disassembled."""
-        from loopkit._inspect import sass
-
-        return sass(self, arch)
-
-    def resources(self, arch: str | None = None) -> Resources:
-        """Registers, shared memory and spills of the binary."""
-        from loopkit._inspect import resources
-
-        return resources(self, arch)
-
-    def launch_config(self, /, **sizes: int) -> LaunchConfig:
-        """Grid, block and shared memory of a launch with these sizes."""
-        from loopkit._inspect import launch_config
-
-        return launch_config(self, sizes)
-
-    def prove(self) -> Proof:
-        """Prove that the generated source executes this kernel: see ``loopkit.codegen.proof``.
-
-        The printed text is read back and compared with the kernel: instances,
-        values, barriers, bounds, widths of index arithmetic, and what a call passes.
-        """
-        from loopkit.codegen.proof import prove
-
-        return prove(self)
-
-    def script(self) -> str:
-        """Python source that applies this kernel's history to another kernel ``knl``."""
-        from loopkit._history import script
-
-        return script(self.history)
-
-    # }}}
-
-    # {{{ running
-
-    @cached_property
-    def _default_executor(self) -> Any:
-        from loopkit._execute import default_executor
-
-        return default_executor(self)
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Run: arrays and sizes by name.  See ``loopkit._execute``."""
-        # The executor replaces ``call`` by a function for the arguments that it saw last.
-        return self._default_executor.call(*args, **kwargs)
-
-    def executor(self, name: str | None = None, **options: Any) -> Any:
-        """The kernel bound to one executor: ``"cuda"``, ``"host"`` or ``"reference"``.
-
-        ``"host"`` takes ``order`` (``"ascending"``, ``"descending"``,
-        ``"random"``), ``seed`` and ``sanitize``.  ``check_assertions=True``
-        compares index arrays with what ``assume_injective`` and its kin said of
-        them, at every call; the reference always does, ``sanitize`` implies it.
-        """
-        from loopkit._execute import executor
-
-        return executor(self, name, **options)
-
-    def bind(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        """Check arguments once; the result is a callable that only launches."""
-        bound: Callable[..., Any] = self._default_executor.bind(*args, **kwargs)
-        return bound
-
-    # }}}
+@memoised
+def _domain_around(kernel: Kernel, inames: frozenset[str]) -> isl.Set:
+    found = kernel.domain_of(inames)
+    all_inames = set(kernel.all_inames)
+    missing = all_inames & _sets.involved_names(found) - inames
+    closure = set(inames)
+    while missing:
+        closure |= missing
+        found = kernel.domain_of(closure)
+        missing = all_inames & _sets.involved_names(found) - closure
+    return _sets.project_out(found, sorted(closure - inames))
 
 
 _HELD: dict[str, Any] = {
@@ -576,13 +483,3 @@ def _check_field(name: str, value: object) -> None:
         )
     if not fits:
         raise InvalidArgumentError(f"the {name} of a kernel cannot be {shown(value)}")
-
-
-_OF_ITSELF = frozenset(
-    [
-        *("statement_by_id", "iname_tags", "home_domain", "all_inames", "arg_by_name", "sizes"),
-        *("temporary_by_name", "paths", "writers", "readers", "all_names"),
-        *("_domains_of", "_domains_around", "_first_block_alone", "_model"),
-    ]
-)
-"""What a kernel remembers that does not hang on its history."""

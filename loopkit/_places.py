@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from loopkit._arrays import AddressSpace, TemporaryVariable
+from loopkit._cached import memoised
 from loopkit._expression import names_outside_accesses, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._tags import GroupAxis, LocalAxis
@@ -46,6 +47,7 @@ def space_of(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:
     return AddressSpace.LOCAL if threads else AddressSpace.PRIVATE
 
 
+@memoised
 def first_block_alone(kernel: Kernel) -> Mapping[str, frozenset[int]]:
     """The block axes along which only block 0 looks at what a temporary holds (memoised).
 
@@ -56,13 +58,6 @@ def first_block_alone(kernel: Kernel) -> Mapping[str, frozenset[int]]:
 
     Address spaces must have been decided.
     """
-    found: Mapping[str, frozenset[int]] | None = kernel.__dict__.get("_first_block_alone")
-    if found is None:
-        found = kernel.__dict__["_first_block_alone"] = _first_block_alone(kernel)
-    return found
-
-
-def _first_block_alone(kernel: Kernel) -> dict[str, frozenset[int]]:
     on_axis: dict[int, set[str]] = {}
     for iname, tag in kernel.tags:
         if isinstance(tag, GroupAxis):

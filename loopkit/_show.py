@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pymbolic.primitives as prim
 
+from loopkit import _sets
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg, storage_shape
 from loopkit._budget import in_turn
 from loopkit._errors import LoopkitError
@@ -13,6 +14,9 @@ from loopkit._expression import to_text
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
+from loopkit._tree import Loop, Tree
+from loopkit.codegen.ir import Barrier, Do, For, If, Let
+from loopkit.codegen.nest import make_nest
 
 _SYMBOLS = {"sum": "+=", "product": "*="}
 _COLUMN = 80
@@ -83,8 +87,6 @@ def _rules(kernel: Kernel) -> list[str]:
 
 
 def _assumptions(kernel: Kernel) -> list[str]:
-    from loopkit import _sets
-
     condition = _sets.conditions(kernel.assumptions.set)
     lines = [] if condition is True else [f"  assuming {to_text(condition)}"]
     return lines + [f"  assuming {assertion.text}" for assertion in kernel.assertions]
@@ -111,8 +113,6 @@ def statement_text(statement: Statement) -> str:
 
 
 def _nest(kernel: Kernel) -> list[str]:
-    from loopkit.codegen.nest import make_nest
-
     try:
         nest = make_nest(decide_address_spaces(kernel))
     except LoopkitError as error:
@@ -131,8 +131,6 @@ def _nest(kernel: Kernel) -> list[str]:
 
 
 def _plain(kernel: Kernel) -> list[str]:
-    from loopkit._tree import Loop, Tree
-
     lines: list[str] = []
 
     def visit(nodes: Tree, depth: int) -> None:
@@ -155,8 +153,6 @@ class _NestWriter:
         self.lines: list[str] = []
 
     def write(self, code: object, depth: int, conditions: tuple[str, ...]) -> None:
-        from loopkit.codegen.ir import Barrier, Do, For, If, Let
-
         pad = "  " * depth
         if isinstance(code, For):
             step = f" step {code.step}" if code.step != 1 else ""

@@ -1,4 +1,4 @@
-"""What all transforms share: arguments, history, errors, and the door to the checker."""
+"""What all transforms share: arguments, history, errors, and the way through the checker."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from itertools import takewhile
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
 from loopkit import _budget
 from loopkit._arguments import Kind, flag, is_plain
@@ -29,21 +29,27 @@ from loopkit._kernel import Kernel
 from loopkit._registry import register, transform_named
 from loopkit._spelling import shown
 
+P = ParamSpec("P")
+Makes = Callable[Concatenate[Kernel, P], Change]
+Transform = Callable[Concatenate[Kernel, P], Kernel]
 
-def transform(**kinds: Kind) -> Callable[[Callable[..., Change]], Callable[..., Kernel]]:
+
+def transform(**kinds: Kind) -> Callable[[Makes[P]], Transform[P]]:
     """Make a function ``(kernel, ...) -> Change`` a transform ``(kernel, ...) -> Kernel``.
 
     ``kinds`` says of each argument what it can be (:mod:`loopkit._arguments`).  The transform
     checks the call's arguments, hands their normal forms to the function, appends a step to the
-    history, names the step in errors, and becomes a method of :class:`Kernel`.
-    ``unchecked=True`` is accepted by every transform and recorded.
+    history, and names the step in errors.  Every transform takes ``unchecked=True``, which
+    skips the proof and is recorded: the function declares it, and never sees it.
     """
     return lambda function: _transform(function, kinds)
 
 
-def _transform(function: Callable[..., Change], kinds: Mapping[str, Kind]) -> Callable[..., Kernel]:
+def _transform(function: Makes[P], kinds: Mapping[str, Kind]) -> Transform[P]:
     signature = inspect.signature(function)
-    parameters = list(signature.parameters.values())[1:]
+    parameters = [p for p in signature.parameters.values() if p.name != "unchecked"][1:]
+    if len(parameters) + 2 != len(signature.parameters):
+        raise TypeError(f"{function.__name__} does not declare 'unchecked'")
     required = sum(1 for _ in takewhile(_is_required, parameters))
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
     if kinds.keys() != {p.name for p in parameters}:
@@ -51,7 +57,7 @@ def _transform(function: Callable[..., Change], kinds: Mapping[str, Kind]) -> Ca
 
     @wraps(function)
     @in_turn
-    def apply(*args: Any, unchecked: bool = False, **kwargs: Any) -> Kernel:
+    def apply(*args: Any, **kwargs: Any) -> Kernel:
         start = time.perf_counter()
         try:
             bound = signature.bind(*args, **kwargs)
@@ -60,6 +66,7 @@ def _transform(function: Callable[..., Change], kinds: Mapping[str, Kind]) -> Ca
             raise InvalidArgumentError(
                 f"{function.__name__}: {error}", instead=f"it takes ({names})"
             ) from None
+        unchecked = bound.arguments.pop("unchecked", False)
         kernel = next(iter(bound.arguments.values()))
         if not isinstance(kernel, Kernel):
             raise InvalidArgumentError(
@@ -86,21 +93,10 @@ def _transform(function: Callable[..., Change], kinds: Mapping[str, Kind]) -> Ca
         step = replace(step, seconds=time.perf_counter() - start)
         return change.kernel.recorded(History((*kernel.history, step)), lineage)
 
-    apply.__signature__ = _public_signature(signature)  # type: ignore[attr-defined]
-    setattr(Kernel, function.__name__, apply)
+    apply.__annotations__ = {**function.__annotations__, "return": "Kernel"}
+    apply.__signature__ = signature.replace(return_annotation="Kernel")  # type: ignore[attr-defined]
     register(apply)
     return apply
-
-
-def _public_signature(signature: inspect.Signature) -> inspect.Signature:
-    """What a caller sees: ``unchecked`` beside a transform's own arguments, and a kernel back."""
-    unchecked = inspect.Parameter(
-        "unchecked", inspect.Parameter.KEYWORD_ONLY, default=False, annotation="bool"
-    )
-    parameters = list(signature.parameters.values())
-    at = len(parameters) - (parameters[-1].kind is inspect.Parameter.VAR_KEYWORD)
-    parameters.insert(at, unchecked)
-    return signature.replace(parameters=parameters, return_annotation="Kernel")
 
 
 def _normal(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import loopkit as lk
+from loopkit import _arguments as kind
 from loopkit._history import step_from_json
 from loopkit._registry import transforms
 from loopkit._transform import transform
@@ -30,7 +31,9 @@ def test_signatures_say_what_comes_back(name):
 
 def test_every_argument_has_a_kind():
     with pytest.raises(TypeError, match="declares other arguments"):
-        transform()(lambda kernel, iname: None)
+        transform()(lambda kernel, iname, unchecked=False: None)
+    with pytest.raises(TypeError, match="does not declare 'unchecked'"):
+        transform(iname=kind.name)(lambda kernel, iname: None)
 
 
 def test_wrong_arguments_are_named():

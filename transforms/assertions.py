@@ -37,7 +37,7 @@ from loopkit._transform import transform
 @transform(
     array=kind.name,
 )
-def assume_injective(kernel: Kernel, array: str) -> Change:
+def assume_injective(kernel: Kernel, array: str, *, unchecked: bool = False) -> Change:
     """Say that no two cells of an integer array hold the same value.
 
     Before: y[perm[i]] = x[i] may write a cell twice      After: never
@@ -52,7 +52,7 @@ def assume_injective(kernel: Kernel, array: str) -> Change:
     first=kind.name,
     second=kind.name,
 )
-def assume_disjoint(kernel: Kernel, first: str, second: str) -> Change:
+def assume_disjoint(kernel: Kernel, first: str, second: str, *, unchecked: bool = False) -> Change:
     """Say that two integer arrays have no value in common.
 
     Before: x[red[i]] and x[black[j]] may be one cell      After: never
@@ -74,7 +74,9 @@ def assume_disjoint(kernel: Kernel, first: str, second: str) -> Change:
     lower=kind.formula,
     upper=kind.formula,
 )
-def assume_within(kernel: Kernel, array: str, lower: Any, upper: Any) -> Change:
+def assume_within(
+    kernel: Kernel, array: str, lower: Any, upper: Any, *, unchecked: bool = False
+) -> Change:
     """Say that ``lower <= v < upper`` for every value ``v`` of an integer array.
 
     Before: x[col[j]] may be outside of x      After (``"col", 0, "m"``): it is in x[0..m)
@@ -91,7 +93,9 @@ def assume_within(kernel: Kernel, array: str, lower: Any, upper: Any) -> Change:
     array=kind.name,
     strictly=kind.flag,
 )
-def assume_increasing(kernel: Kernel, array: str, strictly: bool = False) -> Change:
+def assume_increasing(
+    kernel: Kernel, array: str, strictly: bool = False, *, unchecked: bool = False
+) -> Change:
     """Say that the values of an integer array with one axis never go down.
 
     Before: ranges rowptr[i] <= j < rowptr[i + 1] may overlap      After: they do not

@@ -34,7 +34,9 @@ from loopkit.transforms._common import integer_names, simplified
 @transform(
     assumptions=kind.conditions,
 )
-def assume(kernel: Kernel, assumptions: str | isl.Set | isl.BasicSet) -> Change:
+def assume(
+    kernel: Kernel, assumptions: str | isl.Set | isl.BasicSet, *, unchecked: bool = False
+) -> Change:
     """Say what is true of the sizes.
 
     Before: guards for ragged tiles      After (``"n mod 16 = 0"``): none
@@ -138,7 +140,7 @@ def _fixed_values(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, int]:
 @transform(
     value_dict=kind.size_values,
 )
-def fix_parameters(kernel: Kernel, **value_dict: Any) -> Change:
+def fix_parameters(kernel: Kernel, /, *, unchecked: bool = False, **value_dict: Any) -> Change:
     """Make sizes constants; they are no arguments any more.
 
     Before: for i in [0, n): S(i)      After (``n=16``): for i in [0, 16): S(i)
@@ -229,7 +231,7 @@ def _with_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Kernel:
 @transform(
     dtype_dict=kind.dtypes_by_name,
 )
-def add_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Change:
+def add_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any], *, unchecked: bool = False) -> Change:
     """Give arguments and temporaries types.
 
     Before: a, b of unknown type      After (``{"a, b": "float32"}``): float32 arrays
@@ -242,7 +244,11 @@ def add_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Change:
     expect_completion=kind.flag,
 )
 def add_and_infer_dtypes(
-    kernel: Kernel, dtype_dict: Mapping[str, Any], expect_completion: bool = False
+    kernel: Kernel,
+    dtype_dict: Mapping[str, Any],
+    expect_completion: bool = False,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Give arguments and temporaries types, and work out what follows from these.
 

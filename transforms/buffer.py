@@ -61,6 +61,8 @@ def buffer_array(
     default_tag: str | Tag | None = "l.auto",
     temporary_scope: AddressSpace | str | None = None,
     fetch_bounding_box: bool = False,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Let all accesses of ``var_name`` in a tile use a copy.
 

@@ -62,6 +62,8 @@ def duplicate_inames(
     new_inames: str | Iterable[str] | None = None,
     suffix: str | None = None,
     tags: Mapping[str, str | Tag | None] | None = None,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Give the statements that match ``within`` loops of their own.
 

@@ -37,6 +37,8 @@ def join_inames(
     new_iname: str | None = None,
     tag: str | Tag | None = None,
     within: str | Match | None = None,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Join loops into one that counts through all of them.
 

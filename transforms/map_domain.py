@@ -88,6 +88,8 @@ def map_domain(
     transform_map: str | isl.Map | isl.BasicMap,
     within: str | Match | None = None,
     rename_after: Mapping[str, str] | None = None,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Exchange inames for others, one to one, by an affine map.
 
@@ -205,6 +207,8 @@ def affine_map_inames(
     old_inames: str | Iterable[str],
     new_inames: str | Iterable[str],
     equations: str | Iterable[str | tuple[Expression, Expression]],
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Exchange inames for others that equations define.
 

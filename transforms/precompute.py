@@ -86,6 +86,7 @@ def precompute(
     fetch_bounding_box: bool = False,
     temporary_address_space: AddressSpace | str | None = None,
     compute_insn_id: str | None = None,
+    unchecked: bool = False,
 ) -> Change:
     """Compute the values of a substitution rule that a tile uses once, and read them back.
 

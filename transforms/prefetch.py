@@ -66,6 +66,8 @@ def add_prefetch(
     fetch_outer_inames: str | Collection[str] | None = None,
     prefetch_insn_id: str | None = None,
     within: str | Match | None = None,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Stage the cells of ``var_name`` that a tile reads, and read the copy instead.
 

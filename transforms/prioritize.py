@@ -44,7 +44,9 @@ def _prioritized(kernel: Kernel, loop_priority: str | Iterable[str]) -> Change:
 @transform(
     loop_priority=kind.names,
 )
-def prioritize_loops(kernel: Kernel, loop_priority: str | Iterable[str]) -> Change:
+def prioritize_loops(
+    kernel: Kernel, loop_priority: str | Iterable[str], *, unchecked: bool = False
+) -> Change:
     """Nest loops in the order given, outermost first.
 
     Before: for i: for k: S(i, k)      After (``"k, i"``): for k: for i: S(i, k)
@@ -63,6 +65,8 @@ def prioritize_loops(kernel: Kernel, loop_priority: str | Iterable[str]) -> Chan
 @transform(
     loop_priority=kind.names,
 )
-def set_loop_priority(kernel: Kernel, loop_priority: str | Iterable[str]) -> Change:
+def set_loop_priority(
+    kernel: Kernel, loop_priority: str | Iterable[str], *, unchecked: bool = False
+) -> Change:
     """An older name of :func:`prioritize_loops`."""
     return _prioritized(kernel, loop_priority)

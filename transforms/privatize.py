@@ -30,6 +30,8 @@ def privatize_temporaries_with_inames(
     kernel: Kernel,
     privatizing_inames: str | Collection[str],
     only_var_names: str | Collection[str] | None = None,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Give temporaries an axis per iname, so that iterations do not share an element.
 

@@ -126,6 +126,8 @@ def rename_iname(
     within: str | Match | None = None,
     preserve_tags: bool = True,
     raise_on_domain_mismatch: bool | None = None,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Call an iname by another name.
 
@@ -155,6 +157,8 @@ def rename_inames(
     existing_ok: bool = False,
     within: str | Match | None = None,
     raise_on_domain_mismatch: bool | None = None,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Call several inames of the same values by one name.
 

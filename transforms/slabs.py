@@ -276,7 +276,9 @@ def _without_group(
     first=kind.at_least(0),
     last=kind.at_least(0),
 )
-def peel_iname(kernel: Kernel, iname: str, first: int = 0, last: int = 0) -> Change:
+def peel_iname(
+    kernel: Kernel, iname: str, first: int = 0, last: int = 0, *, unchecked: bool = False
+) -> Change:
     """Give the first and last iterations of a loop code of their own.
 
     Before: for i in [0, n): S(i)

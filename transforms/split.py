@@ -125,6 +125,7 @@ def split_iname(
     slabs: Sequence[int] = (0, 0),
     do_tagged_check: bool = True,
     within: str | Match | None = None,
+    unchecked: bool = False,
 ) -> Change:
     """Split a loop in two.
 
@@ -188,6 +189,8 @@ def chunk_iname(
     slabs: Sequence[int] = (0, 0),
     do_tagged_check: bool = True,
     within: str | Match | None = None,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Split a loop into a number of chunks whose lengths differ by one at most.
 

@@ -39,6 +39,8 @@ def set_temporary_address_space(
     kernel: Kernel,
     temp_var_names: str | Collection[str],
     address_space: AddressSpace | str,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Say which memory temporaries are in.
 
@@ -56,7 +58,11 @@ def set_temporary_address_space(
     scope=kind.address_space,
 )
 def set_temporary_scope(
-    kernel: Kernel, temp_var_names: str | Collection[str], scope: AddressSpace | str
+    kernel: Kernel,
+    temp_var_names: str | Collection[str],
+    scope: AddressSpace | str,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Another name of :func:`set_temporary_address_space`."""
     return _with_space(kernel, temp_var_names, scope)
@@ -101,7 +107,9 @@ DimTags = str | Sequence[str | DimTag] | Mapping[int, str | DimTag]
     ary_names=kind.names,
     dim_tags=kind.dim_tags,
 )
-def tag_array_axes(kernel: Kernel, ary_names: str | Collection[str], dim_tags: DimTags) -> Change:
+def tag_array_axes(
+    kernel: Kernel, ary_names: str | Collection[str], dim_tags: DimTags, *, unchecked: bool = False
+) -> Change:
     """Say how the axes of arrays lie in memory.
 
     ``dim_tags`` is ``"c"`` or ``"f"`` (last or first axis fastest), or a tag per
@@ -209,7 +217,9 @@ def _with_arrays(kernel: Kernel, changed: Mapping[str, ArrayArg | TemporaryVaria
     axis=kind.integer,
     elements=kind.at_least(0),
 )
-def pad_temporary(kernel: Kernel, name: str, axis: int, elements: int = 1) -> Change:
+def pad_temporary(
+    kernel: Kernel, name: str, axis: int, elements: int = 1, *, unchecked: bool = False
+) -> Change:
     """Add ``elements`` unused elements to the storage of an axis of a temporary.
 
     Before: ``t[32, 32]``, whose columns lie 32 elements apart, all in one bank of
@@ -258,7 +268,9 @@ def _check_pads_something(temporary: TemporaryVariable, axis: int) -> None:
     axis=kind.integer,
     align_bytes=kind.at_least(1),
 )
-def add_padding(kernel: Kernel, variable: str, axis: int, align_bytes: int) -> Change:
+def add_padding(
+    kernel: Kernel, variable: str, axis: int, align_bytes: int, *, unchecked: bool = False
+) -> Change:
     """Make the stride of an axis a multiple of ``align_bytes``.
 
     Before: ``a[10, 10]`` of float32, rows 40 bytes apart.  After

@@ -35,7 +35,9 @@ from loopkit.transforms._unify import TemplateReplacer
 @transform(
     within=kind.within,
 )
-def expand_subst(kernel: Kernel, within: str | Match | None = None) -> Change:
+def expand_subst(
+    kernel: Kernel, within: str | Match | None = None, *, unchecked: bool = False
+) -> Change:
     """Replace uses of substitution rules by what the rules say.
 
     Before: f(x) := a[x]**2, b[i] = f(i + 1)      After: b[i] = a[i + 1]**2
@@ -82,6 +84,8 @@ def extract_subst(
     template: str | Expression,
     parameters: str | Iterable[str] = (),
     within: str | Match | None = None,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Give every expression that matches a template a name.
 
@@ -158,6 +162,8 @@ def assignment_to_subst(
     extra_arguments: str | Iterable[str] = (),
     within: str | Match | None = None,
     force_retain_argument: bool = False,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Compute a value where it is used, instead of storing it.
 

@@ -63,6 +63,8 @@ def tag_inames(
     iname_to_tag: TagRequest,
     force: bool = False,
     ignore_nonexistent: bool = False,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Say what inames are mapped to.
 
@@ -96,6 +98,8 @@ def untag_inames(
     kernel: Kernel,
     iname_to_untag: str | Iterable[str],
     tag_type: str | type[Tag] | Tag | None = None,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Make tagged inames plain loops again.
 

@@ -35,7 +35,9 @@ def without_inames(kernel: Kernel, inames: Iterable[str]) -> Kernel:
 @transform(
     inames=kind.optional(kind.names),
 )
-def remove_unused_inames(kernel: Kernel, inames: str | Iterable[str] | None = None) -> Change:
+def remove_unused_inames(
+    kernel: Kernel, inames: str | Iterable[str] | None = None, *, unchecked: bool = False
+) -> Change:
     """Forget inames that no statement is inside.
 
     Before: {[i, j]: 0 <= i < n and 0 <= j < m}, S(i)     After: {[i]: 0 <= i < n}, S(i)

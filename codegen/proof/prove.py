@@ -13,6 +13,7 @@ from loopkit._kernel import Kernel
 from loopkit._make.infer import infer_types
 from loopkit._program import Program, ValueParam
 from loopkit._rules import expand_rules
+from loopkit.codegen.lower import program_of
 from loopkit.codegen.proof.bounds import BoundsCheck
 from loopkit.codegen.proof.cells import CellCheck
 from loopkit.codegen.proof.compiles import missing_pieces
@@ -57,12 +58,12 @@ def prove(
     accesses, and the launch; it uses nothing of what generated the text.  It
     covers all sizes that the assumptions and the checks of a call admit.
     """
-    return prove_program(kernel, kernel.program(strided), operations=operations)
+    return prove_program(kernel, program_of(kernel, strided), operations=operations)
 
 
 def prove_source(kernel: Kernel, source: str, *, operations: int = PROGRAM_QUESTION) -> Proof:
     """The same for another text in place of the one that was generated."""
-    program = kernel.program()
+    program = program_of(kernel)
     if source != program.source:
         program = replace(program, source=source, lines=())
     return prove_program(kernel, program, operations=operations)

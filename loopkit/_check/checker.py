@@ -11,6 +11,7 @@ import islpy as isl
 
 from loopkit import _budget
 from loopkit._budget import SpentError, at_most
+from loopkit._cached import memoised
 from loopkit._check.bounds_check import check_bounds
 from loopkit._check.declarations import broken_declaration
 from loopkit._check.expression_check import ExpressionCheck
@@ -42,13 +43,11 @@ class Text:
     dataflow: Dataflow
 
 
+@memoised
 def text_of(kernel: Kernel) -> Text:
     """The prepared form of a root kernel (memoised on it)."""
-    found = kernel.__dict__.get("_checked_text")
-    if found is None:
-        model = model_of(kernel)
-        found = kernel.__dict__["_checked_text"] = Text(model, Dataflow(model))
-    return found
+    model = model_of(kernel)
+    return Text(model, Dataflow(model))
 
 
 def lineage_of(kernel: Kernel) -> Lineage:
@@ -149,14 +148,16 @@ def check_obligations(
 
 def answered_keys(kernel: Kernel) -> frozenset[object]:
     """The keys of all that is known of a proven schedule (memoised on it)."""
-    found: frozenset[object] | None = kernel.__dict__.get("_answered")
-    if found is None:
-        lineage = lineage_of(kernel)
-        text = text_of(lineage.root)
-        check = Check(text.model, text.dataflow, model_of(kernel), lineage)
-        asked = frozenset() if kernel is lineage.root else questions(ExpressionCheck(check))
-        found = kernel.__dict__["_answered"] = frozenset(key for key, _ in asked)
-    return found
+    if kernel.lineage is None or kernel.lineage.root is kernel:
+        return frozenset()
+    return _answered_keys(kernel, kernel.lineage)
+
+
+@memoised
+def _answered_keys(kernel: Kernel, lineage: Lineage) -> frozenset[object]:
+    text = text_of(lineage.root)
+    check = Check(text.model, text.dataflow, model_of(kernel), lineage)
+    return frozenset(key for key, _ in questions(ExpressionCheck(check)))
 
 
 def violations_of(

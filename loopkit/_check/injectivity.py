@@ -12,6 +12,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._cached import answers_of
 from loopkit._digits import told_by
 from loopkit._expression import variable_names
 from loopkit._hidden import BASE, OTHER
@@ -20,6 +21,7 @@ from loopkit._nodes import Expression
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import differ, equal_inames, steps
 from loopkit._poly.program_order import all_equal, before
+from loopkit._same import key_of
 
 
 class Injectivity:
@@ -55,10 +57,11 @@ class Injectivity:
         homes = {kernel.home_domain[i] for i in mine}
         if len(homes) > 1:
             return self._asked(expr, mine)
-        known = kernel.domains[homes.pop()].__dict__.setdefault("_determined", {})
-        found: frozenset[str] | None = known.get(expr)
+        known = answers_of(kernel.domains[homes.pop()])
+        question = (Injectivity, key_of(expr))
+        found: frozenset[str] | None = known.get(question)
         if found is None:
-            found = known[expr] = self._asked(expr, mine)
+            found = known[question] = self._asked(expr, mine)
         return found
 
     def _asked(self, expr: Expression, mine: frozenset[str]) -> frozenset[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from loopkit import _sets
-from loopkit._cached import cached_property
+from loopkit._cached import cached_property, memoised
 from loopkit._check.schedule_check import Check
 from loopkit._kernel import Statement
 from loopkit._same import Key as Identity
@@ -209,10 +209,8 @@ class QuestionKeys:
     # }}}
 
 
+@memoised
 def what_it_says(statement: Statement) -> Identity:
     """What a statement computes, and when (remembered with it)."""
-    found: Identity | None = statement.__dict__.get("_checked_key")
-    if found is None:
-        said = (statement.lhs, statement.operation, statement.rhs, statement.predicates)
-        found = statement.__dict__["_checked_key"] = key_of((said, statement.kind))
-    return found
+    said = (statement.lhs, statement.operation, statement.rhs, statement.predicates)
+    return key_of((said, statement.kind))

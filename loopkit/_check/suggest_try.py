@@ -22,6 +22,7 @@ from loopkit._history import Step
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._registry import transform_named
+from loopkit.codegen.lower import program_of
 
 
 class OutOfTriesError(Exception):
@@ -104,7 +105,7 @@ def _hindrance(kernel: Kernel) -> str:
     """Why a kernel cannot be written out; empty where it can."""
     try:
         with at_most(_budget.TRY):
-            kernel.program()
+            program_of(kernel)
     except LoopkitError as error:
         return error.why
     except SpentError:

@@ -17,7 +17,7 @@ from loopkit import _sets
 from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._assertions import followed
 from loopkit._assertions.cells import data_of, equal_cells
-from loopkit._cached import cached_property
+from loopkit._cached import cached_property, memoised
 from loopkit._expression import is_constant, substitute, variable_names
 from loopkit._guarded import decided, where_all_hold
 from loopkit._hidden import instances, variable
@@ -45,12 +45,10 @@ class Cell:
     by_data: bool = False
 
 
+@memoised
 def model_of(kernel: Kernel) -> Model:
     """What is asked of a kernel (memoised on it)."""
-    found: Model | None = kernel.__dict__.get("_model")
-    if found is None:
-        found = kernel.__dict__["_model"] = Model(kernel)
-    return found
+    return Model(kernel)
 
 
 class Model(ParallelAxes):

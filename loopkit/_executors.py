@@ -1,0 +1,140 @@
+"""The executors of a kernel: which one, and the one that interprets the text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from loopkit._arrays import ArrayArg
+from loopkit._errors import InvalidArgumentError
+from loopkit._kernel import Kernel
+from loopkit._make.infer import infer_types
+from loopkit._program import Program
+from loopkit._run import options as _options
+from loopkit._run.binding import bound_on_host
+from loopkit._run.kinds import kind_of
+from loopkit._run.plan import ArgumentPlan
+from loopkit.codegen.lower import checks, program_of
+from loopkit.codegen.source import parameters
+from loopkit.transforms import add_dtypes
+
+
+def make_executor(kernel: Kernel, name: str, options: dict[str, Any]) -> Any:
+    """The executor called ``name``: see :func:`loopkit._execute.executor`."""
+    checked = _options.check(_options.check_name(name), options)
+    if any(isinstance(a, ArrayArg) and a.dtype is None for a in kernel.args):
+        return TypedOnCall(kernel, name, checked)
+    return _make(kernel, name, checked)
+
+
+def _make(kernel: Kernel, name: str, options: dict[str, Any]) -> Any:
+    if name == "reference":
+        return ReferenceExecutor(kernel, **options)
+    from loopkit._run.executor import CudaExecutor, HostExecutor
+
+    own = {option: value for option, value in options.items() if option != "check_assertions"}
+    kind: Any = CudaExecutor if name == "cuda" else HostExecutor
+    made = kind(partial(program_of, kernel), **own)
+    check = options.get("check_assertions")
+    if check is None:
+        check = bool(own.get("sanitize"))
+    if not check or not kernel.assertions:
+        return made
+    from loopkit._run.asserted import AssertingExecutor
+
+    return AssertingExecutor(made, kernel.assertions)
+
+
+class TypedOnCall:
+    """A kernel some of whose arrays have no type yet: each call's arrays say it."""
+
+    def __init__(self, kernel: Kernel, name: str, options: dict[str, Any]) -> None:
+        self.kernel = kernel
+        self.name = name
+        self.options = options
+        self._typed: dict[frozenset[tuple[str, np.dtype[Any]]], Any] = {}
+
+    def _executor(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if args:
+            raise InvalidArgumentError(
+                f"{self.kernel.name}: pass arguments by name while some arrays have no type",
+                instead="give types with make_kernel(..., dtypes={...})",
+            )
+        dtypes = {
+            argument.name: _type_of(argument.name, kwargs[argument.name])
+            for argument in self.kernel.args
+            if argument.dtype is None and kwargs.get(argument.name) is not None
+        }
+        key = frozenset(dtypes.items())
+        if key not in self._typed:
+            kernel = add_dtypes(self.kernel, dtypes) if dtypes else self.kernel
+            self._typed[key] = _make(kernel, self.name, self.options)
+        return self._typed[key]
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self._executor(args, kwargs)(**kwargs)
+
+    call = __call__
+
+    def bind(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        """Check arguments once; the result only launches."""
+        bound: Callable[..., Any] = self._executor(args, kwargs).bind(**kwargs)
+        return bound
+
+
+def _type_of(name: str, value: Any) -> np.dtype[Any]:
+    kind = kind_of(value)
+    if kind is None:
+        raise InvalidArgumentError(
+            f"{name}: an array is needed, but an object of type {type(value).__name__} came",
+            instead=f"for example, numpy.asarray({name})",
+        )
+    return kind.describe(value, name).dtype
+
+
+class ReferenceExecutor:
+    """Runs the kernel's text, instance by instance, in NumPy."""
+
+    def __init__(self, kernel: Kernel, *, check_assertions: bool = True) -> None:
+        if not check_assertions:
+            raise InvalidArgumentError(
+                "the reference executor always checks what the kernel asserts of its data",
+                instead='the host executor does not, unless asked: executor("host")',
+            )
+        self.kernel = kernel
+        self.plan = ArgumentPlan(_signature_only(kernel))
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        from loopkit._reference import run_reference
+
+        resolved = self.plan.resolve(args, kwargs)
+        arrays = resolved.numpy_arrays()
+        outputs = run_reference(self.kernel, {**resolved.values, **arrays})
+        for name, value in outputs.items():
+            if name in arrays and arrays[name] is not value:
+                arrays[name][...] = value
+        return resolved.result()
+
+    call = __call__
+
+    def bind(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
+        """The call with its arguments checked and fixed."""
+        self.plan.resolve(args, kwargs)
+        return bound_on_host(self.plan.name, lambda: self(*args, **kwargs))
+
+
+def _signature_only(kernel: Kernel) -> Any:
+    """The signature of the kernel, without any lowering."""
+    kernel = infer_types(kernel)
+    return Program(
+        name=kernel.name,
+        source="",
+        params=tuple(parameters(kernel, [])),
+        grid=(1, 1, 1),
+        block=(1, 1, 1),
+        checks=checks(kernel.assumptions.set),
+        arguments=tuple(a.name for a in kernel.args),
+    )

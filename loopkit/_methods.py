@@ -1,0 +1,88 @@
+"""What one does with a kernel: the methods of :class:`~loopkit.Kernel`, in one table.
+
+The kernel itself is data, in a room below all that works on it.  Each method is the free
+function of the same name: ``split_iname(knl, "i", 4)`` is ``knl.split_iname("i", 4)``.  Type
+checkers and editors take the table for a base of the class, and see the functions' signatures.
+"""
+
+from __future__ import annotations
+
+from loopkit import _execute, _inspect, transforms
+from loopkit._cached import cached_property
+from loopkit._kernel import Kernel
+
+
+class Methods:
+    """What one does with a kernel, beside looking up what it holds."""
+
+    # {{{ looking
+
+    program = _inspect.program
+    cuda = _inspect.cuda
+    ptx = _inspect.ptx
+    cubin = _inspect.cubin
+    sass = _inspect.sass
+    resources = _inspect.resources
+    launch_config = _inspect.launch_config
+    prove = _inspect.prove
+    script = _inspect.script
+
+    # }}}
+
+    # {{{ running
+
+    _default_executor = cached_property(_execute.default_executor)
+    __call__ = _execute.call
+    executor = _execute.executor
+    bind = _execute.bind
+
+    # }}}
+
+    # {{{ transforms
+
+    add_and_infer_dtypes = transforms.add_and_infer_dtypes
+    add_dtypes = transforms.add_dtypes
+    add_padding = transforms.add_padding
+    add_prefetch = transforms.add_prefetch
+    affine_map_inames = transforms.affine_map_inames
+    assignment_to_subst = transforms.assignment_to_subst
+    assume = transforms.assume
+    assume_disjoint = transforms.assume_disjoint
+    assume_increasing = transforms.assume_increasing
+    assume_injective = transforms.assume_injective
+    assume_within = transforms.assume_within
+    buffer_array = transforms.buffer_array
+    chunk_iname = transforms.chunk_iname
+    duplicate_inames = transforms.duplicate_inames
+    expand_subst = transforms.expand_subst
+    extract_subst = transforms.extract_subst
+    fix_parameters = transforms.fix_parameters
+    join_inames = transforms.join_inames
+    map_domain = transforms.map_domain
+    pad_temporary = transforms.pad_temporary
+    peel_iname = transforms.peel_iname
+    precompute = transforms.precompute
+    prioritize_loops = transforms.prioritize_loops
+    privatize_temporaries_with_inames = transforms.privatize_temporaries_with_inames
+    remove_unused_inames = transforms.remove_unused_inames
+    rename_iname = transforms.rename_iname
+    rename_inames = transforms.rename_inames
+    set_loop_priority = transforms.set_loop_priority
+    set_temporary_address_space = transforms.set_temporary_address_space
+    set_temporary_scope = transforms.set_temporary_scope
+    split_iname = transforms.split_iname
+    tag_array_axes = transforms.tag_array_axes
+    tag_inames = transforms.tag_inames
+    untag_inames = transforms.untag_inames
+
+    # }}}
+
+
+def _attach() -> None:
+    for name, method in vars(Methods).items():
+        if name not in vars(object) and name not in ("__module__", "__dict__", "__weakref__"):
+            setattr(Kernel, name, method)
+    Kernel.__str__ = _inspect.show  # type: ignore[method-assign, assignment]
+
+
+_attach()

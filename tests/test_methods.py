@@ -1,0 +1,87 @@
+"""What one does with a kernel: methods and free functions are the same thing, and tools see it."""
+
+from __future__ import annotations
+
+import inspect
+import pydoc
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import loopkit as lk
+from loopkit import transforms
+from loopkit._kernel import Kernel
+from loopkit._methods import Methods
+from loopkit._registry import transforms as registered
+
+ROOT = Path(__file__).resolve().parent.parent
+
+SCRIPT = """
+import loopkit as lk
+
+knl = lk.make_kernel("{ [i]: 0 <= i < n }", "b[i] = 2*a[i]")
+split = knl.split_iname("i", 4, unchecked=True)
+reveal_type(split)
+reveal_type(lk.tag_inames(split, "i_inner:l.0"))
+reveal_type(split.cuda())
+knl.split_iname("i", "four")
+knl.split_the_iname("i", 4)
+"""
+
+
+def kernel() -> lk.Kernel:
+    return lk.make_kernel("{ [i]: 0 <= i < n }", "b[i] = 2*a[i]", dtypes={"a, b": "float32"})
+
+
+def test_every_transform_is_a_function_a_method_and_in_the_table() -> None:
+    assert set(transforms.__all__) == registered.keys()
+    for name, function in registered.items():
+        assert getattr(lk, name) is getattr(Kernel, name) is vars(Methods)[name] is function
+
+
+def test_a_method_shows_its_signature_and_what_comes_out() -> None:
+    signature = inspect.signature(kernel().split_iname)
+    assert list(signature.parameters)[:2] == ["split_iname", "inner_length"]
+    assert signature.parameters["unchecked"].default is False
+    assert signature.return_annotation == "Kernel"
+    for name, function in registered.items():
+        assert function.__annotations__["return"] == "Kernel", name
+
+
+def test_help_shows_the_transforms() -> None:
+    text = pydoc.plain(pydoc.render_doc(lk.Kernel))
+    for name in registered:
+        assert f" {name}(" in text, name
+    assert "Split a loop in two." in pydoc.plain(pydoc.render_doc(kernel().split_iname))
+
+
+def test_completion_offers_what_a_person_uses() -> None:
+    knl = kernel().split_iname("i", 4)
+    assert knl.cuda() and knl.key and knl.all_names  # all is remembered somewhere
+    offered = {name for name in dir(knl) if not name.startswith("__")}
+    assert offered >= registered.keys() | {"cuda", "prove", "executor", "domains", "history"}
+    assert not [name for name in offered if name.startswith("_")]
+    assert not offered & {"fresh_name", "check_iname", "domain_around", "lineage", "recorded"}
+
+
+def test_type_checkers_see_the_methods(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", str(script)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = [line.partition(": ")[2] for line in done.stdout.splitlines()]
+    assert said == [
+        'note: Revealed type is "loopkit._kernel.Kernel"',
+        'note: Revealed type is "loopkit._kernel.Kernel"',
+        'note: Revealed type is "str"',
+        'error: Argument 2 has incompatible type "str"; expected "int"  [arg-type]',
+        'error: "Kernel" has no attribute "split_the_iname"  [attr-defined]',
+    ], done.stdout + done.stderr

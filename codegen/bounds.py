@@ -11,6 +11,8 @@ from loopkit import _sets
 from loopkit._expression import divisions_in, substitute
 from loopkit._hidden import hidden
 from loopkit._nodes import Expression
+from loopkit._sets import UnboundedError
+from loopkit._simplify import needed_parts
 
 
 @dataclass(frozen=True)
@@ -71,10 +73,6 @@ def _extreme(parts: list[Expression], kind: type) -> Expression:
         unique = [p for p in unique if not isinstance(p, int)]
         unique.insert(0, best)
     return unique[0] if len(unique) == 1 else kind(tuple(unique))
-
-
-class UnboundedError(Exception):
-    """A loop has no lower or no upper bound."""
 
 
 def loop_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
@@ -191,9 +189,11 @@ def _union_bounds(domain: isl.Set, name: str, context: isl.Set) -> Bounds:
         lowers.append(_extreme(found.lowers, prim.Max))
         uppers.append(_extreme(found.uppers, prim.Min))
         above, below = above | found.above.to_set(), below | found.below.to_set()
-    lower = _extreme(_outermost(lowers, "<=", around), prim.Min)
-    upper = _extreme(_outermost(uppers, ">=", around), prim.Max)
-    return Bounds(lower, upper, 1, (above & below).coalesce())
+    lower = needed_parts(prim.Min, list(dict.fromkeys(lowers)), around)
+    upper = needed_parts(prim.Max, list(dict.fromkeys(uppers)), around)
+    return Bounds(
+        _extreme(lower, prim.Min), _extreme(upper, prim.Max), 1, (above & below).coalesce()
+    )
 
 
 def loose_end(domain: isl.Set, name: str) -> Expression:
@@ -207,20 +207,6 @@ def _simplified(piece: isl.BasicSet, context: isl.Set) -> isl.BasicSet:
     """``piece`` without what ``context`` implies, where that still is one conjunction."""
     basics = piece.to_set().gist(context).coalesce().remove_divs().get_basic_sets()
     return (basics[0] if len(basics) == 1 else piece).remove_redundancies()
-
-
-def _outermost(ends: list[Expression], relation: str, context: isl.Set) -> list[Expression]:
-    """``ends`` without those that another one lies beyond wherever ``context`` holds."""
-    left = list(dict.fromkeys(ends))
-    for end in list(left):
-        others = [o for o in left if o is not end]
-        if any(_holds(prim.Comparison(o, relation, end), context) for o in others):
-            left = others
-    return left
-
-
-def _holds(condition: Expression, context: isl.Set) -> bool:
-    return bool((context - _sets.condition_set(condition)).is_empty())
 
 
 def plus_one(expr: Expression) -> Expression:
@@ -243,8 +229,7 @@ def _floor_names(constraint: isl.Constraint) -> frozenset[str]:
     found: set[str] = set()
     for position in range(constraint.dim(isl.dim_type.div)):
         if _sets.integer(constraint.get_coefficient_val(isl.dim_type.div, position)):
-            div = constraint.get_div(position)
-            found |= _sets.names_in(_sets.from_affine(div, floor=True))
+            found |= _sets.names_in(_sets.quotient(constraint, position))
     return frozenset(found)
 
 

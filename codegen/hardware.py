@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
-from loopkit._budget import SpentError, at_most, is_spent
+from loopkit._budget import SpentError, at_most
 from loopkit._cached import cached_property
 from loopkit._errors import IllegalTransformError, ResourceError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
+from loopkit._sets import UnboundedError
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis
-from loopkit.codegen.bounds import UnboundedError, loose_end
+from loopkit.codegen.bounds import loose_end
 
 MAX_THREADS = 1024
 MAX_EXTENTS = (1024, 1024, 64)
@@ -220,15 +222,8 @@ def _end(reach: isl.Set, iname: str, context: isl.Set) -> Expression | None:
     conditions say without their quotients: more blocks than needed, which guards stop.
     """
     try:
-        with at_most(_budget.GRID):
+        with suppress(SpentError), at_most(_budget.GRID):
             return plus(piecewise_maximum(_sets.maximum(reach, iname), context), 1)
-    except SpentError:
-        pass
-    except isl.Error:
-        if is_spent():
-            raise
-        return None
-    try:
         return loose_end(reach, iname)
     except UnboundedError:
         return None

@@ -13,6 +13,7 @@ from loopkit._expression import divisions_in, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import runs_once_along
+from loopkit._sets import UnboundedError
 from loopkit._tags import InstructionParallel, Unroll
 from loopkit.codegen.barriers import (
     BarrierNode,
@@ -23,7 +24,6 @@ from loopkit.codegen.barriers import (
 )
 from loopkit.codegen.bounds import (
     Bounds,
-    UnboundedError,
     conjunction,
     guard,
     guard_with_quotients,

@@ -8,13 +8,14 @@ compare without any bookkeeping of positions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 
 import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit._budget import is_spent
 from loopkit._hidden import hidden
 from loopkit._nodes import Expression
 from loopkit._same import remembered
@@ -24,6 +25,10 @@ PARAM = isl.dim_type.param
 
 class NotAffineError(Exception):
     """An expression is not affine in names (with integer division by constants)."""
+
+
+class UnboundedError(Exception):
+    """A name has no largest or no smallest value, for some values of the others."""
 
 
 def universe() -> isl.Set:
@@ -274,6 +279,15 @@ def condition_set(expr: Expression) -> isl.Set:
     raise NotAffineError(expr)
 
 
+def is_nowhere(where: isl.Set, conditions: Iterable[Expression]) -> bool:
+    """Whether there is no point of ``where`` at which all affine conditions hold."""
+    for condition in conditions:
+        where = where & condition_set(condition)
+        if where.is_empty():
+            return True
+    return bool(where.is_empty())
+
+
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
@@ -391,8 +405,22 @@ def _div_terms(obj: isl.Aff | isl.Constraint, values: list[int]) -> list[tuple[i
     terms = []
     for position, value in enumerate(values):
         if value:
-            terms.append((value, from_affine(obj.get_div(position), floor=True)))
+            terms.append((value, quotient(obj, position)))
     return terms
+
+
+def quotient(obj: isl.Aff | isl.Constraint, position: int) -> Expression:
+    """The floor quotient that isl has given a number; raises :class:`NotAffineError`.
+
+    A hull, or what is left of a projection, may hold numbers that are no quotients.
+    """
+    try:
+        div = obj.get_div(position)
+    except isl.Error:
+        if is_spent():
+            raise
+        raise NotAffineError(f"number {position} of {obj}") from None
+    return from_affine(div, floor=True)
 
 
 def _folded(terms: list[tuple[int, Expression]], constant: int) -> Expression:
@@ -545,13 +573,25 @@ def as_dimension(domain: isl.Set, name: str) -> isl.Set:
 
 
 def maximum(domain: isl.Set, name: str) -> isl.PwAff:
-    """The largest value of ``name`` as a function of the other names."""
-    return as_dimension(domain, name).dim_max(0)
+    """The largest value of ``name`` as a function of the other names.
+
+    Exact; defined where ``domain`` has a point.  Raises :class:`UnboundedError`.
+    """
+    return _end(as_dimension(domain, name).dim_max, name)
 
 
 def minimum(domain: isl.Set, name: str) -> isl.PwAff:
-    """The smallest value of ``name`` as a function of the other names."""
-    return as_dimension(domain, name).dim_min(0)
+    """The smallest value of ``name`` as a function of the other names, like :func:`maximum`."""
+    return _end(as_dimension(domain, name).dim_min, name)
+
+
+def _end(of_dimension: Callable[[int], isl.PwAff], name: str) -> isl.PwAff:
+    try:
+        return of_dimension(0)
+    except isl.Error:
+        if is_spent():
+            raise
+        raise UnboundedError(name) from None
 
 
 def integer(value: isl.Val) -> int:

@@ -10,7 +10,7 @@ person gave it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
 import islpy as isl
 import numpy as np
@@ -159,27 +159,27 @@ class _Simplifier:
                     parts.append(one)
         if constants:
             parts.append(min(constants) if kind is prim.Min else max(constants))
-        # Where nothing runs, each beats the others.
-        kept = [p for i, p in enumerate(parts) if not self._is_beaten(i, parts, kind)] or parts[:1]
-        return kept[0] if len(kept) == 1 else kind(tuple(kept))
+        if len(parts) > 1 and self.context is not None:
+            parts = needed_parts(kind, parts, self.context)
+        return parts[0] if len(parts) == 1 else kind(tuple(parts))
 
-    def _is_beaten(self, number: int, parts: list[Expression], kind: type) -> bool:
-        """Whether another part is always at least as good; of equals, the first stays."""
-        context = self.context
-        if context is None or len(parts) == 1:
-            return False
-        for other, rival in enumerate(parts):
-            if other == number:
-                continue
-            try:
-                mine, its = _sets.pw_affine(parts[number]), _sets.pw_affine(rival)
-            except _sets.NotAffineError:
-                continue
-            wins = mine.lt_set(its) if kind is prim.Min else mine.gt_set(its)
-            ties = mine.eq_set(its)
-            if (context & wins).is_empty() and (other < number or (context & ties).is_empty()):
-                return True
-        return False
+
+def needed_parts(
+    kind: type[prim.Min | prim.Max], parts: Sequence[Expression], context: isl.Set
+) -> list[Expression]:
+    """The parts of a minimum or maximum without those that decide it nowhere in ``context``.
+
+    The last ones go first: of equals, the first stays.  What is not affine stays.
+    """
+    better = "<" if kind is prim.Min else ">"
+    kept = list(parts)
+    for part in reversed(parts):
+        rivals = [r for r in kept if r is not part and _sets.is_pw_affine(r)]
+        if not rivals or not _sets.is_pw_affine(part):
+            continue
+        if _sets.is_nowhere(context, [prim.Comparison(part, better, r) for r in rivals]):
+            kept = [r for r in kept if r is not part]
+    return kept
 
 
 class _IndexSimplifier(ExpressionMapper):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+
 import islpy as isl
+import pymbolic.primitives as prim
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loopkit._expression import evaluate, to_text
-from loopkit._simplify import simplify, simplify_indices
+from loopkit._simplify import needed_parts, simplify, simplify_indices
 from loopkit._syntax import parse_expression
 
 TILE = isl.Set("[o, i, n] -> { : 0 <= i < 16 and 0 <= o }")
@@ -82,3 +85,25 @@ def test_simplified_expressions_are_equal(text: str, o: int, i: int, n: int) -> 
     expr = parse_expression(text)
     values = {"o": o, "i": i, "n": n}
     assert evaluate(simplify(expr, TILE), values) == evaluate(expr, values)
+
+
+PARTS = ("i", "j", "i + 1", "j - 2", "3", "2*i - 4", "(i + j) // 2", "n - j")
+SQUARE = isl.Set("[i, j, n] -> { : 0 <= i <= j < 5 and 3 <= n <= 6 }")
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from(PARTS), min_size=1, max_size=5, unique=True), st.booleans())
+def test_parts_that_decide_nowhere_go(texts: list[str], is_least: bool) -> None:
+    kind, best = (prim.Min, min) if is_least else (prim.Max, max)
+    parts = [parse_expression(text) for text in texts]
+    kept = needed_parts(kind, parts, SQUARE)
+    needed = set()
+    for i, j, n in itertools.product(range(5), range(5), range(3, 7)):
+        if i > j:
+            continue
+        values = {p: evaluate(p, {"i": i, "j": j, "n": n}) for p in parts}
+        assert best(values[p] for p in kept) == best(values.values())
+        firsts = [p for p in kept if values[p] == best(values.values())]
+        if len(firsts) == 1:
+            needed.add(firsts[0])
+    assert len(kept) == 1 or set(kept) == needed

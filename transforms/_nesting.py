@@ -9,7 +9,6 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ValueArg
-from loopkit._budget import is_spent
 from loopkit._errors import IllegalTransformError
 from loopkit._hidden import OTHER, instance
 from loopkit._kernel import Domain, Kernel
@@ -150,9 +149,7 @@ def extent(kernel: Kernel, iname: str) -> tuple[Expression, Expression] | None:
             low = _bound(_sets.minimum(domain, iname), prim.Min)
         if high is None:
             high = _bound(_sets.maximum(domain, iname), prim.Max)
-    except isl.Error:
-        if is_spent():
-            raise
+    except _sets.UnboundedError:
         # Bounded by names that are themselves unbounded for some sizes.
         return None
     length = prim.Sum((high, prim.Product((-1, low)), 1))

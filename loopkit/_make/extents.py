@@ -12,10 +12,10 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._budget import is_spent
 from loopkit._expression import to_text
 from loopkit._linear import linear
 from loopkit._nodes import Expression
+from loopkit._simplify import needed_parts
 
 
 def extents(graph: isl.Set, name: str, known: isl.Set) -> list[Expression] | None:
@@ -65,10 +65,8 @@ def _by_cases(part: isl.Set, name: str, known: isl.Set) -> Expression | None:
     """One more than the largest value where strides decide; None if nothing short says it."""
     try:
         largest = _sets.maximum(part, name)
-    except isl.Error:
-        if is_spent():
-            raise
-        return None  # no end for some sizes
+    except _sets.UnboundedError:
+        return None
     cases = [p for p in largest.coalesce().get_pieces() if not (p[0].params() & known).is_empty()]
     one = _sets.val(1)
     ends = list(dict.fromkeys(_sets.from_affine(aff.add_constant_val(one)) for _, aff in cases))
@@ -109,13 +107,9 @@ def _equal(expr: Expression, aff: isl.Aff) -> isl.Set:
 
 def least(ends: Sequence[Expression], where: isl.Set) -> Expression | None:
     """The least of several ends wherever ``where`` holds, without those that never are."""
-    kept = list(ends)
-    for end in sorted(ends, key=_complexity, reverse=True):
-        others = [o for o in kept if o is not end]
-        if others and _nowhere(where, [prim.Comparison(end, "<", o) for o in others]):
-            kept = others
-    if not kept:
+    if not ends:
         return None
+    kept = needed_parts(prim.Min, sorted(ends, key=_complexity), where)
     return kept[0] if len(kept) == 1 else prim.Min(tuple(sorted(kept, key=to_text)))
 
 
@@ -137,7 +131,7 @@ def largest(ends: Mapping[Expression, Callable[[], isl.Set]]) -> Expression:
 
 
 def _covered(end: Expression, others: Sequence[Expression], where: isl.Set) -> bool:
-    return _nowhere(where, [prim.Comparison(o, "<", end) for o in others])
+    return _sets.is_nowhere(where, [prim.Comparison(o, "<", end) for o in others])
 
 
 def _longest(ends: Sequence[Expression]) -> list[Expression]:
@@ -153,15 +147,6 @@ def _longest(ends: Sequence[Expression]) -> list[Expression]:
         if key not in best or form.constant > best[key][0]:
             best[key] = (form.constant, end)
     return [end for _, end in best.values()]
-
-
-def _nowhere(where: isl.Set, conditions: Sequence[Expression]) -> bool:
-    """Whether there is no point of ``where`` at which all conditions hold."""
-    for condition in conditions:
-        where = where & _sets.condition_set(condition)
-        if where.is_empty():
-            return True
-    return False
 
 
 def _complexity(expr: Expression) -> tuple[bool, int]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 
 import islpy as isl
 
 from loopkit._check.instance_maps import Image
 from loopkit._hidden import NEW, OLD, instance
 from loopkit._kernel import Statement
+from loopkit._sets import UnboundedError
 from loopkit._verify.iname_heuristics import by_digits, by_name, by_time
 from loopkit._verify.search_context import SearchContext
 from loopkit._verify.search_state import State
@@ -28,7 +30,8 @@ def solve_images(context: SearchContext, state: State) -> Iterator[tuple[Image, 
             image, free = _image(context, statement, origin, where)
             if free:
                 guessed = True
-                where = guess(context, statement, origin, where, free)
+                with suppress(UnboundedError):
+                    where = guess(context, statement, origin, where, free)
                 image, _ = _image(context, statement, origin, where)
             if image is None:
                 return

@@ -8,7 +8,6 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._budget import is_spent
 from loopkit._cached import cached_property
 from loopkit._expression import substitute, variable_names
 from loopkit._hidden import OTHER, instance
@@ -163,8 +162,6 @@ def _smallest(relation: isl.Set, name: str) -> Expression | None:
         for where, value in reversed(values[:-1]):
             known = where.remove_redundancies().compute_divs()
             result = prim.If(_sets.conditions(known), value, result)
-    except (isl.Error, _sets.NotAffineError):
-        if is_spent():
-            raise
+    except (_sets.UnboundedError, _sets.NotAffineError):
         return None
     return result

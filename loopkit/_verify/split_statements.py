@@ -13,7 +13,6 @@ from dataclasses import replace
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._budget import is_spent
 from loopkit._kernel import Kernel, Statement
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
@@ -59,9 +58,7 @@ def _pieces(model: Model, statement: Statement, sets: Sequence[isl.Set]) -> list
         known = where.gist(domain).coalesce().remove_redundancies().compute_divs()
         try:
             condition = _sets.conditions(known)
-        except (isl.Error, _sets.NotAffineError):
-            if is_spent():
-                raise
+        except _sets.NotAffineError:
             return []
         predicates = (*statement.predicates, condition)
         name = model.kernel.fresh_name(f"{statement.id}_part_{number}")

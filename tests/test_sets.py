@@ -1,0 +1,40 @@
+"""Questions to integer sets over names: ends of names, and what no set can say."""
+
+from __future__ import annotations
+
+import islpy as isl
+import pymbolic.primitives as prim
+import pytest
+
+from loopkit import _sets
+from loopkit._budget import SpentError, at_most
+from loopkit._syntax import parse_expression
+
+ROWS = isl.Set("[i, j, n] -> { : 0 <= i < n and i <= j }")
+
+
+def test_ends_of_names() -> None:
+    [(_, value)] = _sets.minimum(ROWS, "j").get_pieces()
+    assert _sets.from_affine(value) == prim.Variable("i")
+    with pytest.raises(_sets.UnboundedError):
+        _sets.maximum(ROWS, "j")
+
+
+def test_a_spent_budget_is_no_missing_end() -> None:
+    with pytest.raises(SpentError), at_most(1):
+        _sets.maximum(ROWS, "i")
+
+
+def test_numbers_that_are_no_quotients() -> None:
+    basic = isl.BasicSet("[i] -> { : exists (e: 2*e <= i <= 3*e) }")
+    with pytest.raises(_sets.NotAffineError):
+        for constraint in basic.get_constraints():
+            _sets.constraint_terms(constraint)
+
+
+@pytest.mark.parametrize(
+    ("conditions", "answer"),
+    [([], False), (["j < i"], True), (["j > i", "j < i + 2"], False), (["i < 1", "i > 1"], True)],
+)
+def test_nowhere(conditions: list[str], answer: bool) -> None:
+    assert _sets.is_nowhere(ROWS, map(parse_expression, conditions)) == answer

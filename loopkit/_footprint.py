@@ -5,13 +5,18 @@ a constant extent, and a stride.  It is the box of the *full* tile: swept
 inames run over all values that they ever have, not over what is left of them
 at a ragged end.  :func:`touched_cells` says which cells of the box are really
 used, and is exact about ragged ends.
+
+Subscripts are quasi-affine, or made of such by ``min``, ``max`` and ``if``:
+``x[max(i - 1, 0)]`` reads a halo that is clamped at the edge.  How far such a
+subscript gets from an affine part of it is a matter for isl, over the instances
+that there are.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -21,6 +26,7 @@ from loopkit._expression import to_text, variable_names
 from loopkit._kernel import Kernel
 from loopkit._linear import Linear, linear, total, variable
 from loopkit._nodes import Expression
+from loopkit._simplify import simplify
 
 
 class FootprintError(Exception):
@@ -59,7 +65,18 @@ class Axis:
 
     def local(self, index: Expression) -> Expression:
         """The position in the box of the cell ``index``."""
-        return (linear(index) - self.lower).divided(self.stride).expression
+        if isinstance(index, (prim.Min, prim.Max)):
+            return type(index)(tuple(self.local(child) for child in index.children))
+        if isinstance(index, prim.If):
+            return prim.If(index.condition, self.local(index.then), self.local(index.else_))
+        extreme = _sets.extreme_of(index)
+        if extreme is not None:
+            is_least, parts = extreme
+            return self.local((prim.Min if is_least else prim.Max)(parts))
+        if _is_linear(index):
+            return (linear(index) - self.lower).divided(self.stride).expression
+        distance = prim.Sum((index, (self.lower * -1).expression))
+        return simplify(prim.FloorDiv(distance, self.stride))
 
     def cell(self, position: Linear) -> Linear:
         """The cell at a position in the box."""
@@ -211,16 +228,22 @@ def bounding_box(uses: Sequence[Use], ranges: Mapping[str, Range]) -> tuple[Axis
 
 
 def _axis(number: int, uses: Sequence[Use], ranges: Mapping[str, Range]) -> Axis:
+    affine = {i: _hull(linear(i), ranges) for i in _affine_indices(number, uses)}
     hulls: list[_Hull] = []
     for use in uses:
-        try:
-            hulls.append(_hull(linear(use.indices[number]), ranges))
-        except _sets.NotAffineError:
+        index = use.indices[number]
+        near = affine.get(index)
+        if near is None:
+            near = _clamped_hull(index, use, ranges, list(affine.values()))
+        elif _has_swept_quotient(index, ranges):
+            near = _tightened(near, index, use, ranges)
+        if near is None:
             raise FootprintError(
-                f"index {to_text(use.indices[number])} of {use.text} is not affine in inames "
-                "and sizes",
+                f"index {to_text(index)} of {use.text} is not affine in inames and sizes, nor "
+                "near to what is",
                 "`within` can leave this access out",
-            ) from None
+            )
+        hulls.append(near)
     first = hulls[0]
     for use, hull in zip(uses, hulls, strict=True):
         if not first.lower.same_terms(hull.lower):
@@ -238,14 +261,60 @@ def _axis(number: int, uses: Sequence[Use], ranges: Mapping[str, Range]) -> Axis
     return Axis(lower, (high - low) // step + 1, step, any(h.swept for h in hulls))
 
 
-def is_inside(
-    indices: Sequence[Expression], box: Sequence[Axis], ranges: Mapping[str, Range]
-) -> bool:
+def _has_swept_quotient(index: Expression, ranges: Mapping[str, Range]) -> bool:
+    atoms = [a for a in linear(index).terms if not isinstance(a, prim.Variable)]
+    return any(variable_names(atom) & ranges.keys() for atom in atoms)
+
+
+def _tightened(near: _Hull, index: Expression, use: Use, ranges: Mapping[str, Range]) -> _Hull:
+    """A hull that knows what a name and a quotient of it have in common, as in ``i % 4``."""
+    exact = _relative_hull(index, near.lower, use, ranges)
+    return near if exact is None or exact.span > near.span else replace(exact, step=near.step)
+
+
+def _affine_indices(number: int, uses: Sequence[Use]) -> list[Expression]:
+    indices = dict.fromkeys(use.indices[number] for use in uses)
+    return [index for index in indices if _is_linear(index)]
+
+
+def _clamped_hull(
+    index: Expression, use: Use, ranges: Mapping[str, Range], near: Sequence[_Hull]
+) -> _Hull | None:
+    """The values of an index of several affine pieces, next to where affine indices begin.
+
+    These are those of ``near``, or else the pieces of the index itself, of which that
+    counts which gives the fewest cells.  None where each is arbitrarily far away.
+    """
+    if not _sets.is_pw_affine(index):
+        return None
+    pieces = [_sets.from_affine(aff, floor=True) for _, aff in _sets.pw_affine(index).get_pieces()]
+    found = [_relative_hull(index, h.lower, use, ranges) for h in near]
+    found += [_relative_hull(index, _hull(linear(p), ranges).lower, use, ranges) for p in pieces]
+    # Of equals the first: what begins where other accesses begin.
+    return min((h for h in found if h is not None), key=lambda h: h.span, default=None)
+
+
+def _relative_hull(
+    index: Expression, lower: Linear, use: Use, ranges: Mapping[str, Range]
+) -> _Hull | None:
+    """The values of an index as ``lower`` and a constant number of cells from there, if so."""
+    distance = prim.Sum((index, (lower * -1).expression))
+    low = _sets.minimum_value(use.domain, distance)
+    high = _sets.maximum_value(use.domain, distance)
+    if low is None or high is None:
+        return None
+    return _Hull(lower + low, high - low, 1, bool(variable_names(index) & ranges.keys()))
+
+
+def is_inside(access: Use, box: Sequence[Axis], ranges: Mapping[str, Range]) -> bool:
     """Whether an access stays among the cells of the box while the inames in ``ranges`` run."""
-    for index, axis in zip(indices, box, strict=True):
-        try:
-            gap = _hull(linear(index) - axis.lower, ranges)
-        except _sets.NotAffineError:
+    for index, axis in zip(access.indices, box, strict=True):
+        if _is_linear(index):
+            gap: _Hull | None = _hull(linear(index) - axis.lower, ranges)
+        else:
+            distance = prim.Sum((index, (axis.lower * -1).expression))
+            gap = _relative_hull(distance, Linear({}), access, ranges)
+        if gap is None:
             return False
         first = gap.lower.constant
         if gap.lower.terms or first % axis.stride or gap.step % axis.stride:
@@ -275,8 +344,8 @@ def box_set(names: Sequence[str], extents: Sequence[int]) -> isl.Set:
 def between(low: Linear, value: Linear, high: Linear) -> isl.Set:
     """``{ low <= value <= high }``."""
     above, below = value - low, high - value
-    above_set = isl.PwAff.from_aff(_sets.affine(above.expression)).nonneg_set()
-    return above_set & isl.PwAff.from_aff(_sets.affine(below.expression)).nonneg_set()
+    above_set = _sets.pw_affine(above.expression).nonneg_set()
+    return above_set & _sets.pw_affine(below.expression).nonneg_set()
 
 
 def touched_cells(
@@ -294,7 +363,7 @@ def touched_cells(
     axis of one cell.
     """
     groups: dict[tuple[object, ...], list[Use]] = {}
-    forms = {id(use): [linear(i) for i in use.indices] for use in uses}
+    forms = {id(use): [_form(i) for i in use.indices] for use in uses}
     for use in uses:
         shape: tuple[object, ...] = tuple(frozenset(f.terms.items()) for f in forms[id(use)])
         if exact:
@@ -318,6 +387,20 @@ def touched_cells(
         union = cells if union is None else union | cells
     assert union is not None
     return union
+
+
+def _is_linear(index: Expression) -> bool:
+    """Whether :func:`linear` takes an index."""
+    try:
+        linear(index)
+    except _sets.NotAffineError:
+        return False
+    return True
+
+
+def _form(index: Expression) -> Linear:
+    """An index as a linear form, of which one that has several affine pieces is an atom."""
+    return linear(index) if _is_linear(index) else Linear({index: 1})
 
 
 def _any_domain(uses: Sequence[Use]) -> isl.Set:

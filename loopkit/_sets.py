@@ -298,7 +298,7 @@ def _compared(left: Expression, operator: str, right: Expression) -> isl.Set:
     a case for each order of them.
     """
     for one, sign, other in ((left, operator, right), (right, _MIRRORED.get(operator), left)):
-        extreme = _extreme_of(one)
+        extreme = extreme_of(one)
         if extreme is not None and sign is not None:
             return _extreme_compared(*extreme, sign, other)
     a, b = pw_affine(left), pw_affine(right)
@@ -317,7 +317,7 @@ def _compared(left: Expression, operator: str, right: Expression) -> isl.Set:
     raise NotAffineError(prim.Comparison(left, operator, right))
 
 
-def _extreme_of(expr: Expression) -> tuple[bool, tuple[Expression, ...]] | None:
+def extreme_of(expr: Expression) -> tuple[bool, tuple[Expression, ...]] | None:
     """Whether ``expr`` is the least of several parts or the greatest, and these; else None."""
     if isinstance(expr, (prim.Min, prim.Max)):
         return isinstance(expr, prim.Min), expr.children
@@ -350,7 +350,9 @@ def _extreme_compared(
 
 
 def equality(name: str, expr: Expression) -> isl.Set:
-    """``{ name = expr }``."""
+    """``{ name = expr }``; ``expr`` may hold ``min``, ``max`` and ``if``."""
+    if not is_affine(expr):
+        return condition_set(prim.Comparison(prim.Variable(name), "==", expr))
     left, right = isl.PwAff.from_aff(affine(prim.Variable(name))), isl.PwAff.from_aff(affine(expr))
     return left.eq_set(right)
 

@@ -87,8 +87,10 @@ def add_prefetch(
     The copy holds all cells that are read while ``sweep_inames`` run over their
     full constant ranges and all other inames stand still: one axis per axis of
     the array that moves, with a halo where reads are shifted against each other,
-    without the cells between where they are strided.  Cells that nobody reads,
-    at a ragged edge for instance, are not fetched.
+    without the cells between where they are strided.  Subscripts may be clamped
+    (``a[max(i - 1, 0)]``) or chosen (``a[if(i < 4, i, 7 - i)]``) while they stay
+    near to one that is not.  Cells that nobody reads, at a ragged edge for
+    instance, are not fetched.
 
     The fetch stands inside the loops that the footprint depends on, and no
     deeper.  ``fetch_outer_inames`` puts it inside further loops.
@@ -125,7 +127,11 @@ def add_prefetch(
     box = find_box(expanded, uses, swept, what)
     if footprint_subscripts is not None:
         ranges = iname_ranges(expanded, swept)
-        replaced = [a for a in found if is_inside(a.indices, box, ranges)]
+        replaced = [
+            access
+            for access, use in zip(found, make_uses(expanded, found), strict=True)
+            if is_inside(use, box, ranges)
+        ]
         if not replaced:
             raise IllegalTransformError(
                 f"{what} would replace nothing: no access lies in the footprint of "

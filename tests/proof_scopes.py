@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from loopkit._promotion import DType
+from loopkit.codegen.c.tree import Function
 from loopkit.codegen.proof.names import declared
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space
-from loopkit.codegen.proof.syntax import Function
 from loopkit.codegen.proof.translate import TextTranslator
 from loopkit.codegen.proof.value_text import exact_types
 

@@ -8,6 +8,7 @@ from proof_scopes import anywhere, translator
 from test_proof_reader import read
 
 from loopkit._promotion import COMPLEX64, FLOAT32, INT32
+from loopkit.codegen.c.tree import If
 from loopkit.codegen.proof import terms
 from loopkit.codegen.proof.alike import Alike, alike
 from loopkit.codegen.proof.conditions import Condition, joined, negated
@@ -21,7 +22,6 @@ from loopkit.codegen.proof.forms import (
     variable,
 )
 from loopkit.codegen.proof.shown import shown
-from loopkit.codegen.proof.syntax import If
 from loopkit.codegen.proof.typed_forms import TypedForms
 
 X, Y = variable("x"), variable("y")

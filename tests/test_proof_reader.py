@@ -7,14 +7,9 @@ import itertools
 import pytest
 from proof_scopes import anywhere, translator
 
-from loopkit.codegen.proof.conditions import conjuncts, is_known, negated
-from loopkit.codegen.proof.forms import constant, extreme, floor, variable
-from loopkit.codegen.proof.lexer import ReadError
-from loopkit.codegen.proof.names import declared
-from loopkit.codegen.proof.reader import by_comment, read_function
-from loopkit.codegen.proof.shown import shown
-from loopkit.codegen.proof.spaces import Space
-from loopkit.codegen.proof.syntax import (
+from loopkit.codegen.c.lexer import ReadError
+from loopkit.codegen.c.reader import by_comment, read_function
+from loopkit.codegen.c.tree import (
     Assign,
     Binary,
     Choice,
@@ -26,6 +21,11 @@ from loopkit.codegen.proof.syntax import (
     Let,
     Wait,
 )
+from loopkit.codegen.proof.conditions import conjuncts, is_known, negated
+from loopkit.codegen.proof.forms import constant, extreme, floor, variable
+from loopkit.codegen.proof.names import declared
+from loopkit.codegen.proof.shown import shown
+from loopkit.codegen.proof.spaces import Space
 
 X, Y, N = variable("x"), variable("y"), variable("n")
 
@@ -254,7 +254,7 @@ def test_sets_hold_what_conditions_do(text: str) -> None:
 
 
 def _fixed(x: int, y: int) -> list[tuple[object, object]]:
-    from loopkit.codegen.proof.syntax import Name, Number
+    from loopkit.codegen.c.tree import Name, Number
 
     return [(Name("x"), Number(x, "int")), (Name("y"), Number(y, "int"))]
 

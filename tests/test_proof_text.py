@@ -8,8 +8,8 @@ import pytest
 from proof_kernels import dynamic, matmul
 
 import loopkit as lk
+from loopkit.codegen.c.literals import literal
 from loopkit.codegen.proof import prove, prove_source
-from loopkit.codegen.proof.literals import literal
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from loopkit._arrays import ArrayArg, Strided, TemporaryVariable
 from loopkit._expression import accesses
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
+from loopkit.codegen.c.tree import Assign
 from loopkit.codegen.proof.conditions import Compare
 from loopkit.codegen.proof.forms import Form, constant, variable
 from loopkit.codegen.proof.recorder import Recorder
@@ -17,7 +18,6 @@ from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.syntax import Assign
 from loopkit.codegen.proof.tree import Leaf, Touch
 from loopkit.codegen.proof.values import ValueCheck
 

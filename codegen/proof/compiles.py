@@ -27,14 +27,14 @@ from loopkit._promotion import (
     dtype_name,
     real_of,
 )
-from loopkit.codegen.proof import syntax as c
-from loopkit.codegen.proof.c_types import LITERALS, PIECES, TYPES
+from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.lexer import ReadError
+from loopkit.codegen.c.tree import CExpression, Function, Node, postorder
+from loopkit.codegen.c.types import LITERALS, PIECES, TYPES
 from loopkit.codegen.proof.compiles_calls import CONSTANTS, result_of
 from loopkit.codegen.proof.conversions import UnreadableError, common, converts
 from loopkit.codegen.proof.helpers import definitions
-from loopkit.codegen.proof.lexer import ReadError
 from loopkit.codegen.proof.names import HARDWARE
-from loopkit.codegen.proof.syntax import CExpression, Function, Node, postorder
 from loopkit.codegen.proof.terms import in_registers
 
 _WHOLE = INTEGERS | {BOOL}

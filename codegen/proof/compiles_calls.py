@@ -22,7 +22,7 @@ from loopkit._promotion import (
     arity_of,
     real_of,
 )
-from loopkit.codegen.proof.c_types import PIECES, TYPES
+from loopkit.codegen.c.types import PIECES, TYPES
 from loopkit.codegen.proof.conversions import UnreadableError, common, converts
 from loopkit.codegen.proof.terms import in_registers
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from loopkit.codegen.c.tree import Block, For
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import constant, variable
 from loopkit.codegen.proof.spaces import copy_of, equal, less
-from loopkit.codegen.proof.syntax import Block, For
 from loopkit.codegen.proof.tree import Group, Leaf
 
 Step = tuple[Group, int]

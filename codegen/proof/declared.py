@@ -9,12 +9,7 @@ import numpy as np
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._places import decide_address_spaces
 from loopkit._promotion import dtype_name
-from loopkit.codegen.proof.c_types import TYPES
-from loopkit.codegen.proof.names import CATEGORIES, INTEGERS
-from loopkit.codegen.proof.recorder import Recorder
-from loopkit.codegen.proof.report import Finding, Place
-from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.syntax import (
+from loopkit.codegen.c.tree import (
     Block,
     Cast,
     CExpression,
@@ -28,6 +23,11 @@ from loopkit.codegen.proof.syntax import (
     children,
     walk,
 )
+from loopkit.codegen.c.types import TYPES
+from loopkit.codegen.proof.names import CATEGORIES, INTEGERS
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding, Place
+from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Site
 
 Data = ArrayArg | ValueArg | TemporaryVariable

@@ -5,15 +5,7 @@ from __future__ import annotations
 import islpy as isl
 
 from loopkit._hidden import label_of
-from loopkit.codegen.proof.conditions import renamed
-from loopkit.codegen.proof.conflicts import WARP
-from loopkit.codegen.proof.forms import floor
-from loopkit.codegen.proof.names import THREAD_WORDS
-from loopkit.codegen.proof.recorder import Recorder
-from loopkit.codegen.proof.report import Finding
-from loopkit.codegen.proof.spaces import Space, copy_of, equal
-from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.syntax import (
+from loopkit.codegen.c.tree import (
     Assign,
     CExpression,
     Element,
@@ -23,6 +15,14 @@ from loopkit.codegen.proof.syntax import (
     Name,
     walk,
 )
+from loopkit.codegen.proof.conditions import renamed
+from loopkit.codegen.proof.conflicts import WARP
+from loopkit.codegen.proof.forms import floor
+from loopkit.codegen.proof.names import THREAD_WORDS
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding
+from loopkit.codegen.proof.spaces import Space, copy_of, equal
+from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf
 
 

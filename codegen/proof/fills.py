@@ -9,6 +9,7 @@ import islpy as isl
 from loopkit import _sets
 from loopkit._cached import cached_property
 from loopkit._hidden import hidden
+from loopkit.codegen.c.tree import For, Let
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.alike import Alike, alike, words_in
 from loopkit.codegen.proof.divergence import varying_names
@@ -16,7 +17,6 @@ from loopkit.codegen.proof.forms import DATA, Form, variable
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import equal, less
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.syntax import For, Let
 from loopkit.codegen.proof.tree import Group, Leaf, Touch
 
 _EARLIER = hidden("earlier")

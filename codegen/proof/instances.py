@@ -18,6 +18,7 @@ import islpy as isl
 from loopkit import _sets
 from loopkit._expression import variable_names
 from loopkit._kernel import Statement
+from loopkit.codegen.c.tree import Let
 from loopkit.codegen.proof.conditions import Compare, Condition, conjuncts
 from loopkit.codegen.proof.forms import Form, constant, variable
 from loopkit.codegen.proof.lookers import Lookers
@@ -26,7 +27,6 @@ from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import PARAM, equal
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.syntax import Let
 from loopkit.codegen.proof.tree import Leaf, split
 from loopkit.codegen.proof.values import ValueCheck
 

@@ -10,13 +10,13 @@ from loopkit._arrays import TemporaryVariable, storage_shape, strides_of
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam
 from loopkit._promotion import dtype_name
-from loopkit.codegen.proof.c_types import TYPES
+from loopkit.codegen.c.tree import Declaration
+from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.proof.forms import ONE, Form, constant, variable
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.syntax import Declaration
 
 _SIZES_TRIED = (1, 2, 5, 17)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from loopkit.codegen.proof.syntax import (
+from loopkit.codegen.c.tree import (
     Binary,
     Block,
     Call,

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from loopkit._tags import GroupAxis, LocalAxis
+from loopkit.codegen.c.tree import For, Let
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.syntax import For, Let
 from loopkit.codegen.proof.tree import Leaf
 
 Key = tuple[str, int]

@@ -12,12 +12,7 @@ from collections.abc import Callable
 from loopkit import _intervals
 from loopkit._intervals import Interval
 from loopkit._promotion import BOOL, INT32, INT64, INTEGERS, DType
-from loopkit.codegen.proof.conversions import UnreadableError
-from loopkit.codegen.proof.recorder import Recorder
-from loopkit.codegen.proof.report import Finding, Place
-from loopkit.codegen.proof.scopes import Scope
-from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.syntax import (
+from loopkit.codegen.c.tree import (
     Assign,
     Binary,
     Call,
@@ -31,6 +26,11 @@ from loopkit.codegen.proof.syntax import (
     Unary,
     children,
 )
+from loopkit.codegen.proof.conversions import UnreadableError
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding, Place
+from loopkit.codegen.proof.scopes import Scope
+from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf
 from loopkit.codegen.proof.value_text import TextValues
 from loopkit.codegen.proof.values import ValueCheck

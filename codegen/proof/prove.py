@@ -14,6 +14,8 @@ from loopkit._make.infer import infer_types
 from loopkit._program import Program, ValueParam
 from loopkit._rules import expand_rules
 from loopkit.codegen.lower import program_of
+from loopkit.codegen.c.lexer import DeepError, ReadError
+from loopkit.codegen.c.reader import Origin, by_comment, read_function
 from loopkit.codegen.proof.bounds import BoundsCheck
 from loopkit.codegen.proof.cells import CellCheck
 from loopkit.codegen.proof.compiles import missing_pieces
@@ -24,10 +26,8 @@ from loopkit.codegen.proof.declared import check_declarations
 from loopkit.codegen.proof.divergence import DivergenceCheck
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.layout import check_layout
-from loopkit.codegen.proof.lexer import DeepError, ReadError
 from loopkit.codegen.proof.order import check_coordinates, check_order
 from loopkit.codegen.proof.overflow import OverflowCheck
-from loopkit.codegen.proof.reader import Origin, by_comment, read_function
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place, Proof
 from loopkit.codegen.proof.signature import SignatureCheck

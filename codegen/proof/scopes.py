@@ -9,10 +9,10 @@ import islpy as isl
 from loopkit import _intervals
 from loopkit._cached import cached_property
 from loopkit._intervals import Interval
+from loopkit.codegen.c.tree import For, If, Let
 from loopkit.codegen.proof.conditions import Condition, renamed
 from loopkit.codegen.proof.forms import Atom, Extreme, Floor, Form, NotAffineError, Variable
 from loopkit.codegen.proof.spaces import Space
-from loopkit.codegen.proof.syntax import For, If, Let
 
 FAR = 1 << 200
 """A bound that stands for none."""

@@ -10,12 +10,12 @@ from loopkit._arrays import AddressSpace, ArrayArg, ValueArg, strides_of
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam, ValueParam
 from loopkit._promotion import DType, dtype_name
-from loopkit.codegen.proof.c_types import TYPES
+from loopkit.codegen.c.tree import Parameter
+from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.syntax import Parameter
 
 _FAST = "--use_fast_math"
 

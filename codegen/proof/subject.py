@@ -18,6 +18,8 @@ from loopkit._program import Program
 from loopkit._promotion import INT32, INT64, DType
 from loopkit._promotion import INTEGERS as INTEGER_TYPES
 from loopkit._tags import GroupAxis, LocalAxis
+from loopkit.codegen.c.tree import Function, Let, walk
+from loopkit.codegen.c.tree import Name as CName
 from loopkit.codegen.proof.conditions import Condition, conjuncts, joined
 from loopkit.codegen.proof.forms import (
     Atom,
@@ -39,8 +41,6 @@ from loopkit.codegen.proof.names import (
 from loopkit.codegen.proof.report import Place
 from loopkit.codegen.proof.scopes import FAR, Scope
 from loopkit.codegen.proof.spaces import Space, at_most, copy_of, equal, less
-from loopkit.codegen.proof.syntax import Function, Let, walk
-from loopkit.codegen.proof.syntax import Name as CName
 from loopkit.codegen.proof.translate import KernelTranslator, TextTranslator
 from loopkit.codegen.proof.tree import Leaf, TreeBuilder, split
 from loopkit.codegen.proof.typed_forms import limits

@@ -13,14 +13,7 @@ from collections.abc import Iterator
 import islpy as isl
 
 from loopkit._hidden import hidden
-from loopkit.codegen.proof.conditions import Condition, conjuncts
-from loopkit.codegen.proof.forms import ZERO, Form, variable
-from loopkit.codegen.proof.instances import InstanceCheck, Surplus
-from loopkit.codegen.proof.recorder import Recorder
-from loopkit.codegen.proof.report import Finding
-from loopkit.codegen.proof.spaces import Space, equal
-from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.syntax import (
+from loopkit.codegen.c.tree import (
     CExpression,
     Element,
     For,
@@ -29,6 +22,13 @@ from loopkit.codegen.proof.syntax import (
     Name,
     walk,
 )
+from loopkit.codegen.proof.conditions import Condition, conjuncts
+from loopkit.codegen.proof.forms import ZERO, Form, variable
+from loopkit.codegen.proof.instances import InstanceCheck, Surplus
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding
+from loopkit.codegen.proof.spaces import Space, equal
+from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf
 
 Indices = tuple[Form, ...]

@@ -17,7 +17,19 @@ from loopkit._kernel import Kernel
 from loopkit._nodes import Expression, TypeCast
 from loopkit._promotion import INT64, DType
 from loopkit._promotion import INTEGERS as INTEGER_TYPES
-from loopkit.codegen.proof.c_types import TYPES
+from loopkit.codegen.c.lexer import ReadError
+from loopkit.codegen.c.tree import (
+    Binary,
+    Call,
+    Cast,
+    CExpression,
+    Choice,
+    Element,
+    Name,
+    Number,
+    Unary,
+)
+from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.proof.conditions import (
     FALSE,
     TRUE,
@@ -40,20 +52,8 @@ from loopkit.codegen.proof.forms import (
     opaque,
     variable,
 )
-from loopkit.codegen.proof.lexer import ReadError
 from loopkit.codegen.proof.names import INTEGERS, Names, common
 from loopkit.codegen.proof.scopes import Scope
-from loopkit.codegen.proof.syntax import (
-    Binary,
-    Call,
-    Cast,
-    CExpression,
-    Choice,
-    Element,
-    Name,
-    Number,
-    Unary,
-)
 from loopkit.codegen.proof.terms import Read, keeps_values
 from loopkit.codegen.proof.typed_forms import RangeOf, TypedForms, limits
 from loopkit.codegen.proof.value_kernel import KernelValues

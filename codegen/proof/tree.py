@@ -6,17 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from loopkit._nodes import Expression
-from loopkit.codegen.proof.conditions import (
-    Condition,
-    conjuncts,
-    is_known,
-    negated,
-)
-from loopkit.codegen.proof.forms import Form, floor, variable
-from loopkit.codegen.proof.names import Names
-from loopkit.codegen.proof.scopes import Scope
-from loopkit.codegen.proof.spaces import Space, at_most, equal, less
-from loopkit.codegen.proof.syntax import (
+from loopkit.codegen.c.tree import (
     Assign,
     Binary,
     Block,
@@ -32,6 +22,16 @@ from loopkit.codegen.proof.syntax import (
     Wait,
     children,
 )
+from loopkit.codegen.proof.conditions import (
+    Condition,
+    conjuncts,
+    is_known,
+    negated,
+)
+from loopkit.codegen.proof.forms import Form, floor, variable
+from loopkit.codegen.proof.names import Names
+from loopkit.codegen.proof.scopes import Scope
+from loopkit.codegen.proof.spaces import Space, at_most, equal, less
 from loopkit.codegen.proof.translate import TextTranslator
 
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 import islpy as isl
 
 from loopkit._cached import cached_property
+from loopkit.codegen.c.tree import Assign, Element, Name, walk
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.syntax import Assign, Element, Name, walk
 from loopkit.codegen.proof.tree import Leaf
 
 

@@ -12,9 +12,9 @@ from loopkit._promotion import (
     DType,
     real_of,
 )
+from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
-from loopkit.codegen.proof.c_types import TYPES
 from loopkit.codegen.proof.compiles_calls import CONVERSIONS, MATHEMATICAL, ON_COMPLEX, SPELLED
 from loopkit.codegen.proof.conversions import UnreadableError, common, converts
 from loopkit.codegen.proof.terms import Term

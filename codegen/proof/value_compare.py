@@ -10,11 +10,11 @@ from typing import Any
 from loopkit import _intervals
 from loopkit._intervals import Interval
 from loopkit._promotion import INTEGERS
+from loopkit.codegen.c.tree import CExpression
 from loopkit.codegen.proof.conditions import negated
 from loopkit.codegen.proof.forms import Form, constant, floor, variable
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.syntax import CExpression
 from loopkit.codegen.proof.terms import Read, Term
 from loopkit.codegen.proof.tree import split
 

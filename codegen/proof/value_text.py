@@ -14,13 +14,7 @@ from loopkit._promotion import (
     DType,
     real_of,
 )
-from loopkit.codegen.proof import operations as ops
-from loopkit.codegen.proof import terms
-from loopkit.codegen.proof.c_types import LITERALS, TYPES
-from loopkit.codegen.proof.conversions import UnreadableError, common
-from loopkit.codegen.proof.names import Names
-from loopkit.codegen.proof.scopes import Scope
-from loopkit.codegen.proof.syntax import (
+from loopkit.codegen.c.tree import (
     Assign,
     Binary,
     Braces,
@@ -40,7 +34,13 @@ from loopkit.codegen.proof.syntax import (
     Number,
     Unary,
 )
-from loopkit.codegen.proof.syntax import Block as CBlock
+from loopkit.codegen.c.tree import Block as CBlock
+from loopkit.codegen.c.types import LITERALS, TYPES
+from loopkit.codegen.proof import operations as ops
+from loopkit.codegen.proof import terms
+from loopkit.codegen.proof.conversions import UnreadableError, common
+from loopkit.codegen.proof.names import Names
+from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.terms import Read, Term
 from loopkit.codegen.proof.value_calls import Calls
 

@@ -13,6 +13,7 @@ from loopkit._errors import LoopkitError
 from loopkit._expression import to_text
 from loopkit._kernel import Statement
 from loopkit._promotion import INT32
+from loopkit.codegen.c.tree import Assign, Binary, CExpression, If
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.conversions import UnreadableError
 from loopkit.codegen.proof.forms import Form, constant, variable
@@ -21,7 +22,6 @@ from loopkit.codegen.proof.report import Finding
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.syntax import Assign, Binary, CExpression, If
 from loopkit.codegen.proof.terms import Term
 from loopkit.codegen.proof.tree import Leaf, split
 from loopkit.codegen.proof.value_compare import Comparison

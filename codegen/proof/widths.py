@@ -9,16 +9,7 @@ import islpy as isl
 
 from loopkit import _intervals, _sets
 from loopkit._intervals import Interval
-from loopkit.codegen.proof.conditions import Condition
-from loopkit.codegen.proof.forms import ZERO, Form, NotAffineError, constant, variable
-from loopkit.codegen.proof.names import CATEGORIES, common
-from loopkit.codegen.proof.recorder import Recorder
-from loopkit.codegen.proof.report import Finding, Place
-from loopkit.codegen.proof.scopes import FAR, Scope
-from loopkit.codegen.proof.shown import shown
-from loopkit.codegen.proof.spaces import at_most
-from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.syntax import (
+from loopkit.codegen.c.tree import (
     Binary,
     Call,
     Cast,
@@ -31,6 +22,15 @@ from loopkit.codegen.proof.syntax import (
     Unary,
     children,
 )
+from loopkit.codegen.proof.conditions import Condition
+from loopkit.codegen.proof.forms import ZERO, Form, NotAffineError, constant, variable
+from loopkit.codegen.proof.names import CATEGORIES, common
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding, Place
+from loopkit.codegen.proof.scopes import FAR, Scope
+from loopkit.codegen.proof.shown import shown
+from loopkit.codegen.proof.spaces import at_most
+from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Site, all_groups
 
 LIMITS: dict[str, Interval] = {"int": (-(2**31), 2**31 - 1), "uint": (0, 2**32 - 1)}

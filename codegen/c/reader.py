@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from loopkit.codegen.proof.expressions import ExpressionReader
-from loopkit.codegen.proof.lexer import ReadError, Token, check_characters, tokens
-from loopkit.codegen.proof.syntax import (
+from loopkit.codegen.c.lexer import ReadError, Token, check_characters, tokens
+from loopkit.codegen.c.read_expressions import ExpressionReader
+from loopkit.codegen.c.tree import (
     Assign,
     Block,
     Call,

@@ -10,7 +10,7 @@ import re
 
 import numpy as np
 
-from loopkit.codegen.proof.syntax import Number
+from loopkit.codegen.c.tree import Number
 
 _INTEGER = re.compile(r"(0|[1-9][0-9]*)(u|LL|ULL)?")
 _FRACTION = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]+)?)(f?)")

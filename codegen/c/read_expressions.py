@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from loopkit.codegen.proof.c_types import TYPES, WORDS
-from loopkit.codegen.proof.lexer import DeepError, ReadError, Token
-from loopkit.codegen.proof.literals import literal
-from loopkit.codegen.proof.syntax import (
+from loopkit.codegen.c.lexer import DeepError, ReadError, Token
+from loopkit.codegen.c.literals import literal
+from loopkit.codegen.c.tree import (
     Binary,
     Braces,
     Call,
@@ -21,6 +20,7 @@ from loopkit.codegen.proof.syntax import (
     Number,
     Unary,
 )
+from loopkit.codegen.c.types import TYPES, WORDS
 
 _LEVELS = (
     ("||",),

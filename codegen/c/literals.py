@@ -33,7 +33,7 @@ def literal(text: str) -> Number | None:
     if suffix:
         with np.errstate(over="ignore"):
             single = np.float32(float(digits))
-        return Number(float(digits), "float") if _spelled(str(single), digits) else None
+        return Number(float(single), "float") if _spelled(str(single), digits) else None
     value = float(digits)
     return Number(value, "double") if _spelled(repr(value), digits) else None
 

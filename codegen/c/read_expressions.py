@@ -215,7 +215,7 @@ class ExpressionReader:
         if self.accept("("):
             return Call(text, self.listed(")"))
         if text in ("true", "false"):
-            return Number(int(text == "true"), "int")
+            return Number(int(text == "true"), "bool")
         return Name(text)
 
     def listed(self, end: str) -> tuple[CExpression, ...]:

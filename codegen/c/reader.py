@@ -45,7 +45,7 @@ def read_function(source: str, origin: Origin) -> Function:
     if len(starts) != 1:
         raise ReadError(1, f"the text holds {len(starts)} functions that a launch could call")
     found, comments = tokens(lines, starts[0])
-    return _FunctionReader(found, comments, origin).function(tuple(lines))
+    return _FunctionReader(found, comments, origin).function(tuple(lines[: starts[0] - 1]))
 
 
 class _FunctionReader(ExpressionReader):
@@ -55,7 +55,8 @@ class _FunctionReader(ExpressionReader):
         self.origin = origin
         self.dynamic: int | None = None
 
-    def function(self, lines: tuple[str, ...]) -> Function:
+    def function(self, above: tuple[str, ...]) -> Function:
+        """The function below some lines."""
         self.expect("extern", '"C"', "__global__", "void")
         self.expect("__launch_bounds__", "(")
         threads = self.integer()
@@ -70,7 +71,7 @@ class _FunctionReader(ExpressionReader):
         body = self.braces()
         if self.kind() != "end":
             raise ReadError(self.line, f"'{self.peek()}' stands behind the function")
-        return Function(name, tuple(parameters), tuple(body), lines, threads, self.dynamic)
+        return Function(name, tuple(parameters), body, threads, self.dynamic, above)
 
     def parameter(self) -> Parameter:
         line, ctype = self.line, self.type_name()
@@ -79,7 +80,7 @@ class _FunctionReader(ExpressionReader):
         is_restrict = is_pointer and self.accept("__restrict__")
         return Parameter(self.word(), ctype, is_pointer, is_const, is_restrict, line)
 
-    def braces(self) -> list[Node]:
+    def braces(self) -> tuple[Node, ...]:
         """The nodes between braces."""
         self.expect("{")
         nodes: list[Node] = []
@@ -88,26 +89,27 @@ class _FunctionReader(ExpressionReader):
                 if self.kind() == "end":
                     raise ReadError(self.line, "the text ends inside braces")
                 nodes += self.node()
-        return nodes
+        return tuple(nodes)
 
-    def body(self) -> list[Node]:
+    def body(self) -> tuple[Node, ...]:
         """What a loop or a guard holds, in braces or not."""
         if self.peek() == "{":
             return self.braces()
         with self.nested():
-            return self.node()
+            return tuple(self.node())
 
     def node(self) -> list[Node]:
         """One statement."""
-        if self.kind() == "pragma":
+        is_unrolled = self.kind() == "pragma"
+        if is_unrolled:
             self.take()
             if self.peek() != "for":
                 raise ReadError(self.line, "a loop is expected behind a pragma")
         line, text = self.line, self.peek()
         if text == "{":
-            return [Block(line, self.braces())]
+            return [Block(self.braces(), line)]
         if text == "for":
-            return [self.loop()]
+            return [self.loop(is_unrolled=is_unrolled)]
         if text == "if":
             return [self.guard()]
         if text in _WAITS:
@@ -120,7 +122,7 @@ class _FunctionReader(ExpressionReader):
 
     # {{{ control
 
-    def loop(self) -> For:
+    def loop(self, *, is_unrolled: bool) -> For:
         line = self.line
         self.expect("for", "(")
         ctype, name = self.type_name(), self.word()
@@ -143,14 +145,15 @@ class _FunctionReader(ExpressionReader):
         self.expect(")")
         if step < 1:
             raise ReadError(line, "a loop that does not go up is not understood")
-        return For(ctype, name, lower, upper, compare == "<=", step, line, self.body())
+        is_inclusive = compare == "<="
+        return For(ctype, name, lower, upper, is_inclusive, step, self.body(), is_unrolled, line)
 
     def guard(self) -> If:
         line = self.line
         self.expect("if", "(")
         condition = self.expression()
         self.expect(")")
-        return If(condition, line, self.body())
+        return If(condition, self.body(), line)
 
     def wait(self) -> Wait:
         line, scope = self.line, _WAITS[self.take()]
@@ -158,7 +161,7 @@ class _FunctionReader(ExpressionReader):
         if self.listed(")"):
             raise ReadError(line, "a barrier for some of the threads is not understood")
         self.expect(";")
-        return Wait(scope, line)
+        return Wait(scope, self.comments.get(line, ""), line)
 
     # }}}
 
@@ -192,11 +195,11 @@ class _FunctionReader(ExpressionReader):
             self.expect("unsigned", "char", "shared_memory", "[", "]", ";")
             return []
         self.expect("__shared__")
-        self.alignment()
+        alignment = self.alignment()
         ctype, name = self.type_name(), self.word()
         dimensions = self.dimensions()
         self.expect(";")
-        return [Declaration("shared", ctype, name, dimensions, line)]
+        return [Declaration("shared", ctype, name, dimensions, line, alignment=alignment)]
 
     def typed(self) -> Node:
         """What begins with a type: a constant, a private variable, a view of shared memory."""
@@ -243,7 +246,8 @@ class _FunctionReader(ExpressionReader):
     def assignment(self) -> Assign:
         line = self.line
         target = self.postfix()
-        statement = self.origin(line, self.comments.get(line, ""))
+        comment = self.comments.get(line, "")
+        statement = self.origin(line, comment)
         if isinstance(target, Call):
             if target.function not in _ATOMICS or len(target.arguments) != 2:
                 raise ReadError(line, f"a call of '{target.function}' is not understood")
@@ -252,7 +256,7 @@ class _FunctionReader(ExpressionReader):
                 raise ReadError(line, f"what '{target.function}' changes is not understood")
             self.expect(";")
             operator = _ATOMICS[target.function]
-            return Assign(address.operand, operator, value, line, statement, True)
+            return Assign(address.operand, operator, value, statement, True, comment, line)
         if not isinstance(target, (Name, Element)):
             raise ReadError(line, "a statement is expected")
         operator = self.take()
@@ -260,7 +264,7 @@ class _FunctionReader(ExpressionReader):
             raise ReadError(line, f"'{operator}' is not understood as an assignment")
         value = self.expression()
         self.expect(";")
-        return Assign(target, operator, value, line, statement)
+        return Assign(target, operator, value, statement, False, comment, line)
 
 
 _FIRST_WORD = re.compile(r"([^\s,:]+)")

@@ -1,16 +1,24 @@
-"""What a printed kernel looks like once it is read: expressions and statements of C."""
+"""C as a tree: expressions, statements, one function.
+
+Lowering makes these nodes, :mod:`.printer` writes them, :mod:`.reader` reads them back, and the
+proof reasons about them.  They are data alone; what an expression's type is, says :mod:`.spec`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 # {{{ expressions
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A literal; ``ctype`` is what its suffix says: int, uint, long, ulong, float or double."""
+    """A literal, which has no sign; ``ctype`` is what its spelling says.
+
+    That is bool, int, uint, long, ulong, float or double.  A ``float`` has the value of a
+    number of 32 bits.
+    """
 
     value: int | float
     ctype: str
@@ -133,35 +141,37 @@ def postorder(expr: CExpression) -> Iterator[CExpression]:
 # {{{ statements
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Declaration:
     """A shared or private variable; ``dimensions`` as C has them, () for a scalar.
 
     Arrays in dynamic shared memory know the byte at which they begin; their first
-    dimension is None, because the text does not say it.
+    dimension is None, because the text does not say it.  ``alignment`` is what the text
+    asks for beyond the type's own.
     """
 
     space: str  # "shared" or "private"
     ctype: str
     name: str
     dimensions: tuple[int | None, ...]
-    line: int
+    line: int = 0
     offset: int | None = None
+    alignment: int = 1
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Let:
     """``ctype const name = value;``: the name stands for the value in the rest of the block."""
 
     ctype: str
     name: str
     value: CExpression
-    line: int
+    line: int = 0
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class For:
-    """``for (ctype name = lower; name < upper; name += step)``."""
+    """``for (ctype name = lower; name < upper; name += step)``; ``is_unrolled`` by a pragma."""
 
     ctype: str
     name: str
@@ -169,51 +179,57 @@ class For:
     upper: CExpression
     inclusive: bool
     step: int
-    line: int
-    body: list[Node] = field(default_factory=list)
+    body: tuple[Node, ...]
+    is_unrolled: bool = False
+    line: int = 0
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class If:
     """``if (condition) ...``."""
 
     condition: CExpression
-    line: int
-    body: list[Node] = field(default_factory=list)
+    body: tuple[Node, ...]
+    line: int = 0
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Block:
     """Braces that only limit a scope."""
 
-    line: int
-    body: list[Node] = field(default_factory=list)
+    body: tuple[Node, ...]
+    line: int = 0
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Assign:
-    """``target operator value;``; ``atomic`` where the hardware orders concurrent updates."""
+    """``target operator value;``; ``atomic`` where the hardware orders concurrent updates.
+
+    ``statement`` is the id of the kernel's statement that this executes.
+    """
 
     target: Name | Element
     operator: str
     value: CExpression
-    line: int
     statement: str | None
     atomic: bool = False
+    comment: str = ""
+    line: int = 0
 
 
-@dataclass(eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Wait:
     """A barrier for a ``block`` or a ``warp``."""
 
     scope: str
-    line: int
+    comment: str = ""
+    line: int = 0
 
 
 Node = Declaration | Let | For | If | Block | Assign | Wait
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Parameter:
     """A parameter of the function: a value, or a pointer to global memory."""
 
@@ -225,19 +241,25 @@ class Parameter:
     line: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, slots=True)
 class Function:
-    """The kernel function as its text has it.
+    """The kernel function, and the lines of text ``above`` it: comments, headers, helpers.
 
-    ``threads`` is what its launch bounds promise, ``alignment`` that of dynamic shared memory.
+    ``threads`` is what its launch bounds promise, ``alignment`` that of dynamic shared memory,
+    where there is any.
     """
 
     name: str
     parameters: tuple[Parameter, ...]
     body: tuple[Node, ...]
-    lines: tuple[str, ...]
-    threads: int | None = None
+    threads: int
     alignment: int | None = None
+    above: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> int:
+        """The line on which it begins."""
+        return len(self.above) + 1
 
 
 # }}}

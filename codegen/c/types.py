@@ -53,6 +53,7 @@ PIECES: dict[DType, str] = {
 """What must stand above a function that names a type; see :mod:`.helpers`."""
 
 LITERALS: dict[str, DType] = {
+    "bool": BOOL,
     "int": INT32,
     "uint": UINT32,
     "long": INT64,

@@ -66,7 +66,7 @@ def missing_pieces(function: Function) -> dict[str, int]:
         text.function(function)
     except UnreadableError as error:
         raise ReadError(text.line, str(error)) from None
-    above = definitions(function.lines)
+    above = definitions(function.above)
     return {piece: line for piece, line in text.needs.items() if piece not in above}
 
 
@@ -127,7 +127,7 @@ class _Text:
                 self.declare(parameter.name, parameter.ctype)
         self.body(function.body, at_top=True)
 
-    def body(self, nodes: tuple[Node, ...] | list[Node], *, at_top: bool = False) -> None:
+    def body(self, nodes: tuple[Node, ...], *, at_top: bool = False) -> None:
         """Statements one after another."""
         for node in nodes:
             self.line = node.line

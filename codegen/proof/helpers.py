@@ -63,16 +63,15 @@ def digest(block: str) -> str:
     return sha256("\n".join(line for line in lines if line).encode()).hexdigest()[:16]
 
 
-def definitions(lines: tuple[str, ...]) -> frozenset[str]:
-    """What stands above the function, by the names of :data:`DIGESTS`, and directives.
+def definitions(above: tuple[str, ...]) -> frozenset[str]:
+    """What the lines above the function define, by the names of :data:`DIGESTS`, and directives.
 
     Raises :class:`ReadError` for what loopkit does not put there, or not so.
     """
     found: set[str] = set()
     block: list[tuple[int, str]] = []
-    for number, line in enumerate(lines, 1):
-        is_head = line.startswith('extern "C" __global__')
-        if line.strip() and not is_head:
+    for number, line in enumerate((*above, ""), 1):
+        if line.strip():
             if not line.lstrip().startswith("//"):
                 block.append((number, line))
             continue
@@ -82,8 +81,6 @@ def definitions(lines: tuple[str, ...]) -> frozenset[str]:
             if not found.issuperset(_BEFORE.get(name, ())):
                 raise ReadError(first, f"'{name}' needs what does not stand above it")
             found.add(name)
-        if is_head:
-            break
         block = []
     return frozenset(found)
 

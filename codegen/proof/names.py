@@ -94,7 +94,7 @@ class Names:
 
     def _type_of(self, expr: CExpression) -> str:
         if isinstance(expr, Number):
-            return expr.ctype
+            return "int" if expr.ctype == "bool" else expr.ctype
         if isinstance(expr, Name):
             return self.types.get(expr.name, "int")
         if isinstance(expr, Element):
@@ -154,7 +154,7 @@ def declared(function: Function) -> Names:
         place = "global" if parameter.is_pointer else "value"
         names.add(parameter.name, parameter.ctype, place)
 
-    def visit(nodes: list[Node] | tuple[Node, ...]) -> None:
+    def visit(nodes: tuple[Node, ...]) -> None:
         for node in nodes:
             if isinstance(node, Declaration):
                 names.add(node.name, node.ctype, node.space)

@@ -26,15 +26,7 @@ class SignatureCheck:
     def __init__(self, subject: Subject, recorder: Recorder) -> None:
         self.subject = subject
         self.recorder = recorder
-        # Parameters stand above the body, on lines that are not told apart.
-        self.line = next(
-            (
-                number
-                for number, line in enumerate(subject.function.lines, 1)
-                if line.startswith('extern "C" __global__')
-            ),
-            1,
-        )
+        self.line = subject.function.line
 
     def run(self) -> None:
         """Check the head, the arguments, and what a call tests."""
@@ -56,7 +48,7 @@ class SignatureCheck:
         if function.name != program.name:
             self.wrong(f"'{program.name}' is launched, but the text calls it '{function.name}'")
         threads = prod(program.block)
-        if function.threads is not None and threads > function.threads:
+        if threads > function.threads:
             self.wrong(
                 f"{threads} threads of a block are launched, "
                 f"but the text promises {function.threads} at most"

@@ -122,10 +122,10 @@ class TreeBuilder:
     def build(self, body: tuple[Node, ...], scope: Scope) -> Group:
         """The tree of a body; leaves and computations are collected on the way."""
         root = Group(None, scope, None, 0)
-        self._fill(root, list(body), scope)
+        self._fill(root, body, scope)
         return root
 
-    def _fill(self, group: Group, nodes: list[Node], scope: Scope) -> None:
+    def _fill(self, group: Group, nodes: tuple[Node, ...], scope: Scope) -> None:
         for node in nodes:
             if isinstance(node, Let):
                 scope = self._let(group, node, scope)

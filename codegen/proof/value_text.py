@@ -61,7 +61,7 @@ def exact_types(function: Function) -> dict[str, frozenset[DType]]:
         if ctype in TYPES:
             found.setdefault(name, set()).add(TYPES[ctype])
 
-    def visit(nodes: tuple[Node, ...] | list[Node]) -> None:
+    def visit(nodes: tuple[Node, ...]) -> None:
         for node in nodes:
             if isinstance(node, (Declaration, Let, For)):
                 note(node.name, node.ctype)

@@ -1,0 +1,317 @@
+"""The tree as CUDA C text: one case a node, parentheses from one table.
+
+Parentheses stand where C needs them, and where a reader would have to think: around ``&&``
+inside of ``||``, around operands of bits and shifts, around ``-x`` behind ``*``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from loopkit.codegen.c.tree import (
+    Assign,
+    Binary,
+    Block,
+    Braces,
+    Call,
+    Cast,
+    CExpression,
+    Choice,
+    Declaration,
+    Element,
+    For,
+    Function,
+    If,
+    Let,
+    Member,
+    Name,
+    Node,
+    Number,
+    Parameter,
+    Unary,
+    Wait,
+    children,
+)
+
+_INDENT = "    "
+_COMMENT_COLUMN = 72
+_LONGEST_HEAD = 80
+
+# Levels of precedence, loosest first.
+_CHOICE, _OR, _AND, _BITS, _EQUAL, _LESS, _SHIFT, _ADD, _MULTIPLY, _UNARY, _POSTFIX = range(11)
+
+_BINARY: dict[str, tuple[int, int, int]] = {
+    "||": (_OR, _BITS, _BITS),
+    "&&": (_AND, _BITS, _BITS),
+    **dict.fromkeys("|^&", (_BITS, _UNARY, _UNARY)),
+    **dict.fromkeys(("==", "!="), (_EQUAL, _LESS, _LESS)),
+    **dict.fromkeys(("<", "<=", ">", ">="), (_LESS, _SHIFT, _SHIFT)),
+    **dict.fromkeys(("<<", ">>"), (_SHIFT, _UNARY, _UNARY)),
+    **dict.fromkeys("+-", (_ADD, _ADD, _MULTIPLY)),
+    **dict.fromkeys("*/%", (_MULTIPLY, _MULTIPLY, _UNARY)),
+}
+"""An operator's own level, and the least that it leaves bare at its left and at its right."""
+_CHAINS = frozenset(("||", "&&", "|", "^", "&"))
+"""Operators that need no parentheses around a left operand of the same operator."""
+
+_SUFFIXES = {"int": "", "uint": "u", "long": "LL", "ulong": "ULL"}
+_ATOMICS = {"+=": "atomicAdd", "max=": "atomicMax", "min=": "atomicMin", "|=": "atomicOr"}
+_WAITS = {"block": "__syncthreads", "warp": "__syncwarp"}
+
+
+# {{{ expressions
+
+
+def expression_text(expr: CExpression) -> str:
+    """An expression as C text."""
+    return _EXPRESSIONS[type(expr)](expr)
+
+
+def _level(expr: CExpression) -> int:
+    """The precedence of an expression's outermost operator."""
+    if isinstance(expr, Binary):
+        return _BINARY[expr.operator][0]
+    return _LEVELS.get(type(expr), _POSTFIX)
+
+
+_LEVELS: dict[type, int] = {Choice: _CHOICE, Unary: _UNARY, Cast: _UNARY}
+
+
+def is_enclosed(part: CExpression, whole: CExpression) -> bool:
+    """Whether parentheses stand around ``part`` as an operand of ``whole``."""
+    if isinstance(whole, Binary):
+        _, left, right = _BINARY[whole.operator]
+        if part is whole.left:
+            is_chain = isinstance(part, Binary) and part.operator == whole.operator in _CHAINS
+            return not is_chain and _level(part) < left
+        return _level(part) < right or (right == _UNARY and _is_minus(part))
+    if isinstance(whole, Choice):
+        return part is whole.condition and isinstance(part, Choice)
+    if isinstance(whole, Unary) and whole.operator == "-":
+        return _level(part) < _UNARY or _is_minus(part)
+    if isinstance(whole, (Unary, Cast)):
+        return _level(part) < _UNARY
+    if isinstance(whole, Member):
+        return _level(part) < _POSTFIX
+    return False
+
+
+def _is_minus(expr: CExpression) -> bool:
+    return isinstance(expr, Unary) and expr.operator == "-"
+
+
+def depth(expr: CExpression) -> int:
+    """How many parentheses, calls, subscripts and branches stand inside each other at most."""
+    deepest, pending = 0, [(expr, 1)]
+    while pending:
+        whole, level = pending.pop()
+        deepest = max(deepest, level)
+        is_inside = isinstance(whole, (Call, Element, Braces))
+        for part in children(whole):
+            is_branch = isinstance(whole, Choice) and part is not whole.condition
+            deeper = is_inside or is_branch or is_enclosed(part, whole)
+            pending.append((part, level + deeper))
+    return deepest
+
+
+def _operand(part: CExpression, whole: CExpression) -> str:
+    text = expression_text(part)
+    return f"({text})" if is_enclosed(part, whole) else text
+
+
+def _listed(parts: Iterable[CExpression]) -> str:
+    return ", ".join(map(expression_text, parts))
+
+
+def _number(expr: Number) -> str:
+    if expr.ctype == "bool":
+        return "true" if expr.value else "false"
+    if expr.ctype in _SUFFIXES:
+        return f"{expr.value}{_SUFFIXES[expr.ctype]}"
+    return _fraction(expr.value, expr.ctype == "float")
+
+
+@lru_cache(maxsize=4096)
+def _fraction(value: float, is_single: bool) -> str:
+    """The shortest text that gives back a number."""
+    text = str(np.float32(value)) if is_single else repr(value)
+    return (text if "." in text or "e" in text else text + ".0") + "f" * is_single
+
+
+def _binary(expr: Binary) -> str:
+    # Long sums lean to the left: no call for each of their operators.
+    spine = [expr]
+    while isinstance(spine[-1].left, Binary):
+        spine.append(spine[-1].left)
+    pieces = [_operand(spine[-1].left, spine[-1])]
+    for whole, around in zip(reversed(spine), [*reversed(spine[:-1]), None], strict=True):
+        pieces.append(f" {whole.operator} {_operand(whole.right, whole)}")
+        if around is not None and is_enclosed(whole, around):
+            pieces = ["(", *pieces, ")"]
+    return "".join(pieces)
+
+
+def _choice(expr: Choice) -> str:
+    then, other = expression_text(expr.then), expression_text(expr.other)
+    return f"{_operand(expr.condition, expr)} ? {then} : {other}"
+
+
+_EXPRESSIONS: dict[type, Callable[[Any], str]] = {
+    Number: _number,
+    Name: lambda e: e.name,
+    Element: lambda e: e.array + "".join(f"[{expression_text(i)}]" for i in e.indices),
+    Call: lambda e: f"{e.function}({_listed(e.arguments)})",
+    Unary: lambda e: f"{e.operator}{_operand(e.operand, e)}",
+    Binary: _binary,
+    Choice: _choice,
+    Cast: lambda e: f"({e.ctype}){_operand(e.operand, e)}",
+    Member: lambda e: f"{_operand(e.operand, e)}.{e.name}",
+    Braces: lambda e: f"{e.ctype}{{{_listed(e.parts)}}}",
+}
+
+# }}}
+
+# {{{ statements
+
+
+def function_text(function: Function) -> str:
+    """A function as C text, with what stands above it."""
+    lines = [*function.above, *_head(function)]
+    lines += _dynamic(function)
+    for node in function.body:
+        lines += _lines(node, 1)
+    return "\n".join([*lines, "}", ""])
+
+
+def with_lines(function: Function) -> Function:
+    """The function whose parameters and statements know their lines in its text."""
+    head = _head(function)
+    first = function.line + 1
+    is_listed = len(head) > 3
+    parameters = tuple(
+        replace(p, line=first + (1 + number if is_listed else 0))
+        for number, p in enumerate(function.parameters)
+    )
+    start = function.line + len(head) + len(_dynamic(function))
+    body, _ = _placed(function.body, start)
+    return replace(function, parameters=parameters, body=body)
+
+
+def _placed(nodes: tuple[Node, ...], line: int) -> tuple[tuple[Node, ...], int]:
+    """Statements from a line on, and the line behind them."""
+    placed: list[Node] = []
+    for node in nodes:
+        if isinstance(node, For):
+            line += node.is_unrolled
+        if isinstance(node, (For, If, Block)):
+            body, end = _placed(node.body, line + 1)
+            placed.append(replace(node, body=body, line=line))
+            line = end + _has_braces(node)
+        else:
+            placed.append(replace(node, line=line))
+            line += 1
+    return tuple(placed), line
+
+
+def _head(function: Function) -> list[str]:
+    texts = list(map(_parameter, function.parameters))
+    first = f'extern "C" __global__ void __launch_bounds__({function.threads})'
+    joined = ", ".join(texts)
+    if len(joined) < _LONGEST_HEAD:
+        return [first, f"{function.name}({joined})", "{"]
+    listed = [f"{_INDENT}{text}{',' if text is not texts[-1] else ')'}" for text in texts]
+    return [first, f"{function.name}(", *listed, "{"]
+
+
+def _parameter(parameter: Parameter) -> str:
+    constant = " const" if parameter.is_const else ""
+    if not parameter.is_pointer:
+        return f"{parameter.ctype}{constant} {parameter.name}"
+    alone = "__restrict__ " if parameter.is_restrict else ""
+    return f"{parameter.ctype}{constant} *{alone}{parameter.name}"
+
+
+def _dynamic(function: Function) -> list[str]:
+    if function.alignment is None:
+        return []
+    aligned = f"__align__({function.alignment})"
+    return [f"{_INDENT}extern __shared__ {aligned} unsigned char shared_memory[];"]
+
+
+def _has_braces(node: For | If | Block) -> bool:
+    """Whether braces stand around a body: one plain statement or loop needs none."""
+    if isinstance(node, Block) or len(node.body) != 1:
+        return True
+    (only,) = node.body
+    return not isinstance(only, (Assign, Wait, For)) or (isinstance(only, For) and only.is_unrolled)
+
+
+def _lines(node: Node, level: int) -> Iterator[str]:
+    """The lines of one statement."""
+    indent = _INDENT * level
+    if isinstance(node, (For, If, Block)):
+        if isinstance(node, For) and node.is_unrolled:
+            yield f"{indent}#pragma unroll"
+        has_braces = _has_braces(node)
+        yield indent + f"{statement_text(node)}{' {' * has_braces}".lstrip()
+        for inner in node.body:
+            yield from _lines(inner, level + 1)
+        if has_braces:
+            yield indent + "}"
+        return
+    text = indent + statement_text(node)
+    comment = node.comment if isinstance(node, (Assign, Wait)) else ""
+    yield f"{text:<{_COMMENT_COLUMN - 2}}  // {comment}" if comment else text
+
+
+def statement_text(node: Node) -> str:
+    """A statement in one line, without what stands in it."""
+    return _STATEMENTS[type(node)](node)
+
+
+def _declaration(node: Declaration) -> str:
+    kind, name = node.ctype, node.name
+    dimensions = "".join(f"[{n}]" for n in node.dimensions)
+    if node.offset is None:
+        aligned = f"__align__({node.alignment}) " if node.alignment > 1 else ""
+        shared = f"__shared__ {aligned}" if node.space == "shared" else ""
+        return f"{shared}{kind} {name}{dimensions};"
+    place = f"(shared_memory + {node.offset})"
+    if not node.dimensions:
+        return f"{kind} &{name} = *({kind} *){place};"
+    inner = dimensions.removeprefix("[None]")
+    if not inner:
+        return f"{kind} *{name} = ({kind} *){place};"
+    return f"{kind} (*{name}){inner} = ({kind} (*){inner}){place};"
+
+
+def _for(node: For) -> str:
+    name, lower, upper = node.name, expression_text(node.lower), expression_text(node.upper)
+    compare = "<=" if node.inclusive else "<"
+    step = f"++{name}" if node.step == 1 else f"{name} += {node.step}"
+    return f"for ({node.ctype} {name} = {lower}; {name} {compare} {upper}; {step})"
+
+
+def _assign(node: Assign) -> str:
+    target, value = expression_text(node.target), expression_text(node.value)
+    if node.atomic:
+        return f"{_ATOMICS[node.operator]}(&{target}, {value});"
+    return f"{target} {node.operator} {value};"
+
+
+_STATEMENTS: dict[type, Callable[[Any], str]] = {
+    Declaration: _declaration,
+    Let: lambda n: f"{n.ctype} const {n.name} = {expression_text(n.value)};",
+    For: _for,
+    If: lambda n: f"if ({expression_text(n.condition)})",
+    Block: lambda n: "",
+    Assign: _assign,
+    Wait: lambda n: f"{_WAITS[n.scope]}();",
+}
+
+# }}}

@@ -1,0 +1,186 @@
+"""The tree of C: what is printed is read back as the same tree, and prints the same again."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import loopkit as lk
+from loopkit.codegen.c.lexer import tokens
+from loopkit.codegen.c.printer import depth, expression_text, function_text, with_lines
+from loopkit.codegen.c.read_expressions import ExpressionReader
+from loopkit.codegen.c.reader import by_comment, read_function
+from loopkit.codegen.c.tree import (
+    Binary,
+    Braces,
+    Call,
+    Cast,
+    CExpression,
+    Choice,
+    Element,
+    Function,
+    Member,
+    Name,
+    Number,
+    Unary,
+)
+from tests.campaign import kernels
+from tests.campaign.walk import Walk, walk
+
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two trees are alike in everything, types and lines included."""
+    if type(a) is not type(b):
+        return False
+    if is_dataclass(a):
+        return all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return bool(a == b)
+
+
+def read(kernel: lk.Kernel) -> tuple[str, Function]:
+    source = kernel.program().source
+    return source, read_function(source, by_comment(frozenset(kernel.statement_by_id)))
+
+
+def check(kernel: lk.Kernel) -> None:
+    source, function = read(kernel)
+    assert function_text(function) == source
+    assert same(with_lines(function), function)
+
+
+# {{{ expressions
+
+OPERATORS = ["||", "&&", "|", "^", "&", "==", "!=", "<", "<=", ">", ">="]
+OPERATORS += ["<<", ">>", "+", "-", "*", "/", "%"]
+NUMBERS = [
+    Number(1, "bool"),
+    Number(0, "int"),
+    Number(7, "uint"),
+    Number(2**40, "long"),
+    Number(2**63, "ulong"),
+    Number(0.5, "float"),
+    Number(0.10000000149011612, "float"),
+    Number(1e-05, "double"),
+    Number(1e22, "double"),
+]
+
+
+def draw(r: random.Random, levels: int) -> CExpression:
+    """A random tree."""
+    kind = r.randrange(10) if levels else r.randrange(2)
+
+    def part() -> CExpression:
+        return draw(r, levels - 1)
+
+    if kind == 0:
+        return r.choice(NUMBERS)
+    if kind == 1:
+        return Name(r.choice(["x", "y", "threadIdx.x"]))
+    if kind == 2:
+        return Element("a", tuple(part() for _ in range(r.randrange(1, 3))))
+    if kind == 3:
+        return Call(r.choice(["f", "lk_power<3>", "lk_ipow<long long>"]), (part(), part()))
+    if kind == 4:
+        return Unary(r.choice("-!~"), part())
+    if kind == 5:
+        return Choice(part(), part(), part())
+    if kind == 6:
+        return Cast(r.choice(["float", "long long", "unsigned"]), part())
+    if kind == 7:
+        return Member(Call("f", (part(),)), r.choice(["re", "im"]))
+    if kind == 8:
+        return Braces("lk_complex64", (part(), part()))
+    return Binary(r.choice(OPERATORS), part(), part())
+
+
+def test_random_expressions() -> None:
+    r = random.Random(5)
+    for _ in range(3000):
+        expr = draw(r, 4)
+        text = expression_text(expr)
+        found, _ = tokens([text], 1)
+        reader = ExpressionReader(found)
+        assert reader.expression() == expr, text
+        assert reader.kind() == "end", text
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [("a + b + c * d", 1), ("a * (b + c)", 2), ("f(a[b + 1])", 3), ("a ? b : c ? d : e", 3)],
+)
+def test_depth_counts_what_stands_inside_each_other(text: str, count: int) -> None:
+    found, _ = tokens([text], 1)
+    assert depth(ExpressionReader(found).expression()) == count
+
+
+def test_long_sums_are_no_nest() -> None:
+    total: CExpression = Name("x")
+    for _ in range(5000):
+        total = Binary("+", total, Name("x"))
+    assert expression_text(total) == " + ".join(["x"] * 5001)
+    assert depth(total) == 1
+
+
+# }}}
+
+# {{{ functions
+
+
+def gallery() -> Iterator[Any]:
+    sys.path.insert(0, str(EXAMPLES))
+    for path in sorted(EXAMPLES.glob("[a-z]*.py")):
+        module = importlib.import_module(path.stem)
+        for name, kernel in module.make().items():
+            if (path.stem, name) != ("stencil_25", "tiled"):  # takes seconds to lower
+                yield pytest.param(kernel, id=f"{path.stem}-{name}")
+
+
+@pytest.mark.parametrize("kernel", list(gallery()))
+def test_gallery(kernel: lk.Kernel) -> None:
+    check(kernel)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_schedules(seed: int) -> None:
+    r = random.Random(seed)
+    try:
+        _, kernel = kernels.draw(r)
+        kernel = walk(r, Walk(kernel), 6).kernel
+        kernel.program()
+    except lk.LoopkitError:
+        return
+    check(kernel)
+
+
+def test_dynamic_shared_memory_and_many_parameters() -> None:
+    kernel = lk.make_kernel(
+        "{ [i, j, k]: 0 <= i < 128 and 0 <= j < 128 and 0 <= k < 2 }",
+        """
+        <> t[i, j] = a[i, j] + first_addend[i] + second_addend[i] + third_addend[j]
+        <> u[k, i] = b[k, i] {id=fill}
+        <> v = b[0, 0]
+        out[i, j, k] = t[127 - i, j] + u[k, 127 - i] + v
+        """,
+        dtypes=dict.fromkeys(
+            ("a", "b", "first_addend", "second_addend", "third_addend"), "float32"
+        ),
+    )
+    for name in "tuv":
+        kernel = kernel.set_temporary_address_space(name, "local")
+    source, _ = read(kernel)
+    assert "extern __shared__" in source and "(*u)[128]" in source and "&v" in source
+    check(kernel)
+
+
+# }}}

@@ -1,4 +1,4 @@
-"""Mathematical functions and powers as CUDA C text."""
+"""Mathematical functions and powers in CUDA C."""
 
 from __future__ import annotations
 
@@ -24,8 +24,18 @@ from loopkit._promotion import (
     real_of,
 )
 from loopkit.codegen import wrapping
+from loopkit.codegen.c.printer import expression_text
+from loopkit.codegen.c.tree import Call, CExpression, Element, Member, Name, Number, Unary
+from loopkit.codegen.c.types import C_TYPES
 from loopkit.codegen.conversions import Converter, Operand, typed
-from loopkit.codegen.texts import MULTIPLY, NARROW, NEEDED_FOR_TYPE, POSTFIX, Text, c_type
+from loopkit.codegen.operands import (
+    NARROW,
+    NEEDED_FOR_TYPE,
+    Value,
+    binary,
+    called,
+    joined,
+)
 
 _SPELLED = {"abs": "fabs", "round": "rint", "fabs": "fabs"}
 """Functions that C knows by another name; ``round`` rounds halves to even, as NumPy does."""
@@ -35,14 +45,14 @@ _PREDICATES = {"isnan": False, "isinf": False, "isfinite": True}
 _LARGEST_UNROLLED = 64
 
 
-def print_call(
+def lower_call(
     converter: Converter, name: str, operands: Sequence[Operand], asked: Callable[[], str]
 ) -> Operand:
     """A call of one of the functions that the language knows."""
     types = [typed(o) for o in operands]
     result = call_type(name, types, asked)
     if name == "pow":
-        return print_power(converter, operands[0], operands[1], asked)
+        return lower_power(converter, operands[0], operands[1], asked)
     if not isinstance(result, np.dtype):
         return cast(Operand, fold_call(name, types, asked))
     common = types[0]
@@ -58,19 +68,19 @@ def print_call(
     if name == "imag":
         return converter.exact(0, result)
     compute = FLOAT32 if common in SMALL_FLOATS else common if common in FLOATS else FLOAT64
-    texts = [_argument(converter, operand, common, compute).text for operand in operands]
+    arguments = [_argument(converter, operand, common, compute) for operand in operands]
     if name in ("real", "conj"):
         return converter.exact(operands[0], common)
     if name in _PREDICATES:
-        return Text(f"{name}({texts[0]})", POSTFIX, BOOL)
+        return called(name, arguments, BOOL)
     if name == "sign":
         converter.need("lk_sign")
-        return converter.exact(Text(f"lk_sign({texts[0]})", POSTFIX, compute), result)
+        return converter.exact(called("lk_sign", arguments, compute), result)
     c_name = _SPELLED.get(name, name) + ("f" if compute == FLOAT32 else "")
-    return converter.exact(Text(f"{c_name}({', '.join(texts)})", POSTFIX, compute), result)
+    return converter.exact(called(c_name, arguments, compute), result)
 
 
-def _argument(converter: Converter, operand: Operand, common: DType, compute: DType) -> Text:
+def _argument(converter: Converter, operand: Operand, common: DType, compute: DType) -> Value:
     """An argument in the type that the function computes in, after NumPy's own conversion."""
     if common in FLOATS:
         operand = converter.exact(operand, common)
@@ -79,41 +89,41 @@ def _argument(converter: Converter, operand: Operand, common: DType, compute: DT
 
 def _integer_call(
     converter: Converter, name: str, operands: Sequence[Operand], common: DType
-) -> Text | None:
+) -> Value | None:
     """A function of integers whose result is no floating-point number."""
     if name in _PREDICATES:
         return converter.exact(_PREDICATES[name], BOOL)
     if name in ("fmin", "fmax"):
-        texts = [converter.reduced(converter.exact(o, common)).text for o in operands]
-        return Text(f"{name[1:]}({', '.join(texts)})", POSTFIX, common)
-    text = converter.exact(operands[0], common)
+        arguments = [converter.reduced(converter.exact(o, common)) for o in operands]
+        return called(name[1:], arguments, common)
+    value = converter.exact(operands[0], common)
     if name in _INTEGER_IDENTITIES or (name == "abs" and (common == BOOL or common in UNSIGNED)):
-        return text
+        return value
     if name == "imag":
         return converter.exact(0, common)
     if name == "abs":
-        argument = converter.reduced(text)
+        argument = converter.reduced(value)
         if wrapping.overflows(wrapping.magnitude(argument, common), common):
             converter.need("lk_abs")
-            return Text(f"lk_abs({argument.text})", POSTFIX, common)
-        return Text(f"abs({argument.text})", POSTFIX, common, common in NARROW)
+            return called("lk_abs", [argument], common)
+        return called("abs", [argument], common, common in NARROW)
     if name == "sign":
         converter.need("lk_sign")
-        return Text(f"lk_sign({converter.reduced(text).text})", POSTFIX, common)
+        return called("lk_sign", [converter.reduced(value)], common)
     return None
 
 
-def _complex_call(converter: Converter, name: str, operand: Operand, result: DType) -> Text:
-    assert isinstance(operand, Text)
+def _complex_call(converter: Converter, name: str, operand: Operand, result: DType) -> Value:
+    assert isinstance(operand, Value)
     converter.need(NEEDED_FOR_TYPE[operand.dtype])
     if name in ("real", "imag"):
-        return Text(f"{operand.at(POSTFIX)}.{name[:2]}", POSTFIX, real_of(operand.dtype))
+        return Value(Member(operand.node, name[:2]), real_of(operand.dtype))
     if name not in ("abs", "conj"):
         converter.need(f"{NEEDED_FOR_TYPE[operand.dtype]}.functions")
-    return Text(f"lk_{name}({operand.text})", POSTFIX, result)
+    return called(f"lk_{name}", [operand], result)
 
 
-def print_power(
+def lower_power(
     converter: Converter, base: Operand, exponent: Operand, asked: Callable[[], str]
 ) -> Operand:
     """``base ** exponent``: products for small constant exponents, else a function."""
@@ -124,26 +134,25 @@ def print_power(
     number = exponent
     if isinstance(number, float) and number.is_integer() and result not in INTEGERS:
         number = int(number)
-    if isinstance(base, Text):
+    if isinstance(base, Value):
         if type(number) is int and abs(number) <= _LARGEST_UNROLLED:
             return _constant_power(converter, base, number, result)
         if number == 0.5 and result in FLOATS:
-            return print_call(converter, "sqrt", [converter.exact(base, result)], asked)
+            return lower_call(converter, "sqrt", [converter.exact(base, result)], asked)
     if result in COMPLEXES:
         converter.need(f"{NEEDED_FOR_TYPE[result]}.functions")
-        texts = [converter.exact(x, result).text for x in (base, exponent)]
-        return Text(f"lk_pow({texts[0]}, {texts[1]})", POSTFIX, result)
+        return called("lk_pow", [converter.exact(x, result) for x in (base, exponent)], result)
     if result in INTEGERS:
         converter.need("lk_ipow")
-        texts = [converter.reduced(converter.exact(x, result)).text for x in (base, exponent)]
-        return Text(f"lk_ipow<{c_type(result)}>({texts[0]}, {texts[1]})", POSTFIX, result)
+        arguments = [converter.reduced(converter.exact(x, result)) for x in (base, exponent)]
+        return called(f"lk_ipow<{C_TYPES[result]}>", arguments, result)
     compute = FLOAT32 if result in SMALL_FLOATS else result
-    texts = [_argument(converter, x, result, compute).text for x in (base, exponent)]
+    arguments = [_argument(converter, x, result, compute) for x in (base, exponent)]
     name = "powf" if compute == FLOAT32 else "pow"
-    return converter.exact(Text(f"{name}({texts[0]}, {texts[1]})", POSTFIX, compute), result)
+    return converter.exact(called(name, arguments, compute), result)
 
 
-def _constant_power(converter: Converter, base: Text, exponent: int, result: DType) -> Operand:
+def _constant_power(converter: Converter, base: Value, exponent: int, result: DType) -> Operand:
     base = converter.reduced(converter.exact(base, result))
     if exponent == 0:
         return converter.exact(1, result)
@@ -152,7 +161,7 @@ def _constant_power(converter: Converter, base: Text, exponent: int, result: DTy
     if exponent < 0:
         power = _constant_power(converter, base, -exponent, result)
         left, right = converter.unify(1, power, result)
-        return Text(f"{left.at(MULTIPLY)} / {right.at(MULTIPLY + 1)}", MULTIPLY, result)
+        return binary(left, "/", right, result)
     if result in SMALL_FLOATS and exponent > 2:  # rounded once, not after each multiplication
         single = _constant_power(converter, converter.cast(base, FLOAT32), exponent, FLOAT32)
         return converter.exact(single, result)
@@ -161,17 +170,17 @@ def _constant_power(converter: Converter, base: Text, exponent: int, result: DTy
         most = wrapping.magnitude(base, result) ** exponent
         first = wrapping.guarded(base, most, result)
     wide = result in NARROW or first.unsigned
-    if exponent <= 3 and _is_simple(base.text):
-        factors = [first, *[base] * (exponent - 1)]
-        text = " * ".join(factor.at(MULTIPLY + 1) for factor in factors)
-        return Text(text, MULTIPLY, result, wide, unsigned=first.unsigned)
+    if exponent <= 3 and _is_short(base.node):
+        product = joined("*", [first.node, *[base.node] * (exponent - 1)])
+        return Value(product, result, wide, unsigned=first.unsigned)
     converter.need("lk_power")
     if result in COMPLEXES:
         converter.need(NEEDED_FOR_TYPE[result])
-    text = f"lk_power<{exponent}>({first.text})"
-    return Text(text, POSTFIX, result, wide, unsigned=first.unsigned)
+    node = Call(f"lk_power<{exponent}>", (first.node,))
+    return Value(node, result, wide, unsigned=first.unsigned)
 
 
-def _is_simple(text: str) -> bool:
-    """Whether a text may be repeated: a name or an element, without calls and operators outside."""
-    return "(" not in text and " " not in text.split("[", 1)[0]
+def _is_short(expr: CExpression) -> bool:
+    """Whether people repeat an expression: a name or an element, without parentheses."""
+    is_plain = isinstance(expr, (Name, Number, Element, Member, Unary))
+    return is_plain and "(" not in expression_text(expr)

@@ -1,4 +1,4 @@
-"""Conversions between types as C text: explicit casts, and the fewest that arithmetic needs."""
+"""Conversions between types in C: explicit casts, and the fewest that arithmetic needs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from loopkit._nodes import Expression
 from loopkit._promotion import (
     BFLOAT16,
     BOOL,
-    COMPLEX64,
     COMPLEXES,
     FLOAT16,
     FLOAT32,
@@ -30,42 +29,40 @@ from loopkit._promotion import (
     is_complex,
     real_of,
 )
-from loopkit.codegen.texts import (
-    ADD,
-    EQUAL,
+from loopkit.codegen.c import tree
+from loopkit.codegen.c.types import C_TYPES
+from loopkit.codegen.operands import (
     NARROW,
     NEEDED_FOR_TYPE,
-    POSTFIX,
     SIGNED,
-    TERNARY,
-    UNARY,
-    Text,
+    Value,
+    binary,
     c_common,
-    c_type,
+    called,
     computed_in,
     literal,
     operand_literal,
 )
 
-Operand = Text | Weak
-"""What a printed expression is: a text, or a constant that takes the type of what it meets."""
+Operand = Value | Weak
+"""What an expression becomes: a value of C, or a constant that takes the type of what it meets."""
 
 
 def typed(operand: Operand) -> Typed:
     """The type of an operand, or the constant itself."""
-    if not isinstance(operand, Text):
+    if not isinstance(operand, Value):
         return operand
     return operand.dtype if operand.weak is None else operand.weak
 
 
 def is_late(operand: Operand) -> bool:
     """Whether an operand has no type of its own."""
-    return not isinstance(operand, Text) or operand.weak is not None
+    return not isinstance(operand, Value) or operand.weak is not None
 
 
 def whole(operand: Operand) -> Operand:
     """An operand whose value must be known, not only the last 64 bits of it."""
-    if isinstance(operand, Text) and operand.beyond is not None:
+    if isinstance(operand, Value) and operand.beyond is not None:
         raise too_large(operand.beyond)
     return operand
 
@@ -79,6 +76,11 @@ def too_large(expr: Expression) -> AssumptionError:
     )
 
 
+def converted(value: Value, dtype: DType) -> Value:
+    """``(type)value``."""
+    return Value(tree.Cast(C_TYPES[dtype], value.node), dtype)
+
+
 _TO_FLOAT = {FLOAT16: "__half2float", BFLOAT16: "__bfloat162float"}
 _FROM_FLOAT = {FLOAT16: "__float2half", BFLOAT16: "__float2bfloat16"}
 
@@ -90,14 +92,14 @@ class Converter:
         self.needs: set[str] = set()
 
     def need(self, name: str) -> None:
-        """Note that a text uses a piece of the preamble, or a header."""
+        """Note that code uses a piece of the preamble, or a header."""
         self.needs.add(name)
 
     # {{{ to one exact type
 
-    def exact(self, operand: Operand, dtype: DType) -> Text:
-        """``operand`` as a text whose type in C is exactly ``dtype`` (narrow ones may be wide)."""
-        if isinstance(operand, Text):
+    def exact(self, operand: Operand, dtype: DType) -> Value:
+        """``operand`` as a value whose type in C is ``dtype`` (narrow ones may be wide)."""
+        if isinstance(operand, Value):
             return self.cast(operand, dtype)
         return self.weak(operand, dtype, literal)
 
@@ -105,65 +107,60 @@ class Converter:
         self,
         value: Weak,
         dtype: DType,
-        make: Callable[[Constant, DType, Callable[[str], None]], Text],
-    ) -> Text:
-        """A constant, or a choice between constants, as a text."""
+        make: Callable[[Constant, DType, Callable[[str], None]], Value],
+    ) -> Value:
+        """A constant, or a choice between constants, as a value."""
         if isinstance(value, Choice):
             then = self.weak(value.then, dtype, literal)
             else_ = self.weak(value.else_, dtype, literal)
-            text = f"{value.condition} ? {then.at(TERNARY)} : {else_.at(TERNARY)}"
-            return Text(text, TERNARY, dtype)
-        assert not isinstance(value, RunTime), "what is known at run time is a text"
+            return Value(tree.Choice(value.condition, then.node, else_.node), dtype)
+        assert not isinstance(value, RunTime), "what is known at run time is a value of C"
         return make(value, dtype, self.need)
 
-    def reduced(self, text: Text) -> Text:
-        """A wide text reduced to its type."""
-        if not text.wide:
-            return text
-        return Text(f"({c_type(text.dtype)}){text.at(UNARY)}", UNARY, text.dtype)
+    def reduced(self, value: Value) -> Value:
+        """A wide value reduced to its type."""
+        return converted(value, value.dtype) if value.wide else value
 
-    def cast(self, text: Text, dtype: DType) -> Text:
-        """``text`` converted as ``astype`` does it."""
-        source = text.dtype
+    def cast(self, value: Value, dtype: DType) -> Value:
+        """``value`` converted as ``astype`` does it."""
+        source = value.dtype
         if source == dtype:
-            return text
+            return value
         if dtype not in INTEGERS:
-            whole(text)
+            whole(value)
         if dtype in COMPLEXES:
-            return self._to_complex(text, dtype)
+            return self._to_complex(value, dtype)
         if source in COMPLEXES and dtype == BOOL:
-            return self.condition(text)
+            return self.condition(value)
         if source in COMPLEXES:
-            return self.cast(Text(f"{text.at(POSTFIX)}.re", POSTFIX, real_of(source)), dtype)
+            return self.cast(Value(tree.Member(value.node, "re"), real_of(source)), dtype)
         if source in SMALL_FLOATS:
             self.need(NEEDED_FOR_TYPE[source])
-            single = Text(f"{_TO_FLOAT[source]}({text.text})", POSTFIX, FLOAT32)
+            single = called(_TO_FLOAT[source], [value], FLOAT32)
             return single if dtype == FLOAT32 else self.cast(single, dtype)
-        text = self.reduced(text)
+        value = self.reduced(value)
         if dtype in SMALL_FLOATS:
             self.need(NEEDED_FOR_TYPE[dtype])
             if source == FLOAT64 and dtype == FLOAT16:
-                return Text(f"__double2half({text.text})", POSTFIX, dtype)
-            single = text if source == FLOAT32 else self.cast(text, FLOAT32)
-            return Text(f"{_FROM_FLOAT[dtype]}({single.text})", POSTFIX, dtype)
-        return Text(f"({c_type(dtype)}){text.at(UNARY)}", UNARY, dtype)
+                return called("__double2half", [value], dtype)
+            single = value if source == FLOAT32 else self.cast(value, FLOAT32)
+            return called(_FROM_FLOAT[dtype], [single], dtype)
+        return converted(value, dtype)
 
-    def _to_complex(self, text: Text, dtype: DType) -> Text:
+    def _to_complex(self, value: Value, dtype: DType) -> Value:
         part = real_of(dtype)
         self.need(NEEDED_FOR_TYPE[dtype])
-        zero = literal(0, part, self.need).text
-        if text.dtype not in COMPLEXES:
-            real = self.exact(text, part)
-            return Text(f"{c_type(dtype)}{{{real.text}, {zero}}}", POSTFIX, dtype)
+        if value.dtype not in COMPLEXES:
+            parts = (self.exact(value, part).node, literal(0, part, self.need).node)
+            return Value(tree.Braces(C_TYPES[dtype], parts), dtype)
         self.need("lk_complex.convert")
-        name = "lk_to_complex64" if dtype == COMPLEX64 else "lk_to_complex128"
-        return Text(f"{name}({text.text})", POSTFIX, dtype)
+        return called(f"lk_to_{dtype_name(dtype)}", [value], dtype)
 
     # }}}
 
     # {{{ for arithmetic
 
-    def unify(self, a: Operand, b: Operand, common: DType) -> tuple[Text, Text]:
+    def unify(self, a: Operand, b: Operand, common: DType) -> tuple[Value, Value]:
         """Both operands such that C's arithmetic on them happens in the type ``common``."""
         a, b = (self._strong(x, common) for x in (a, b))
         left, right = self.operand(a, common), self.operand(b, common)
@@ -181,13 +178,13 @@ class Converter:
         # One cast suffices; an integer that meets a float is the one to convert.
         if goal in FLOATS and left.dtype in FLOATS:
             return left, self.cast(right, common)
-        if isinstance(a, Text) or not isinstance(b, Text):
+        if isinstance(a, Value) or not isinstance(b, Value):
             return self.cast(left, goal), right
         return left, self.cast(right, goal)
 
     def _strong(self, operand: Operand, common: DType) -> Operand:
         """What is made of inames and sizes in the type of what it meets, unless C sees to that."""
-        if not isinstance(operand, Text) or operand.weak is None or common in COMPLEXES:
+        if not isinstance(operand, Value) or operand.weak is None or common in COMPLEXES:
             return operand
         if common not in INTEGERS:
             whole(operand)
@@ -200,16 +197,16 @@ class Converter:
 
         There the bits of an iname that a narrow type has no room for would tell.
         """
-        if not isinstance(operand, Text) or operand.weak is None or common not in NARROW:
+        if not isinstance(operand, Value) or operand.weak is None or common not in NARROW:
             return operand
         most = operand.most
         if most is not None and common in SIGNED and most < 2 ** (8 * common.itemsize - 1):
             return operand
         return self.exact(operand, common)
 
-    def operand(self, operand: Operand, common: DType) -> Text:
-        """An operand as a text; a constant in the form it has beside an operand of ``common``."""
-        if isinstance(operand, Text):
+    def operand(self, operand: Operand, common: DType) -> Value:
+        """An operand as a value; a constant as it is beside an operand of ``common``."""
+        if isinstance(operand, Value):
             if operand.wide and operand.dtype != common:
                 return self.reduced(operand)
             return operand
@@ -218,7 +215,7 @@ class Converter:
             return self.weak(operand, part, literal)
         return self.weak(operand, common, operand_literal)
 
-    def _unify_complex(self, left: Text, right: Text, common: DType) -> tuple[Text, Text]:
+    def _unify_complex(self, left: Value, right: Value, common: DType) -> tuple[Value, Value]:
         # The operators take a complex and a real number of the same precision, too.
         part = real_of(common)
         self.need(NEEDED_FOR_TYPE[common])
@@ -231,9 +228,9 @@ class Converter:
 
     # {{{ for a place that has a type, and for a condition
 
-    def stored(self, operand: Operand, dtype: DType) -> Text:
+    def stored(self, operand: Operand, dtype: DType) -> Value:
         """An operand as the right side of an assignment to a variable of type ``dtype``."""
-        if not isinstance(operand, Text):
+        if not isinstance(operand, Value):
             if isinstance(operand, float) and dtype in INTEGERS and np.isfinite(operand):
                 operand = int(operand)
             return self.weak(operand, dtype, _stored_literal)
@@ -255,25 +252,24 @@ class Converter:
             return self.reduced(operand)
         if operand.wide and dtype.itemsize > source.itemsize:
             return self.reduced(operand)
-        return Text(operand.text, operand.level, dtype)
+        return Value(operand.node, dtype)
 
-    def condition(self, operand: Operand) -> Text:
+    def condition(self, operand: Operand) -> Value:
         """An operand as a condition: what is not zero is true."""
-        if not isinstance(operand, Text):
+        if not isinstance(operand, Value):
             return self.weak(_truth(operand), BOOL, literal)
         whole(operand)
         if operand.dtype in COMPLEXES:
-            zero = literal(0, operand.dtype, self.need)
-            return Text(f"{operand.at(ADD)} != {zero.text}", EQUAL, BOOL)
+            return binary(operand, "!=", literal(0, operand.dtype, self.need), BOOL)
         if operand.dtype in SMALL_FLOATS:
             single = self.cast(operand, FLOAT32)
-            return Text(f"{single.text} != 0.0f", EQUAL, BOOL)
+            return binary(single, "!=", literal(0, FLOAT32, self.need), BOOL)
         return self.reduced(operand)
 
     # }}}
 
 
-def _stored_literal(value: Constant, dtype: DType, need: Callable[[str], None]) -> Text:
+def _stored_literal(value: Constant, dtype: DType, need: Callable[[str], None]) -> Value:
     """A constant that is assigned: integers need no suffix."""
     if dtype in INTEGERS:
         literal(value, dtype, need)  # whether it fits

@@ -1,8 +1,9 @@
-"""Integer expressions, conditions and addresses as C text."""
+"""Integer expressions, conditions and addresses in C."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 
 import numpy as np
 import pymbolic.primitives as prim
@@ -11,41 +12,50 @@ from loopkit._expression import variable_names
 from loopkit._intervals import Interval
 from loopkit._nodes import Expression
 from loopkit._promotion import UINT64
+from loopkit.codegen.c.tree import (
+    Binary,
+    Call,
+    Cast,
+    CExpression,
+    Choice,
+    Name,
+    Number,
+    Unary,
+)
 from loopkit.codegen.ir import Whole
+from loopkit.codegen.operands import integer, joined
 from loopkit.codegen.sized import Sized, Sizing
-from loopkit.codegen.values import ValuePrinter
+from loopkit.codegen.values import ValueLowering
 from loopkit.codegen.widths import Ranges
 
-_OR, _AND, _COMPARE, _SUM, _PRODUCT, _UNARY = range(6)
 
+class IndexLowering:
+    """Lowers integer expressions over inames and sizes, widening where 32 bits may overflow.
 
-class IndexPrinter:
-    """Prints integer expressions over inames and sizes, widening where 32 bits may overflow.
-
-    ``values`` prints what is neither iname nor size: elements of index arrays,
-    and conditions on data.  Helper functions that the text calls are collected
+    ``values`` lowers what is neither iname nor size: elements of index arrays,
+    and conditions on data.  Helper functions that the code calls are collected
     in ``helpers``.
     """
 
-    def __init__(self, ranges: Ranges, values: ValuePrinter) -> None:
+    def __init__(self, ranges: Ranges, values: ValueLowering) -> None:
         self.ranges = ranges
         self.values = values
         self.sized = Sizing(ranges, values.dtype_of, values.computed_in)
         self.helpers: set[str] = set()
 
-    def __call__(self, expr: Expression) -> str:
-        """C text of an integer expression or a condition."""
-        return self._condition(expr, _OR)
+    def __call__(self, expr: Expression) -> CExpression:
+        """An integer expression or a condition in C."""
+        return self._condition(expr)
 
-    def subscript(self, index: Expression, extent: Expression) -> str:
-        """C text of an index that lies inside of an axis."""
-        return self._print(self.sized(index, self._inside(extent), is_offset=True), _OR)
+    def subscript(self, index: Expression, extent: Expression) -> CExpression:
+        """An index that lies inside of an axis."""
+        return self._integer(self.sized(index, self._inside(extent), is_offset=True))
 
     def linear(
         self,
         axes: Sequence[tuple[Expression, Expression, Expression]],
         offset: Expression = 0,
-    ) -> str:
+    ) -> CExpression:
         """``stride*index + ... + offset`` for axes of strides, indices and extents.
 
         No index leaves its axis: an access is in bounds, or not executed.
@@ -54,7 +64,7 @@ class IndexPrinter:
         kept = [t for t in terms if t.expr != 0]
         if offset != 0 or not kept:
             kept.append(self.sized(offset, is_offset=True))
-        return self._print(kept[0] if len(kept) == 1 else self.sized.sum(kept), _OR)
+        return self._integer(kept[0] if len(kept) == 1 else self.sized.sum(kept))
 
     def _term(self, stride: Expression, index: Expression, extent: Expression) -> Sized:
         if stride == 0 or index == 0:
@@ -72,24 +82,23 @@ class IndexPrinter:
 
     # {{{ conditions
 
-    def _condition(self, expr: Expression, level: int) -> str:
+    def _condition(self, expr: Expression) -> CExpression:
         if isinstance(expr, (bool, np.bool_)):
-            return "true" if expr else "false"
+            return Number(int(expr), "bool")
         if self._is_of_types(expr):
             return self.values.condition(expr)
         if isinstance(expr, Whole) and self._needs_no_sign(expr):
             return self.values.condition(prim.Comparison(expr.left, expr.operator, expr.right))
         if isinstance(expr, prim.Comparison):
             left, right = (self._compared(e) for e in (expr.left, expr.right))
-            return _paren(f"{left} {expr.operator} {right}", level > _COMPARE)
+            return Binary(expr.operator, left, right)
         if isinstance(expr, prim.LogicalAnd):
-            return _paren(" && ".join(self._conjuncts(expr.children)), level > _AND)
+            return joined("&&", self._conjuncts(expr.children))
         if isinstance(expr, prim.LogicalOr):
-            text = " || ".join(self._condition(c, _AND + 1) for c in expr.children)
-            return _paren(text, level > _OR)
+            return joined("||", map(self._condition, expr.children))
         if isinstance(expr, prim.LogicalNot):
-            return "!" + self._condition(expr.child, _UNARY)
-        return self._print(self.sized(expr), level)
+            return Unary("!", self._condition(expr.child))
+        return self._integer(self.sized(expr))
 
     def _is_of_types(self, condition: Expression) -> bool:
         """Whether a condition is computed in the types of the data that it reads."""
@@ -108,87 +117,83 @@ class IndexPrinter:
         names = {n for n in variable_names(expr) if not self.sized.is_integer_name(n)}
         return any(self.values.dtype_of(n) == UINT64 for n in names)
 
-    def _compared(self, side: Expression) -> str:
+    def _compared(self, side: Expression) -> CExpression:
         """A side of a comparison; C would compare what has a sign as if it had none, too."""
         node = self.sized(side)
         if self._has_no_sign(side):
-            return f"(long long){self._print(node, _UNARY)}"
-        return self._operand(node, _SUM)
+            return Cast("long long", self._integer(node))
+        return self._integer(node, widen=not self.ranges.is_narrow(node.range))
 
-    def _conjuncts(self, conditions: Sequence[Expression]) -> list[str]:
+    def _conjuncts(self, conditions: Sequence[Expression]) -> list[CExpression]:
         """Conditions each of which is only looked at where those before it hold."""
-        texts = []
+        found = []
         outside = self.ranges.context
         for position, condition in enumerate(conditions):
-            texts.append(self._condition(condition, _AND + 1))
+            found.append(self._condition(condition))
             # What is computed in the types of data may wrap around, and says nothing of sets.
             held = (c for c in conditions[: position + 1] if not self._is_of_types(c))
             self.ranges.enter((*outside, *held))
         self.ranges.enter(outside)
-        return texts
+        return found
 
     # }}}
 
     # {{{ integers
 
-    def _print(self, node: Sized, level: int, *, widen: bool = False) -> str:
-        """A text of the node's own type, or of 64 bits where it is to be widened."""
+    def _integer(self, node: Sized, *, widen: bool = False) -> CExpression:
+        """An expression of the node's own type, or of 64 bits where it is to be widened."""
         expr = node.expr
         widen = widen and not node.is_long
         if isinstance(expr, (int, np.integer)):
-            suffix = "LL" if node.is_long or widen else ""
-            return f"{expr}{suffix}" if expr >= 0 or level < _UNARY else f"({expr}{suffix})"
+            return integer(int(expr), "long" if node.is_long or widen else "int")
         if isinstance(expr, prim.Product):
-            return _paren(self._product(node, widen), level > _PRODUCT)
+            return self._product(node, widen=widen)
         if widen:
-            return f"(long long){self._print(node, _UNARY + 1)}"
+            return Cast("long long", self._integer(node))
         if isinstance(expr, prim.Variable) and self.sized.is_integer_name(expr.name):
-            return str(expr.name)
+            return Name(expr.name)
         if isinstance(expr, prim.Sum):
-            return _paren(self._sum(node), level > _SUM)
+            return self._sum(node)
         if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
-            return self._division(node, level)
+            return self._division(node)
         if isinstance(expr, (prim.Min, prim.Max)):
-            return self._extreme(node)
+            name = "min" if isinstance(expr, prim.Min) else "max"
+            *parts, last = self._alike(node)
+            return reduce(lambda result, part: Call(name, (part, result)), reversed(parts), last)
         if isinstance(expr, prim.If):
-            then, otherwise = self._alike(node, _OR)
-            return f"({self._condition(expr.condition, _OR)} ? {then} : {otherwise})"
+            then, otherwise = self._alike(node)
+            return Choice(self._condition(expr.condition), then, otherwise)
         if isinstance(
             expr,
             (bool, np.bool_, prim.Comparison, prim.LogicalAnd, prim.LogicalOr, prim.LogicalNot),
         ):
-            return self._condition(expr, level)
+            return self._condition(expr)
         return self.values.integer(expr)
 
-    def _operand(self, node: Sized, level: int) -> str:
-        """A text of 64 bits where the value needs more than ``int``."""
-        return self._print(node, level, widen=not self.ranges.is_narrow(node.range))
-
-    def _alike(self, node: Sized, level: int) -> list[str]:
+    def _alike(self, node: Sized) -> list[CExpression]:
         """The parts of a node, in its type."""
-        return [self._print(p, level, widen=node.is_long) for p in node.parts]
+        return [self._integer(p, widen=node.is_long) for p in node.parts]
 
-    def _sum(self, node: Sized) -> str:
+    def _sum(self, node: Sized) -> CExpression:
         first, *others = node.parts
-        text = self._print(first, _SUM, widen=node.is_widened)
+        total = self._integer(first, widen=node.is_widened)
         for part in others:
             negated = self._negated(part)
             if negated is None:
-                text += " + " + self._print(part, _SUM)
+                total = Binary("+", total, self._integer(part))
             else:
                 # What is long with its minus must be so without it.
-                text += " - " + self._print(negated, _PRODUCT, widen=part.is_long)
-        return text
+                total = Binary("-", total, self._integer(negated, widen=part.is_long))
+        return total
 
-    def _product(self, node: Sized, widen: bool) -> str:
+    def _product(self, node: Sized, *, widen: bool) -> CExpression:
         first, *others = node.parts
         widen = widen or node.is_widened
         if first.expr == -1 and others:
             rest = others[0] if len(others) == 1 else self.sized.product(others)
-            return "-" + self._print(rest, _UNARY, widen=widen)
-        texts = [self._print(first, _UNARY if widen else _PRODUCT, widen=widen)]
-        texts += [self._print(p, _UNARY) for p in others]
-        return " * ".join(texts)
+            return Unary("-", self._integer(rest, widen=widen))
+        factors = [self._integer(first, widen=widen), *map(self._integer, others)]
+        return joined("*", factors)
 
     def _negated(self, node: Sized) -> Sized | None:
         """The node without a minus in front."""
@@ -203,28 +208,16 @@ class IndexPrinter:
             return others[0] if len(others) == 1 else self.sized.product(others)
         return self.sized.product([self.sized(-int(first.expr)), *others])
 
-    def _division(self, node: Sized, level: int) -> str:
+    def _division(self, node: Sized) -> CExpression:
         expr = node.expr
         is_floor = isinstance(expr, prim.FloorDiv)
         numerator, denominator = node.parts
+        above = self._integer(numerator, widen=node.is_widened)
+        below = self._integer(denominator)
         if denominator.range[0] > 0 and self.ranges.is_nonnegative(expr.numerator):
-            above = self._print(numerator, _PRODUCT, widen=node.is_widened)
-            below = self._print(denominator, _UNARY)
-            return _paren(f"{above} {'/' if is_floor else '%'} {below}", level > _PRODUCT)
+            return Binary("/" if is_floor else "%", above, below)
         helper = "lk_floordiv" if is_floor else "lk_mod"
         self.helpers.add(helper)
-        above = self._print(numerator, _OR, widen=node.is_widened)
-        return f"{helper}({above}, {self._print(denominator, _OR)})"
-
-    def _extreme(self, node: Sized) -> str:
-        name = "min" if isinstance(node.expr, prim.Min) else "max"
-        *texts, result = self._alike(node, _OR)
-        for text in reversed(texts):
-            result = f"{name}({text}, {result})"
-        return result
+        return Call(helper, (above, below))
 
     # }}}
-
-
-def _paren(text: str, needed: bool) -> str:
-    return f"({text})" if needed else text

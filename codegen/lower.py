@@ -16,21 +16,16 @@ from loopkit._errors import UndecidedError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
-from loopkit._program import ArrayParam, Check, Program, ValueParam
+from loopkit._program import ArrayParam, Check, Program, SourceLine, ValueParam
+from loopkit.codegen.c.printer import function_text, with_lines
+from loopkit.codegen.c.tree import Assign, Function, statements
 from loopkit.codegen.nest import make_nest
+from loopkit.codegen.operands import needs_of_types
 from loopkit.codegen.passed import note_passed
 from loopkit.codegen.preamble import preamble
 from loopkit.codegen.prepare import prepare
-from loopkit.codegen.source import (
-    BodyWriter,
-    Lines,
-    exchanged_arrays,
-    names_in,
-    parameters,
-    signature,
-)
-from loopkit.codegen.storage import global_temporaries, lay_out
-from loopkit.codegen.texts import needs_of_types
+from loopkit.codegen.source import BodyLowering, exchanged_arrays, parameters, signature
+from loopkit.codegen.storage import ALIGNMENT, global_temporaries, lay_out
 from loopkit.codegen.widths import INT32, INT64, Ranges, largest_size
 
 
@@ -74,27 +69,26 @@ def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
     scratch = global_temporaries(kernel)
     ranges = Ranges(kernel, nest.hardware)
     note_passed(ranges, nest.code)
-    writer = BodyWriter(kernel, nest, storage, ranges)
-    writer.declarations()
-    writer.coordinates(names_in(nest.code))
-    writer.code(nest.code, 1)
+    lowering = BodyLowering(kernel, nest, storage, ranges)
+    body = lowering.body()
     params: list[ValueParam | ArrayParam] = [*parameters(kernel, scratch), *strides]
-    whole = Lines()
-    for line in unproven(kernel):
-        whole.add(line)
-    declared = (*(p.dtype for p in params), *(writer.values.dtype_of(n) for n in storage.declared))
-    head = preamble({*needs_of_types(declared), *writer.values.needs, *writer.index.helpers})
-    if head:
-        whole.add(head)
-    exchanged = exchanged_arrays(kernel, nest)
-    for text in signature(kernel, params, prod(nest.hardware.block), exchanged):
-        whole.add(text)
-    whole.text += writer.lines.text
-    whole.origins += writer.lines.origins
-    whole.add("}")
+    declared = [p.dtype for p in params]
+    declared += [lowering.values.dtype_of(name) for name in storage.declared]
+    needs = {*needs_of_types(declared), *lowering.values.needs, *lowering.index.helpers}
+    function = with_lines(
+        Function(
+            name=kernel.name,
+            parameters=signature(params, exchanged_arrays(kernel, nest)),
+            body=body,
+            threads=prod(nest.hardware.block),
+            alignment=ALIGNMENT if storage.dynamic_shared else None,
+            above=(*unproven(kernel), *(preamble(needs).split("\n") if needs else ())),
+        )
+    )
+    source = function_text(function)
     return Program(
         name=kernel.name,
-        source="\n".join(whole.text) + "\n",
+        source=source,
         params=tuple(params),
         grid=nest.hardware.grid,
         block=nest.hardware.block,
@@ -103,8 +97,18 @@ def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
         checks=(*checks(kernel.assumptions.set), *size_checks(kernel)),
         arguments=tuple(a.name for a in kernel.args),
         options=("--use_fast_math",) if kernel.options.fast_math else (),
-        lines=tuple(whole.origins),
+        lines=_origins(kernel, function, source.count("\n")),
     )
+
+
+def _origins(kernel: Kernel, function: Function, count: int) -> tuple[SourceLine, ...]:
+    """Which statement each line executes, and the step that made it."""
+    found = [SourceLine(None, None)] * count
+    for node in statements(function.body):
+        if isinstance(node, Assign) and node.statement is not None:
+            made_by = kernel.statement_by_id[node.statement].made_by
+            found[node.line - 1] = SourceLine(node.statement, made_by)
+    return tuple(found)
 
 
 def unproven(kernel: Kernel) -> list[str]:

@@ -1,8 +1,8 @@
-"""CUDA C text from code: names, declarations, one line per instruction."""
+"""From the loops, guards and statements of a nest to the C that runs them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -10,220 +10,164 @@ from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg,
 from loopkit._expression import variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
-from loopkit._program import ArrayParam, SourceLine, ValueParam
-from loopkit.codegen.index import IndexPrinter
-from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
+from loopkit._program import ArrayParam, ValueParam
+from loopkit.codegen import ir
+from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.types import C_TYPES
+from loopkit.codegen.index import IndexLowering
 from loopkit.codegen.nest import Nest
+from loopkit.codegen.operands import integer
 from loopkit.codegen.storage import ALIGNMENT, Storage
-from loopkit.codegen.values import ValuePrinter, c_type
+from loopkit.codegen.values import ValueLowering
 from loopkit.codegen.widths import INT64, Ranges
 
-_INDENT = "    "
-_NOTE_COLUMN = 72
 
-
-@dataclass
-class Lines:
-    """Source lines with where each comes from."""
-
-    text: list[str] = field(default_factory=list)
-    origins: list[SourceLine] = field(default_factory=list)
-
-    def add(self, text: str, statement: str | None = None, step: str | None = None) -> None:
-        """Append a line."""
-        for line in text.split("\n"):
-            self.text.append(line)
-            self.origins.append(SourceLine(statement, step))
-
-
-class BodyWriter:
-    """Writes the body of the generated function."""
+class BodyLowering:
+    """Lowers what a kernel's nest holds to the body of a function."""
 
     def __init__(self, kernel: Kernel, nest: Nest, storage: Storage, ranges: Ranges) -> None:
         self.kernel = kernel
         self.nest = nest
         self.storage = storage
         self.ranges = ranges
-        self.values = ValuePrinter(kernel, ranges, self.access)
-        self.index = IndexPrinter(ranges, self.values)
-        self.lines = Lines()
+        self.values = ValueLowering(kernel, ranges, self.access)
+        self.index = IndexLowering(ranges, self.values)
+
+    def body(self) -> tuple[c.Node, ...]:
+        """Declarations, coordinates, and all that runs."""
+        return (*self.declarations(), *self.coordinates(), *self.code(self.nest.code))
 
     # {{{ memory
 
-    def access(self, name: str, indices: tuple[Expression, ...]) -> str:
-        """C text of one element."""
+    def access(self, name: str, indices: tuple[Expression, ...]) -> c.Name | c.Element:
+        """One element."""
         declared = self.storage.declared.get(name)
         if declared is not None:
             if not indices:
-                return name
+                return c.Name(name)
             if declared.order is None:
-                return f"{name}[{self.linear(declared.temporary, indices)}]"
+                return c.Element(name, (self.linear(declared.temporary, indices),))
             shape = declared.temporary.shape
-            return name + "".join(
-                f"[{self.index.subscript(indices[axis], shape[axis])}]" for axis in declared.order
-            )
+            inside = (self.index.subscript(indices[a], shape[a]) for a in declared.order)
+            return c.Element(name, tuple(inside))
         array = self.kernel.array(name)
         if not indices:
-            return f"{name}[0]"
+            return c.Element(name, (integer(0),))
         offset = array.offset if isinstance(array, ArrayArg) else 0
-        return f"{name}[{self.linear(array, indices, offset)}]"
+        return c.Element(name, (self.linear(array, indices, offset),))
 
     def linear(
         self,
         array: ArrayArg | TemporaryVariable,
         indices: tuple[Expression, ...],
         offset: Expression = 0,
-    ) -> str:
+    ) -> c.CExpression:
         """How far an element is from the first one."""
         axes = list(zip(strides_of(array), indices, array.shape or (), strict=True))
         return self.index.linear(axes, offset)
 
-    def declarations(self) -> None:
-        """Shared and private temporaries."""
-        shared = [
-            d
-            for d in self.storage.declared.values()
-            if d.temporary.address_space is AddressSpace.LOCAL
-        ]
-        if self.storage.dynamic_shared:
-            self.line(1, f"extern __shared__ __align__({ALIGNMENT}) unsigned char shared_memory[];")
-        for d in shared:
-            name, kind = d.temporary.name, c_type(self.values.dtype_of(d.temporary.name))
-            dims = "".join(f"[{n}]" for n in d.dimensions)
-            if not self.storage.dynamic_shared:
-                self.line(1, f"__shared__ __align__({ALIGNMENT}) {kind} {name}{dims};")
-            elif not d.dimensions:
-                self.line(1, f"{kind} &{name} = *({kind} *)(shared_memory + {d.offset});")
-            else:
-                inner = "".join(f"[{n}]" for n in d.dimensions[1:])
-                pointer = f"(*{name}){inner}" if inner else f"*{name}"
-                cast = f"{kind} (*){inner}" if inner else f"{kind} *"
-                self.line(1, f"{kind} {pointer} = ({cast})(shared_memory + {d.offset});")
-        for d in self.storage.declared.values():
-            if d.temporary.address_space is AddressSpace.PRIVATE:
-                dims = "".join(f"[{n}]" for n in d.dimensions)
-                self.line(
-                    1, f"{c_type(self.values.dtype_of(d.temporary.name))} {d.temporary.name}{dims};"
+    def declarations(self) -> Iterator[c.Declaration]:
+        """Shared temporaries, then private ones."""
+        for space, word in ((AddressSpace.LOCAL, "shared"), (AddressSpace.PRIVATE, "private")):
+            for name, declared in self.storage.declared.items():
+                if declared.temporary.address_space is not space:
+                    continue
+                ctype = C_TYPES[self.values.dtype_of(name)]
+                dimensions: tuple[int | None, ...] = declared.dimensions
+                if declared.offset is not None and dimensions:
+                    dimensions = (None, *dimensions[1:])
+                is_static = word == "shared" and declared.offset is None
+                yield c.Declaration(
+                    word,
+                    ctype,
+                    name,
+                    dimensions,
+                    offset=declared.offset,
+                    alignment=ALIGNMENT if is_static else 1,
                 )
 
     # }}}
 
-    def line(
-        self, depth: int, text: str, note: str = "", statement: Statement | None = None
-    ) -> None:
-        """One line, with a note behind it."""
-        whole = _INDENT * depth + text
-        if note:
-            whole = f"{whole:<{_NOTE_COLUMN - 2}}  // {note}"
-        if statement is None:
-            self.lines.add(whole)
-        else:
-            self.lines.add(whole, statement.id, statement.made_by)
-
-    def coordinates(self, used: frozenset[str]) -> None:
+    def coordinates(self) -> Iterator[c.Let]:
         """``int const i = blockIdx.x;`` for the parallel inames that occur."""
-        for c in self.nest.hardware.coordinates:
-            if c.iname in used:
-                kind, value = self.iname_type(c.iname), c.word
-                if c.lower:
-                    # CUDA's words are unsigned: what is less than 0 of them is large in 64 bits.
-                    value = f"(long long){value}" if kind == "long long" else value
-                    far = f"{abs(c.lower)}{'LL' if abs(c.lower) >= 2**31 else ''}"
-                    value += f" + {far}" if c.lower > 0 else f" - {far}"
-                self.line(1, f"{kind} const {c.iname} = {value};")
+        used = names_in(self.nest.code)
+        for coordinate in self.nest.hardware.coordinates:
+            if coordinate.iname not in used:
+                continue
+            ctype, lower = self.iname_type(coordinate.iname), coordinate.lower
+            value: c.CExpression = c.Name(coordinate.word)
+            if lower:
+                # CUDA's words are unsigned: what is less than 0 of them is large in 64 bits.
+                value = c.Cast(ctype, value) if ctype == "long long" else value
+                far = integer(abs(lower), "long" if abs(lower) >= 2**31 else "int")
+                value = c.Binary("+" if lower > 0 else "-", value, far)
+            yield c.Let(ctype, coordinate.iname, value)
 
     def iname_type(self, iname: str) -> str:
         """``int`` or ``long long``."""
         return "long long" if self.ranges.dtype_of(iname) == INT64 else "int"
 
-    def code(self, nodes: tuple[Code, ...], depth: int) -> None:
+    def code(self, nodes: tuple[ir.Code, ...]) -> tuple[c.Node, ...]:
         """All nodes, in order."""
+        found: list[c.Node] = []
         for node in nodes:
-            if not isinstance(node, Barrier):
-                self.ranges.enter(node.context)
-            if isinstance(node, Do):
-                self.statement(node.statement, depth)
-            elif isinstance(node, Barrier):
-                if node.of_warp:
-                    self.line(depth, "__syncwarp();", f"{node.reason}, within a warp")
-                else:
-                    self.line(depth, "__syncthreads();", node.reason)
-            elif isinstance(node, If):
-                self.line(depth, f"if ({self.index(node.condition)})" + self.opening(node.body))
-                self.block(node.body, depth)
-            elif isinstance(node, Let):
-                self.let(node, depth, alone=len(nodes) == 1)
+            if isinstance(node, ir.Barrier):
+                found.append(barrier(node))
+                continue
+            self.ranges.enter(node.context)
+            if isinstance(node, ir.Do):
+                found.append(self.values.assignment(node.statement, self.note(node.statement)))
+            elif isinstance(node, ir.If):
+                condition = self.index(node.condition)
+                found.append(c.If(condition, self.code(node.body)))
+            elif isinstance(node, ir.Let):
+                value = c.Let(self.iname_type(node.iname), node.iname, self.index(node.value))
+                inside = (value, *self.code(node.body))
+                # In braces unless nothing else is in scope.
+                found += inside if len(nodes) == 1 else (c.Block(inside),)
             else:
-                self.loop(node, depth)
+                found.append(self.loop(node))
+        return tuple(found)
 
-    def let(self, node: Let, depth: int, *, alone: bool) -> None:
-        """A name for the one value of a loop; in braces unless nothing else is in scope."""
-        kind = self.iname_type(node.iname)
-        inside = depth if alone else depth + 1
-        if not alone:
-            self.line(depth, "{")
-        self.line(inside, f"{kind} const {node.iname} = {self.index(node.value)};")
-        self.code(node.body, inside)
-        if not alone:
-            self.line(depth, "}")
-
-    @staticmethod
-    def opening(body: tuple[Code, ...]) -> str:
-        return " {" if _needs_braces(body) else ""
-
-    def block(self, body: tuple[Code, ...], depth: int) -> None:
-        self.code(body, depth + 1)
-        if _needs_braces(body):
-            self.line(depth, "}")
-
-    def loop(self, node: For, depth: int) -> None:
+    def loop(self, node: ir.For) -> c.For:
         """A ``for`` statement."""
-        name, kind = node.iname, self.iname_type(node.iname)
-        step = f"++{name}" if node.step == 1 else f"{name} += {node.step}"
-        if node.unroll:
-            self.line(depth, "#pragma unroll")
+        ctype = self.iname_type(node.iname)
         lower, upper = (self.index(e) for e in (node.lower, node.upper))
-        head = f"for ({kind} {name} = {lower}; {name} < {upper};"
-        self.line(depth, f"{head} {step})" + self.opening(node.body))
-        self.block(node.body, depth)
+        body = self.code(node.body)
+        return c.For(ctype, node.iname, lower, upper, False, node.step, body, node.unroll)
 
-    def statement(self, statement: Statement, depth: int) -> None:
-        """One instruction."""
-        text = self.values.assignment(statement)
-        note = (
-            statement.id if statement.made_by is None else f"{statement.id}, by {statement.made_by}"
-        )
+    def note(self, statement: Statement) -> str:
+        """The comment that names a statement."""
         if statement.kind == "update":
-            note = f"{statement.id}: {statement.operation} over " + ", ".join(
-                self.kernel.reduced_inames(statement)
-            )
-        self.line(depth, text, note, statement)
+            inames = ", ".join(self.kernel.reduced_inames(statement))
+            return f"{statement.id}: {statement.operation} over {inames}"
+        if statement.made_by is None:
+            return statement.id
+        return f"{statement.id}, by {statement.made_by}"
 
 
-def _needs_braces(body: tuple[Code, ...]) -> bool:
-    if len(body) != 1:
-        return True
-    (only,) = body
-    return not (
-        isinstance(only, (Do, Barrier, For)) and not (isinstance(only, For) and only.unroll)
-    )
+def barrier(node: ir.Barrier) -> c.Wait:
+    """A barrier, and why it is there."""
+    if node.of_warp:
+        return c.Wait("warp", f"{node.reason}, within a warp")
+    return c.Wait("block", node.reason)
 
 
-def names_in(nodes: tuple[Code, ...]) -> frozenset[str]:
+def names_in(nodes: tuple[ir.Code, ...]) -> frozenset[str]:
     """All names that the code uses."""
     found: set[str] = set()
 
-    def visit(nodes: tuple[Code, ...]) -> None:
+    def visit(nodes: tuple[ir.Code, ...]) -> None:
         for node in nodes:
-            if isinstance(node, Do):
+            if isinstance(node, ir.Do):
                 found.update(node.statement.names)
-            elif isinstance(node, For):
+            elif isinstance(node, ir.For):
                 found.update(variable_names(node.lower) | variable_names(node.upper))
                 visit(node.body)
-            elif isinstance(node, If):
+            elif isinstance(node, ir.If):
                 found.update(variable_names(node.condition))
                 visit(node.body)
-            elif isinstance(node, Let):
+            elif isinstance(node, ir.Let):
                 found.update(variable_names(node.value))
                 visit(node.body)
 
@@ -270,28 +214,12 @@ def exchanged_arrays(kernel: Kernel, nest: Nest) -> frozenset[str]:
 
 
 def signature(
-    kernel: Kernel,
-    params: list[ValueParam | ArrayParam],
-    threads: int,
-    exchanged: frozenset[str] = frozenset(),
-) -> list[str]:
-    """``extern "C" __global__ void ...`` up to the opening brace."""
-    texts = []
-    for p in params:
-        if isinstance(p, ValueParam):
-            texts.append(f"{c_type(p.dtype)} const {p.name}")
-        else:
-            constant = " const" if not p.is_written else ""
-            alone = "" if p.name in exchanged else "__restrict__ "
-            texts.append(f"{c_type(p.dtype)}{constant} *{alone}{p.name}")
-    head = f'extern "C" __global__ void __launch_bounds__({threads})'
-    joined = ", ".join(texts)
-    if len(joined) < 80:
-        return [head, f"{kernel.name}({joined})", "{"]
-    return [
-        head,
-        f"{kernel.name}(",
-        *[f"{_INDENT}{t}," for t in texts[:-1]],
-        f"{_INDENT}{texts[-1]})",
-        "{",
-    ]
+    params: list[ValueParam | ArrayParam], exchanged: frozenset[str]
+) -> tuple[c.Parameter, ...]:
+    """The parameters in C; the pointers to ``exchanged`` arrays may be aliases."""
+    return tuple(
+        c.Parameter(p.name, C_TYPES[p.dtype], False, True)
+        if isinstance(p, ValueParam)
+        else c.Parameter(p.name, C_TYPES[p.dtype], True, not p.is_written, p.name not in exchanged)
+        for p in params
+    )

@@ -1,4 +1,4 @@
-"""Statements as C text: what the expression printer needs to know of a kernel."""
+"""Values and assignments of a kernel in C: what expressions need to know of its names."""
 
 from __future__ import annotations
 
@@ -12,24 +12,22 @@ from loopkit._errors import LoopkitError
 from loopkit._expression import is_integer_arithmetic, to_text, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit.codegen.c.tree import Assign, CExpression, Element, Name
 from loopkit.codegen.conversions import whole
-from loopkit.codegen.expressions import CExpressionPrinter, c_type, concrete_type
-from loopkit.codegen.texts import AND, POSTFIX
+from loopkit.codegen.expressions import ExpressionLowering, concrete_type
 from loopkit.codegen.widths import Ranges
 
-__all__ = ["ValuePrinter", "c_type"]
-
-Access = Callable[[str, tuple[Expression, ...]], str]
+Access = Callable[[str, tuple[Expression, ...]], Name | Element]
 
 
-class ValuePrinter:
-    """Prints typed expressions and whole assignments of one kernel."""
+class ValueLowering:
+    """Lowers typed expressions and whole assignments of one kernel."""
 
     def __init__(self, kernel: Kernel, ranges: Ranges, access: Access) -> None:
         self.kernel = kernel
         self.ranges = ranges
         self.access = access
-        self.print = CExpressionPrinter(
+        self.expressions = ExpressionLowering(
             self.dtype_of,
             self.variable,
             access,
@@ -41,8 +39,8 @@ class ValuePrinter:
 
     @property
     def needs(self) -> set[str]:
-        """Headers and device functions that the printed texts use."""
-        return set(self.print.needs)
+        """Headers and device functions that the code uses."""
+        return set(self.expressions.needs)
 
     def dtype_of(self, name: str) -> DType:
         """The type of a name in the generated code."""
@@ -53,41 +51,44 @@ class ValuePrinter:
         assert found.dtype is not None
         return np.dtype(found.dtype)
 
-    def variable(self, name: str) -> str:
+    def variable(self, name: str) -> CExpression:
         """A bare name: an iname, a size, or a scalar."""
-        return self.access(name, ()) if self.kernel.is_array(name) else name
+        return self.access(name, ()) if self.kernel.is_array(name) else Name(name)
 
-    def integer(self, expr: Expression) -> str:
+    def integer(self, expr: Expression) -> CExpression:
         """An element of an index array, or what else integers are computed from."""
-        return self.print(expr, level=POSTFIX)
+        return self.expressions(expr)
 
     def computed_in(self, expr: Expression) -> DType:
-        """The type of the text of such an integer."""
-        return concrete_type(whole(self.print.rec(expr)))
+        """The type in which C computes such an integer."""
+        return concrete_type(whole(self.expressions.rec(expr)))
 
-    def condition(self, expr: Expression) -> str:
-        """A predicate that reads data, as an operand of ``&&``."""
-        return self.print.predicate(expr, level=AND + 1)
+    def condition(self, expr: Expression) -> CExpression:
+        """A predicate that reads data."""
+        return self.expressions.truth(expr)
 
-    def assignment(self, statement: Statement) -> str:
-        """One statement of C."""
-        name, indices = statement.write
-        target = self.access(name, indices)
-        dtype = self.dtype_of(name)
+    def assignment(self, statement: Statement, comment: str) -> Assign:
+        """What executes one statement."""
+        target = self.access(*statement.write)
         try:
-            if statement.operation is None:
-                return f"{target} = {self.print(statement.rhs, dtype)};"
-            own = {r.name: r for r in self.kernel.reductions}.get(statement.operation)
-            if own is not None:
-                combined = own.combine(statement.lhs, statement.rhs)
-                return f"{target} = {self.print(combined, dtype)};"
-            return self.print.update(target, dtype, statement.operation, statement.rhs)
+            operator, value = self._update(statement, target)
         except LoopkitError as error:
             if not error.asked:
                 error.asked = (
                     f"in {statement.id}: {to_text(statement.lhs)} = {to_text(statement.rhs)}"
                 )
             raise
+        return Assign(target, operator, value, statement.id, comment=comment)
+
+    def _update(self, statement: Statement, target: CExpression) -> tuple[str, CExpression]:
+        """The operator and the right side of a statement's assignment."""
+        dtype = self.dtype_of(statement.write[0])
+        if statement.operation is None:
+            return "=", self.expressions(statement.rhs, dtype)
+        own = {r.name: r for r in self.kernel.reductions}.get(statement.operation)
+        if own is not None:
+            return "=", self.expressions(own.combine(statement.lhs, statement.rhs), dtype)
+        return self.expressions.update(target, dtype, statement.operation, statement.rhs)
 
     def is_data(self, expr: Expression) -> bool:
         """Whether an expression reads more than inames and sizes, or computes with more."""

@@ -1,7 +1,7 @@
 """Integer arithmetic that wraps around, as NumPy's does, in C, where signed overflow means nothing.
 
 Where a result may be too large for the signed integers that C computes with, one
-operand is made unsigned, and C then computes modulo a power of two.  The text is
+operand is made unsigned, and C then computes modulo a power of two.  The value is
 ``unsigned`` from there on; storing it, or a cast, gives back the signed number.
 """
 
@@ -11,8 +11,9 @@ from collections.abc import Callable
 
 from loopkit import _intervals
 from loopkit._promotion import BOOL, INT64, INTEGERS, UNSIGNED, Choice, DType, RunTime
+from loopkit.codegen.c.tree import Binary, Cast, Number
 from loopkit.codegen.conversions import Operand
-from loopkit.codegen.texts import NARROW, POSTFIX, SIGNED, UNARY, Text
+from loopkit.codegen.operands import NARROW, SIGNED, Value
 
 Largest = Callable[[], int | None]
 """The largest magnitude that an expression has, if it is known; asked where it matters."""
@@ -28,8 +29,8 @@ def magnitude(operand: Operand, common: DType) -> int:
     """The largest magnitude of an operand of an operation in the integer type ``common``."""
     if isinstance(operand, Choice):
         return max(magnitude(operand.then, common), magnitude(operand.else_, common))
-    if not isinstance(operand, Text):
-        assert not isinstance(operand, RunTime), "what is known at run time is a text"
+    if not isinstance(operand, Value):
+        assert not isinstance(operand, RunTime), "what is known at run time is a value of C"
         return abs(int(operand.real))
     if operand.wide and operand.dtype == common:
         return operand.most if operand.most is not None else 2**64
@@ -46,28 +47,26 @@ def overflows(most: int, dtype: DType) -> bool:
 
 def combined(
     symbol: str,
-    level: int,
-    sides: tuple[Text, Text],
+    sides: tuple[Value, Value],
     operands: tuple[Operand, Operand],
     dtype: DType,
     largest: Largest,
-) -> Text:
+) -> Value:
     """``left symbol right`` in an integer type; ``operands`` are both sides as they were before."""
     left, right = sides
     most = _SYMBOLS[symbol](*(magnitude(o, dtype) for o in operands))
     if not (left.unsigned or right.unsigned) and overflows(most, dtype):
         known = largest()
         most = most if known is None else min(most, known)
-        if isinstance(operands[0], Text):
+        if isinstance(operands[0], Value):
             left = guarded(left, most, dtype)
         else:
             right = guarded(right, most, dtype)
     is_unsigned = left.unsigned or right.unsigned
     # The difference of unsigned integers may be as large as they get.
     is_known = not is_unsigned and (dtype in SIGNED or symbol != "-")
-    return Text(
-        f"{left.at(level)} {symbol} {right.at(level + 1)}",
-        level,
+    return Value(
+        Binary(symbol, left.node, right.node),
         dtype,
         is_unsigned or dtype in NARROW,
         unsigned=is_unsigned,
@@ -75,29 +74,28 @@ def combined(
     )
 
 
-def updated(target: str, symbol: str, dtype: DType, value: Text, operand: Operand) -> str:
-    """``target symbol= value`` for a target of the type ``dtype``."""
+def addend(symbol: str, dtype: DType, value: Value, operand: Operand) -> Value:
+    """``value`` as the right side of ``target symbol= value`` for a target of type ``dtype``."""
     most = _SYMBOLS[symbol](_largest_of(dtype), magnitude(operand, dtype))
-    if overflows(most, dtype) and not value.unsigned:
-        if type(operand) is int and 0 <= operand < 2**31:
-            suffix = "ULL" if dtype == INT64 else "u"
-            value = Text(f"{operand}{suffix}", POSTFIX, dtype, unsigned=True)
-        else:
-            value = unsigned(value, dtype)
-    return f"{target} {symbol}= {value.text};"
+    if not overflows(most, dtype) or value.unsigned:
+        return value
+    if type(operand) is int and 0 <= operand < 2**31:
+        ctype = "ulong" if dtype == INT64 else "uint"
+        return Value(Number(operand, ctype), dtype, unsigned=True)
+    return unsigned(value, dtype)
 
 
-def guarded(text: Text, most: int, dtype: DType) -> Text:
+def guarded(value: Value, most: int, dtype: DType) -> Value:
     """An operand of what has at most this magnitude: unsigned where that may overflow."""
-    return unsigned(text, dtype) if overflows(most, dtype) else text
+    return unsigned(value, dtype) if overflows(most, dtype) else value
 
 
-def unsigned(text: Text, dtype: DType) -> Text:
-    """A text as an operand of unsigned arithmetic of the width that C computes ``dtype`` in."""
-    if text.unsigned:
-        return text
+def unsigned(value: Value, dtype: DType) -> Value:
+    """An operand of unsigned arithmetic of the width that C computes ``dtype`` in."""
+    if value.unsigned:
+        return value
     word = "unsigned long long" if dtype == INT64 else "unsigned"
-    return Text(f"({word}){text.at(UNARY)}", UNARY, dtype, wide=True, unsigned=True)
+    return Value(Cast(word, value.node), dtype, wide=True, unsigned=True)
 
 
 def _largest_of(dtype: DType) -> int:

@@ -25,8 +25,11 @@ from loopkit._promotion import subtrahend
 from loopkit._run.headers import include_options
 from loopkit._syntax import parse_expression
 from loopkit._types import DTYPES, WeakType, dtype_of
-from loopkit.codegen.expressions import CExpressionPrinter, c_type, preamble
-from loopkit.codegen.preamble import ALL_PIECES
+from loopkit.codegen.c.printer import expression_text, statement_text
+from loopkit.codegen.c.tree import Assign, CExpression, Element, Name
+from loopkit.codegen.c.types import C_TYPES
+from loopkit.codegen.expressions import ExpressionLowering
+from loopkit.codegen.preamble import ALL_PIECES, preamble
 
 TYPES = {
     "b": "bool",
@@ -53,17 +56,16 @@ TYPES = {
 ENV = {name: DTYPES[dtype] for name, dtype in TYPES.items()}
 
 
-def printer(**options: Any) -> CExpressionPrinter:
-    return CExpressionPrinter(
-        ENV.__getitem__,
-        lambda name: name,
-        lambda name, indices: f"{name}[{', '.join(map(str, indices))}]",
-        **options,
-    )
+def lowering(**options: Any) -> ExpressionLowering:
+    def element(name: str, indices: tuple[Any, ...]) -> CExpression:
+        return Element(name, tuple(Name(str(index)) for index in indices))
+
+    return ExpressionLowering(ENV.__getitem__, Name, element, **options)
 
 
 def printed(text: str, dtype: str | None = None, **options: Any) -> str:
-    return printer(**options)(parse_expression(text), DTYPES[dtype] if dtype else None)
+    lowered = lowering(**options)(parse_expression(text), DTYPES[dtype] if dtype else None)
+    return expression_text(lowered)
 
 
 TEXTS = """
@@ -278,7 +280,9 @@ def test_what_cannot_overflow_is_computed_as_it_stands() -> None:
     ],
 )
 def test_update(operation: str, dtype: str, text: str, expected: str) -> None:
-    assert printer().update("acc", DTYPES[dtype], operation, parse_expression(text)) == expected
+    target = Name("acc")
+    operator, value = lowering().update(target, DTYPES[dtype], operation, parse_expression(text))
+    assert statement_text(Assign(target, operator, value, "s")) == expected
 
 
 @pytest.mark.parametrize(
@@ -301,10 +305,10 @@ def test_type_errors(text: str, message: str) -> None:
     expr = parse_expression(text)
     with pytest.raises(TypeInferenceError) as from_types:
         dtype_of(expr, ENV.__getitem__)
-    with pytest.raises(TypeInferenceError) as from_printer:
-        printer()(expr)
+    with pytest.raises(TypeInferenceError) as from_lowering:
+        lowering()(expr)
     assert message in str(from_types.value)
-    assert str(from_types.value) == str(from_printer.value)
+    assert str(from_types.value) == str(from_lowering.value)
 
 
 def test_complex_is_not_stored_as_real() -> None:
@@ -481,13 +485,15 @@ def compute(texts: list[str], env: dict[str, Any], folder: Path) -> list[np.ndar
         expr = parse_expression(text)
         dtype = dtype_of(expr, ENV.__getitem__)
         assert not isinstance(dtype, WeakType)
-        p = CExpressionPrinter(ENV.__getitem__, lambda n: f"{n}_[at]", lambda n, ix: "")
-        c_text = p(expr, dtype)
+        p = ExpressionLowering(
+            ENV.__getitem__, lambda n: Element(f"{n}_", (Name("at"),)), lambda n, _: Name(n)
+        )
+        c_text = expression_text(p(expr, dtype))
         needs |= p.needs
-        arguments = ", ".join(f"{c_type(ENV[n])} const *{n}_" for n in names)
+        arguments = ", ".join(f"{C_TYPES[ENV[n]]} const *{n}_" for n in names)
         functions.append(
             f'extern "C" __attribute__((visibility("default"))) void f{number}({arguments}, '
-            f"{c_type(dtype)} *out) {{\n"
+            f"{C_TYPES[dtype]} *out) {{\n"
             f"    for (int at = 0; at < {SIZE}; ++at) out[at] = {c_text};\n}}\n"
         )
         out.append(np.zeros(SIZE, dtype))
@@ -665,14 +671,14 @@ def test_everything_compiles_with_nvrtc() -> None:
     functions = []
     needs: set[str] = set(ALL_PIECES)
     for number, line in enumerate(TEXTS.strip().splitlines()):
-        p = printer()
+        p = lowering()
         expr = parse_expression(line.replace("a[i]", "a"))
-        text = p(expr)
+        text = expression_text(p(expr))
         dtype = dtype_of(expr, ENV.__getitem__)
         assert not isinstance(dtype, WeakType)
-        arguments = ", ".join(f"{c_type(ENV[n])} {n}" for n in TYPES)
+        arguments = ", ".join(f"{C_TYPES[ENV[n]]} {n}" for n in TYPES)
         functions.append(
-            f'extern "C" __global__ void f{number}({c_type(dtype)} *out, {arguments}) '
+            f'extern "C" __global__ void f{number}({C_TYPES[dtype]} *out, {arguments}) '
             f"{{ *out = {text}; }}"
         )
     source = preamble(needs) + "\n".join(functions)

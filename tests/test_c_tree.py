@@ -124,6 +124,13 @@ def test_depth_counts_what_stands_inside_each_other(text: str, count: int) -> No
     assert depth(ExpressionReader(found).expression()) == count
 
 
+def test_one_node_stands_on_both_sides() -> None:
+    total, minus = Binary("+", Name("x"), Name("y")), Unary("-", Name("x"))
+    assert expression_text(Binary("-", total, total)) == "x + y - (x + y)"
+    assert expression_text(Binary("*", minus, minus)) == "-x * (-x)"
+    assert depth(Binary("-", total, total)) == 2
+
+
 def test_long_sums_are_no_nest() -> None:
     total: CExpression = Name("x")
     for _ in range(5000):

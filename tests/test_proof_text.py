@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 
+import numpy as np
 import pytest
 from proof_kernels import dynamic, matmul
 
@@ -164,8 +165,8 @@ def test_helpers_stand_above_once_and_in_order() -> None:
         ("9223372036854775807LL", 2**63 - 1),
         ("18446744073709551615ULL", 2**64 - 1),
         ("0.1", 0.1),
-        ("0.1f", 0.1),
-        ("1e-05f", 1e-05),
+        ("0.1f", float(np.float32(0.1))),
+        ("1e-05f", float(np.float32(1e-05))),
         ("1e+20", 1e20),
     ],
 )

@@ -1,7 +1,7 @@
 """The tree as CUDA C text: one case a node, parentheses from one table.
 
 Parentheses stand where C needs them, and where a reader would have to think: around ``&&``
-inside of ``||``, around operands of bits and shifts, around ``-x`` behind ``*``.
+inside of ``||``, around operands of bits and shifts and comparisons, around ``-x`` behind ``*``.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ _BINARY: dict[str, tuple[int, int, int]] = {
     "||": (_OR, _BITS, _BITS),
     "&&": (_AND, _BITS, _BITS),
     **dict.fromkeys("|^&", (_BITS, _UNARY, _UNARY)),
-    **dict.fromkeys(("==", "!="), (_EQUAL, _LESS, _LESS)),
-    **dict.fromkeys(("<", "<=", ">", ">="), (_LESS, _SHIFT, _SHIFT)),
+    **dict.fromkeys(("==", "!="), (_EQUAL, _ADD, _ADD)),
+    **dict.fromkeys(("<", "<=", ">", ">="), (_LESS, _ADD, _ADD)),
     **dict.fromkeys(("<<", ">>"), (_SHIFT, _UNARY, _UNARY)),
     **dict.fromkeys("+-", (_ADD, _ADD, _MULTIPLY)),
     **dict.fromkeys("*/%", (_MULTIPLY, _MULTIPLY, _UNARY)),
@@ -82,23 +82,22 @@ def _level(expr: CExpression) -> int:
 _LEVELS: dict[type, int] = {Choice: _CHOICE, Unary: _UNARY, Cast: _UNARY}
 
 
-def is_enclosed(part: CExpression, whole: CExpression) -> bool:
-    """Whether parentheses stand around ``part`` as an operand of ``whole``."""
+def is_enclosed(whole: CExpression, position: int) -> bool:
+    """Whether parentheses stand around an operand, one of the :func:`.tree.children`."""
+    part = children(whole)[position]
     if isinstance(whole, Binary):
         _, left, right = _BINARY[whole.operator]
-        if part is whole.left:
+        if position == 0:
             is_chain = isinstance(part, Binary) and part.operator == whole.operator in _CHAINS
             return not is_chain and _level(part) < left
         return _level(part) < right or (right == _UNARY and _is_minus(part))
     if isinstance(whole, Choice):
-        return part is whole.condition and isinstance(part, Choice)
+        return position == 0 and isinstance(part, Choice)
     if isinstance(whole, Unary) and whole.operator == "-":
         return _level(part) < _UNARY or _is_minus(part)
     if isinstance(whole, (Unary, Cast)):
         return _level(part) < _UNARY
-    if isinstance(whole, Member):
-        return _level(part) < _POSTFIX
-    return False
+    return isinstance(whole, Member) and _level(part) < _POSTFIX
 
 
 def _is_minus(expr: CExpression) -> bool:
@@ -112,16 +111,16 @@ def depth(expr: CExpression) -> int:
         whole, level = pending.pop()
         deepest = max(deepest, level)
         is_inside = isinstance(whole, (Call, Element, Braces))
-        for part in children(whole):
-            is_branch = isinstance(whole, Choice) and part is not whole.condition
-            deeper = is_inside or is_branch or is_enclosed(part, whole)
+        for position, part in enumerate(children(whole)):
+            is_branch = isinstance(whole, Choice) and position > 0
+            deeper = is_inside or is_branch or is_enclosed(whole, position)
             pending.append((part, level + deeper))
     return deepest
 
 
-def _operand(part: CExpression, whole: CExpression) -> str:
-    text = expression_text(part)
-    return f"({text})" if is_enclosed(part, whole) else text
+def _operand(whole: CExpression, position: int = 0) -> str:
+    text = expression_text(children(whole)[position])
+    return f"({text})" if is_enclosed(whole, position) else text
 
 
 def _listed(parts: Iterable[CExpression]) -> str:
@@ -148,17 +147,17 @@ def _binary(expr: Binary) -> str:
     spine = [expr]
     while isinstance(spine[-1].left, Binary):
         spine.append(spine[-1].left)
-    pieces = [_operand(spine[-1].left, spine[-1])]
+    pieces = [_operand(spine[-1])]
     for whole, around in zip(reversed(spine), [*reversed(spine[:-1]), None], strict=True):
-        pieces.append(f" {whole.operator} {_operand(whole.right, whole)}")
-        if around is not None and is_enclosed(whole, around):
+        pieces.append(f" {whole.operator} {_operand(whole, 1)}")
+        if around is not None and is_enclosed(around, 0):
             pieces = ["(", *pieces, ")"]
     return "".join(pieces)
 
 
 def _choice(expr: Choice) -> str:
     then, other = expression_text(expr.then), expression_text(expr.other)
-    return f"{_operand(expr.condition, expr)} ? {then} : {other}"
+    return f"{_operand(expr)} ? {then} : {other}"
 
 
 _EXPRESSIONS: dict[type, Callable[[Any], str]] = {
@@ -166,11 +165,11 @@ _EXPRESSIONS: dict[type, Callable[[Any], str]] = {
     Name: lambda e: e.name,
     Element: lambda e: e.array + "".join(f"[{expression_text(i)}]" for i in e.indices),
     Call: lambda e: f"{e.function}({_listed(e.arguments)})",
-    Unary: lambda e: f"{e.operator}{_operand(e.operand, e)}",
+    Unary: lambda e: f"{e.operator}{_operand(e)}",
     Binary: _binary,
     Choice: _choice,
-    Cast: lambda e: f"({e.ctype}){_operand(e.operand, e)}",
-    Member: lambda e: f"{_operand(e.operand, e)}.{e.name}",
+    Cast: lambda e: f"({e.ctype}){_operand(e)}",
+    Member: lambda e: f"{_operand(e)}.{e.name}",
     Braces: lambda e: f"{e.ctype}{{{_listed(e.parts)}}}",
 }
 

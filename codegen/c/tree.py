@@ -229,6 +229,14 @@ class Wait:
 Node = Declaration | Let | For | If | Block | Assign | Wait
 
 
+def statements(nodes: tuple[Node, ...]) -> Iterator[Node]:
+    """All statements of a body, those inside of others after these."""
+    for node in nodes:
+        yield node
+        if isinstance(node, (For, If, Block)):
+            yield from statements(node.body)
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A parameter of the function: a value, or a pointer to global memory."""

@@ -41,6 +41,11 @@ TYPES: dict[str, DType] = {
 }
 """All types that are read; ``char`` and ``long``, which differ between systems, are none."""
 
+C_TYPES: dict[DType, str] = {
+    dtype: name for name, dtype in TYPES.items() if name not in ("unsigned",)
+}
+"""How each type is spelled."""
+
 WORDS = frozenset(word for name in TYPES for word in name.split()) | {"char", "long", "signed"}
 """The words that types are made of."""
 

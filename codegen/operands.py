@@ -1,11 +1,11 @@
-"""C's words for types and constants, and pieces of C text that know their type."""
+"""Expressions of C that know their type as lowering goes, and constants of a type."""
 
 from __future__ import annotations
 
 import cmath
 import math
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
@@ -38,42 +38,8 @@ from loopkit._promotion import (
     fits,
     real_of,
 )
-
-# C's levels of precedence, loosest first.
-(
-    NONE,
-    TERNARY,
-    OR,
-    AND,
-    BIT_OR,
-    BIT_XOR,
-    BIT_AND,
-    EQUAL,
-    LESS,
-    SHIFT,
-    ADD,
-    MULTIPLY,
-    UNARY,
-    POSTFIX,
-) = range(14)
-
-C_TYPES: dict[DType, str] = {
-    BOOL: "bool",
-    INT8: "signed char",
-    INT16: "short",
-    INT32: "int",
-    INT64: "long long",
-    UINT8: "unsigned char",
-    UINT16: "unsigned short",
-    UINT32: "unsigned int",
-    UINT64: "unsigned long long",
-    FLOAT16: "__half",
-    BFLOAT16: "__nv_bfloat16",
-    FLOAT32: "float",
-    FLOAT64: "double",
-    COMPLEX64: "lk_complex64",
-    COMPLEX128: "lk_complex128",
-}
+from loopkit.codegen.c.tree import Binary, Braces, Call, Cast, CExpression, Name, Number, Unary
+from loopkit.codegen.c.types import C_TYPES
 
 NEEDED_FOR_TYPE: dict[DType, str] = {
     FLOAT16: "cuda_fp16.h",
@@ -89,34 +55,27 @@ NARROW = frozenset((BOOL, INT8, INT16, UINT8, UINT16))
 SIGNED = frozenset((INT8, INT16, INT32, INT64, UINT8, UINT16))
 
 
-def c_type(dtype: DType) -> str:
-    """The CUDA C name of a type."""
-    return C_TYPES[dtype]
-
-
 def needs_of_types(dtypes: Iterable[DType]) -> set[str]:
     """What the preamble must hold where these types are named, whatever is done with them."""
     return {NEEDED_FOR_TYPE[dtype] for dtype in dtypes if dtype in NEEDED_FOR_TYPE}
 
 
-class Text:
-    """A piece of C text.
+class Value:
+    """An expression of C, and what is known of its value.
 
-    ``level`` is the precedence of its outermost operator.  A text of an integer
-    type is ``wide`` when its value in C still has to be reduced to that type: an
-    ``int`` for a narrow type, or an unsigned integer where it is ``unsigned``.
+    One of an integer type is ``wide`` when its value in C still has to be reduced to that
+    type: an ``int`` for a narrow type, or an unsigned integer where it is ``unsigned``.
     ``most`` is the largest magnitude of its value, where that is known.  What is made of
     inames and sizes alone is ``weak``: it is computed in ``dtype``, but has no type where it
-    meets one.  Where that is a number that may need more than 64 bits, the text has the last
-    ones of it, and ``beyond`` is its expression.
+    meets one.  Where that is a number that may need more than 64 bits, the expression has the
+    last ones of it, and ``beyond`` is what it stands for.
     """
 
-    __slots__ = ("beyond", "dtype", "level", "most", "text", "unsigned", "weak", "wide")
+    __slots__ = ("beyond", "dtype", "most", "node", "unsigned", "weak", "wide")
 
     def __init__(
         self,
-        text: str,
-        level: int,
+        node: CExpression,
         dtype: DType,
         wide: bool = False,
         *,
@@ -126,17 +85,27 @@ class Text:
         beyond: Expression = None,
     ) -> None:
         self.beyond = beyond
-        self.text = text
-        self.level = level
+        self.node = node
         self.dtype = dtype
         self.wide = wide
         self.unsigned = unsigned
         self.most = most
         self.weak = weak
 
-    def at(self, level: int) -> str:
-        """The text as an operand of an operator of ``level``, in parentheses if need be."""
-        return self.text if self.level >= level else f"({self.text})"
+
+def called(name: str, values: Iterable[Value], dtype: DType, wide: bool = False) -> Value:
+    """A call of a function of C."""
+    return Value(Call(name, tuple(v.node for v in values)), dtype, wide)
+
+
+def binary(left: Value, operator: str, right: Value, dtype: DType) -> Value:
+    """``left operator right``."""
+    return Value(Binary(operator, left.node, right.node), dtype)
+
+
+def joined(operator: str, nodes: Iterable[CExpression]) -> CExpression:
+    """``a operator b operator c``, from the left."""
+    return reduce(lambda left, right: Binary(operator, left, right), nodes)
 
 
 @lru_cache(maxsize=1024)
@@ -163,36 +132,45 @@ def computed_in(dtype: DType) -> DType:
 # {{{ constants
 
 
-def literal(value: Constant, dtype: DType, need: Callable[[str], None]) -> Text:
+def integer(value: int, ctype: str = "int") -> CExpression:
+    """An integer, with its sign; the smallest of a type is one less than what C can spell."""
+    if value >= 0:
+        return Number(value, ctype)
+    if -value == 2 ** {"int": 31, "long": 63}.get(ctype, 0):
+        return Binary("-", integer(value + 1, ctype), Number(1, "int"))
+    return Unary("-", Number(-value, ctype))
+
+
+def literal(value: Constant, dtype: DType, need: Callable[[str], None]) -> Value:
     """A constant as a value of exactly the type ``dtype``, as NumPy converts it.
 
-    ``need`` is told which pieces of the preamble and headers the text uses.
+    ``need`` is told which pieces of the preamble and headers it uses.
     """
     if dtype in COMPLEXES:
         part = real_of(dtype)
         number = complex(value)
         need(NEEDED_FOR_TYPE[dtype])
-        parts = [literal(x, part, need).text for x in (number.real, number.imag)]
-        return Text(f"{c_type(dtype)}{{{', '.join(parts)}}}", POSTFIX, dtype)
+        parts = (literal(x, part, need).node for x in (number.real, number.imag))
+        return Value(Braces(C_TYPES[dtype], tuple(parts)), dtype)
     if isinstance(value, complex):
         raise TypeInferenceError(
             f"the complex constant {value} is not a value of {dtype_name(dtype)}",
             instead="write real(...)",
         )
     if dtype == BOOL:
-        return Text("true" if value else "false", POSTFIX, dtype)
+        return Value(Number(int(bool(value)), "bool"), dtype)
     if dtype in INTEGERS:
-        return _integer_literal(value, dtype)
+        return Value(_integer_literal(value, dtype), dtype)
     if dtype in SMALL_FLOATS:
         need(NEEDED_FOR_TYPE[dtype])
         with np.errstate(over="ignore"):
             rounded = float(dtype.type(value))
         name = "__float2half" if dtype == FLOAT16 else "__float2bfloat16"
-        return Text(f"{name}({literal(rounded, FLOAT32, need).text})", POSTFIX, dtype)
-    return _float_literal(float(value), dtype, need)
+        return called(name, [literal(rounded, FLOAT32, need)], dtype)
+    return Value(_float_literal(float(value), dtype, need), dtype)
 
 
-def _integer_literal(value: int | float, dtype: DType) -> Text:
+def _integer_literal(value: int | float, dtype: DType) -> CExpression:
     if isinstance(value, float) and not math.isfinite(value):
         raise TypeInferenceError(f"{value} is not a value of {dtype_name(dtype)}")
     number = int(value)
@@ -201,25 +179,19 @@ def _integer_literal(value: int | float, dtype: DType) -> Text:
             f"the constant {number} is not a value of {dtype_name(dtype)}",
             instead=f"{dtype_name(dtype)}({number}) would wrap it around",
         )
-    if dtype == INT64:
-        if number == -(2**63):
-            return Text("-9223372036854775807LL - 1", ADD, dtype)
-        return Text(f"{number}LL", UNARY if number < 0 else POSTFIX, dtype)
-    if dtype in (UINT32, UINT64):
-        return Text(f"{number}{'u' if dtype == UINT32 else 'ULL'}", POSTFIX, dtype)
-    if number == -(2**31):
-        return Text("-2147483647 - 1", ADD, dtype)
-    return Text(str(number), UNARY if number < 0 else POSTFIX, dtype)
+    return integer(number, _LITERAL_TYPES.get(dtype, "int"))
 
 
-def operand_literal(value: Constant, dtype: DType, need: Callable[[str], None]) -> Text:
+_LITERAL_TYPES = {INT64: "long", UINT32: "uint", UINT64: "ulong"}
+
+
+def operand_literal(value: Constant, dtype: DType, need: Callable[[str], None]) -> Value:
     """A constant that meets an operand of type ``dtype``: an integer needs no suffix there.
 
-    The text's type is then ``int``, which C converts to that of the operand.
+    The value's type is then ``int``, which C converts to that of the operand.
     """
     if dtype in INTEGERS and isinstance(value, int) and -(2**31) < value < 2**31:
-        number = int(value)
-        return Text(str(number), UNARY if number < 0 else POSTFIX, INT32, most=abs(number))
+        return Value(integer(int(value)), INT32, most=abs(value))
     return literal(value, dtype, need)
 
 
@@ -232,29 +204,18 @@ def wrapped(value: Constant, dtype: DType) -> Constant:
     return value
 
 
-def _float_literal(value: float, dtype: DType, need: Callable[[str], None]) -> Text:
+def _float_literal(value: float, dtype: DType, need: Callable[[str], None]) -> CExpression:
+    """The number with its sign, which zeros have, too."""
     if dtype == FLOAT32:
         with np.errstate(over="ignore"):
             value = float(np.float32(value))
-    if math.isinf(value) or math.isnan(value):
+    found: CExpression = Number(abs(value), "float" if dtype == FLOAT32 else "double")
+    if not math.isfinite(value):
         name = "LK_NAN" if math.isnan(value) else "LK_INFINITY"
         need(name)
-        cast = "(double)" if dtype == FLOAT64 else ""
-        if value < 0:
-            return Text(f"-{cast}{name}", UNARY, dtype)
-        return Text(cast + name, UNARY if cast else POSTFIX, dtype)
-    text = _float_text(value, math.copysign(1.0, value), dtype == FLOAT32)
-    return Text(text, UNARY if text[0] == "-" else POSTFIX, dtype)
-
-
-@lru_cache(maxsize=4096)
-def _float_text(value: float, sign: float, is_single: bool) -> str:
-    """The shortest text that gives back ``value``; ``sign`` tells the zeros apart."""
-    if not is_single:
-        text = repr(value)
-        return text if "." in text or "e" in text else text + ".0"
-    text = str(np.float32(value))
-    return (text if "." in text or "e" in text else text + ".0") + "f"
+        found = Cast("double", Name(name)) if dtype == FLOAT64 else Name(name)
+    is_negative = value < 0 or (value == 0 and math.copysign(1.0, value) < 0)
+    return Unary("-", found) if is_negative else found
 
 
 def scalar_value(value: Any) -> tuple[Constant, DType]:

@@ -1,4 +1,4 @@
-"""Comparisons, conditions, choices and extrema as CUDA C text."""
+"""Comparisons, conditions, choices and extrema in CUDA C."""
 
 from __future__ import annotations
 
@@ -36,62 +36,64 @@ from loopkit._promotion import (
     promote,
     run_time,
 )
+from loopkit.codegen.c import tree
+from loopkit.codegen.c.tree import CExpression, Unary
 from loopkit.codegen.conversions import Converter, Operand, is_late, typed, whole
-from loopkit.codegen.texts import AND, EQUAL, LESS, OR, POSTFIX, TERNARY, UNARY, Text
+from loopkit.codegen.operands import Value, binary, called, integer, joined
 
 
-class ChoicePrinter(Converter):
-    """Prints what decides between values, and what decides truth."""
+class ConditionalLowering(Converter):
+    """Lowers what decides between values, and what decides truth."""
 
     largest: Callable[[Expression], int | None]
     holds: Callable[[Expression], bool]
 
     @abstractmethod
     def rec(self, expr: Expression) -> Operand:
-        """``expr`` as a text with its type, or as the constant that it is."""
+        """``expr`` as a value with its type, or as the constant that it is."""
 
     def late(self, kind: Typed, operands: Sequence[Operand], of: Expression) -> DType:
         """The type in which C computes a number of Python's at run time."""
         if kind != INTEGER:
             return natural(kind)  # type: ignore[arg-type]
         long = any(
-            o.dtype.itemsize == 8 if isinstance(o, Text) else not _is_int(o) for o in operands
+            o.dtype.itemsize == 8 if isinstance(o, Value) else not _is_int(o) for o in operands
         )
         most = None if long else self.largest(of)
         return INT64 if most is None or most >= 2**31 else INT32
 
-    def late_text(self, text: Text, weak: RunTime | None, expr: Expression) -> Text:
-        """The text of an expression that is a number of Python's, if it is one."""
-        text.weak = weak
-        is_known = text.most is not None and text.most < 2**63
-        if weak == INTEGER and text.dtype.itemsize == 8 and not is_known and not self.holds(expr):
-            text.beyond = expr
-        return text
+    def late_value(self, value: Value, weak: RunTime | None, expr: Expression) -> Value:
+        """The value of an expression that is a number of Python's, if it is one."""
+        value.weak = weak
+        is_known = value.most is not None and value.most < 2**63
+        if weak == INTEGER and value.dtype.itemsize == 8 and not is_known and not self.holds(expr):
+            value.beyond = expr
+        return value
 
     def comparison(self, expr: Any) -> Operand:
         symbol: str = expr.operator
         asked = asked_in(expr)
         a, b = whole(self.rec(expr.left)), whole(self.rec(expr.right))
         check_comparison(typed(a), symbol, typed(b), asked)
-        if not isinstance(a, Text) and not isinstance(b, Text):
+        if not isinstance(a, Value) and not isinstance(b, Value):
             return fold(COMPARE[symbol], a, b, asked=asked)  # type: ignore[no-any-return]
-        level = EQUAL if symbol in ("==", "!=") else LESS
-        if isinstance(a, Text) and isinstance(b, Text):
+        if isinstance(a, Value) and isinstance(b, Value):
             if {a.dtype, b.dtype} & {UINT64} and a.dtype != b.dtype:
                 left, right = self.reduced(a), self.reduced(b)
                 if all(t.dtype in INTEGERS and t.dtype != BOOL for t in (left, right)) and not (
                     left.dtype in UNSIGNED and right.dtype in UNSIGNED
                 ):
                     self.need("lk_compare")
-                    return Text(f"lk_compare({left.text}, {right.text}) {symbol} 0", level, BOOL)
+                    order = called("lk_compare", (left, right), INT32)
+                    return binary(order, symbol, Value(integer(0), INT32), BOOL)
         else:
             known = _known_outcome(a, symbol, b)
             if known is not None:
                 return known
-        if all(isinstance(x, Text) and x.dtype in INTEGERS for x in (a, b)):
+        if all(isinstance(x, Value) and x.dtype in INTEGERS for x in (a, b)):
             common = promote(*(x.dtype for x in (a, b)))  # type: ignore[union-attr]
         elif all(is_late(x) for x in (a, b)):
-            common = promote(*(x.dtype if isinstance(x, Text) else x for x in (a, b)))
+            common = promote(*(x.dtype if isinstance(x, Value) else x for x in (a, b)))
         elif BOOL in (typed(a), typed(b)) and int in (type(a), type(b)):
             common = INT32  # NumPy compares them in int64, with the same outcome
         else:
@@ -100,48 +102,50 @@ class ChoicePrinter(Converter):
             left, right = self.exact(a, common), self.exact(b, common)
         else:
             left, right = (self.reduced(x) for x in self.unify(a, b, common))
-        return Text(f"{left.at(level + 1)} {symbol} {right.at(level + 1)}", level, BOOL)
+        return binary(left, symbol, right, BOOL)
 
     def logical_and(self, expr: prim.LogicalAnd) -> Operand:
-        texts = [self.condition(self.rec(c)).at(AND + 1) for c in expr.children]
-        return Text(" && ".join(texts), AND, BOOL)
+        return Value(joined("&&", [self.truth(c) for c in expr.children]), BOOL)
 
     def logical_or(self, expr: prim.LogicalOr) -> Operand:
-        # C needs no parentheses around "and" inside "or", but readers do.
-        texts = [self.condition(self.rec(c)).at(AND + 1) for c in expr.children]
-        return Text(" || ".join(texts), OR, BOOL)
+        return Value(joined("||", [self.truth(c) for c in expr.children]), BOOL)
+
+    def truth(self, expr: Expression) -> CExpression:
+        """``expr`` as a condition of C."""
+        return self.condition(self.rec(expr)).node
 
     def logical_not(self, expr: prim.LogicalNot) -> Operand:
         child = expr.child
         if isinstance(child, prim.Comparison) and child.operator in ("==", "!="):
             opposite = "!=" if child.operator == "==" else "=="
             return self.comparison(prim.Comparison(child.left, opposite, child.right))
-        return Text(f"!{self.condition(self.rec(child)).at(UNARY)}", UNARY, BOOL)
+        return Value(Unary("!", self.truth(child)), BOOL)
 
     def conditional(self, expr: prim.If) -> Operand:
-        condition = self.condition(self.rec(expr.condition)).at(TERNARY + 1)
+        condition = self.truth(expr.condition)
         then, else_ = self.rec(expr.then), self.rec(expr.else_)
-        if not isinstance(then, Text) and not isinstance(else_, Text):
+        if not isinstance(then, Value) and not isinstance(else_, Value):
             return Choice(condition, then, else_)
         if not (is_late(then) and is_late(else_)):
             return self._chosen(condition, then, else_, promote(typed(then), typed(else_)))
         weak = run_time(Choice(None, typed(then), typed(else_)))  # type: ignore[arg-type]
         common = self.late(weak, (then, else_), expr)
-        return self.late_text(self._chosen(condition, then, else_, common), weak, expr)
+        return self.late_value(self._chosen(condition, then, else_, common), weak, expr)
 
-    def _chosen(self, condition: str, then: Operand, else_: Operand, common: DType) -> Text:
-        texts = [self.reduced(self.exact(branch, common)) for branch in (then, else_)]
-        text = f"{condition} ? {texts[0].at(TERNARY)} : {texts[1].at(TERNARY)}"
-        return Text(text, TERNARY, common)
+    def _chosen(
+        self, condition: CExpression, then: Operand, else_: Operand, common: DType
+    ) -> Value:
+        nodes = [self.reduced(self.exact(branch, common)).node for branch in (then, else_)]
+        return Value(tree.Choice(condition, *nodes), common)
 
     def extrema(self, expr: Any) -> Operand:
         node = type(expr)
         asked = asked_in(expr)
-        # Nested to the right, as min(a, min(b, c)): text that grows at one end only.
+        # Nested to the right, as min(a, min(b, c)).
         result = self.rec(expr.children[-1])
         for child in reversed(expr.children[:-1]):
             operand = self.rec(child)
-            if not isinstance(result, Text) and not isinstance(operand, Text):
+            if not isinstance(result, Value) and not isinstance(operand, Value):
                 result = fold(FOLD[node], operand, result, asked=asked)
                 continue
             if is_late(operand) and is_late(result):
@@ -154,19 +158,18 @@ class ChoicePrinter(Converter):
             result = self.extremum(node, operand, result, common)
         return result
 
-    def extremum(self, node: type, a: Operand, b: Operand, common: DType) -> Text:
+    def extremum(self, node: type, a: Operand, b: Operand, common: DType) -> Value:
         """The larger or smaller of two operands, in the type ``common``."""
         if common == BOOL:
-            level, symbol = (OR, "||") if node is prim.Max else (AND, "&&")
-            left, right = self.condition(a), self.condition(b)
-            return Text(f"{left.at(level)} {symbol} {right.at(level + 1)}", level, BOOL)
+            symbol = "||" if node is prim.Max else "&&"
+            return binary(self.condition(a), symbol, self.condition(b), BOOL)
         name = "max" if node is prim.Max else "min"
         compute = FLOAT32 if common in SMALL_FLOATS else common
         if compute in FLOATS:
             name = "lk_" + name
             self.need(name)
-        texts = [self.reduced(self.exact(self.exact(x, common), compute)).text for x in (a, b)]
-        return self.exact(Text(f"{name}({texts[0]}, {texts[1]})", POSTFIX, compute), common)
+        sides = [self.reduced(self.exact(self.exact(x, common), compute)) for x in (a, b)]
+        return self.exact(called(name, sides, compute), common)
 
 
 def _is_int(value: Operand) -> bool:
@@ -180,9 +183,9 @@ def asked_in(expr: Expression) -> Callable[[], str]:
 
 def _known_outcome(a: Operand, symbol: str, b: Operand) -> bool | None:
     """The outcome of comparing an integer with a constant beyond its type, if it is one."""
-    if isinstance(b, Text):
+    if isinstance(b, Value):
         return _known_outcome(b, _MIRRORED[symbol], a)
-    if not isinstance(a, Text) or a.dtype not in INTEGERS or type(b) is not int:
+    if not isinstance(a, Value) or a.dtype not in INTEGERS or type(b) is not int:
         return None
     if fits(b, a.dtype):
         return None

@@ -19,12 +19,12 @@ from loopkit._nodes import Expression
 from loopkit._program import ArrayParam, Check, Program, SourceLine, ValueParam
 from loopkit.codegen.c.printer import function_text, with_lines
 from loopkit.codegen.c.tree import Assign, Function, statements
+from loopkit.codegen.functions import BodyLowering, exchanged_arrays, parameters, signature
 from loopkit.codegen.nest import make_nest
 from loopkit.codegen.operands import needs_of_types
 from loopkit.codegen.passed import note_passed
 from loopkit.codegen.preamble import preamble
 from loopkit.codegen.prepare import prepare
-from loopkit.codegen.source import BodyLowering, exchanged_arrays, parameters, signature
 from loopkit.codegen.storage import ALIGNMENT, global_temporaries, lay_out
 from loopkit.codegen.widths import INT32, INT64, Ranges, largest_size
 
@@ -97,6 +97,7 @@ def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
         checks=(*checks(kernel.assumptions.set), *size_checks(kernel)),
         arguments=tuple(a.name for a in kernel.args),
         options=("--use_fast_math",) if kernel.options.fast_math else (),
+        tree=function,
         lines=_origins(kernel, function, source.count("\n")),
     )
 

@@ -17,8 +17,8 @@ from loopkit._run import options as _options
 from loopkit._run.binding import bound_on_host
 from loopkit._run.kinds import kind_of
 from loopkit._run.plan import ArgumentPlan
+from loopkit.codegen.functions import parameters
 from loopkit.codegen.lower import checks, program_of
-from loopkit.codegen.source import parameters
 from loopkit.transforms import add_dtypes
 
 

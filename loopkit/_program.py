@@ -8,10 +8,13 @@ program's integer value parameters only, made of integers, ``Variable``,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from loopkit.codegen.c.tree import Function
 
 Expression = Any
 
@@ -79,7 +82,7 @@ class Program:
     block; when ``dynamic_shared`` is not 0 the launch must ask for it.
     ``arguments`` is the order in which the kernel's own arguments were
     declared, sizes included: the order of results and of positional display.
-    ``lines[i]`` describes source line ``i + 1``.
+    ``lines[i]`` describes source line ``i + 1``.  ``tree`` is what ``source`` was printed from.
     """
 
     name: str
@@ -93,3 +96,4 @@ class Program:
     arguments: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     lines: tuple[SourceLine, ...] = ()
+    tree: Function | None = field(default=None, compare=False, repr=False)

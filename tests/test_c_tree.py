@@ -6,7 +6,7 @@ import importlib
 import random
 import sys
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,8 @@ import pytest
 
 import loopkit as lk
 from loopkit.codegen.c.lexer import tokens
-from loopkit.codegen.c.printer import depth, expression_text, function_text, with_lines
+from loopkit.codegen.c.limits import depths
+from loopkit.codegen.c.printer import expression_text, function_text, with_lines
 from loopkit.codegen.c.read_expressions import ExpressionReader
 from loopkit.codegen.c.reader import by_comment, read_function
 from loopkit.codegen.c.tree import (
@@ -26,11 +27,13 @@ from loopkit.codegen.c.tree import (
     Choice,
     Element,
     Function,
+    If,
     Member,
     Name,
     Number,
     Unary,
 )
+from loopkit.codegen.proof.prove import prove_program
 from tests.campaign import kernels
 from tests.campaign.walk import Walk, walk
 
@@ -54,7 +57,9 @@ def read(kernel: lk.Kernel) -> tuple[str, Function]:
 
 
 def check(kernel: lk.Kernel) -> None:
+    """What lowering made is what reading its text makes, and prints the same text."""
     source, function = read(kernel)
+    assert same(kernel.program().tree, function)
     assert function_text(function) == source
     assert same(with_lines(function), function)
 
@@ -121,14 +126,14 @@ def test_random_expressions() -> None:
 )
 def test_depth_counts_what_stands_inside_each_other(text: str, count: int) -> None:
     found, _ = tokens([text], 1)
-    assert depth(ExpressionReader(found).expression()) == count
+    assert depths(ExpressionReader(found).expression())[0] == count
 
 
 def test_one_node_stands_on_both_sides() -> None:
     total, minus = Binary("+", Name("x"), Name("y")), Unary("-", Name("x"))
     assert expression_text(Binary("-", total, total)) == "x + y - (x + y)"
     assert expression_text(Binary("*", minus, minus)) == "-x * (-x)"
-    assert depth(Binary("-", total, total)) == 2
+    assert depths(Binary("-", total, total))[0] == 2
 
 
 def test_long_sums_are_no_nest() -> None:
@@ -136,7 +141,7 @@ def test_long_sums_are_no_nest() -> None:
     for _ in range(5000):
         total = Binary("+", total, Name("x"))
     assert expression_text(total) == " + ".join(["x"] * 5001)
-    assert depth(total) == 1
+    assert depths(total)[0] == 1
 
 
 # }}}
@@ -188,6 +193,53 @@ def test_dynamic_shared_memory_and_many_parameters() -> None:
     source, _ = read(kernel)
     assert "extern __shared__" in source and "(*u)[128]" in source and "&v" in source
     check(kernel)
+
+
+# }}}
+
+
+# {{{ proofs
+
+
+def verdicts(proof: Any) -> tuple[Any, ...]:
+    return proof.findings, proof.undecided, proof.trusted
+
+
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_the_tree_and_its_text_are_proven_alike(seed: int) -> None:
+    r = random.Random(seed)
+    try:
+        _, kernel = kernels.draw(r)
+        kernel = walk(r, Walk(kernel), 6).kernel
+        kernel.program()
+    except lk.LoopkitError:
+        return
+    assert verdicts(kernel.prove()) == verdicts(kernel.prove(text=True))
+
+
+def tiled() -> lk.Kernel:
+    kernel = lk.make_kernel(
+        "{ [i]: 0 <= i < n }", "b[i] = 2*a[i] + a[n - 1 - i]", dtypes={"a, b": "float32"}
+    )
+    return kernel.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+
+
+def test_a_fault_in_the_tree_is_found() -> None:
+    program = tiled().program()
+    assert program.tree is not None
+    *before, guard = program.tree.body
+    assert isinstance(guard, If)
+    changed = replace(program.tree, body=(*before, *guard.body))
+    broken = replace(program, tree=changed, source=function_text(changed))
+    assert "bounds" in {f.kind for f in prove_program(tiled(), broken).findings}
+
+
+def test_a_source_that_its_tree_does_not_print_is_read() -> None:
+    program = tiled().program()
+    source = program.source.replace(" < n", " < n + 1")
+    assert source != program.source
+    assert not prove_program(tiled(), replace(program, source=source)).ok
+    assert prove_program(tiled(), program).ok
 
 
 # }}}

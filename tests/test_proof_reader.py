@@ -7,7 +7,7 @@ import itertools
 import pytest
 from proof_scopes import anywhere, translator
 
-from loopkit.codegen.c.lexer import ReadError
+from loopkit.codegen.c.errors import ReadError
 from loopkit.codegen.c.reader import by_comment, read_function
 from loopkit.codegen.c.tree import (
     Assign,

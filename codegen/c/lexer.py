@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from loopkit.codegen.c.errors import ReadError
+
 _TOKEN = re.compile(
     r"""\ *(?:
       (?P<number>\.?[0-9](?:[eEpP][+-]|[\w.'])*)
@@ -24,19 +26,6 @@ _PRAGMA = "#pragma unroll"
 # What begins a comment elsewhere, and other spellings of brackets and '#'.
 _FOREIGN = re.compile(r"/\*|<:|:>|<%|%>|%:")
 _CONTINUED = ("\\", "??/")
-
-
-class ReadError(Exception):
-    """The text is not what loopkit prints; ``line`` says where."""
-
-    def __init__(self, line: int, what: str) -> None:
-        super().__init__(f"line {line}: {what}")
-        self.line = line
-        self.what = what
-
-
-class DeepError(ReadError):
-    """The text is nested deeper than the proof looks: nothing is known of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,20 +104,6 @@ def _is_minus(expr: CExpression) -> bool:
     return isinstance(expr, Unary) and expr.operator == "-"
 
 
-def depth(expr: CExpression) -> int:
-    """How many parentheses, calls, subscripts and branches stand inside each other at most."""
-    deepest, pending = 0, [(expr, 1)]
-    while pending:
-        whole, level = pending.pop()
-        deepest = max(deepest, level)
-        is_inside = isinstance(whole, (Call, Element, Braces))
-        for position, part in enumerate(children(whole)):
-            is_branch = isinstance(whole, Choice) and position > 0
-            deeper = is_inside or is_branch or is_enclosed(whole, position)
-            pending.append((part, level + deeper))
-    return deepest
-
-
 def _operand(whole: CExpression, position: int = 0) -> str:
     text = expression_text(children(whole)[position])
     return f"({text})" if is_enclosed(whole, position) else text

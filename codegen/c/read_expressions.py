@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from loopkit.codegen.c.lexer import DeepError, ReadError, Token
+from loopkit.codegen.c.errors import DeepError, ReadError
+from loopkit.codegen.c.lexer import Token
+from loopkit.codegen.c.limits import DEEPEST, LONGEST
 from loopkit.codegen.c.literals import literal
 from loopkit.codegen.c.tree import (
     Binary,
@@ -35,10 +37,6 @@ _LEVELS = (
     ("*", "/", "%"),
 )
 _LEVEL = {sign: level for level, signs in enumerate(_LEVELS) for sign in signs}
-_DEEPEST = 60
-"""Parentheses, calls and branches inside each other, or loops and guards; sums are no nest."""
-_LONGEST = 120
-"""Conditions that are looked at one after another: each holds where the next one is."""
 
 
 class ExpressionReader:
@@ -123,8 +121,8 @@ class ExpressionReader:
     @contextmanager
     def nested(self) -> Iterator[None]:
         """One level further inside."""
-        if self.depth == _DEEPEST:
-            raise DeepError(self.line, f"nested in more than {_DEEPEST} levels")
+        if self.depth == DEEPEST:
+            raise DeepError(self.line, f"nested in more than {DEEPEST} levels")
         self.depth += 1
         yield
         self.depth -= 1
@@ -150,8 +148,8 @@ class ExpressionReader:
                 return left
             operator = self.take()
             count += operator in ("&&", "||")
-            if count > _LONGEST:
-                raise DeepError(self.line, f"a condition of more than {_LONGEST} parts")
+            if count > LONGEST:
+                raise DeepError(self.line, f"a condition of more than {LONGEST} parts")
             left = Binary(operator, left, self.binary(level + 1))
 
     def unary(self) -> CExpression:
@@ -167,8 +165,8 @@ class ExpressionReader:
                 self.expect(")")
             else:
                 break
-        if len(signs) > _DEEPEST:
-            raise DeepError(self.line, f"more than {_DEEPEST} signs before an operand")
+        if len(signs) > DEEPEST:
+            raise DeepError(self.line, f"more than {DEEPEST} signs before an operand")
         expr = self.postfix()
         for node, sign in reversed(signs):
             expr = node(sign, expr)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from loopkit.codegen.c.lexer import ReadError, Token, check_characters, tokens
+from loopkit.codegen.c.errors import ReadError
+from loopkit.codegen.c.lexer import Token, check_characters, tokens
 from loopkit.codegen.c.read_expressions import ExpressionReader
 from loopkit.codegen.c.tree import (
     Assign,

@@ -237,6 +237,17 @@ def statements(nodes: tuple[Node, ...]) -> Iterator[Node]:
             yield from statements(node.body)
 
 
+def expressions(node: Node) -> tuple[CExpression, ...]:
+    """The expressions of a statement, without those of statements inside of it."""
+    if isinstance(node, Assign):
+        return node.target, node.value
+    if isinstance(node, For):
+        return node.lower, node.upper
+    if isinstance(node, If):
+        return (node.condition,)
+    return (node.value,) if isinstance(node, Let) else ()
+
+
 @dataclass(frozen=True, slots=True)
 class Parameter:
     """A parameter of the function: a value, or a pointer to global memory."""

@@ -28,7 +28,7 @@ from loopkit._promotion import (
     real_of,
 )
 from loopkit.codegen.c import tree as c
-from loopkit.codegen.c.lexer import ReadError
+from loopkit.codegen.c.errors import ReadError
 from loopkit.codegen.c.tree import CExpression, Function, Node, postorder
 from loopkit.codegen.c.types import LITERALS, PIECES, TYPES
 from loopkit.codegen.proof.compiles_calls import CONSTANTS, result_of

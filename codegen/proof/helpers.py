@@ -12,7 +12,7 @@ from __future__ import annotations
 from functools import lru_cache
 from hashlib import sha256
 
-from loopkit.codegen.c.lexer import ReadError
+from loopkit.codegen.c.errors import ReadError
 
 DIGESTS = {
     "lk_floordiv": "0cfd8c2d44cc94ee",

@@ -13,9 +13,12 @@ from loopkit._kernel import Kernel
 from loopkit._make.infer import infer_types
 from loopkit._program import Program, ValueParam
 from loopkit._rules import expand_rules
-from loopkit.codegen.lower import program_of
-from loopkit.codegen.c.lexer import DeepError, ReadError
+from loopkit.codegen.c.errors import DeepError, ReadError
+from loopkit.codegen.c.limits import check_depth
+from loopkit.codegen.c.printer import function_text
 from loopkit.codegen.c.reader import Origin, by_comment, read_function
+from loopkit.codegen.c.tree import Function
+from loopkit.codegen.lower import program_of
 from loopkit.codegen.proof.bounds import BoundsCheck
 from loopkit.codegen.proof.cells import CellCheck
 from loopkit.codegen.proof.compiles import missing_pieces
@@ -41,9 +44,10 @@ def prove(
     kernel: Kernel,
     strided: frozenset[str] = frozenset(),
     *,
+    text: bool = False,
     operations: int = PROGRAM_QUESTION,
 ) -> Proof:
-    """Read a kernel's CUDA C back, and prove that it does what the kernel says.
+    """Prove that a kernel's CUDA C does what the kernel says.
 
     Parameters
     ----------
@@ -51,14 +55,17 @@ def prove(
         The kernel; its source is generated if it was not.
     strided
         Arrays whose strides are parameters, as in ``kernel.program``.
+    text
+        Read the text back, and prove that.  Else the proof is about the tree that the text
+        is printed from.
     operations
         How much isl may spend on one question before the answer is 'undecided'.
 
-    The proof takes the text as it is printed, the kernel's domains, tree and
-    accesses, and the launch; it uses nothing of what generated the text.  It
-    covers all sizes that the assumptions and the checks of a call admit.
+    The proof takes the C, the kernel's domains, tree and accesses, and the launch; it
+    uses nothing of what generated the C.  It covers all sizes that the assumptions and the
+    checks of a call admit.
     """
-    return prove_program(kernel, program_of(kernel, strided), operations=operations)
+    return prove_program(kernel, program_of(kernel, strided), text=text, operations=operations)
 
 
 def prove_source(kernel: Kernel, source: str, *, operations: int = PROGRAM_QUESTION) -> Proof:
@@ -70,11 +77,16 @@ def prove_source(kernel: Kernel, source: str, *, operations: int = PROGRAM_QUEST
 
 
 @in_turn
-def prove_program(kernel: Kernel, program: Program, *, operations: int = PROGRAM_QUESTION) -> Proof:
-    """The same for a program; ``lines`` may be empty, then comments name the statements."""
+def prove_program(
+    kernel: Kernel, program: Program, *, text: bool = False, operations: int = PROGRAM_QUESTION
+) -> Proof:
+    """The same for a program; ``lines`` may be empty, then comments name the statements.
+
+    Where its source is not what its tree prints, the source is read.
+    """
     start = time.perf_counter()
     recorder = Recorder(operations)
-    _check(_prepared(kernel, program), program, recorder)
+    _check(_prepared(kernel, program), program, recorder, text=text)
     return Proof(
         kernel=program.name,
         findings=recorder.findings,
@@ -85,9 +97,9 @@ def prove_program(kernel: Kernel, program: Program, *, operations: int = PROGRAM
     )
 
 
-def _check(kernel: Kernel, program: Program, recorder: Recorder) -> None:
+def _check(kernel: Kernel, program: Program, recorder: Recorder, *, text: bool) -> None:
     try:
-        function = read_function(program.source, _origin(kernel, program))
+        function = _function(kernel, program, text=text)
         for piece, line in missing_pieces(function).items():
             recorder.found(Finding("text", f"nothing above defines '{piece}'", Place(line)))
         with at_most(PROGRAM_TEXT):
@@ -119,6 +131,15 @@ def _check(kernel: Kernel, program: Program, recorder: Recorder) -> None:
     widths = WidthCheck(subject, recorder)
     widths.run()
     OverflowCheck(subject, recorder, cells.values, widths).run()
+
+
+def _function(kernel: Kernel, program: Program, *, text: bool) -> Function:
+    """The tree that the source is printed from, or else what it reads as."""
+    tree = program.tree
+    if text or tree is None or function_text(tree) != program.source:
+        return read_function(program.source, _origin(kernel, program))
+    check_depth(tree)
+    return tree
 
 
 def _origin(kernel: Kernel, program: Program) -> Origin:

@@ -12,6 +12,7 @@ from refusals.case import do
 
 from faults import kernels, programs
 from faults.planting import Patch, fault
+from faults.rewording import reworded_expression
 from loopkit._expression import evaluate
 
 # {{{ memory
@@ -20,10 +21,10 @@ from loopkit._expression import evaluate
 def _pitch(original: Any) -> Any:
     """Rows lie one element further apart."""
 
-    def access(self: Any, name: str, indices: Any) -> str:
+    def access(self: Any, name: str, indices: Any) -> Any:
         if len(indices) == 2:
             indices = (indices[0], prim.Sum((indices[1], indices[0])))
-        return str(original(self, name, indices))
+        return original(self, name, indices)
 
     return access
 
@@ -32,7 +33,7 @@ fault(
     "memory: rows lie one element further apart",
     kernels.moved,
     None,
-    Patch("codegen.source:BodyWriter.access", _pitch),
+    Patch("codegen.functions:BodyLowering.access", _pitch),
     sizes={"n": 3},
     sanitize=True,
 )
@@ -41,7 +42,7 @@ fault(
     kernels.moved,
     None,
     Patch(
-        "codegen.source:BodyWriter.access",
+        "codegen.functions:BodyLowering.access",
         lambda f: (
             lambda self, name, indices: f(
                 self, name, tuple(reversed(indices)) if name == "a" else indices
@@ -217,8 +218,12 @@ fault(
     programs.wide,
     None,
     Patch(
-        "codegen.source:BodyWriter.access",
-        lambda f: lambda self, *a: f(self, *a).replace("(long long)", ""),
+        "codegen.functions:BodyLowering.access",
+        lambda f: (
+            lambda self, *a: reworded_expression(
+                f(self, *a), lambda text: text.replace("(long long)", "")
+            )
+        ),
     ),
     sizes={"n": 2, "m": 3},
     evidence=_wraps,
@@ -249,7 +254,7 @@ fault(
     "arithmetic: sums of data are computed with signed integers",
     programs.integers,
     None,
-    Patch("codegen.wrapping:unsigned", lambda f: lambda text, dtype: text),
+    Patch("codegen.wrapping:unsigned", lambda f: lambda value, dtype: value),
     sizes={"n": 3},
     evidence=_signed(r"= c\[i\] \+ acc;"),
 )
@@ -258,8 +263,8 @@ fault(
     programs.integers,
     None,
     Patch(
-        "codegen.wrapping:updated",
-        lambda f: lambda target, symbol, dtype, value, operand: f"{target} {symbol}= {value.text};",
+        "codegen.wrapping:addend",
+        lambda f: lambda symbol, dtype, value, operand: value,
     ),
     sizes={"n": 3},
     evidence=_signed(r"acc \+= a\["),
@@ -268,7 +273,7 @@ fault(
     "arithmetic: inames are taken to be small",
     programs.integers,
     None,
-    Patch("codegen.values:ValuePrinter.largest", lambda f: lambda self, expr: 1),
+    Patch("codegen.values:ValueLowering.largest", lambda f: lambda self, expr: 1),
     sizes={"n": 3},
     evidence=_signed(r"= i \* j;"),
 )

@@ -12,6 +12,7 @@ from refusals.case import do
 import loopkit as lk
 from faults import kernels, programs
 from faults.planting import Patch, fault
+from faults.rewording import reworded
 from loopkit._arrays import AddressSpace
 
 # {{{ values
@@ -21,11 +22,12 @@ def text(pattern: str, replacement: str) -> Patch:
     """A statement is printed in another way."""
 
     def make(original: Any) -> Any:
-        return lambda self, statement: re.sub(
-            pattern, replacement, original(self, statement), count=1
-        )
+        def change(text: str) -> str:
+            return re.sub(pattern, replacement, text, count=1)
 
-    return Patch("codegen.values:ValuePrinter.assignment", make)
+        return lambda self, *about: reworded(original(self, *about), change)
+
+    return Patch("codegen.values:ValueLowering.assignment", make)
 
 
 fault(
@@ -161,12 +163,12 @@ fault(
 def _swapped_parameters(original: Any) -> Any:
     """The text names two pointers in another order than a launch passes them."""
 
-    def signature(kernel: Any, params: Any, *rest: Any) -> Any:
+    def signature(params: Any, *rest: Any) -> Any:
         names = [p.name for p in params]
         a, b = names.index("a"), names.index("b")
         params = list(params)
         params[a], params[b] = params[b], params[a]
-        return original(kernel, params, *rest)
+        return original(params, *rest)
 
     return signature
 
@@ -217,7 +219,7 @@ fault(
     "calls: too little memory for a global temporary",
     programs.through_global,
     None,
-    Patch("codegen.source:_array_parameter", _short_scratch),
+    Patch("codegen.functions:_array_parameter", _short_scratch),
     sanitize=True,
 )
 

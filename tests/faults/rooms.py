@@ -16,6 +16,7 @@ from faults import kernels, programs
 from faults.memory import LARGE, OBLONG
 from faults.planting import Patch, fault
 from faults.printing import text
+from faults.rewording import reworded
 from loopkit._arrays import AddressSpace
 from loopkit._program import ArrayParam
 
@@ -24,13 +25,9 @@ def written(change: Callable[[str], str]) -> Patch:
     """Declarations are printed in another way."""
 
     def make(original: Any) -> Any:
-        def declarations(self: Any) -> None:
-            original(self)
-            self.lines.text[:] = [change(line) for line in self.lines.text]
+        return lambda self: [reworded(node, change) for node in original(self)]
 
-        return declarations
-
-    return Patch("codegen.source:BodyWriter.declarations", make)
+    return Patch("codegen.functions:BodyLowering.declarations", make)
 
 
 fault(
@@ -142,7 +139,7 @@ fault(
     "calls: a row too few for a global temporary of any size",
     programs.through_matrix,
     None,
-    Patch("codegen.source:_array_parameter", _rowless),
+    Patch("codegen.functions:_array_parameter", _rowless),
     sizes={"n": 3, "m": 5},
     sanitize=True,
 )
@@ -183,7 +180,7 @@ fault(
     "values: indices are declared too narrow",
     kernels.added,
     None,
-    Patch("codegen.source:BodyWriter.iname_type", lambda f: lambda self, iname: "signed char"),
+    Patch("codegen.functions:BodyLowering.iname_type", lambda f: lambda self, iname: "signed char"),
     chain=(do("split_iname", "i", 256, outer_tag="g.0", inner_tag="l.0"),),
     sizes={"n": 256},
     sanitize=True,

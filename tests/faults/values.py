@@ -17,6 +17,7 @@ from faults.kernels import make
 from faults.making import RENAME, changed, statement
 from faults.planting import Patch, fault
 from faults.printing import text
+from faults.rewording import reworded_expression
 
 # {{{ kernels
 
@@ -163,8 +164,12 @@ fault(
     positive,
     None,
     Patch(
-        "codegen.values:ValuePrinter.condition",
-        lambda f: lambda self, expr: f(self, expr).replace("> 0", ">= 0"),
+        "codegen.values:ValueLowering.condition",
+        lambda f: (
+            lambda self, expr: reworded_expression(
+                f(self, expr), lambda text: text.replace("> 0", ">= 0")
+            )
+        ),
     ),
     sizes={"n": 4},
     values=filled("f4", a=[0, 1, -1, 2]),
@@ -430,11 +435,7 @@ fault(
 
 def _too_few(original: Any) -> Any:
     """The text promises fewer threads than are launched."""
-
-    def signature(kernel: Any, params: Any, threads: int, *rest: Any) -> Any:
-        return original(kernel, params, threads // 2, *rest)
-
-    return signature
+    return lambda **parts: original(**{**parts, "threads": parts["threads"] // 2})
 
 
 def _unlaunchable(kernel: Any) -> str | None:
@@ -450,7 +451,7 @@ fault(
     "calls: fewer threads are promised than launched",
     kernels.added,
     None,
-    Patch("codegen.lower:signature", _too_few),
+    Patch("codegen.lower:Function", _too_few),
     chain=(do("split_iname", "i", 4, inner_tag="l.0", outer_tag="g.0"),),
     sizes={"n": 8},
     evidence=_unlaunchable,

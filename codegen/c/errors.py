@@ -1,0 +1,16 @@
+"""What is wrong with C that is read, or looked at."""
+
+from __future__ import annotations
+
+
+class ReadError(Exception):
+    """The text is not what loopkit prints; ``line`` says where."""
+
+    def __init__(self, line: int, what: str) -> None:
+        super().__init__(f"line {line}: {what}")
+        self.line = line
+        self.what = what
+
+
+class DeepError(ReadError):
+    """The code is nested deeper than the proof looks: nothing is known of it."""

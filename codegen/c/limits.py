@@ -1,0 +1,70 @@
+"""How deep code may nest for the proof to look at it."""
+
+from __future__ import annotations
+
+from loopkit.codegen.c.errors import DeepError
+from loopkit.codegen.c.printer import is_enclosed
+from loopkit.codegen.c.tree import (
+    Binary,
+    Block,
+    Braces,
+    Call,
+    Cast,
+    CExpression,
+    Choice,
+    Element,
+    For,
+    Function,
+    If,
+    Node,
+    Unary,
+    children,
+    expressions,
+)
+
+DEEPEST = 60
+"""Parentheses, calls and branches inside each other, or loops and guards; sums are no nest."""
+LONGEST = 120
+"""Conditions that are looked at one after another: each holds where the next one is."""
+
+
+def check_depth(function: Function) -> None:
+    """Raise :class:`DeepError` for what is nested so that :mod:`.reader` would not read it."""
+    pending: list[tuple[Node, int]] = [(node, 1) for node in reversed(function.body)]
+    while pending:
+        node, level = pending.pop()
+        for expr in expressions(node):
+            _check(expr, DEEPEST - level, node.line)
+        if isinstance(node, (For, If, Block)):
+            pending += ((inner, level + 1) for inner in reversed(node.body))
+
+
+def _check(expr: CExpression, deepest: int, line: int) -> None:
+    levels, conditions, signs = depths(expr)
+    if levels > deepest:
+        raise DeepError(line, f"nested in more than {DEEPEST} levels")
+    if conditions > LONGEST:
+        raise DeepError(line, f"a condition of more than {LONGEST} parts")
+    if signs > DEEPEST:
+        raise DeepError(line, f"more than {DEEPEST} signs before an operand")
+
+
+def depths(expr: CExpression) -> tuple[int, int, int]:
+    """How many parentheses, calls, subscripts and branches stand inside each other at most.
+
+    And how many conditions, and signs, come one after another.
+    """
+    most = [1, 0, 0]
+    pending = [(expr, 1, 0, 0)]
+    while pending:
+        whole, level, conditions, signs = pending.pop()
+        conditions += isinstance(whole, Binary) and whole.operator in ("&&", "||")
+        signs = signs + 1 if isinstance(whole, (Unary, Cast)) else 0
+        most = [max(a, b) for a, b in zip(most, (level, conditions, signs), strict=True)]
+        is_inside = isinstance(whole, (Call, Element, Braces))
+        for position, part in enumerate(children(whole)):
+            is_branch = isinstance(whole, Choice) and position > 0
+            deeper = is_inside or is_branch or is_enclosed(whole, position)
+            follows = (0, 0) if deeper or position else (conditions, signs)
+            pending.append((part, level + deeper, *follows))
+    return most[0], most[1], most[2]

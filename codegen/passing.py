@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import islpy as isl
-import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
-from loopkit._hidden import BETWEEN, ONE, TWO, instances, variable
+from loopkit._hidden import BETWEEN, ONE, TWO, instances
+from loopkit._poly.pairs import steps, within_any
+from loopkit._poly.program_order import all_equal, before
 from loopkit.codegen.accesses import Access
 from loopkit.codegen.bodies import Bodies, Body
 from loopkit.codegen.conflicts import Conflicts, Order, Reach
@@ -163,11 +164,12 @@ class Passing:
 
 
 def _precedes(loops: Sequence[str], first: str, second: str, in_body: bool) -> isl.Set:
-    """Where one point of time is before another: in an earlier iteration, or in the body."""
-    found = isl.Set.empty(isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 0))
-    equal = _sets.universe()
-    for iname in loops:
-        one, two = variable(iname, first), variable(iname, second)
-        found = found | (equal & _sets.condition_set(prim.Comparison(one, "<", two)))
-        equal = equal & _sets.equality(one.name, two)
-    return found | equal if in_body else found
+    """``{ loops·first, loops·second : first is before second }``, exactly.
+
+    In an earlier iteration, or, with ``in_body``, in the same one.
+    """
+    times = steps(loops, first, second)
+    pieces = before(times)
+    if in_body:
+        pieces.append(all_equal(times))
+    return within_any(_sets.universe(), pieces)

@@ -8,12 +8,12 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._errors import Instance, OutOfBoundsError, Witness
+from loopkit._errors import OutOfBoundsError
 from loopkit._expression import evaluate, to_text, variable_names
 from loopkit._guarded import Guarded, guarded_reads
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
-from loopkit._points import smallest_point
+from loopkit._poly.smallest_case import smallest_access
 from loopkit._rules import expand_rules
 from loopkit._same import Key, key_of
 
@@ -81,41 +81,19 @@ def _error(
     axis: int,
     bad: isl.Set,
 ) -> OutOfBoundsError:
-    inames = [i for i in kernel.all_inames if i in statement.inames]
-    used = set(_sets.involved_names(bad))
-    sizes = [n for n in kernel.sizes if n in used]
-    point = smallest_point(bad, [*sizes, *inames]) or {}
-    values = {n: point.get(n, 0) for n in (*inames, *kernel.sizes)}
-    cell = tuple(_value(i, values) for i in indices)
+    case = smallest_access("out of bounds", kernel, statement, name, indices, bad)
     shape = kernel.array(name).shape or ()
-    extent = evaluate(shape[axis], values)
+    extent = evaluate(shape[axis], case.numbers)
     plural = "element" if extent == 1 else "elements"
-    where = ", ".join(f"{n}={point[n]}" for n in (*inames, *sizes) if n in point)
-    shown = f"{name}[{', '.join('?' if c is None else str(c) for c in cell)}]"
     limits = f"axis {axis} of '{name}' has {to_text(shape[axis])} elements"
     if to_text(shape[axis]) != str(extent):
         limits += f", here {extent} {plural}"
-    access = f"{name}[{', '.join(to_text(i) for i in indices)}]"
-    witness = Witness(
-        "out of bounds",
-        name,
-        None if None in cell else tuple(int(c) for c in cell if c is not None),
-        Instance(statement.id, {i: values[i] for i in inames}),
-        None,
-        {n: point[n] for n in sizes},
-    )
     return OutOfBoundsError(
-        f"statement '{statement.id}' accesses {access} at {shown}"
-        + (f" for {where}" if where else "")
+        f"statement '{statement.id}' accesses {case.access} at {case.cell}"
+        + (f" for {case.values}" if case.values else "")
         + f": {limits}",
-        witness=witness,
+        witness=case.witness,
         asked=statement.position.caret() if statement.position else "",
         instead="make the domain smaller, guard the access with if, declare a larger shape, "
         "or state the sizes by assumptions=",
     )
-
-
-def _value(index: Expression, values: dict[str, int]) -> int | None:
-    if not variable_names(index) <= values.keys():
-        return None
-    return int(evaluate(index, values))

@@ -3,46 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
-import pymbolic.primitives as prim
 
-from loopkit import _sets
 from loopkit._arrays import Argument, ArrayArg
 from loopkit._cached import cached_property
-from loopkit._errors import Instance, UninitializedReadError, Witness
-from loopkit._expression import to_text, variable_names
+from loopkit._errors import UninitializedReadError
 from loopkit._guarded import Guarded, guarded_reads
-from loopkit._hidden import EARLIER, hidden, variable
 from loopkit._kernel import Kernel, Statement
-from loopkit._make.arguments import is_integer
-from loopkit._nodes import Expression
-from loopkit._points import smallest_point
+from loopkit._poly.dataflow import Access, Dataflow
+from loopkit._poly.model import Model
+from loopkit._poly.program_order import ProgramOrder
+from loopkit._poly.smallest_case import smallest_access
 from loopkit._rules import expand_rules
-from loopkit._sets import NotAffineError
-from loopkit._tree import Path, common_prefix, path_inames
-
-
-@dataclass(frozen=True, eq=False)
-class _Placed:
-    statement: Statement
-    position: int
-    path: Path
-
-
-@dataclass(frozen=True, eq=False)
-class _Read:
-    reader: _Placed
-    name: str
-    indices: tuple[Expression, ...]
-    guards: tuple[Expression, ...]
-
-    @property
-    def text(self) -> str:
-        if not self.indices:
-            return self.name
-        return f"{self.name}[{', '.join(to_text(i) for i in self.indices)}]"
 
 
 def check_initialized(kernel: Kernel) -> tuple[Argument, ...]:
@@ -63,53 +37,50 @@ class Checker:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = expand_rules(kernel)
-        self.paths = kernel.paths
+        self.order = ProgramOrder(self.kernel)
         self.temporaries = kernel.temporary_by_name
-        self.inames = frozenset(kernel.all_inames)
-        self.data = frozenset(self.temporaries).union(
-            a.name for a in kernel.args if not is_integer(a)
-        )
-        self.placed = [
-            _Placed(s, position, self.paths[s.id])
-            for position, s in enumerate(self.kernel.statements)
-        ]
         self._reads_of: dict[str, Sequence[Guarded]] = {}
-        self.writers: dict[str, list[_Placed]] = {}
-        for placed in self.placed:
-            self.writers.setdefault(placed.statement.written, []).append(placed)
+
+    @cached_property
+    def dataflow(self) -> Dataflow:
+        """Who wrote last; asked where one look does not tell."""
+        return Dataflow(Model(self.kernel))
 
     def check_temporaries(self) -> None:
         """Raise for the first read of a temporary that nothing wrote before."""
-        for placed in self.placed:
-            for name, indices, guards in self._reads(placed.statement):
+        for statement in self.kernel.statements:
+            for name, indices, guards in self._reads(statement):
                 if name not in self.temporaries:
                     continue
-                read = _Read(placed, name, indices, guards)
-                bad = self.uninitialized(read)
+                access = (name, indices)
+                if self._is_plainly_written(statement, access):
+                    continue
+                bad = self.dataflow.unwritten(statement.id, access, guards)
                 if bad is not None:
-                    raise self._error(read, bad)
+                    raise self._error(statement, access, bad)
 
     def described(self, argument: Argument) -> Argument:
         """An array argument with ``is_input`` and ``is_output`` filled in."""
         if not isinstance(argument, ArrayArg):
             return argument
-        written, is_input = argument.name in self.writers, argument.is_input
+        written, is_input = argument.name in self.kernel.writers, argument.is_input
         if is_input is None:
             is_input = any(
-                not (written and self._is_plainly_written(_Read(placed, name, indices, guards)))
-                for placed in self.readers.get(argument.name, ())
-                for name, indices, guards in self._reads(placed.statement)
+                not (written and self._is_plainly_written(statement, (name, indices)))
+                for statement in self.readers.get(argument.name, ())
+                for name, indices, _ in self._reads(statement)
                 if name == argument.name
             )
         is_output = written if argument.is_output is None else argument.is_output
         return replace(argument, is_input=is_input, is_output=is_output)
 
     @cached_property
-    def readers(self) -> dict[str, list[_Placed]]:
-        found: dict[str, list[_Placed]] = {}
-        for placed in self.placed:
-            for name in dict.fromkeys(r[0] for r in self._reads(placed.statement)):
-                found.setdefault(name, []).append(placed)
+    def readers(self) -> dict[str, list[Statement]]:
+        """The statements that read each name, as targets of updates, too."""
+        found: dict[str, list[Statement]] = {}
+        for statement in self.kernel.statements:
+            for name in dict.fromkeys(r[0] for r in self._reads(statement)):
+                found.setdefault(name, []).append(statement)
         return found
 
     def _reads(self, statement: Statement) -> Sequence[Guarded]:
@@ -125,162 +96,42 @@ class Checker:
 
     def _once(self, reads: Iterable[Guarded]) -> Iterable[Guarded]:
         """Different reads; one alone of what the kernel does not write."""
-        ours = self.temporaries.keys() | self.writers.keys()
+        ours = self.temporaries.keys() | self.kernel.writers.keys()
         return {(r if r[0] in ours else r[0]): r for r in reads}.values()
 
-    # {{{ one read
-
-    def uninitialized(self, read: _Read) -> isl.Set | None:
-        """The instances, and sizes, for which a read finds nothing written; None without any.
-
-        Inames and sizes keep their names; cells are called ``hidden("cell", 0)`` and so on.
-        """
-        writers = self.writers.get(read.name, [])
-        if writers and self._is_plainly_written(read):
-            return None
-        try:
-            left = self._read_set(read, exact=bool(writers))
-        except NotAffineError:
-            return None if writers else self._everything(read)
-        before = [w for w in writers if w.position < read.reader.position]
-        for writer in reversed(before):
-            left = self._minus(left, read, writer, None)
-            if left is None:
-                return None
-        for writer in writers:
-            shared = common_prefix([writer.path, read.reader.path])
-            for level in reversed(range(len(shared))):
-                left = self._minus(left, read, writer, level)
-                if left is None:
-                    return None
-        left = left & self.kernel.assumptions.set
-        return None if left.is_empty() else left
-
-    def _is_plainly_written(self, read: _Read) -> bool:
+    def _is_plainly_written(self, reader: Statement, access: Access) -> bool:
         """Whether one look shows a write of the same cell, just before in the same loops."""
-        reader = read.reader
-        for writer in reversed(self.writers.get(read.name, ())):
-            if writer.position >= reader.position:
+        name, indices = access
+        path = self.order.place(reader.id)[1]
+        for writer in reversed(self.kernel.writers.get(name, ())):
+            if writer.write[1] != indices or not self.order.is_above(writer.id, reader.id):
                 continue
-            statement = writer.statement
-            if statement.write[1] != read.indices:
+            loops = self.order.place(writer.id)[1]
+            if path[: len(loops)] != loops:
                 continue
-            length = len(writer.path)
-            if reader.path[:length] != writer.path:
-                continue
-            if all(p in reader.statement.predicates for p in statement.predicates):
+            if all(p in reader.predicates for p in writer.predicates):
                 return True
         return False
 
-    def _everything(self, read: _Read) -> isl.Set:
-        return self._domain(read.reader.statement) & self.kernel.assumptions.set
-
-    def _domain(self, statement: Statement) -> isl.Set:
-        """The instances of a statement; raises where data decide about them."""
-        domain = self.kernel.statement_domain(statement)
-        if _sets.involved_names(domain) & self.data:
-            raise NotAffineError(statement.id)
-        return domain
-
-    def _conditions(self, guards: Sequence[Expression]) -> isl.Set:
-        condition = _sets.universe()
-        for guard in guards:
-            part = _sets.condition_set(guard)
-            if _sets.involved_names(part) & (
-                self.temporaries.keys() | self.kernel.arg_by_name.keys() - set(self.kernel.sizes)
-            ):
-                raise NotAffineError(guard)
-            condition = condition & part
-        return condition
-
-    def _read_set(self, read: _Read, *, exact: bool) -> isl.Set:
-        """Instances and cells of a read; what data decide raises, or counts as true."""
-        result = self._domain(read.reader.statement)
-        try:
-            result = result & self._conditions(read.guards)
-        except NotAffineError:
-            if exact:
-                raise
-        return result & self._cells(read.indices)
-
-    def _cells(self, indices: Sequence[Expression]) -> isl.Set:
-        result = _sets.universe()
-        for number, index in enumerate(indices):
-            if variable_names(index) & self.data:
-                raise NotAffineError(index)
-            cell = isl.PwAff.from_aff(_sets.affine(prim.Variable(hidden("cell", number))))
-            result = result & cell.eq_set(_sets.pw_affine(index))
-        return result
-
-    def _minus(
-        self, left: isl.Set, read: _Read, writer: _Placed, level: int | None
-    ) -> isl.Set | None:
-        """``left`` without the cells that ``writer`` has written; None if nothing is left.
-
-        With a ``level``, by iterations of the shared loop at that depth that came
-        before; without, in the same iteration of all shared loops.
-        """
-        statement = writer.statement
-        shared = path_inames(common_prefix([writer.path, read.reader.path]))
-        try:
-            written = self._domain(statement) & self._cells(statement.write[1])
-        except NotAffineError:
-            return None
-        for predicate in statement.predicates:
-            try:
-                written = written & self._conditions([predicate])
-            except NotAffineError:
-                continue
-        same = shared if level is None else shared[:level]
-        own = [i for i in _sets.names_of(written) if i in self.inames and i not in same]
-        if level is not None:
-            loop = shared[level]
-            before = variable(loop, EARLIER)
-            written = _sets.rename(written, {loop: before.name})
-            own = [i for i in own if i != loop]
-            earlier = prim.Comparison(before, "<", prim.Variable(loop))
-            written = written & _sets.condition_set(earlier)
-            own.append(before.name)
-        written = _sets.project_out(written, own)
-        left = left.subtract(written)
-        return None if (left & self.kernel.assumptions.set).is_empty() else left
-
-    # }}}
-
-    def _error(self, read: _Read, bad: isl.Set) -> UninitializedReadError:
-        statement = read.reader.statement
-        kernel = self.kernel
-        inames = [i for i in kernel.all_inames if i in statement.inames]
-        cells = [hidden("cell", n) for n in range(len(read.indices))]
-        sizes = sorted(set(_sets.names_of(bad)) - self.inames - set(cells))
-        point = smallest_point(bad, [*sizes, *inames, *cells]) or {}
-        whole = tuple(point[c] for c in cells if c in point)
-        cell = f"{read.name}[{', '.join(map(str, whole))}]" if whole else read.text
-        values = [f"{n}={point[n]}" for n in (*inames, *sizes) if n in point]
-        where = f" for {', '.join(values)}" if values else ""
-        writers = self.writers.get(read.name, [])
+    def _error(self, reader: Statement, access: Access, bad: isl.Set) -> UninitializedReadError:
+        name, indices = access
+        case = smallest_access("uninitialized read", self.kernel, reader, name, indices, bad)
+        writers = self.kernel.writers.get(name, ())
         if not writers:
-            how = f"no statement writes '{read.name}'"
+            how = f"no statement writes '{name}'"
             instead = "write it first, or declare it as an argument in kernel_data"
-        elif all(w.position > read.reader.position for w in writers):
-            how = f"'{writers[0].statement.id}' writes it only afterwards"
-            instead = f"move '{writers[0].statement.id}' in front of '{statement.id}'"
+        elif not any(self.order.is_above(w.id, reader.id) for w in writers):
+            how = f"'{writers[0].id}' writes it only afterwards"
+            instead = f"move '{writers[0].id}' in front of '{reader.id}'"
         else:
-            names = ", ".join(f"'{w.statement.id}'" for w in writers[:4])
+            names = ", ".join(f"'{w.id}'" for w in writers[:4])
             how = f"what {names} wrote before does not reach that cell"
             instead = "initialise it, or say in the assumptions which sizes are possible"
-        asked = statement.position.caret() if statement.position else ""
+        where = f" for {case.values}" if case.values else ""
         return UninitializedReadError(
-            f"statement '{statement.id}' reads {cell} before anything has been written "
+            f"statement '{reader.id}' reads {case.cell} before anything has been written "
             f"there{where}: {how}",
-            witness=Witness(
-                kind="uninitialized read",
-                array=read.name,
-                cell=whole if len(whole) == len(cells) else None,
-                sink=Instance(statement.id, {i: point[i] for i in inames if i in point}),
-                parameters={s: point[s] for s in sizes if s in point},
-                suggestions=(instead,),
-            ),
-            asked=asked,
+            witness=replace(case.witness, suggestions=(instead,)),
+            asked=reader.position.caret() if reader.position else "",
             instead=instead,
         )

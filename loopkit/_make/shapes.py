@@ -12,22 +12,22 @@ have no full row.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._errors import Instance, InvalidArgumentError, OutOfBoundsError, Witness
+from loopkit._errors import InvalidArgumentError, OutOfBoundsError
 from loopkit._expression import to_text, variable_names
 from loopkit._hidden import hidden
-from loopkit._kernel import Kernel, Statement
+from loopkit._kernel import Kernel
 from loopkit._make.arguments import Access
 from loopkit._make.extents import extents, largest
 from loopkit._make.scopes import Inames
 from loopkit._nodes import Expression
-from loopkit._points import smallest_point
+from loopkit._poly.smallest_case import smallest_access
 
 
 class Shapes:
@@ -211,16 +211,15 @@ class Shapes:
         bad = domain & whole & _negative(indices[axis]) & self.assumptions
         if bad.is_empty():
             return
-        inames = [i for i in self.kernel.all_inames if i in statement.inames]
         sizes = sorted(n for n in _sets.names_of(bad) if self._is_size(n))
-        point = smallest_point(bad, [*sizes, *inames]) or {}
-        witness = _witness("out of bounds", name, indices, statement, point, inames, sizes)
-        cell = f"{name}[{', '.join('?' if c is None else str(c) for c in witness[1])}]"
+        case = smallest_access(
+            "out of bounds", self.kernel, statement, name, indices, bad, sizes=sizes
+        )
         raise OutOfBoundsError(
-            f"statement '{statement.id}' accesses {_text(name, indices)} at {cell}: "
+            f"statement '{statement.id}' accesses {case.access} at {case.cell}: "
             f"index {to_text(indices[axis])} of axis {axis} is negative"
-            + _for(point, inames, sizes),
-            witness=witness[0],
+            + (f" for {case.values}" if case.values else ""),
+            witness=case.witness,
             asked=statement.position.caret() if statement.position else "",
             instead="shift the index, or make the domain start later",
         )
@@ -250,36 +249,3 @@ def _negative(index: Expression) -> isl.Set:
 
 def _text(name: str, indices: tuple[Expression, ...]) -> str:
     return f"{name}[{', '.join(to_text(i) for i in indices)}]" if indices else name
-
-
-def _witness(
-    kind: str,
-    name: str,
-    indices: tuple[Expression, ...],
-    statement: Statement,
-    point: Mapping[str, int],
-    inames: Sequence[str],
-    sizes: Sequence[str],
-) -> tuple[Witness, tuple[int | None, ...]]:
-    from loopkit._expression import evaluate
-
-    cell: list[int | None] = []
-    for index in indices:
-        try:
-            cell.append(int(evaluate(index, point)))
-        except Exception:
-            cell.append(None)
-    whole = tuple(c for c in cell if c is not None)
-    witness = Witness(
-        kind=kind,
-        array=name,
-        cell=whole if len(whole) == len(cell) else None,
-        sink=Instance(statement.id, {i: point[i] for i in inames if i in point}),
-        parameters={s: point[s] for s in sizes if s in point},
-    )
-    return witness, tuple(cell)
-
-
-def _for(point: Mapping[str, int], inames: Sequence[str], sizes: Sequence[str]) -> str:
-    parts = [f"{n}={point[n]}" for n in (*inames, *sizes) if n in point]
-    return f" for {', '.join(parts)}" if parts else ""

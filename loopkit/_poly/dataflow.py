@@ -16,6 +16,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._cached import cached_property
 from loopkit._expression import variable_names
+from loopkit._guarded import Guards
 from loopkit._hidden import KILLER, READER, WRITER, hidden, labelled
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
@@ -108,6 +109,39 @@ class Dataflow:
             found = self._sources(end, writer, written, updates=True, domain=left)
             self._ends[statement] = (left, replace(found, untouched=left - left))
         return self._ends[statement]
+
+    def unwritten(self, statement: str, access: Access, guards: Guards = ()) -> isl.Set | None:
+        """``{ inames, sizes : no write can have set the cell before it is read }``, not labelled.
+
+        Exact where no data decide.  Any write that may be of the cell counts, and a read that
+        data decide counts as written.  None where there are no such instances.
+        """
+        model = self.model
+        at = Instance(statement, "")
+        writers = model.writers(access[0])
+        left = model.domain(at) & model.where_evaluated(guards, "")
+        if writers:
+            cell = model.cell(access[0], model.indices(at, access[1]), at)
+            if cell.by_data or model.bounds_from_data(statement):
+                return None
+            if any(model.condition(guard) is None for guard in guards):
+                return None
+        near: list[tuple[Instance, isl.Set]] = []
+        far: list[tuple[Instance, isl.Set]] = []
+        for writer in reversed(writers):
+            source = Instance(writer.id, WRITER)
+            pieces = [(source, piece) for piece in model.order.before(source, at)]
+            is_above = model.order.is_above(writer.id, statement)
+            near += pieces[:is_above]
+            far += pieces[is_above:]
+        # Most reads follow a write of the same iteration.
+        for source, piece in (*near, *far):
+            both = left & model.domain(source) & piece
+            both = both & model.same_cell(model.write_cell(source), cell)
+            left = left - _without(both, WRITER)
+            if left.is_empty():
+                return None
+        return None if left.is_empty() else left
 
     def agreeing(self, statement: str, access: Access) -> Mapping[str, frozenset[str]]:
         """The sources of a read of a statement, each with the inames that the two have in common.

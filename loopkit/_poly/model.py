@@ -68,17 +68,18 @@ class Model(ParallelAxes):
     # {{{ instances
 
     def domain(self, at: Instance) -> isl.Set:
-        """The instances of a statement; conditions on data are left aside."""
+        """``{ inames·label, sizes : the statement has the instance }`` under the assumptions.
+
+        A superset where data decide: conditions on data are left aside, and loaded bounds
+        are names of their own, labelled like inames.
+        """
         assert at.statement is not None
         statement = self.statement[at.statement]
         key = (statement.inames, key_of(statement.predicates), at.label)
         found = self._domains.get(key)
         if found is None:
             found = self._plain_domain(statement)
-            if at.label:
-                names = (*self.kernel.all_inames, *self.data)
-                found = _sets.rename(found, instances(names, at.label))
-            self._domains[key] = found
+            found = self._domains[key] = self.labelled(found, at.label)
         return found
 
     def _plain_domain(self, statement: Statement) -> isl.Set:
@@ -124,8 +125,16 @@ class Model(ParallelAxes):
         return found[1]
 
     def labelled(self, where: isl.Set, label: str) -> isl.Set:
-        """A set over inames with every iname labelled."""
-        return _sets.rename(where, instances(self.kernel.all_inames, label))
+        """A set over inames and loaded bounds, all labelled."""
+        if not label:
+            return where
+        names = [n for n in _sets.names_of(where) if n in self._own_names]
+        return _sets.rename(where, instances(names, label))
+
+    @cached_property
+    def _own_names(self) -> frozenset[str]:
+        """The names of which each instance has values of its own."""
+        return frozenset(self.kernel.all_inames) | self.data
 
     def _labelled(self, label: str) -> dict[str, Expression]:
         found = self._names.get(label)

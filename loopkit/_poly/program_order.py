@@ -51,7 +51,7 @@ class ProgramOrder:
     def __init__(self, kernel: Kernel) -> None:
         self._places: dict[str, tuple[int, Path]] = {}
         self._shared: dict[tuple[Path, Path], tuple[str, ...]] = {}
-        self._before: dict[tuple[Instance, Instance], tuple[tuple[int, isl.Set], ...]] = {}
+        self._before: dict[tuple[object, ...], tuple[tuple[int, isl.Set], ...]] = {}
         tags = kernel.iname_tags
         side = {i for i, tag in tags.items() if isinstance(tag, InstructionParallel)}
         for number, (statement, path) in enumerate(flatten(kernel.tree)):
@@ -90,13 +90,15 @@ class ProgramOrder:
             return ((0, _sets.universe()),)
         if a.statement is None:
             return ()
-        key = (a, b)
+        # Most statements share their loops with many others.
+        loops = self.shared_loops(a.statement, b.statement)
+        key = (loops, a.label, b.label, self.is_above(a.statement, b.statement))
         found = self._before.get(key)
         if found is None:
-            loops = steps(self.shared_loops(a.statement, b.statement), a.label, b.label)
-            pieces = before(loops)
-            if self.is_above(a.statement, b.statement):
-                pieces.append(all_equal(loops))
+            times = steps(loops, a.label, b.label)
+            pieces = before(times)
+            if key[3]:
+                pieces.append(all_equal(times))
             found = self._before[key] = tuple(reversed(list(enumerate(pieces))))
         return found
 

@@ -1,0 +1,70 @@
+"""An access that is wrong for some instances, in the smallest case of these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import islpy as isl
+
+from loopkit import _sets
+from loopkit._errors import Instance, Witness
+from loopkit._expression import evaluate, to_text, variable_names
+from loopkit._kernel import Kernel, Statement
+from loopkit._nodes import Expression
+from loopkit._points import smallest_point
+
+
+@dataclass(frozen=True)
+class AccessCase:
+    """One access of one instance: the witness, and the words for the cell and the values.
+
+    ``cell`` is the cell with its numbers (``t[1]``; what data decide is ``?``), ``values`` the
+    inames and sizes (``i=0, n=1``), ``numbers`` the same as data, ``access`` is as in the text.
+    """
+
+    witness: Witness
+    access: str
+    cell: str
+    values: str
+    numbers: dict[str, int]
+
+
+def smallest_access(
+    kind: str,
+    kernel: Kernel,
+    statement: Statement,
+    array: str,
+    indices: tuple[Expression, ...],
+    where: isl.Set,
+    *,
+    sizes: Sequence[str] | None = None,
+) -> AccessCase:
+    """The access for the smallest sizes in ``where``, and for the first instance of these.
+
+    ``where`` is ``{ inames of the statement, sizes }``, and not empty.
+    """
+    used = _sets.involved_names(where)
+    sizes = [n for n in (kernel.sizes if sizes is None else sizes) if n in used]
+    inames = [i for i in kernel.all_inames if i in statement.inames]
+    point = smallest_point(where, [*sizes, *inames]) or {}
+    known = {n: point[n] for n in (*inames, *sizes) if n in point}
+    values = ", ".join(f"{n}={v}" for n, v in known.items())
+    numbers = dict.fromkeys((*inames, *kernel.sizes), 0) | known
+    cell = [
+        int(evaluate(i, numbers)) if variable_names(i) <= numbers.keys() else None for i in indices
+    ]
+    witness = Witness(
+        kind,
+        array,
+        None if None in cell else tuple(c for c in cell if c is not None),
+        sink=Instance(statement.id, {i: numbers[i] for i in inames}),
+        parameters={n: known[n] for n in sizes if n in known},
+    )
+    shown = ["?" if c is None else str(c) for c in cell]
+    access = [to_text(i) for i in indices]
+    return AccessCase(witness, _text(array, access), _text(array, shown), values, numbers)
+
+
+def _text(array: str, indices: Sequence[str]) -> str:
+    return f"{array}[{', '.join(indices)}]" if indices else array

@@ -26,11 +26,10 @@ from loopkit._nodes import Expression
 from loopkit._places import runs_once_along
 from loopkit._poly.pairs import steps
 from loopkit._poly.program_order import before
+from loopkit._target import CUDA
 from loopkit.codegen.accesses import Access, Accesses, Cell
 from loopkit.codegen.hardware import Hardware
 from loopkit.codegen.instances import Instances
-
-WARP = 32
 
 
 class Reach(IntEnum):
@@ -287,7 +286,7 @@ class Conflicts(Accesses):
     def other_warp(self) -> tuple[isl.Set, ...]:
         """Pieces of where the two threads of a block are of different warps."""
         x, y, z = self.hardware.block
-        if x * y * z <= WARP:
+        if x * y * z <= CUDA.warp:
             return ()
         one, two = (self._warp(label) for label in (ONE, TWO))
         return tuple(_sets.condition_set(prim.Comparison(one, op, two)) for op in "<>")
@@ -309,7 +308,7 @@ class Conflicts(Accesses):
                 word = prim.Variable(thread_word("l", axis, label, True))
                 terms.append(word if stride == 1 else prim.Product((stride, word)))
             stride *= extent
-        return prim.FloorDiv(terms[0] if len(terms) == 1 else prim.Sum(tuple(terms)), WARP)
+        return prim.FloorDiv(terms[0] if len(terms) == 1 else prim.Sum(tuple(terms)), CUDA.warp)
 
     # }}}
 

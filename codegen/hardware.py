@@ -18,11 +18,8 @@ from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._sets import UnboundedError
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis
+from loopkit._target import CUDA
 from loopkit.codegen.bounds import loose_end
-
-MAX_THREADS = 1024
-MAX_EXTENTS = (1024, 1024, 64)
-_LETTERS = "xyz"
 
 
 @dataclass(frozen=True)
@@ -33,7 +30,7 @@ class Coordinate:
     """
 
     iname: str
-    kind: str  # "g" or "l"
+    kind: str
     axis: int
     lower: int
     extent: Expression
@@ -42,7 +39,7 @@ class Coordinate:
     @property
     def word(self) -> str:
         """CUDA's word for the hardware index."""
-        return f"{'blockIdx' if self.kind == 'g' else 'threadIdx'}.{_LETTERS[self.axis]}"
+        return CUDA.index(self.kind, self.axis)
 
 
 @dataclass(frozen=True)
@@ -72,11 +69,6 @@ class Hardware:
         """Axes of that kind along which more than one instance runs."""
         extents: tuple[Expression, ...] = self.grid if kind == "g" else self.block
         return tuple(axis for axis, extent in enumerate(extents) if extent != 1)
-
-
-def axis_word(kind: str, axis: int) -> str:
-    """CUDA's word for the hardware index ``kind.axis``."""
-    return f"{'blockIdx' if kind == 'g' else 'threadIdx'}.{_LETTERS[axis]}"
 
 
 def piecewise_maximum(function: isl.PwAff, context: isl.Set) -> Expression:
@@ -152,17 +144,19 @@ def find_hardware(kernel: Kernel) -> Hardware:
             ]
     block = tuple(int(extents.get(("l", a), (1, ""))[0]) for a in range(3))
     threads = block[0] * block[1] * block[2]
-    if threads > MAX_THREADS:
+    if threads > CUDA.block_threads:
         factors = [str(b) for b in block if b != 1]
         shape = f"{' x '.join(factors)} = " if len(factors) > 1 else ""
         raise ResourceError(
-            f"a block of {shape}{threads} threads is larger than any GPU allows ({MAX_THREADS})",
+            f"a block of {shape}{threads} threads is larger than any GPU allows "
+            f"({CUDA.block_threads})",
             instead="split the l.0, l.1 and l.2 inames by less, and keep the rest as a loop",
         )
     for axis, extent in enumerate(block):
-        if extent > MAX_EXTENTS[axis]:
+        if extent > CUDA.block_extents[axis]:
             raise ResourceError(
-                f"axis l.{axis} has {extent} threads; a GPU allows {MAX_EXTENTS[axis]} there",
+                f"axis l.{axis} has {extent} threads; "
+                f"a GPU allows {CUDA.block_extents[axis]} there",
                 instead="use l.0 for the longest iname",
             )
     return Hardware(tuple(coordinates), (grid[0], grid[1], grid[2]), (block[0], block[1], block[2]))

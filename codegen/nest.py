@@ -15,6 +15,7 @@ from loopkit._nodes import Expression
 from loopkit._places import runs_once_along
 from loopkit._sets import UnboundedError
 from loopkit._tags import InstructionParallel, Unroll
+from loopkit._target import CUDA
 from loopkit.codegen.barriers import (
     BarrierNode,
     GuardedLoop,
@@ -32,7 +33,7 @@ from loopkit.codegen.bounds import (
     single_basic_set,
 )
 from loopkit.codegen.conflicts import Conflicts
-from loopkit.codegen.hardware import Hardware, axis_word, find_hardware
+from loopkit.codegen.hardware import Hardware, find_hardware
 from loopkit.codegen.instances import Instances, executed_instances, split_predicates
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let, of_whole_numbers
 from loopkit.codegen.races import check_races
@@ -292,7 +293,7 @@ class _Walker:
         alone = runs_once_along(self.kernel, statement)
         taken = {(c.kind, c.axis) for c in self.hardware.coordinates if c.iname in statement.inames}
         return [
-            prim.Comparison(prim.Variable(axis_word(kind, axis)), "==", 0)
+            prim.Comparison(prim.Variable(CUDA.index(kind, axis)), "==", 0)
             for kind in "gl"
             for axis in self.hardware.used_axes(kind)
             if (kind, axis) in alone - taken

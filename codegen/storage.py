@@ -11,9 +11,8 @@ from loopkit._arrays import AddressSpace, Nested, TemporaryVariable, storage_sha
 from loopkit._errors import IllegalTransformError, ResourceError
 from loopkit._expression import to_text, variable_names
 from loopkit._kernel import Kernel
+from loopkit._target import CUDA
 
-STATIC_LIMIT = 48 * 1024
-BLOCK_LIMIT = 227 * 1024
 ALIGNMENT = 16
 
 
@@ -93,7 +92,7 @@ def lay_out(kernel: Kernel) -> Storage:
         offset = -(-offset // ALIGNMENT) * ALIGNMENT
         placed.append(replace(declaration, offset=offset))
         offset += declaration.size
-    if offset > BLOCK_LIMIT:
+    if offset > CUDA.shared:
         listed = ", ".join(
             f"{d.temporary.name} {'x'.join(map(str, d.dimensions))} "
             f"{d.temporary.dtype} ({d.size / 1024:.1f} KiB)"
@@ -101,10 +100,10 @@ def lay_out(kernel: Kernel) -> Storage:
         )
         raise ResourceError(
             f"a block needs {offset / 1024:.1f} KiB of shared memory, but no GPU has more than "
-            f"{BLOCK_LIMIT // 1024} KiB a block: {listed}",
+            f"{CUDA.shared // 1024} KiB a block: {listed}",
             instead="make the tiles smaller, or keep some of the data in private memory",
         )
-    if offset <= STATIC_LIMIT:
+    if offset <= CUDA.static_shared:
         return Storage(declared, offset, 0)
     declared.update({d.temporary.name: d for d in placed})
     return Storage(declared, 0, offset)

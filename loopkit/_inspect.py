@@ -14,6 +14,7 @@ from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._expression import variable_names
 from loopkit._kernel import Kernel
 from loopkit._spelling import shown
+from loopkit._target import CUDA
 
 if TYPE_CHECKING:
     from loopkit._program import Program
@@ -98,7 +99,6 @@ def launch_config(kernel: Kernel, /, **sizes: int) -> LaunchConfig:
 
     Raises for sizes that are unknown, missing or impossible.
     """
-    from loopkit._run.driver import Limits
     from loopkit._run.module import check_grid
     from loopkit._run.plan import ArgumentPlan
 
@@ -115,7 +115,7 @@ def launch_config(kernel: Kernel, /, **sizes: int) -> LaunchConfig:
         )
     plan = ArgumentPlan(made)
     grid = plan.grid_of(plan.check_sizes(sizes))
-    check_grid(made, grid, Limits())
+    check_grid(made, grid, CUDA)
     return LaunchConfig(grid, made.block, made.dynamic_shared)
 
 

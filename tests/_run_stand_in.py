@@ -17,6 +17,7 @@ from loopkit._program import ArrayParam, Program
 from loopkit._run import copies, driver, launch
 from loopkit._run.driver import DriverError
 from loopkit._run.module import LoadedProgram, Modules
+from loopkit._target import CUDA
 
 
 class Cpu:
@@ -47,7 +48,7 @@ class Cpu:
             lock=threading.RLock(),
             generation=0,
             lost="",
-            limits=driver.Limits(),
+            target=CUDA,
             context=1,
             _streams=[],
             _ours=False,

@@ -13,9 +13,10 @@ from _run_programs import AXPY_SOURCE, BIG_SHARED, MATMUL, axpy, loaded
 from loopkit import _cache, _once
 from loopkit._errors import CompileError, MissingDependencyError, ResourceError
 from loopkit._program import Program
-from loopkit._run import driver, nvrtc
+from loopkit._run import nvrtc
 from loopkit._run.module import check_grid, check_resources
 from loopkit._run.resources import Resources, disassemble, from_log
+from loopkit._target import CUDA
 
 ARCHS = ("sm_80", "sm_90a", "sm_100")
 
@@ -139,22 +140,22 @@ def test_resources_from_the_log() -> None:
 def test_too_large_for_any_device() -> None:
     big = dataclasses.replace(axpy(), block=(32, 64, 1))
     with pytest.raises(ResourceError) as caught:
-        check_resources(big, driver.Limits(), "the device")
+        check_resources(big, CUDA, "the device")
     assert str(caught.value) == (
         "axpy has blocks of 32 x 64 x 1 = 2048 threads, but the device has at most 1024 threads "
         "a block\nmake the inames tagged l.0, l.1 and l.2 shorter"
     )
     with pytest.raises(ResourceError, match="65 threads along axis 2"):
-        check_resources(dataclasses.replace(axpy(), block=(1, 1, 65)), driver.Limits(), "it")
+        check_resources(dataclasses.replace(axpy(), block=(1, 1, 65)), CUDA, "it")
     hungry = dataclasses.replace(axpy(), dynamic_shared=300 * 1024)
     with pytest.raises(ResourceError) as caught:
-        check_resources(hungry, driver.Limits(), "the device")
+        check_resources(hungry, CUDA, "the device")
     assert str(caught.value) == (
         "axpy uses 307200 bytes of shared memory a block, but the device has at most 232448\n"
         "make the tiles in shared memory smaller"
     )
     with pytest.raises(ResourceError, match="needs 70000 blocks along axis 1"):
-        check_grid(axpy(), (1, 70000, 1), driver.Limits())
+        check_grid(axpy(), (1, 70000, 1), CUDA)
 
 
 @pytest.mark.nvrtc

@@ -21,6 +21,7 @@ from loopkit._program import ArrayParam, Check, Program
 from loopkit._run import copies, driver, executor, fast, kinds, launch, module
 from loopkit._run.arrays import ArrayInfo, ArrayKind, Location, contiguous_strides
 from loopkit._run.module import LoadedProgram, packing
+from loopkit._target import CUDA
 
 
 class Tensor:
@@ -80,7 +81,7 @@ class Gpu:
         self.device = SimpleNamespace(
             index=0,
             generation=0,
-            limits=driver.Limits(),
+            target=CUDA,
             current=self._current,
             wait=lambda *_: None,
             recover=lambda error, kernel: error,

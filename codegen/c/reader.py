@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from loopkit._target import CUDA
 from loopkit.codegen.c.errors import ReadError
 from loopkit.codegen.c.lexer import Token, check_characters, tokens
 from loopkit.codegen.c.read_expressions import ExpressionReader
@@ -33,7 +34,7 @@ Origin = Callable[[int, str], "str | None"]
 
 _ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "|=", "&=", "^="))
 _ATOMICS = {"atomicAdd": "+=", "atomicMax": "max=", "atomicMin": "min=", "atomicOr": "|="}
-_WAITS = {"__syncthreads": "block", "__syncwarp": "warp"}
+_WAITS = {CUDA.block_barrier: "block", CUDA.warp_barrier: "warp"}
 _ALIGNMENTS = frozenset(1 << bits for bits in range(8))
 _START = 'extern "C" __global__'
 

@@ -8,6 +8,7 @@ import islpy as isl
 
 from loopkit._cached import cached_property
 from loopkit._same import key_of
+from loopkit._target import CUDA
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.cuts import Order, orders
@@ -20,7 +21,6 @@ from loopkit.codegen.proof.spaces import Space, copy_of, equal, less
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
 
-WARP = 32
 _MANY = 4
 Use = tuple[Leaf, Touch]
 
@@ -120,7 +120,7 @@ class ConflictCheck:
         number = self.subject.thread_number
 
         def warp(copy: int) -> Form:
-            return floor(number.renamed(lambda name: copy_of(name, copy)), WARP)
+            return floor(number.renamed(lambda name: copy_of(name, copy)), CUDA.warp)
 
         return equal(warp(first), warp(second))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import islpy as isl
 
 from loopkit._hidden import label_of
+from loopkit._target import CUDA
 from loopkit.codegen.c.tree import (
     Assign,
     CExpression,
@@ -16,9 +17,7 @@ from loopkit.codegen.c.tree import (
     walk,
 )
 from loopkit.codegen.proof.conditions import renamed
-from loopkit.codegen.proof.conflicts import WARP
 from loopkit.codegen.proof.forms import floor
-from loopkit.codegen.proof.names import THREAD_WORDS
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding
 from loopkit.codegen.proof.spaces import Space, copy_of, equal
@@ -75,7 +74,7 @@ class DivergenceCheck:
         others = here & space.all_of(launched)
         if leaf.barrier == "warp":
             number = subject.thread_number
-            warps = floor(number, WARP), floor(number.renamed(_second), WARP)
+            warps = floor(number, CUDA.warp), floor(number.renamed(_second), CUDA.warp)
             others = others & space.where(equal(*warps))
         absent = others - there
         if absent.is_empty():
@@ -133,7 +132,7 @@ class DivergenceCheck:
 
 
 def _second(name: str) -> str:
-    return copy_of(name, 1) if name in THREAD_WORDS else name
+    return copy_of(name, 1) if name in CUDA.thread_index else name
 
 
 def _expressions(node: For | If | Let | None) -> tuple[CExpression, ...]:

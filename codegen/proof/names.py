@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from loopkit._target import CUDA
 from loopkit.codegen.c.tree import (
     Binary,
     Block,
@@ -51,9 +52,7 @@ _OF_THEIR_ARGUMENTS = frozenset(
     )
 )
 """Functions that compute in the type in which their arguments meet."""
-BLOCK_WORDS = tuple(f"blockIdx.{axis}" for axis in "xyz")
-THREAD_WORDS = tuple(f"threadIdx.{axis}" for axis in "xyz")
-HARDWARE = BLOCK_WORDS + THREAD_WORDS
+HARDWARE = CUDA.block_index + CUDA.thread_index
 
 
 @dataclass

@@ -18,6 +18,7 @@ from loopkit._program import Program
 from loopkit._promotion import INT32, INT64, DType
 from loopkit._promotion import INTEGERS as INTEGER_TYPES
 from loopkit._tags import GroupAxis, LocalAxis
+from loopkit._target import CUDA
 from loopkit.codegen.c.tree import Function, Let, walk
 from loopkit.codegen.c.tree import Name as CName
 from loopkit.codegen.proof.conditions import Condition, conjuncts, joined
@@ -31,10 +32,8 @@ from loopkit.codegen.proof.forms import (
     variable,
 )
 from loopkit.codegen.proof.names import (
-    BLOCK_WORDS,
     HARDWARE,
     INTEGERS,
-    THREAD_WORDS,
     Names,
     declared,
 )
@@ -149,19 +148,18 @@ class Subject:
     @property
     def block_words(self) -> tuple[str, ...]:
         """The words that tell blocks apart."""
-        return tuple(w for w in self.words if w in BLOCK_WORDS)
+        return tuple(w for w in self.words if w in CUDA.block_index)
 
     @property
     def thread_words(self) -> tuple[str, ...]:
         """The words that tell the threads of a block apart."""
-        return tuple(w for w in self.words if w in THREAD_WORDS)
+        return tuple(w for w in self.words if w in CUDA.thread_index)
 
     @cached_property
     def thread_number(self) -> Form:
         """The linear index of a thread in its block, by which warps are cut."""
         total, stride = constant(0), 1
-        for axis, extent in zip("xyz", self.program.block, strict=True):
-            word = f"threadIdx.{axis}"
+        for word, extent in zip(CUDA.thread_index, self.program.block, strict=True):
             if word in self.thread_words:
                 total = total.plus(variable(word), stride)
             stride *= extent
@@ -398,8 +396,8 @@ class Subject:
         else:
             inames = [loop.name for loop in leaf.scope.loops]
         values = {i: value(i) for i in inames} if point else {}
-        block = tuple(value(w) for w in BLOCK_WORDS)
-        thread = tuple(value(w) for w in THREAD_WORDS)
+        block = tuple(value(w) for w in CUDA.block_index)
+        thread = tuple(value(w) for w in CUDA.thread_index)
         return Place(
             leaf.line,
             leaf.statement,

@@ -18,6 +18,7 @@ from loopkit._check.suggest_calls import (
 from loopkit._check.suggest_try import Refusal, Suggestion, Trials
 from loopkit._history import Step
 from loopkit._kernel import Kernel
+from loopkit._target import CUDA
 from loopkit._tree import path_inames
 
 _ORDERS = {"prioritize_loops": "loop_priority", "set_loop_priority": "loop_priority"}
@@ -241,7 +242,7 @@ def by_wavefronts(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
 
 def _length(step: Step) -> int:
     length = dict(step.arguments).get("inner_length")
-    return length if isinstance(length, int) else 32
+    return length if isinstance(length, int) else CUDA.warp
 
 
 # }}}

@@ -12,11 +12,7 @@ from loopkit._check.suggest_calls import Slot, call, quoted, retagged, tag_slots
 from loopkit._check.suggest_try import Refusal, Suggestion, Trials
 from loopkit._history import Step
 from loopkit._kernel import Kernel
-
-THREADS = 1024
-"""As many threads as a block may have."""
-
-WARP = 32
+from loopkit._target import CUDA
 
 
 def by_tags(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
@@ -78,14 +74,14 @@ def by_threads(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         return
     threads = 1
     for iname in {s[2]: s[1] for s in blocks}.values():
-        threads *= _longest(kernel, iname) or THREADS + 1
-    if threads <= THREADS:
+        threads *= _longest(kernel, iname) or CUDA.block_threads + 1
+    if threads <= CUDA.block_threads:
         other = retagged(step, {s: axes[s[2]] for s in blocks})
         if other is not None and trials.after(kernel, [other]) is not None:
             yield Suggestion(what, (other,))
     elif len(blocks) == len(slots) and len(axes) == 1:
         tag = next(iter(axes.values()))
-        splits = tuple(call("split_iname", s[1], WARP, inner_tag=tag) for s in blocks)
+        splits = tuple(call("split_iname", s[1], CUDA.warp, inner_tag=tag) for s in blocks)
         if trials.after(kernel, splits) is not None:
             yield Suggestion(what, splits)
 
@@ -115,8 +111,8 @@ def by_other_loops(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         other = _moved(step, slots[0] if slots else None, iname)
         if other is not None and slots[0][2][0] == "l" and step.transform == "tag_inames":
             longest = _longest(kernel, iname)
-            if longest is None or longest > THREADS:
-                other = call("split_iname", iname, WARP, inner_tag=slots[0][2])
+            if longest is None or longest > CUDA.block_threads:
+                other = call("split_iname", iname, CUDA.warp, inner_tag=slots[0][2])
         if other is not None and trials.after(kernel, [other]) is not None:
             yield Suggestion(f"along '{iname}' instead", (other,))
 

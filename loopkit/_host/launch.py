@@ -17,8 +17,9 @@ from loopkit._host import sanitizer
 from loopkit._host.arguments import Bound, bind
 from loopkit._host.binaries import Binary, binary, key_of
 from loopkit._host.compiler import Compiler, need_compiler
-from loopkit._host.report import MAX_THREADS, ErrorRecord, launch_error
+from loopkit._host.report import ErrorRecord, launch_error
 from loopkit._program import ArrayParam, Program
+from loopkit._target import CUDA
 
 Order = Literal["ascending", "descending", "random"]
 ORDERS: dict[str, int] = {"ascending": 0, "descending": 1, "random": 2}
@@ -222,12 +223,12 @@ def _dynamic_shared(program: Program) -> str:
 
 def _check_extents(program: Program, grid: tuple[int, int, int]) -> int:
     threads = int(np.prod(program.block, dtype=object))
-    if min(program.block) < 1 or threads > MAX_THREADS:
+    if min(program.block) < 1 or threads > CUDA.block_threads:
         raise LaunchError(
             f"'{program.name}' has blocks of {program.block} threads",
-            instead=f"a block has between 1 and {MAX_THREADS} threads",
+            instead=f"a block has between 1 and {CUDA.block_threads} threads",
         )
-    limits = (2**31 - 1, 65535, 65535)
+    limits = CUDA.grid_extents
     if len(grid) != 3 or any(not 0 <= g <= limit for g, limit in zip(grid, limits, strict=True)):
         raise LaunchError(
             f"'{program.name}' cannot be launched on a grid of {tuple(grid)} blocks",

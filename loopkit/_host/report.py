@@ -8,8 +8,7 @@ from collections.abc import Iterable
 
 from loopkit._errors import LaunchError
 from loopkit._program import Program
-
-MAX_THREADS = 1024
+from loopkit._target import CUDA
 
 # The enumerations of abi.h.
 _DIVERGENT_BARRIER, _BARRIER_AFTER_RETURN, _WARP_DEADLOCK = 1, 2, 3
@@ -27,9 +26,9 @@ class ErrorRecord(ctypes.Structure):
         ("line", ctypes.c_int),
         ("signal", ctypes.c_int),
         ("count", ctypes.c_uint),
-        ("state", ctypes.c_int * MAX_THREADS),
-        ("at_line", ctypes.c_int * MAX_THREADS),
-        ("mask", ctypes.c_uint * MAX_THREADS),
+        ("state", ctypes.c_int * CUDA.block_threads),
+        ("at_line", ctypes.c_int * CUDA.block_threads),
+        ("mask", ctypes.c_uint * CUDA.block_threads),
     )
 
 
@@ -42,7 +41,7 @@ def launch_error(program: Program, record: ErrorRecord) -> LaunchError:
         thread = thread_index(program, record.thread)
         why = (
             f"thread {thread} calls a warp operation whose mask {record.mask[record.thread]:#010x} "
-            f"does not name it (lane {record.thread % 32})\n{quote(program, record.line)}"
+            f"does not name it (lane {record.thread % CUDA.warp})\n{quote(program, record.line)}"
         )
         return LaunchError(why, asked=asked, instead="every calling lane must be in the mask")
     if record.failure == _TRAP:

@@ -45,7 +45,7 @@ def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
     try:
         with device.current():
             loaded = modules.on(frozenset(), device)
-            check_grid(loaded.program, resolved.grid, device.limits)
+            check_grid(loaded.program, resolved.grid, device.target)
             staged = _stage(resolved, loaded.program)
             on_stream: Any = device.stream() if stream is None else contextlib.nullcontext(stream)
             with on_stream as handle:

@@ -11,10 +11,11 @@ import functools
 import sys
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from loopkit._errors import LaunchError, MissingDependencyError
+from loopkit._target import CUDA
 
 # After these every context of this process, old or new, answers with the same error; the
 # driver's documentation says so of most of them, and of some only that the context is gone.
@@ -115,17 +116,6 @@ def pointer_device(pointer: int) -> int:
     return int(call("cuPointerGetAttribute", attribute, pointer))
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a launch may ask of a device."""
-
-    threads: int = 1024
-    block: tuple[int, int, int] = (1024, 1024, 64)
-    grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
-    shared: int = 227 * 1024
-    registers: int = 65536
-
-
 class Device:
     """One GPU, with its primary context retained."""
 
@@ -155,12 +145,14 @@ class Device:
             self.attribute("COMPUTE_CAPABILITY_MAJOR"),
             self.attribute("COMPUTE_CAPABILITY_MINOR"),
         )
-        self.limits = Limits(
-            self.attribute("MAX_THREADS_PER_BLOCK"),
-            self._three("MAX_BLOCK_DIM"),
-            self._three("MAX_GRID_DIM"),
-            self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
-            self.attribute("MAX_REGISTERS_PER_BLOCK"),
+        #: What this device can do: CUDA, with limits of its own.
+        self.target = replace(
+            CUDA,
+            block_threads=self.attribute("MAX_THREADS_PER_BLOCK"),
+            block_extents=self._three("MAX_BLOCK_DIM"),
+            grid_extents=self._three("MAX_GRID_DIM"),
+            shared=self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
+            registers=self.attribute("MAX_REGISTERS_PER_BLOCK"),
         )
 
     def __repr__(self) -> str:

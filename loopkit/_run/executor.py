@@ -130,7 +130,7 @@ class CudaExecutor:
     def _prepare(self, resolved: Resolved, device: driver.Device, stream: int | None) -> _Ready:
         """Load the program, allocate what is missing, and collect the arguments."""
         loaded = self._modules.on(resolved.strided, device)
-        check_grid(loaded.program, resolved.grid, device.limits)
+        check_grid(loaded.program, resolved.grid, device.target)
         first = next(iter(resolved.arrays.values()))
         own = first.stream is not None and stream is None
         handle = first.stream if own else stream

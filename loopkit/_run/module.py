@@ -15,24 +15,23 @@ from loopkit._program import ArrayParam, Program
 from loopkit._run import driver
 from loopkit._run.nvrtc import CompiledProgram, compile_program
 from loopkit._run.scalars import struct_code
+from loopkit._target import CUDA, Target
 
-# What a block may use without asking for more.
-_PLAIN_SHARED = 48 * 1024
 # The most that a thread reads or writes at once, in bytes.
 _WIDEST_ACCESS = 16
 
 
-def check_resources(program: Program, limits: driver.Limits, where: str) -> None:
+def check_resources(program: Program, target: Target, where: str) -> None:
     """Refuse, before compiling, what no launch on this device could have."""
     x, y, z = program.block
     threads = x * y * z
-    if threads > limits.threads:
+    if threads > target.block_threads:
         raise ResourceError(
             f"{program.name} has blocks of {x} x {y} x {z} = {threads} threads, "
-            f"but {where} has at most {limits.threads} threads a block",
+            f"but {where} has at most {target.block_threads} threads a block",
             instead="make the inames tagged l.0, l.1 and l.2 shorter",
         )
-    for axis, (have, most) in enumerate(zip(program.block, limits.block, strict=True)):
+    for axis, (have, most) in enumerate(zip(program.block, target.block_extents, strict=True)):
         if have > most:
             raise ResourceError(
                 f"{program.name} has blocks of {have} threads along axis {axis}, "
@@ -40,22 +39,22 @@ def check_resources(program: Program, limits: driver.Limits, where: str) -> None
                 instead=f"make the iname tagged l.{axis} shorter",
             )
     shared = program.static_shared + program.dynamic_shared
-    if shared > limits.shared:
+    if shared > target.shared:
         raise ResourceError(
             f"{program.name} uses {shared} bytes of shared memory a block, "
-            f"but {where} has at most {limits.shared}",
+            f"but {where} has at most {target.shared}",
             instead="make the tiles in shared memory smaller",
         )
 
 
-def check_grid(program: Program, grid: tuple[int, int, int], limits: driver.Limits) -> None:
+def check_grid(program: Program, grid: tuple[int, int, int], target: Target) -> None:
     """Refuse a grid with more blocks along an axis than a device can count."""
-    for axis, (have, most) in enumerate(zip(grid, limits.grid, strict=True)):
+    for axis, (have, most) in enumerate(zip(grid, target.grid_extents, strict=True)):
         if have > most:
             raise ResourceError(
                 f"{program.name} needs {have} blocks along axis {axis} for these sizes, "
                 f"but there can be at most {most}",
-                instead=f"tag the longest iname g.0, which may have {limits.grid[0]}, "
+                instead=f"tag the longest iname g.0, which may have {target.grid_extents[0]}, "
                 f"or make each block do more along axis {axis}",
             )
 
@@ -115,18 +114,18 @@ class LoadedProgram:
 
 def _check_registers(compiled: CompiledProgram, device: driver.Device) -> None:
     used = compiled.resources
-    if used.registers * used.threads > device.limits.registers:
+    if used.registers * used.threads > device.target.registers:
         raise ResourceError(
             f"{compiled.program.name} needs {used.registers} registers for each of "
             f"{used.threads} threads, but a block on {device!r} has "
-            f"{device.limits.registers} in all",
+            f"{device.target.registers} in all",
             instead="make the block smaller, or let each thread compute less",
         )
 
 
 def load(program: Program, device: driver.Device) -> LoadedProgram:
     """Compile ``program`` for ``device`` and load it there; the device must be current."""
-    check_resources(program, device.limits, repr(device))
+    check_resources(program, device.target, repr(device))
     compiled = compile_program(program, device.arch)
     _check_registers(compiled, device)
     doing = f"loading {program.name} on {device!r}"
@@ -135,7 +134,7 @@ def load(program: Program, device: driver.Device) -> LoadedProgram:
     loaded = LoadedProgram(
         program, compiled, device, device.generation, int(function), (module, function)
     )
-    if compiled.resources.static_shared + loaded.dynamic_shared > _PLAIN_SHARED:
+    if compiled.resources.static_shared + loaded.dynamic_shared > CUDA.static_shared:
         attribute = driver.api().CUfunction_attribute
         driver.call(
             "cuFuncSetAttribute",

@@ -54,7 +54,7 @@ class Launch:
 
     def warp(self, thread: Triple) -> int:
         x, y, _ = self.block
-        return (thread[0] + x * (thread[1] + y * thread[2])) // conflicts_module.WARP
+        return (thread[0] + x * (thread[1] + y * thread[2])) // conflicts_module.CUDA.warp
 
     def places(self, statement: Statement, point: Sizes) -> Iterator[tuple[Triple, Triple]]:
         """The blocks and threads that execute an instance."""

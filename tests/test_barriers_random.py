@@ -8,6 +8,7 @@ instances that meet are listed, each with the gaps that cut it.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 from barrier_kernels import V, random_kernel
@@ -27,6 +28,7 @@ from hypothesis import strategies as st
 from loopkit import _sets
 from loopkit._errors import RaceError
 from loopkit._kernel import Kernel
+from loopkit._target import CUDA
 from loopkit.codegen import conflicts
 from loopkit.codegen.barriers import place_barriers
 from loopkit.codegen.hardware import find_hardware
@@ -113,7 +115,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 def test_enough_none_too_many_and_the_cheapest(warp, seed):
     with pytest.MonkeyPatch.context() as patch:
         # Small warps: blocks are small, too, or brute force would take its time.
-        patch.setattr(conflicts, "WARP", warp)
+        patch.setattr(conflicts, "CUDA", replace(CUDA, warp=warp))
         judge(random_kernel(seed))
 
 
@@ -135,7 +137,7 @@ def test_kernels_that_are_drawn_have_barriers():
 def test_all_threads_come_to_the_barriers_of_the_code(warp, seed):
     kernel = random_kernel(seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(conflicts, "WARP", warp)
+        patch.setattr(conflicts, "CUDA", replace(CUDA, warp=warp))
         try:
             nest = make_nest(kernel)
         except RaceError:
@@ -147,6 +149,6 @@ def test_all_threads_come_to_the_barriers_of_the_code(warp, seed):
 # Seeds that once showed something: sizes beyond the few, warps, loops that do not run.
 @pytest.mark.parametrize(("seed", "warp"), [(74, 4), (240, 32), (251, 3), (104685, 2), (500945, 2)])
 def test_seeds_that_showed_something(seed, warp, monkeypatch):
-    monkeypatch.setattr(conflicts, "WARP", warp)
+    monkeypatch.setattr(conflicts, "CUDA", replace(CUDA, warp=warp))
     judge(random_kernel(seed))
     make_nest(random_kernel(seed))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from loopkit._target import CUDA
 from loopkit.codegen.c.tree import (
     Assign,
     Binary,
@@ -61,7 +62,7 @@ _CHAINS = frozenset(("||", "&&", "|", "^", "&"))
 
 _SUFFIXES = {"int": "", "uint": "u", "long": "LL", "ulong": "ULL"}
 _ATOMICS = {"+=": "atomicAdd", "max=": "atomicMax", "min=": "atomicMin", "|=": "atomicOr"}
-_WAITS = {"block": "__syncthreads", "warp": "__syncwarp"}
+_WAITS = {"block": CUDA.block_barrier, "warp": CUDA.warp_barrier}
 
 
 # {{{ expressions

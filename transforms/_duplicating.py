@@ -13,7 +13,7 @@ from loopkit._kernel import Domain, Kernel
 from loopkit._tags import Tag
 from loopkit._tree import Path, rewrite_paths
 from loopkit.transforms._common import maps_for, rewrite_statements
-from loopkit.transforms._nesting import ordered_domains, settled_tree
+from loopkit.transforms._loop_nests import ordered_domains, settled_tree
 
 
 def duplicated(

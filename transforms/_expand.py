@@ -17,7 +17,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
 from loopkit._tree import common_prefix
-from loopkit.transforms._nesting import extent
+from loopkit.transforms._loop_nests import extent
 
 
 @dataclass(frozen=True)

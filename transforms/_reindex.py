@@ -20,7 +20,7 @@ from loopkit._points import smallest_point
 from loopkit._tree import Key, Path, flatten, rewrite_paths
 from loopkit.transforms._common import maps_for, rewrite_statements, simplified, statements_with
 from loopkit.transforms._expand import expand_accumulators
-from loopkit.transforms._nesting import (
+from loopkit.transforms._loop_nests import (
     ancestors_of,
     check_nesting,
     fresh_number,

@@ -14,7 +14,7 @@ from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._tags import InstructionParallel, LocalAuto, LocalAxis, Tag, Unroll
-from loopkit.transforms._nesting import extent, hull, is_bounded, longest_run, settled_tree
+from loopkit.transforms._loop_nests import extent, hull, is_bounded, longest_run, settled_tree
 
 
 def reduction_inames(kernel: Kernel) -> Mapping[str, str]:

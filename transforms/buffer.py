@@ -21,7 +21,10 @@ from loopkit._nodes import Expression
 from loopkit._tags import LocalAuto, Tag, parse_tag
 from loopkit._transform import transform
 from loopkit._tree import common_prefix, path_inames
-from loopkit.transforms._fetch import (
+from loopkit.transforms._address_spaces import is_thread_iname, parse_address_space
+from loopkit.transforms._placement import Place, find_place
+from loopkit.transforms._rule_uses import expand_rules_that_use
+from loopkit.transforms._staging import (
     Access,
     Copy,
     axis_tags,
@@ -34,10 +37,7 @@ from loopkit.transforms._fetch import (
     with_nest,
     with_statements,
 )
-from loopkit.transforms._nest import by_stride, make_nest, name_axes
-from loopkit.transforms._place import Place, find_place
-from loopkit.transforms._rule_uses import expand_rules_that_use
-from loopkit.transforms._spaces import is_thread_iname, parse_address_space
+from loopkit.transforms._transfer_loops import by_stride, make_nest, name_axes
 from loopkit.transforms.prefetch import element, reads_of, replace_reads
 
 

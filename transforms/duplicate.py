@@ -15,7 +15,7 @@ from loopkit._transform import transform
 from loopkit.transforms._common import new_name, statements_with
 from loopkit.transforms._duplicating import duplicated
 from loopkit.transforms._expand import expand_accumulators
-from loopkit.transforms._nesting import check_nesting
+from loopkit.transforms._loop_nests import check_nesting
 from loopkit.transforms._tagging import with_tags
 
 

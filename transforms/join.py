@@ -19,7 +19,7 @@ from loopkit._simplify import simplify
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import transform
 from loopkit.transforms._common import new_name, refuse_tagged, then
-from loopkit.transforms._nesting import extent
+from loopkit.transforms._loop_nests import extent
 from loopkit.transforms._reindex import Reindexing, marks_for, reindexed
 from loopkit.transforms._tagging import with_tags
 from loopkit.transforms.duplicate import chosen_statements, duplicate_for

@@ -37,7 +37,8 @@ from loopkit._tags import Tag, parse_tag
 from loopkit._transform import transform
 from loopkit._types import as_dtype, concrete, dtype_of, known_types
 from loopkit.transforms._common import integer_names
-from loopkit.transforms._fetch import (
+from loopkit.transforms._rule_uses import called_by, expand_rules_that_use
+from loopkit.transforms._staging import (
     Access,
     Indices,
     Staging,
@@ -52,7 +53,6 @@ from loopkit.transforms._fetch import (
     stage,
     with_statements,
 )
-from loopkit.transforms._rule_uses import called_by, expand_rules_that_use
 
 
 @transform(

@@ -18,7 +18,8 @@ from loopkit._match import Match, matching
 from loopkit._nodes import Expression
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import transform
-from loopkit.transforms._fetch import (
+from loopkit.transforms._rule_uses import expand_rules_that_use
+from loopkit.transforms._staging import (
     Access,
     Copy,
     Staging,
@@ -33,7 +34,6 @@ from loopkit.transforms._fetch import (
     stage,
     with_statements,
 )
-from loopkit.transforms._rule_uses import expand_rules_that_use
 
 Replacement = Callable[[tuple[Expression, ...]], Expression | None]
 

@@ -13,7 +13,7 @@ from loopkit._transform import transform
 from loopkit._tree import Path, rewrite_paths
 from loopkit.transforms._common import is_parallel
 from loopkit.transforms._expand import expand_accumulators
-from loopkit.transforms._nesting import check_nesting
+from loopkit.transforms._loop_nests import check_nesting
 
 
 def _prioritized(kernel: Kernel, loop_priority: str | Iterable[str]) -> Change:

@@ -18,8 +18,8 @@ from loopkit._linear import variable
 from loopkit._match import read_names
 from loopkit._nodes import Expression
 from loopkit._transform import transform
-from loopkit.transforms._fetch import name_list
 from loopkit.transforms._rule_uses import expand_rules_that_use
+from loopkit.transforms._staging import name_list
 
 
 @transform(

@@ -17,7 +17,7 @@ from loopkit._transform import transform
 from loopkit._tree import Path, rewrite_paths
 from loopkit.transforms._common import maps_for, new_name, rewrite_statements, then
 from loopkit.transforms._expand import expand_accumulators
-from loopkit.transforms._nesting import check_nesting, settled_tree
+from loopkit.transforms._loop_nests import check_nesting, settled_tree
 from loopkit.transforms.duplicate import chosen_statements, duplicate_for
 from loopkit.transforms.unused import without_inames
 

@@ -20,7 +20,7 @@ from loopkit._nodes import Expression
 from loopkit._transform import transform
 from loopkit._tree import Loop, Node, Tree, statements_in
 from loopkit.transforms._common import is_parallel, maps_for, rewrite_statements, simplified
-from loopkit.transforms._nesting import ancestors_of, ordered_domains
+from loopkit.transforms._loop_nests import ancestors_of, ordered_domains
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from loopkit.transforms._common import (
     statements_with,
     then,
 )
-from loopkit.transforms._nesting import replace_inames
+from loopkit.transforms._loop_nests import replace_inames
 from loopkit.transforms._tagging import with_tags
 from loopkit.transforms.duplicate import chosen_statements, duplicate_for
 from loopkit.transforms.slabs import peeled

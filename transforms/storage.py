@@ -25,8 +25,8 @@ from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._transform import transform
-from loopkit.transforms._fetch import name_list
-from loopkit.transforms._spaces import parse_address_space
+from loopkit.transforms._address_spaces import parse_address_space
+from loopkit.transforms._staging import name_list
 
 # {{{ address spaces
 

@@ -13,7 +13,7 @@ from loopkit._kernel import Kernel
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import transform
 from loopkit.transforms._expand import expand_accumulators
-from loopkit.transforms._nesting import check_nesting
+from loopkit.transforms._loop_nests import check_nesting
 from loopkit.transforms._tagging import describe, with_tags
 
 TagRequest = str | Mapping[str, str | Tag | None] | Iterable[str | tuple[str, str | Tag | None]]

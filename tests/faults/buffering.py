@@ -74,7 +74,7 @@ fault(
     "precompute: sweeps over too few inames",
     kernels.ruled_row,
     RULE,
-    Patch("transforms._fetch:with_nest", lambda f: one_loop_out(f)),
+    Patch("transforms._staging:with_nest", lambda f: one_loop_out(f)),
     sizes={"n": 3},
 )
 

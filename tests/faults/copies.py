@@ -31,7 +31,7 @@ def fetched(change: Callable[[Any], Any]) -> Patch:
 
         return with_nest
 
-    return Patch("transforms._fetch:with_nest", make)
+    return Patch("transforms._staging:with_nest", make)
 
 
 def under(condition: Any) -> Callable[[Any], Any]:
@@ -112,7 +112,7 @@ fault(
 def _declared(**changes: Any) -> Patch:
     """The copy is declared in another way."""
     return Patch(
-        "transforms._fetch:TemporaryVariable",
+        "transforms._staging:TemporaryVariable",
         lambda f: lambda *a, **m: dataclasses.replace(f(*a, **m), **changes),
     )
 

@@ -136,7 +136,7 @@ fault(
     "add_prefetch: threads stop one round too early",
     kernels.stencil,
     do("add_prefetch", "a", "i_inner"),
-    Patch("transforms._nest:lay_over_threads", _fewer_rounds),
+    Patch("transforms._transfer_loops:thread_layout", _fewer_rounds),
     chain=THREADS,
     sizes={"n": 10},
 )

@@ -115,7 +115,7 @@ fault(
     "indices: fetched before they are computed",
     kernels.indexed,
     do("add_prefetch", "p", "j", default_tag=None),
-    Patch("transforms._fetch:find_place", _before_it_is_computed),
+    Patch("transforms._staging:find_place", _before_it_is_computed),
     chain=(do("fix_parameters", n=4),),
     sizes={"n": 4},
     by_running=True,

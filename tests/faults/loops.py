@@ -399,7 +399,9 @@ fault(
     "untag_inames: what follows a loop comes back in front of it",
     kernels.ping_pong,
     do("untag_inames", "i"),
-    Patch("transforms._nesting:_with_loop", lambda f: lambda k, e, i: f(k, list(reversed(e)), i)),
+    Patch(
+        "transforms._loop_nests:_with_loop", lambda f: lambda k, e, i: f(k, list(reversed(e)), i)
+    ),
     chain=(do("tag_inames", "i:l.0, j:l.0"),),
     sizes={"T": 2},
 )

@@ -111,7 +111,7 @@ fault(
     "add_prefetch: what a condition lets be read is not fetched",
     kernels.guarded,
     SHARED,
-    _guards_turned("_fetch"),
+    _guards_turned("_staging"),
     chain=(*THREADS, do("expand_subst")),
     sizes=RAGGED,
 )
@@ -198,7 +198,7 @@ fault(
     "add_prefetch: the tile is stored transposed",
     kernels.product,
     TILE,
-    Patch("transforms._nest:Nest.kept", _axes_exchanged),
+    Patch("transforms._transfer_loops:Nest.kept", _axes_exchanged),
     chain=TILED,
     sizes=ODD,
 )
@@ -275,7 +275,7 @@ fault(
     "add_prefetch: fetched outside of the loop that writes it",
     kernels.ping_pong,
     do("add_prefetch", "a", "i", default_tag=None),
-    Patch("transforms._fetch:find_place", no_writers),
+    Patch("transforms._staging:find_place", no_writers),
     sizes={"T": 3},
 )
 
@@ -292,7 +292,7 @@ fault(
     "add_prefetch: fetched after it is used",
     kernels.stencil,
     SHARED,
-    Patch("transforms._fetch:find_place", _after_use),
+    Patch("transforms._staging:find_place", _after_use),
     chain=THREADS,
     sizes=RAGGED,
 )
@@ -327,7 +327,7 @@ fault(
     "add_prefetch: fetched once, outside of the loop that changes what is fetched",
     kernels.product,
     TILE,
-    Patch("transforms._fetch:with_nest", one_loop_out),
+    Patch("transforms._staging:with_nest", one_loop_out),
     chain=TILED,
     sizes=ODD,
 )
@@ -346,10 +346,10 @@ fault(
     "add_prefetch: sweeps over no thread although the copy is shared",
     kernels.stencil,
     do("add_prefetch", "a", temporary_address_space="private"),
-    Patch("transforms._place:coordinates", _each_its_own),
+    Patch("transforms._placement:coordinates", _each_its_own),
     Patch("transforms.prefetch:choose_space", lambda f: lambda *_: AddressSpace.LOCAL),
     Patch(
-        "transforms._fetch:make_nest", lambda f: lambda *a, **m: f(*a, **{**m, "together": False})
+        "transforms._staging:make_nest", lambda f: lambda *a, **m: f(*a, **{**m, "together": False})
     ),
     chain=THREADS,
     sizes=RAGGED,
@@ -358,7 +358,7 @@ fault(
     "add_prefetch: threads fill private memory together",
     kernels.stencil,
     SHARED,
-    Patch("transforms._fetch:TemporaryVariable", lambda f: _in_private(f)),
+    Patch("transforms._staging:TemporaryVariable", lambda f: _in_private(f)),
     chain=THREADS,
     sizes=({"n": 10},),
 )

@@ -72,7 +72,7 @@ class Layout:
         return any(not isinstance(atom, prim.Variable) for atom in self.positions[axis].terms)
 
 
-def lay_over_threads(
+def thread_layout(
     extents: Sequence[int], block: tuple[int, int, int], names: Sequence[str], base: str
 ) -> Layout:
     """Deal out a box; the last axis is the one that neighbouring threads go along.

@@ -17,8 +17,8 @@ from loopkit._kernel import Domain, Kernel
 from loopkit._linear import Linear, total, variable
 from loopkit._nodes import Expression
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
-from loopkit.transforms._lay_over_threads import block_shape, lay_over_threads
-from loopkit.transforms._place import Place
+from loopkit.transforms._placement import Place
+from loopkit.transforms._thread_layout import block_shape, thread_layout
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +136,7 @@ class _Deal:
 def _deal(
     kernel: Kernel, extents: Sequence[int], names: Sequence[str], base: str, taken: Collection[str]
 ) -> _Deal:
-    layout = lay_over_threads(extents, block_shape(kernel), names, base)
+    layout = thread_layout(extents, block_shape(kernel), names, base)
     used = {name for name, _, _ in layout.inames}
     renamed = _fresh(kernel, sorted(used - set(names)), taken)
     values = {old: variable(new) for old, new in renamed.items()}

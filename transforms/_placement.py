@@ -10,7 +10,7 @@ from loopkit._errors import IllegalTransformError
 from loopkit._kernel import Kernel, Statement
 from loopkit._tags import GroupAxis, LocalAxis, Tag
 from loopkit._tree import Entry, Path, common_prefix, flatten, path_inames
-from loopkit.transforms._spaces import is_thread_iname
+from loopkit.transforms._address_spaces import is_thread_iname
 
 
 @dataclass(frozen=True)

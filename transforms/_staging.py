@@ -30,10 +30,10 @@ from loopkit._nodes import Expression
 from loopkit._places import space_of
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit._tree import Key, build, flatten
+from loopkit.transforms._address_spaces import is_private, is_thread_iname, parse_address_space
 from loopkit.transforms._common import integer_names
-from loopkit.transforms._nest import Nest, by_stride, make_nest, name_axes
-from loopkit.transforms._place import Place, find_place
-from loopkit.transforms._spaces import is_private, is_thread_iname, parse_address_space
+from loopkit.transforms._placement import Place, find_place
+from loopkit.transforms._transfer_loops import Nest, by_stride, make_nest, name_axes
 
 Indices = tuple[Expression, ...]
 

@@ -239,7 +239,9 @@ names = _several("names, as 'i, j' or a list of them", is_name)
 
 
 def names_in(value: Any) -> tuple[str, ...]:
-    """The names of an argument that is of the kind :data:`names`."""
+    """The names of an argument that is of the kind :data:`names`, or None."""
+    if value is None:
+        return ()
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     return tuple(value)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from typing import Any
 
 import islpy as isl
 import numpy as np
@@ -12,7 +13,15 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arguments import names_in
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable
+from loopkit._cached import cached_property
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._expression import (
+    index_tuple,
+    replace_accesses,
+    substitute,
+    to_text,
+    variable_names,
+)
 from loopkit._footprint import (
     Axis,
     FootprintError,
@@ -24,10 +33,12 @@ from loopkit._footprint import (
     outer_names,
     touched_cells,
 )
-from loopkit._guarded import Guards, where_all_hold
+from loopkit._guarded import Guards, guarded_accesses, guarded_reads, where_all_hold
+from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import space_of
+from loopkit._rules import expand_in
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit._tree import Key, build, flatten
 from loopkit.transforms._address_spaces import is_private, is_thread_iname, parse_address_space
@@ -41,16 +52,9 @@ Indices = tuple[Expression, ...]
 # {{{ arguments
 
 
-def name_list(names: str | Collection[str] | None) -> tuple[str, ...]:
-    """Names given as a list or as ``"i, j"``."""
-    if names is None:
-        return ()
-    return names_in(names)
-
-
 def check_sweep(kernel: Kernel, inames: str | Collection[str] | None) -> tuple[str, ...]:
     """Swept inames, known to exist and to stay inside a block."""
-    swept = name_list(inames)
+    swept = names_in(inames)
     for iname in swept:
         kernel.check_iname(iname)
         tag = kernel.iname_tags.get(iname)
@@ -158,6 +162,37 @@ def find_box(
         ) from None
 
 
+def element(name: str, cells: Indices) -> Expression:
+    """``name[cells]``, or the bare name of a scalar."""
+    return prim.Subscript(prim.Variable(name), cells) if cells else prim.Variable(name)
+
+
+def reads_of(statement: Statement, name: str) -> list[Access]:
+    """The reads of an array in a statement's text (not the one that an update implies)."""
+    found = dict.fromkeys((i, g) for n, i, g in guarded_reads(statement) if n == name)
+    return [Access(statement, i, to_text(element(name, i)), g) for i, g in found]
+
+
+def replace_reads(
+    statement: Statement, name: str, new: Callable[[Indices], Expression | None]
+) -> Statement:
+    """The statement with reads of an array replaced; what it writes stays."""
+
+    def one(found: str, indices: Indices) -> Expression | None:
+        return new(indices) if found == name else None
+
+    def function(expr: Expression) -> Expression:
+        if expr is not statement.lhs:
+            return replace_accesses(expr, one)
+        if not isinstance(expr, prim.Subscript):
+            return expr
+        return prim.Subscript(
+            expr.aggregate, tuple(replace_accesses(i, one) for i in index_tuple(expr))
+        )
+
+    return statement.map_expressions(function)
+
+
 # }}}
 
 # {{{ the copy
@@ -182,100 +217,176 @@ class Copy:
         return prim.Subscript(name, tuple(positions)) if positions else name
 
 
-@dataclass(frozen=True, eq=False)
-class Staging:
-    """All that says how a copy is made; see :func:`stage`.
+@dataclass(frozen=True)
+class CellValue:
+    """What a cell holds, as a function of its indices: ``expression`` over ``arguments``."""
 
-    ``value(cells)`` is what a cell holds; for ``accesses`` it stands for the
-    reads ``sources``, by array, and it needs the inames ``needed`` beside those of
-    the footprint.  ``inside(cells)`` is the set where it can be computed, or None.
+    arguments: tuple[str, ...]
+    expression: Expression
+
+    @classmethod
+    def of_array(cls, name: str, rank: int) -> CellValue:
+        """The cell of an array."""
+        arguments = tuple(hidden("cell", axis) for axis in range(rank))
+        return cls(arguments, element(name, tuple(map(prim.Variable, arguments))))
+
+    def at(self, cells: Indices) -> Expression:
+        """What the cell ``cells`` holds."""
+        return substitute(self.expression, dict(zip(self.arguments, cells, strict=True)))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Staging:
+    """A copy of a box of cells: how big it is, in what memory, and how threads fill it.
+
+    ``tags`` are those of the loops along the axes of ``box``.  The copy's cells come from
+    ``sources``, arrays, and depend on the inames ``needed`` beside those of the footprint.
+    It is filled inside the loops over ``outer``, where these are given.  ``array`` is laid
+    out as loops over its cells should go.
     """
 
     made_by: str
     what: str
-    accesses: Sequence[Access]
+    base: str
+    temporary: str
+    dtype: np.dtype[np.generic] | None
     box: tuple[Axis, ...]
     swept: tuple[str, ...]
     space: AddressSpace
     tags: Mapping[int, Tag | None]
-    value: Callable[[Indices], Expression]
-    inside: Callable[[Indices], isl.Set | None]
-    sources: Mapping[str, Sequence[Use]]
-    dtype: np.dtype[np.generic] | None
-    temporary: str
-    statement: str
-    base: str
-    kind: str = "move"
+    sources: Collection[str]
     array: ArrayArg | TemporaryVariable | None = None
     needed: frozenset[str] = frozenset()
     outer: Collection[str] | None = None
-    axis_names: Sequence[str] | None = None
-    names_argument: str = "dim_arg_names"
-    whole_box: bool = False
-    uses: Sequence[Use] = field(default=())
 
-
-def stage(kernel: Kernel, staging: Staging) -> tuple[Kernel, Copy]:
-    """Add the temporary, and the statement that fills it before its first user."""
-    s = staging
-    users = list({a.statement.id: a.statement for a in s.accesses}.values())
-    if s.space is AddressSpace.GLOBAL:
-        _check_one_block(kernel, users, s.what)
-    hidden = inames_of_sources(kernel, s.sources)
-    for iname in sorted((hidden | s.needed) & set(s.swept)):
-        raise IllegalTransformError(
-            f"{s.what} sweeps '{iname}', but what it stages differs along '{iname}' without an "
-            "index that says so",
-            instead=f"do not sweep '{iname}', or let an index (an argument of the rule) name it",
+    @cached_property
+    def copy(self) -> Copy:
+        """The temporary."""
+        shape = tuple(axis.extent for axis in self.box if axis.is_kept)
+        temporary = TemporaryVariable(
+            self.temporary, self.dtype, shape, self.space, made_by=self.made_by
         )
-    writers = [w for name in s.sources for w in kernel.writers.get(name, ())]
-    needed = (outer_names(s.box) & frozenset(kernel.all_inames)) | s.needed | hidden
-    place = find_place(
-        kernel,
-        users,
-        what=s.what,
-        swept=s.swept,
-        needed=needed,
-        writers=writers,
-        space=s.space,
-        outer=s.outer,
-    )
-    axis_names, positions = name_axes(kernel, s.box, s.base, s.axis_names, s.names_argument)
-    cells = cells_in_use(kernel, s.uses, s.box, positions, place, whole_box=s.whole_box)
-    at = tuple(
-        axis.lower.expression if name is None else axis.cell_at(name)
-        for axis, name in zip(s.box, positions, strict=True)
-    )
-    inside = s.inside(at)
-    if inside is not None:
-        cells = cells & inside
-    kept = [i for i, axis in enumerate(s.box) if axis.is_kept]
-    nest = make_nest(
-        kernel,
-        s.box,
-        place,
-        cells=cells,
-        position_names=positions,
-        axis_names=axis_names,
-        base=s.base,
-        tags=s.tags,
-        order=by_stride(s.array, kept),
-        together=s.space is not AddressSpace.PRIVATE,
-    )
-    shape = tuple(s.box[i].extent for i in kept)
-    temporary = TemporaryVariable(s.temporary, s.dtype, shape, s.space, made_by=s.made_by)
-    copy = Copy(temporary, s.box)
-    fill = Statement(
-        s.statement,
-        copy.element(nest.kept(s.box)),
-        s.value(nest.cells(s.box)),
-        place.inames | frozenset(nest.inames),
-        predicates=nest.predicates,
-        kind=s.kind,
-        made_by=s.made_by,
-    )
-    kernel = kernel.with_(temporaries=(*kernel.temporaries, temporary))
-    return with_nest(kernel, fill, nest, place, place.first), copy
+        return Copy(temporary, self.box)
+
+    def place(
+        self, kernel: Kernel, users: Sequence[Statement], writers: Sequence[Statement] | None = None
+    ) -> Place:
+        """Where the copy is filled: before all users, where what ``writers`` write is there.
+
+        Without ``writers``, these are all that write one of the sources.
+        """
+        if self.space is AddressSpace.GLOBAL:
+            _check_one_block(kernel, users, self.what)
+        needed = self.needed | inames_of_sources(kernel, self.sources)
+        for iname in sorted(needed & set(self.swept)):
+            raise IllegalTransformError(
+                f"{self.what} sweeps '{iname}', but what it stages differs along '{iname}' "
+                "without an index that says so",
+                instead=f"do not sweep '{iname}', or let an index (an argument of the rule) name "
+                "it",
+            )
+        if writers is None:
+            writers = [w for name in self.sources for w in kernel.writers.get(name, ())]
+        return find_place(
+            kernel,
+            users,
+            what=self.what,
+            swept=self.swept,
+            needed=needed | (outer_names(self.box) & frozenset(kernel.all_inames)),
+            writers=writers,
+            space=self.space,
+            outer=self.outer,
+        )
+
+    def loops(
+        self,
+        kernel: Kernel,
+        place: Place,
+        uses: Sequence[Use],
+        base: str,
+        accessed: CellValue | None = None,
+        *,
+        names: Sequence[str] | None = None,
+        argument: str = "",
+        exact: bool = False,
+        whole_box: bool = False,
+    ) -> Nest:
+        """Loops over the cells that ``uses`` touch, or around these unless ``exact``.
+
+        Where ``accessed``, a function of the cell, is out of bounds, nothing runs.  The axes
+        are called ``names``, which ``argument`` gave, or begin with ``base``.
+        """
+        axis_names, positions = name_axes(kernel, self.box, base, names, argument)
+        cells = cells_in_use(
+            kernel, uses, self.box, positions, place, exact=exact, whole_box=whole_box
+        )
+        if accessed is not None:
+            at = tuple(
+                axis.lower.expression if name is None else axis.cell_at(name)
+                for axis, name in zip(self.box, positions, strict=True)
+            )
+            cells = cells & where_in_bounds(kernel, accessed, at)
+        return make_nest(
+            kernel,
+            self.box,
+            place,
+            cells=cells,
+            position_names=positions,
+            axis_names=axis_names,
+            base=base,
+            tags=self.tags,
+            order=by_stride(self.array, [i for i, axis in enumerate(self.box) if axis.is_kept]),
+            together=self.space is not AddressSpace.PRIVATE,
+        )
+
+    def transfer(
+        self,
+        kernel: Kernel,
+        place: Place,
+        loops: Nest,
+        id_: str,
+        lhs: Expression,
+        rhs: Expression,
+        kind: str = "move",
+        *,
+        after: bool = False,
+    ) -> Kernel:
+        """The kernel with a statement in ``loops`` before (or after) the users of the copy."""
+        statement = Statement(
+            id_,
+            lhs,
+            rhs,
+            place.inames | frozenset(loops.inames),
+            predicates=loops.predicates,
+            kind=kind,
+            made_by=self.made_by,
+        )
+        return with_nest(kernel, statement, loops, place, place.last + 1 if after else place.first)
+
+
+def stage(
+    kernel: Kernel,
+    staging: Staging,
+    accesses: Sequence[Access],
+    uses: Sequence[Use],
+    cell: CellValue,
+    statement: str,
+    kind: str = "move",
+    **how: Any,
+) -> tuple[Kernel, Copy]:
+    """Add a copy, and the statement that fills it before its first user.
+
+    ``cell`` is what a cell of the copy holds, as a function of its indices; ``how`` goes to
+    :meth:`Staging.loops`.
+    """
+    copy, rules = staging.copy, {r.name: r for r in kernel.substitutions}
+    place = staging.place(kernel, list({a.statement.id: a.statement for a in accesses}.values()))
+    accessed = replace(cell, expression=expand_in(cell.expression, rules))
+    loops = staging.loops(kernel, place, uses, staging.base, accessed, **how)
+    kernel = kernel.with_(temporaries=(*kernel.temporaries, copy.temporary))
+    value = cell.at(loops.cells(copy.box))
+    filled = copy.element(loops.kept(copy.box))
+    return staging.transfer(kernel, place, loops, statement, filled, value, kind), copy
 
 
 def _check_one_block(kernel: Kernel, users: Sequence[Statement], what: str) -> None:
@@ -324,20 +435,36 @@ def cells_in_use(
         return full
     keep = place.inames | frozenset(kernel.sizes)
     cells = touched_cells(uses, box, positions, keep, exact=exact)
-    return (cells if exact else hull(cells)) & full
+    return (cells.coalesce() if exact else hull(cells)) & full
 
 
-def inside_array(shape: Sequence[Expression] | None, cells: Sequence[Expression]) -> isl.Set | None:
-    """The set where ``cells`` are in an array; None where that cannot be said."""
-    if shape is None or len(shape) != len(cells):
-        return None
+def where_in_bounds(kernel: Kernel, function: CellValue, cells: Indices) -> isl.Set:
+    """``{ names of the cells }``: where all that a function of ``cells`` accesses is in bounds.
+
+    Exact for affine subscripts and shapes; of others nothing is said.
+    """
+    here = function.at(cells)
+    integers = integer_names(kernel).union(*map(variable_names, cells))
     result = _sets.universe()
+    for name, indices, guards in guarded_accesses(here):
+        array = kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)
+        if indices and isinstance(array, (ArrayArg, TemporaryVariable)):
+            inside = inside_array(array.shape, indices)
+            if guards:
+                inside = inside | where_all_hold(guards, integers).complement()
+            result = result & inside
+    return result
+
+
+def inside_array(shape: Sequence[Expression] | None, cells: Sequence[Expression]) -> isl.Set:
+    """``{ names of the cells }``: where these are in an array, as far as that can be said."""
+    result = _sets.universe()
+    if shape is None or len(shape) != len(cells):
+        return result
     for cell, extent in zip(cells, shape, strict=True):
-        try:
-            value, end = _sets.pw_affine(cell), _sets.pw_affine(extent)
-        except _sets.NotAffineError:
-            continue
-        result = result & value.nonneg_set() & value.lt_set(end)
+        if _sets.is_pw_affine(cell) and _sets.is_pw_affine(extent):
+            value = _sets.pw_affine(cell)
+            result = result & value.nonneg_set() & value.lt_set(_sets.pw_affine(extent))
     return result
 
 

@@ -9,11 +9,11 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._arrays import AddressSpace, TemporaryVariable
+from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import substitute, to_text, variable_names
-from loopkit._footprint import Axis, Use, hull, outer_names, touched_cells
+from loopkit._footprint import Axis, Use, outer_names, touched_cells
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._match import Match, matching
@@ -22,23 +22,22 @@ from loopkit._tags import LocalAuto, Tag, parse_tag
 from loopkit._transform import transform
 from loopkit._tree import common_prefix, path_inames
 from loopkit.transforms._address_spaces import is_thread_iname, parse_address_space
-from loopkit.transforms._placement import Place, find_place
+from loopkit.transforms._placement import Place
 from loopkit.transforms._rule_uses import expand_rules_that_use
 from loopkit.transforms._staging import (
     Access,
+    CellValue,
     Copy,
+    Staging,
     axis_tags,
-    cells_in_use,
     check_sweep,
     find_box,
     inames_of_sources,
-    inside_array,
     make_uses,
-    with_nest,
+    reads_of,
+    replace_reads,
     with_statements,
 )
-from loopkit.transforms._transfer_loops import by_stride, make_nest, name_axes
-from loopkit.transforms.prefetch import element, reads_of, replace_reads
 
 
 @transform(
@@ -106,66 +105,53 @@ def buffer_array(
         raise _nothing_to_buffer(kernel, var_name)
     what = f"the buffer of '{var_name}'"
     read_uses, write_uses = make_uses(expanded, reads), make_uses(expanded, writes)
-    box = find_box(expanded, [*read_uses, *write_uses], swept, what)
-    ids = dict.fromkeys(a.statement.id for a in (*reads, *writes))
-    users = [s for s in expanded.statements if s.id in ids]
-    needed = outer_names(box) & frozenset(kernel.all_inames)
-    needed |= inames_of_sources(expanded, [var_name])
+    all_uses = [*read_uses, *write_uses]
+    box = find_box(expanded, all_uses, swept, what)
+    users = list({a.statement.id: a.statement for a in (*reads, *writes)}.values())
+    needed = outer_names(box) | inames_of_sources(expanded, [var_name])
     tag = parse_tag(default_tag)
     space = _choose_space(expanded, users, swept, needed, tag, temporary_scope)
-    others = [
-        s
-        for s in expanded.statements
-        if s.id not in ids and (s.written == var_name or reads_of(s, var_name))
-    ]
-    place = find_place(
-        expanded,
-        users,
+    staging = Staging(
+        made_by=f"buffer_array('{var_name}')",
         what=what,
+        base=var_name,
+        temporary=kernel.fresh_name(f"{var_name}_buf"),
+        dtype=array.dtype,
+        box=box,
         swept=swept,
-        needed=needed,
-        writers=others,
         space=space,
+        tags=axis_tags(dict.fromkeys(range(len(box)), tag), space, what),
+        sources=[var_name],
+        array=array,
     )
-
-    name = kernel.fresh_name(f"{var_name}_buf")
-    kept = [axis for axis in box if axis.is_kept]
-    made_by = f"buffer_array('{var_name}')"
-    temporary = TemporaryVariable(
-        name, array.dtype, tuple(a.extent for a in kept), space, made_by=made_by
-    )
-    copy = Copy(temporary, box)
-    result = expanded.with_(temporaries=(*expanded.temporaries, temporary))
+    copy, cell = staging.copy, CellValue.of_array(var_name, len(box))
+    place = staging.place(expanded, users, _others(expanded, var_name, users))
+    result = expanded.with_(temporaries=(*expanded.temporaries, copy.temporary))
     result = with_statements(result, {s.id: _on_copy(s, var_name, copy) for s in users})
-    mover = _Mover(
-        array_name=var_name,
-        copy=copy,
-        place=place,
-        tag=tag,
-        made_by=made_by,
-        order=by_stride(array, [i for i, axis in enumerate(box) if axis.is_kept]),
-        shape=array.shape,
-    )
     moves = []
     if store_expression is not False and writes:
-        if not isinstance(store_expression, bool):
-            stored = _given(store_expression, "buffer", {"base", "buffer"}, "store_expression")
-        else:
+        if store_expression is True:
             raise InvalidArgumentError(
                 "store_expression is an expression, None or False, not True",
                 instead="None stores the buffer as it is",
             )
-        result, id_ = mover.add(result, "store", write_uses, stored, exact=True)
+        stored = _given(store_expression, "buffer", {"base", "buffer"}, "store_expression")
+        result, id_ = _with_transfer(result, staging, place, "store", write_uses, stored, cell)
         moves.append(id_)
     loaded = _given(init_expression, "base", {"base"}, "init_expression")
     # What nothing sees is not loaded: a temporary may hold nothing yet.
     is_load = loaded == prim.Variable("base")
     if not (is_load and _reads_follow_writes(expanded, place, box, reads, writes)):
-        result, id_ = mover.add(
-            result, "init", [*read_uses, *write_uses], loaded, whole_box=fetch_bounding_box
-        )
+        whole = fetch_bounding_box
+        result, id_ = _with_transfer(result, staging, place, "init", all_uses, loaded, cell, whole)
         moves.append(id_)
     return Change(result, moves=frozenset(moves))
+
+
+def _others(kernel: Kernel, name: str, users: Sequence[Statement]) -> list[Statement]:
+    """The statements beside ``users`` that touch an array."""
+    touching = (s for s in kernel.statements if s.written == name or reads_of(s, name))
+    return [s for s in touching if s not in users]
 
 
 # {{{ accesses
@@ -297,82 +283,35 @@ def _given(
     return expr
 
 
-class _Mover:
-    """Adds the statements that move data between an array and its buffer."""
-
-    def __init__(
-        self,
-        *,
-        array_name: str,
-        copy: Copy,
-        place: Place,
-        tag: Tag | None,
-        made_by: str,
-        order: Sequence[int],
-        shape: tuple[Expression, ...] | None,
-    ) -> None:
-        self.array_name = array_name
-        self.copy = copy
-        self.place = place
-        self.tag = tag
-        self.made_by = made_by
-        self.order = order
-        self.shape = shape
-
-    def add(
-        self,
-        kernel: Kernel,
-        verb: str,
-        uses: Sequence[Use],
-        expr: Expression,
-        *,
-        exact: bool = False,
-        whole_box: bool = False,
-    ) -> tuple[Kernel, str]:
-        """The kernel with a statement that loads (``"init"``) or stores (``"store"``)."""
-        box, place = self.copy.box, self.place
-        space = self.copy.temporary.address_space
-        base = f"{self.array_name}_{verb}"
-        axis_names, positions = name_axes(kernel, box, base, None, "")
-        cells = cells_in_use(kernel, uses, box, positions, place, exact=exact, whole_box=whole_box)
-        at = tuple(
-            axis.lower.expression if name is None else axis.cell_at(name)
-            for axis, name in zip(box, positions, strict=True)
-        )
-        inside = inside_array(self.shape, at)
-        if inside is not None and not exact:
-            cells = cells & inside
-        tags = axis_tags(
-            dict.fromkeys(range(len(box)), self.tag), space, f"the buffer of '{self.array_name}'"
-        )
-        nest = make_nest(
-            kernel,
-            box,
-            place,
-            cells=cells.coalesce() if exact else hull(cells),
-            position_names=positions,
-            axis_names=axis_names,
-            base=base,
-            tags=tags,
-            order=self.order,
-            together=space is not AddressSpace.PRIVATE,
-        )
-        element_ = element(self.array_name, nest.cells(box))
-        buffer = self.copy.element(nest.kept(box))
-        value = substitute(expr, {"base": element_, "buffer": buffer})
-        storing = verb == "store"
-        prefix = "store" if storing else "load" if element_ == value else "init"
-        statement = Statement(
-            kernel.fresh_name(f"{prefix}_{self.array_name}"),
-            element_ if storing else buffer,
-            value,
-            place.inames | frozenset(nest.inames),
-            predicates=nest.predicates,
-            kind="move" if value in (element_, buffer) else "user",
-            made_by=self.made_by,
-        )
-        entry = place.last + 1 if storing else place.first
-        return with_nest(kernel, statement, nest, place, entry), statement.id
+def _with_transfer(
+    kernel: Kernel,
+    staging: Staging,
+    place: Place,
+    verb: str,
+    uses: Sequence[Use],
+    expr: Expression,
+    cell: CellValue,
+    whole_box: bool = False,
+) -> tuple[Kernel, str]:
+    """The kernel with a statement that loads (``"init"``) or stores (``"store"``), and its id."""
+    storing, name = verb == "store", staging.base
+    loops = staging.loops(
+        kernel,
+        place,
+        uses,
+        f"{name}_{verb}",
+        None if storing else cell,
+        exact=storing,
+        whole_box=whole_box,
+    )
+    base = cell.at(loops.cells(staging.box))
+    buffer = staging.copy.element(loops.kept(staging.box))
+    value = substitute(expr, {"base": base, "buffer": buffer})
+    id_ = kernel.fresh_name(f"{'load' if not storing and value == base else verb}_{name}")
+    target = base if storing else buffer
+    kind = "move" if value in (base, buffer) else "user"
+    kernel = staging.transfer(kernel, place, loops, id_, target, value, kind, after=storing)
+    return kernel, id_
 
 
 # }}}

@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
-from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable
+from loopkit._arguments import names_in
+from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import (
     IllegalTransformError,
@@ -23,12 +23,11 @@ from loopkit._expression import (
     ExpressionMapper,
     index_tuple,
     is_constant,
-    substitute,
     to_text,
     variable_names,
 )
-from loopkit._footprint import Axis, Use
-from loopkit._guarded import GuardedWalker, Guards, guarded_accesses, where_all_hold
+from loopkit._footprint import Axis
+from loopkit._guarded import GuardedWalker, Guards
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._match import Match, called_names, matching
 from loopkit._nodes import Expression
@@ -36,10 +35,10 @@ from loopkit._rules import expand_in
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import transform
 from loopkit._types import as_dtype, concrete, dtype_of, known_types
-from loopkit.transforms._common import integer_names
 from loopkit.transforms._rule_uses import called_by, expand_rules_that_use
 from loopkit.transforms._staging import (
     Access,
+    CellValue,
     Indices,
     Staging,
     axis_tags,
@@ -47,9 +46,7 @@ from loopkit.transforms._staging import (
     check_sweep,
     choose_space,
     find_box,
-    inside_array,
     make_uses,
-    name_list,
     stage,
     with_statements,
 )
@@ -134,37 +131,36 @@ def precompute(
     moving = {i: tag for i, tag in tags.items() if box[i].is_kept} or tags
     space = choose_space(kernel, temporary_address_space, swept, list(moving.values()))
     suffix = "s" if space is AddressSpace.LOCAL else "r"
-    name = temporary_name or kernel.fresh_name(f"{rule.name}_{suffix}")
     statement = compute_insn_id or kernel.fresh_name(f"compute_{rule.name}")
-    check_free(kernel, [name, statement])
     body = expand_in(rule.expression, {r.name: r for r in kernel.substitutions})
     free = variable_names(body) - frozenset(rule.arguments)
     staging = Staging(
         made_by=f"precompute('{rule.name}')",
         what=what,
-        accesses=found,
-        uses=uses,
+        base=rule.name,
+        temporary=temporary_name or kernel.fresh_name(f"{rule.name}_{suffix}"),
+        dtype=as_dtype(dtype) if dtype is not None else _dtype_of(kernel, body),
         box=box,
         swept=swept,
         space=space,
         tags=axis_tags(tags, space, what),
-        value=lambda cells: substitute(
-            rule.expression, dict(zip(rule.arguments, cells, strict=True))
-        ),
-        inside=lambda cells: _computable(kernel, rule, body, cells),
-        sources=_sources(expanded, rule, body, found),
+        sources=sorted(n for n in free if kernel.is_array(n)),
         needed=free & frozenset(kernel.all_inames),
-        dtype=as_dtype(dtype) if dtype is not None else _dtype_of(kernel, body),
-        temporary=name,
-        statement=statement,
-        base=rule.name,
-        kind="user",
-        outer=None if precompute_outer_inames is None else name_list(precompute_outer_inames),
-        axis_names=None if precompute_inames is None else name_list(precompute_inames),
-        names_argument="precompute_inames",
+        outer=None if precompute_outer_inames is None else names_in(precompute_outer_inames),
+    )
+    check_free(kernel, [staging.temporary, statement])
+    result, copy = stage(
+        expanded,
+        staging,
+        found,
+        uses,
+        CellValue(rule.arguments, rule.expression),
+        statement,
+        "user",
+        names=None if precompute_inames is None else names_in(precompute_inames),
+        argument="precompute_inames",
         whole_box=fetch_bounding_box,
     )
-    result, copy = stage(expanded, staging)
     replacer = _CallReplacer(rule, copy.at)
     changed = {
         id_: result.statement_by_id[id_].map_expressions(replacer.apply)
@@ -284,40 +280,6 @@ def _with_storage_axes(
                 instead=f"add '{rule.arguments[number]}', or sweep less",
             )
     return tuple(replace(axis, swept=number in chosen) for number, axis in enumerate(box))
-
-
-def _sources(
-    kernel: Kernel, rule: SubstitutionRule, body: Expression, found: Sequence[Access]
-) -> dict[str, list[Use]]:
-    """What the uses of the rule read in the end, by array."""
-    sources: dict[str, list[Access]] = {}
-    for access in found:
-        here = substitute(body, dict(zip(rule.arguments, access.indices, strict=True)))
-        for name, indices, guards in guarded_accesses(here):
-            if kernel.is_array(name) and name not in rule.arguments:
-                found_here = Access(
-                    access.statement, indices, access.text, (*access.guards, *guards)
-                )
-                sources.setdefault(name, []).append(found_here)
-    return {name: make_uses(kernel, them) for name, them in sources.items()}
-
-
-def _computable(
-    kernel: Kernel, rule: SubstitutionRule, body: Expression, cells: Indices
-) -> isl.Set | None:
-    """Where all array accesses that the rule's body makes are in bounds."""
-    here = substitute(body, dict(zip(rule.arguments, cells, strict=True)))
-    integers = integer_names(kernel).union(*map(variable_names, cells))
-    result: isl.Set | None = None
-    for name, indices, guards in guarded_accesses(here):
-        array = kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)
-        if not indices or not isinstance(array, (ArrayArg, TemporaryVariable)):
-            continue
-        inside = inside_array(array.shape, indices)
-        if inside is not None:
-            inside = inside | where_all_hold(guards, integers).complement()
-            result = inside if result is None else result & inside
-    return result
 
 
 def _dtype_of(kernel: Kernel, body: Expression) -> np.dtype[Any] | None:

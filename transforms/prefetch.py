@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-import pymbolic.primitives as prim
-
 from loopkit import _arguments as kind
+from loopkit._arguments import names_in
 from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
-from loopkit._expression import index_tuple, replace_accesses, to_text
+from loopkit._expression import index_tuple, to_text
 from loopkit._footprint import iname_ranges, is_inside
-from loopkit._guarded import guarded_reads
 from loopkit._kernel import Kernel, Statement
 from loopkit._match import Match, matching
 from loopkit._nodes import Expression
@@ -21,21 +19,22 @@ from loopkit._transform import transform
 from loopkit.transforms._rule_uses import expand_rules_that_use
 from loopkit.transforms._staging import (
     Access,
+    CellValue,
     Copy,
+    Indices,
     Staging,
     axis_tags,
     check_free,
     check_sweep,
     choose_space,
+    element,
     find_box,
-    inside_array,
     make_uses,
-    name_list,
+    reads_of,
+    replace_reads,
     stage,
     with_statements,
 )
-
-Replacement = Callable[[tuple[Expression, ...]], Expression | None]
 
 
 @transform(
@@ -141,31 +140,33 @@ def add_prefetch(
         uses = make_uses(expanded, replaced)
     space = choose_space(kernel, temporary_address_space, swept, [tag])
     suffix = "s" if space is AddressSpace.LOCAL else "r"
-    name = temporary_name or kernel.fresh_name(f"{var_name}_{suffix}")
     statement = prefetch_insn_id or kernel.fresh_name(f"fetch_{var_name}")
-    check_free(kernel, [name, statement])
     staging = Staging(
         made_by=f"add_prefetch('{var_name}')",
         what=what,
-        accesses=replaced,
-        uses=uses,
+        base=var_name,
+        temporary=temporary_name or kernel.fresh_name(f"{var_name}_{suffix}"),
+        dtype=array.dtype,
         box=box,
         swept=swept,
         space=space,
         tags=axis_tags(dict.fromkeys(range(len(box)), tag), space, what),
-        value=lambda cells: element(var_name, cells),
-        inside=lambda cells: inside_array(array.shape, cells),
-        sources={var_name: uses},
-        dtype=array.dtype,
-        temporary=name,
-        statement=statement,
-        base=var_name,
+        sources=[var_name],
         array=array,
-        outer=None if fetch_outer_inames is None else name_list(fetch_outer_inames),
-        axis_names=dim_arg_names,
+        outer=None if fetch_outer_inames is None else names_in(fetch_outer_inames),
+    )
+    check_free(kernel, [staging.temporary, statement])
+    result, copy = stage(
+        expanded,
+        staging,
+        replaced,
+        uses,
+        CellValue.of_array(var_name, len(box)),
+        statement,
+        names=dim_arg_names,
+        argument="dim_arg_names",
         whole_box=fetch_bounding_box,
     )
-    result, copy = stage(expanded, staging)
     changed = {
         id_: replace_reads(result.statement_by_id[id_], var_name, _by_copy(copy, replaced, id_))
         for id_ in {a.statement.id for a in replaced}
@@ -178,41 +179,11 @@ def _is_copy_of(statement: Statement, name: str) -> bool:
     return statement.kind == "move" and bool(reads_of(statement, name))
 
 
-def _by_copy(copy: Copy, accesses: Sequence[Access], statement: str) -> Replacement:
+def _by_copy(
+    copy: Copy, accesses: Sequence[Access], statement: str
+) -> Callable[[Indices], Expression | None]:
     wanted = {a.indices for a in accesses if a.statement.id == statement}
     return lambda indices: copy.at(indices) if indices in wanted else None
-
-
-def element(name: str, cells: tuple[Expression, ...]) -> Expression:
-    """``name[cells]``, or the bare name of a scalar."""
-    return prim.Subscript(prim.Variable(name), cells) if cells else prim.Variable(name)
-
-
-def reads_of(statement: Statement, name: str) -> list[Access]:
-    """The reads of an array in a statement's text (not the one that an update implies)."""
-    found = dict.fromkeys((i, g) for n, i, g in guarded_reads(statement) if n == name)
-    return [Access(statement, i, to_text(element(name, i)), g) for i, g in found]
-
-
-def replace_reads(
-    statement: Statement,
-    name: str,
-    new: Replacement,
-) -> Statement:
-    """The statement with reads of an array replaced; what it writes stays."""
-
-    def one(found: str, indices: tuple[Expression, ...]) -> Expression | None:
-        return new(indices) if found == name else None
-
-    def function(expr: Expression) -> Expression:
-        if expr is statement.lhs:
-            if not isinstance(expr, prim.Subscript):
-                return expr
-            indices = tuple(replace_accesses(i, one) for i in index_tuple(expr))
-            return prim.Subscript(expr.aggregate, indices)
-        return replace_accesses(expr, one)
-
-    return statement.map_expressions(function)
 
 
 def _nothing_to_replace(

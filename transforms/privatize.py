@@ -8,6 +8,7 @@ from dataclasses import replace
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
+from loopkit._arguments import names_in
 from loopkit._arrays import TemporaryVariable
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
@@ -19,7 +20,6 @@ from loopkit._match import read_names
 from loopkit._nodes import Expression
 from loopkit._transform import transform
 from loopkit.transforms._rule_uses import expand_rules_that_use
-from loopkit.transforms._staging import name_list
 
 
 @transform(
@@ -52,7 +52,7 @@ def privatize_temporaries_with_inames(
     statements that use such a temporary must be inside the same of these inames:
     otherwise what they read would have no index.
     """
-    inames = name_list(privatizing_inames)
+    inames = names_in(privatizing_inames)
     if not inames:
         raise InvalidArgumentError("privatizing_inames names no iname")
     for iname in inames:
@@ -68,7 +68,7 @@ def _chosen(
     kernel: Kernel, inames: Sequence[str], only: str | Collection[str] | None
 ) -> dict[str, tuple[str, ...]]:
     """The inames that each temporary gets an axis for."""
-    wanted = None if only is None else name_list(only)
+    wanted = None if only is None else names_in(only)
     for name in wanted or ():
         if name not in kernel.temporary_by_name:
             raise UnknownNameError("temporary", name, kernel.temporary_by_name)

@@ -10,6 +10,7 @@ from math import gcd
 import numpy as np
 
 from loopkit import _arguments as kind
+from loopkit._arguments import names_in
 from loopkit._arrays import (
     AddressSpace,
     ArrayArg,
@@ -26,7 +27,6 @@ from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._transform import transform
 from loopkit.transforms._address_spaces import parse_address_space
-from loopkit.transforms._staging import name_list
 
 # {{{ address spaces
 
@@ -70,7 +70,7 @@ def set_temporary_scope(
 
 def _with_space(kernel: Kernel, names: str | Collection[str], space: AddressSpace | str) -> Change:
     wanted = parse_address_space(space)
-    chosen = name_list(names)
+    chosen = names_in(names)
     if not chosen:
         raise InvalidArgumentError("temp_var_names names no temporary")
     temporaries = {t.name: t for t in kernel.temporaries}
@@ -120,7 +120,7 @@ def tag_array_axes(
     Before: ``a[i, j]`` at ``8*i + j``.  After ``tag_array_axes("a", "f")``, with 4
     rows: at ``i + 4*j``.
     """
-    names = name_list(ary_names)
+    names = names_in(ary_names)
     if not names:
         raise InvalidArgumentError("ary_names names no array")
     changed: dict[str, ArrayArg | TemporaryVariable] = {}

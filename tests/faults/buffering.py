@@ -52,7 +52,7 @@ fault(
     "precompute: computed for the next argument",
     kernels.ruled_row,
     RULE,
-    Patch("transforms.precompute:substitute", _wrong_argument),
+    Patch("transforms._staging:substitute", _wrong_argument),
     sizes={"n": 3},
 )
 
@@ -68,7 +68,7 @@ fault(
     "precompute: arguments exchanged",
     kernels.rules_of_four,
     do("precompute", "f", ["i", "j"], default_tag=None),
-    Patch("transforms.precompute:substitute", _exchanged_arguments),
+    Patch("transforms._staging:substitute", _exchanged_arguments),
 )
 fault(
     "precompute: sweeps over too few inames",
@@ -96,12 +96,12 @@ fault(
 
 def _no(verb: str) -> Callable[[Any], Any]:
     def make(original: Any) -> Any:
-        def add(self: Any, kernel: Any, what: str, *rest: Any, **more: Any) -> Any:
+        def transfer(kernel: Any, staging: Any, place: Any, what: str, *rest: Any) -> Any:
             if what == verb:
                 return kernel, "nothing"
-            return original(self, kernel, what, *rest, **more)
+            return original(kernel, staging, place, what, *rest)
 
-        return add
+        return transfer
 
     return make
 
@@ -110,16 +110,11 @@ def _placed(verb: str, change: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """The statement that loads or stores stands elsewhere."""
 
     def make(original: Any) -> Any:
-        def add(self: Any, kernel: Any, what: str, *rest: Any, **more: Any) -> Any:
-            right = self.place
-            if what == verb:
-                self.place = change(right)
-            try:
-                return original(self, kernel, what, *rest, **more)
-            finally:
-                self.place = right
+        def transfer(kernel: Any, staging: Any, place: Any, what: str, *rest: Any) -> Any:
+            there = change(place) if what == verb else place
+            return original(kernel, staging, there, what, *rest)
 
-        return add
+        return transfer
 
     return make
 
@@ -128,7 +123,7 @@ fault(
     "buffer_array: not stored",
     kernels.updated,
     BUFFER,
-    Patch("transforms.buffer:_Mover.add", _no("store")),
+    Patch("transforms.buffer:_with_transfer", _no("store")),
     sizes=TWO,
 )
 fault(
@@ -136,7 +131,7 @@ fault(
     kernels.updated,
     BUFFER,
     Patch(
-        "transforms.buffer:_Mover.add",
+        "transforms.buffer:_with_transfer",
         _placed("store", lambda p: dataclasses.replace(p, last=p.first - 1)),
     ),
     sizes=TWO,
@@ -146,7 +141,7 @@ fault(
     kernels.updated,
     BUFFER,
     Patch(
-        "transforms.buffer:_Mover.add",
+        "transforms.buffer:_with_transfer",
         _placed("init", lambda p: dataclasses.replace(p, first=p.last + 1)),
     ),
     sizes=TWO,
@@ -155,7 +150,7 @@ fault(
     "buffer_array: the last cell is not moved",
     kernels.updated,
     BUFFER,
-    cells_lack("last", "buffer"),
+    cells_lack("last"),
     sizes=TWO,
 )
 for end, change in (("last", without_last), ("first", without_first)):
@@ -170,7 +165,7 @@ for end, change in (("last", without_last), ("first", without_first)):
 
 def _store_only_lacks(original: Any) -> Any:
     """Loads all, stores all but one."""
-    lacking = cells_lack("first", "buffer").make(original)
+    lacking = cells_lack("first").make(original)
 
     def cells(*arguments: Any, exact: bool = False, **more: Any) -> Any:
         chosen = lacking if exact else original
@@ -183,7 +178,7 @@ fault(
     "buffer_array: one cell is not stored",
     kernels.updated,
     BUFFER,
-    Patch("transforms.buffer:cells_in_use", _store_only_lacks),
+    Patch("transforms._staging:cells_in_use", _store_only_lacks),
     sizes=TWO,
 )
 WITHIN = do("buffer_array", "c", "j", default_tag=None, within="id:add")
@@ -191,7 +186,7 @@ fault(
     "buffer_array: used again in the next iteration, not loaded again",
     kernels.scaled_in_place,
     WITHIN,
-    Patch("transforms.buffer:find_place", no_writers),
+    Patch("transforms._staging:find_place", no_writers),
     sizes={"T": 2},
 )
 
@@ -204,7 +199,7 @@ fault(
     "buffer_array: loaded before the loop, stored inside it",
     kernels.scaled_in_place,
     WITHIN,
-    Patch("transforms.buffer:_Mover.add", _placed("init", _without_outer)),
+    Patch("transforms.buffer:_with_transfer", _placed("init", _without_outer)),
     sizes={"T": 2},
 )
 

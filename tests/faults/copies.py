@@ -151,8 +151,8 @@ fault(
 def _shared_by_two(original: Any) -> Any:
     """The second array is fetched to where the first one was."""
 
-    def stage(kernel: Any, staging: Any) -> Any:
-        found, copy = original(kernel, staging)
+    def stage(kernel: Any, *rest: Any, **more: Any) -> Any:
+        found, copy = original(kernel, *rest, **more)
         mine = copy.temporary.name
         first = kernel.temporary_by_name["a_s"]
 
@@ -264,7 +264,7 @@ def _stored(change: Callable[[Any], Any]) -> Patch:
 
         return with_nest
 
-    return Patch("transforms.buffer:with_nest", make)
+    return Patch("transforms._staging:with_nest", make)
 
 
 BUFFER = do("buffer_array", "c", "j", default_tag=None)
@@ -305,7 +305,7 @@ fault(
     kernels.half_updated,
     do("buffer_array", "c", "j", default_tag=None),
     Patch(
-        "transforms.buffer:cells_in_use",
+        "transforms._staging:cells_in_use",
         lambda f: (
             lambda kernel, uses, box, positions, place, **m: (
                 _sets.condition_set(

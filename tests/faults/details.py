@@ -110,7 +110,7 @@ fault(
     kernels.stencil,
     do("add_prefetch", "a_s", [], default_tag=None),
     Patch(
-        "transforms.prefetch:element",
+        "transforms._staging:element",
         lambda f: lambda name, cells: f(name, tuple(prim.Sum((c, 1)) for c in cells)),
     ),
     chain=(*THREADS, do("add_prefetch", "a", "i_inner")),

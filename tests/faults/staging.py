@@ -39,7 +39,7 @@ def without_first(axis: Any) -> Any:
     return dataclasses.replace(axis, lower=axis.lower + axis.stride, extent=axis.extent - 1)
 
 
-def cells_lack(end: str, module: str = "_fetch") -> Patch:
+def cells_lack(end: str) -> Patch:
     """The copy has room for all cells, but one at an end is not moved."""
 
     def make(original: Any) -> Any:
@@ -54,7 +54,7 @@ def cells_lack(end: str, module: str = "_fetch") -> Patch:
 
         return cells
 
-    return Patch(f"transforms.{module}:cells_in_use", make)
+    return Patch("transforms._staging:cells_in_use", make)
 
 
 THREADS = (do("split_iname", "i", 4, outer_tag="g.0", inner_tag="l.0"),)
@@ -98,20 +98,20 @@ for end, change in (("last", without_last), ("first", without_first)):
     )
 
 
-def _guards_turned(module: str) -> Patch:
+def _guards_turned() -> Patch:
     """What is read where a condition holds counts as read where it does not."""
 
     def make(original: Any) -> Any:
         return lambda guards, names: original([prim.LogicalNot(g) for g in guards], names)
 
-    return Patch(f"transforms.{module}:where_all_hold", make)
+    return Patch("transforms._staging:where_all_hold", make)
 
 
 fault(
     "add_prefetch: what a condition lets be read is not fetched",
     kernels.guarded,
     SHARED,
-    _guards_turned("_staging"),
+    _guards_turned(),
     chain=(*THREADS, do("expand_subst")),
     sizes=RAGGED,
 )
@@ -119,7 +119,7 @@ fault(
     "precompute: what a condition lets be read is not computed",
     kernels.guarded,
     do("precompute", "f", "i_inner"),
-    _guards_turned("precompute"),
+    _guards_turned(),
     chain=THREADS,
     sizes=RAGGED,
 )
@@ -143,7 +143,7 @@ fault(
     PRIVATE,
     box_becomes("prefetch", lambda axis: dataclasses.replace(axis, lower=axis.lower - 1)),
     Patch(
-        "transforms.prefetch:element",
+        "transforms._staging:element",
         lambda f: lambda name, cells: f(name, tuple(prim.Sum((c, 2)) for c in cells)),
     ),
     chain=LOOPS,
@@ -154,7 +154,7 @@ fault(
     kernels.stencil,
     SHARED,
     Patch(
-        "transforms.prefetch:element",
+        "transforms._staging:element",
         lambda f: lambda name, cells: f(name, tuple(prim.Sum((c, 1)) for c in cells)),
     ),
     chain=THREADS,
@@ -164,7 +164,7 @@ fault(
     "add_prefetch: reads beyond the array at its edge",
     kernels.stencil,
     do("add_prefetch", "a", "i_inner", fetch_bounding_box=True),
-    Patch("transforms.prefetch:inside_array", lambda f: lambda *_: None),
+    Patch("transforms._staging:inside_array", lambda f: lambda *_: _sets.universe()),
     chain=THREADS,
     sizes=RAGGED,
 )
@@ -173,7 +173,7 @@ fault(
     kernels.stencil,
     do("add_prefetch", "a", "i_inner", fetch_bounding_box=True),
     Patch(
-        "transforms.prefetch:inside_array",
+        "transforms._staging:inside_array",
         lambda f: lambda shape, cells: f(tuple(prim.Sum((s, -1)) for s in shape), cells),
     ),
     chain=THREADS,

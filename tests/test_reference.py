@@ -423,6 +423,17 @@ def test_index_divided_by_zero_is_zero(symbol: str, divisor: str) -> None:
     assert run_reference(kernel, given)["y"].tolist() == [5, 6, 7, 8, 9]
 
 
+@pytest.mark.parametrize("base", ["i", "b[i]", "2"])
+def test_an_integer_to_a_negative_power_is_zero(base: str) -> None:
+    used = ("a", "y", "b") if base == "b[i]" else ("a", "y")
+    kernel = make_kernel(ONE, f"y[i] = {base}**a[i]", dtypes=dict.fromkeys(used, "int32"))
+    given = {"a": np.array([-1, 0, -2, 3, 2], "int32")}
+    if base == "b[i]":
+        given["b"] = np.array([-1, 0, -2, 3, -4], "int32")
+    assert run_reference(kernel, given)["y"].tolist() == kernel.executor("host")(**given).tolist()
+    assert run_reference(kernel, given)["y"][[0, 1, 2]].tolist() == [0, 1, 0]
+
+
 def test_arguments() -> None:
     kernel = make_kernel(ONE, "c[i] = a[i]", dtypes={"a": "float32"}, assumptions="n >= 2")
     with pytest.raises(AssumptionError, match="the kernel assumes n >= 2, but n=1"):

@@ -225,7 +225,7 @@ def _called(term: Term, parts: list[Any]) -> Any:
         result = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
         return _scalar(result if name == "tdiv" else a - b * result, term.dtype)
     if name in ("pow", "ipow"):
-        return term.dtype.type(np.power(*parts))
+        return term.dtype.type(functions.power(*parts))
     return _converted(term.dtype.type(functions.FUNCTIONS[name](*parts)), term.dtype, term.dtype)
 
 

@@ -63,8 +63,10 @@ def logical_product(a: Any, b: Any) -> Any:
     return np.bool_(bool(a) and bool(b))
 
 
-def _power(a: Any, b: Any) -> Any:
-    return np.power(a, b)
+def power(a: Any, b: Any) -> Any:
+    """``a ** b``; an integer to a negative power, which NumPy refuses, is 0."""
+    kind = np.result_type(a, b)
+    return kind.type(0) if kind.kind in "iu" and b < 0 else np.power(a, b)
 
 
 def _parts(re: Any, im: Any) -> Any:
@@ -93,7 +95,7 @@ OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     prim.Quotient: np.true_divide,
     prim.FloorDiv: np.floor_divide,
     prim.Remainder: np.remainder,
-    prim.Power: _power,
+    prim.Power: power,
     prim.LeftShift: np.left_shift,
     prim.RightShift: np.right_shift,
     prim.BitwiseAnd: operator.and_,

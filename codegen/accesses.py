@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ArrayArg
 from loopkit._cached import cached_property
 from loopkit._expression import variable_names
+from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, decided, guarded_reads
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression

@@ -9,9 +9,9 @@ in those around them.  Where only threads of one warp meet, the warp alone waits
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from loopkit._errors import IllegalTransformError
+from loopkit._frozen import dataclass
 from loopkit._tree import Loop
 from loopkit.codegen.bodies import Bodies, Body
 from loopkit.codegen.conflicts import Conflicts, Reach

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -10,6 +10,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._cached import cached_property
+from loopkit._frozen import dataclass
 from loopkit._tree import Loop, Tree, statements_in
 from loopkit.codegen.conflicts import Conflicts, thread_word
 

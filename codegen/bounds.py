@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._expression import divisions_in, substitute
+from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._nodes import Expression
 from loopkit._sets import UnboundedError

@@ -8,7 +8,6 @@ both, which keeps the sets small.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import IntEnum
 
 import islpy as isl
@@ -19,6 +18,7 @@ from loopkit._assertions import Data, data_of, equal_cells
 from loopkit._cached import cached_property
 from loopkit._digits import told_by
 from loopkit._expression import substitute
+from loopkit._frozen import dataclass
 from loopkit._guarded import where_all_hold
 from loopkit._hidden import ONE, TWO, hidden, instance
 from loopkit._kernel import Kernel, Statement

@@ -8,9 +8,9 @@ bits of integers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from loopkit import _budget
+from loopkit._frozen import dataclass
 
 Need = tuple[int, bool]
 

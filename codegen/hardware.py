@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -14,6 +14,7 @@ from loopkit._budget import SpentError, at_most
 from loopkit._cached import cached_property
 from loopkit._errors import IllegalTransformError, ResourceError
 from loopkit._expression import to_text
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._sets import UnboundedError

@@ -13,14 +13,13 @@ locations, too, changes only cells that nobody reads.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ValueArg
 from loopkit._expression import variable_names
+from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression

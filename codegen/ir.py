@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import islpy as isl
 import pymbolic.primitives as prim
 
+from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 

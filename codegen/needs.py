@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from loopkit._frozen import dataclass
 from loopkit._tree import statements_in
 from loopkit.codegen.accesses import Access
 from loopkit.codegen.bodies import Bodies, Body

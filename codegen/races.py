@@ -8,7 +8,6 @@ two blocks, of whatever statements: blocks run in no order within a launch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import product
 
 import islpy as isl
@@ -16,6 +15,7 @@ import islpy as isl
 from loopkit import _sets
 from loopkit._errors import IllegalTransformError, Instance, RaceError, Witness
 from loopkit._expression import evaluate, variable_names
+from loopkit._frozen import dataclass
 from loopkit._hidden import ONE, TWO
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 import numpy as np
 import pymbolic.primitives as prim
@@ -12,6 +11,7 @@ import pymbolic.primitives as prim
 from loopkit._arrays import DType
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import to_text
+from loopkit._frozen import dataclass
 from loopkit._intervals import (
     Interval,
     add,

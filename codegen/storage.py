@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from loopkit._arrays import AddressSpace, Nested, TemporaryVariable, storage_shape, strides_of
 from loopkit._errors import IllegalTransformError, ResourceError
 from loopkit._expression import to_text, variable_names
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._target import CUDA
 

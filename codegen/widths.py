@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import islpy as isl
@@ -12,6 +12,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import ValueArg
 from loopkit._cached import cached_property
+from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._intervals import (
     Interval,

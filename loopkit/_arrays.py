@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -11,6 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit._called import fitting_type
 from loopkit._errors import InvalidArgumentError
+from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._same import Exact
 from loopkit._spelling import check_expression, check_identifier, check_name, check_note, shown

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from loopkit._errors import (
 )
 from loopkit._execute import best_executor, executor
 from loopkit._expression import evaluate, variable_names
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._run.scalars import check_scalar
 from loopkit._spelling import shown

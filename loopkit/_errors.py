@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from loopkit._frozen import dataclass
 
 
 @dataclass(frozen=True)

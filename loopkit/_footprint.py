@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._expression import to_text, variable_names
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._linear import Linear, linear, total, variable
 from loopkit._nodes import Expression

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._frozen import dataclass
 from loopkit._spelling import check_identifier, shown
 
 

@@ -6,12 +6,12 @@ Code generation, the proof and the compiler are imported when they are first ask
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from loopkit import _history
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._expression import variable_names
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._spelling import shown
 from loopkit._target import CUDA

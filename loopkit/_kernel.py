@@ -6,7 +6,7 @@ It is data, and what is found by looking through it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import islpy as isl
@@ -19,6 +19,7 @@ from loopkit._cached import ANSWERS, answers_of, cached_property, memoised
 from loopkit._called import fitting_type
 from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameError
 from loopkit._expression import accesses, variable_names
+from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._same import Exact, digest_of
 from loopkit._spelling import (

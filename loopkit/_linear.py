@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._expression import variable_names
+from loopkit._frozen import dataclass
 from loopkit._intervals import Interval, add, floor_divide, multiply
 from loopkit._nodes import Expression
 from loopkit._same import remembered

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
@@ -18,6 +17,7 @@ from pymbolic.mapper import CombineMapper
 
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, ParseError, SourcePosition
 from loopkit._expression import is_constant, variable_names
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._same import remembered
 

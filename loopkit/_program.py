@@ -8,10 +8,12 @@ program's integer value parameters only, made of integers, ``Variable``,
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from loopkit._frozen import dataclass
 
 if TYPE_CHECKING:
     from loopkit.codegen.c.tree import Function

@@ -15,7 +15,6 @@ import difflib
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +24,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _intervals
 from loopkit._errors import InvalidArgumentError, TypeInferenceError
+from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._spelling import shown
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pymbolic.primitives as prim
 
 from loopkit import _sets
@@ -11,6 +9,7 @@ from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg,
 from loopkit._budget import in_turn
 from loopkit._errors import LoopkitError
 from loopkit._expression import to_text
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from loopkit._errors import UnknownNameError
+from loopkit._frozen import dataclass
 
 
 @dataclass(frozen=True)

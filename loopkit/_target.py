@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from loopkit._frozen import dataclass
 
 Extents = tuple[int, int, int]
 

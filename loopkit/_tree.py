@@ -10,7 +10,8 @@ with the same keys.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from loopkit._frozen import dataclass
 
 Key = tuple[str, int]
 Path = tuple[Key, ...]

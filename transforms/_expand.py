@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pymbolic.primitives as prim
 
@@ -12,6 +12,7 @@ from loopkit._arrays import TemporaryVariable
 from loopkit._change import Change, InstanceMap
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import replace_accesses, substitute, variable_names
+from loopkit._frozen import dataclass
 from loopkit._hidden import OTHER, variable
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression

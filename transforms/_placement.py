@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from loopkit._arrays import AddressSpace
 from loopkit._errors import IllegalTransformError
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._tags import GroupAxis, LocalAxis, Tag
 from loopkit._tree import Entry, Path, common_prefix, flatten, path_inames

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -12,6 +12,7 @@ from loopkit import _sets
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, Instance, Witness
 from loopkit._expression import substitute, variable_names
+from loopkit._frozen import dataclass
 from loopkit._hidden import OTHER, hidden, instances
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._linear import linear

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import islpy as isl
@@ -33,6 +33,7 @@ from loopkit._footprint import (
     outer_names,
     touched_cells,
 )
+from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, guarded_accesses, guarded_reads, where_all_hold
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement

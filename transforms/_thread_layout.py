@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import pymbolic.primitives as prim
 
 from loopkit._errors import IllegalTransformError
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._linear import Linear, Ranges, total, variable
 from loopkit._tags import LocalAxis, Tag, Unroll

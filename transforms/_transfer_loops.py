@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 import numpy as np
@@ -13,6 +12,7 @@ from loopkit import _sets
 from loopkit._arrays import ArrayArg, Nested, TemporaryVariable, strides_of
 from loopkit._errors import InvalidArgumentError
 from loopkit._footprint import Axis, box_set
+from loopkit._frozen import dataclass
 from loopkit._kernel import Domain, Kernel
 from loopkit._linear import Linear, total, variable
 from loopkit._nodes import Expression

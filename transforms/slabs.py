@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -14,6 +14,7 @@ from loopkit._arrays import TemporaryVariable
 from loopkit._change import Change, InstanceMap
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import substitute
+from loopkit._frozen import dataclass
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._match import read_names
 from loopkit._nodes import Expression

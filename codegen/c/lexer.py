@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from loopkit._frozen import dataclass
 from loopkit.codegen.c.errors import ReadError
 
 _TOKEN = re.compile(

@@ -7,7 +7,8 @@ proof reasons about them.  They are data alone; what an expression's type is, sa
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from loopkit._frozen import dataclass
 
 # {{{ expressions
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -13,6 +12,7 @@ from loopkit._arrays import product
 from loopkit._assertions.facts import Facts
 from loopkit._assertions.reads import Read
 from loopkit._expression import variable_names
+from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._same import Exact
 

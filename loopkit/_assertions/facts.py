@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from loopkit._assertions.values import Assertion, Disjoint, Increasing, Injective, Within
+from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._same import remembered
 

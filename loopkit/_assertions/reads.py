@@ -12,7 +12,6 @@ only within a side.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._expression import index_tuple, to_text
+from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._nodes import Expression, TypeCast
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from loopkit._expression import to_text, variable_names
+from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._same import Exact
 

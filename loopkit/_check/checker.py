@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ from loopkit._check.tree_wellformed import broken_structure
 from loopkit._check.violation import Violation
 from loopkit._check.violation_report import error_for, with_suggestions
 from loopkit._errors import IllegalTransformError, UndecidedError
+from loopkit._frozen import dataclass
 from loopkit._poly.dataflow import Dataflow
 from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import Undecided

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -11,6 +11,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._check.constants import holds_typed, parts, same_constant
 from loopkit._expression import index_tuple, is_constant, substitute, variable_names
+from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._linear import linear
 from loopkit._nodes import Expression

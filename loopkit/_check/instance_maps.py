@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import islpy as isl
@@ -12,6 +11,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._cached import cached_property
 from loopkit._expression import substitute
+from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import islpy as isl
 
@@ -11,6 +11,7 @@ from loopkit._cached import cached_property
 from loopkit._check.instance_maps import Image
 from loopkit._check.violation import Side, Violation
 from loopkit._expression import substitute
+from loopkit._frozen import dataclass
 from loopkit._hidden import READER, variable
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import Access, Sources

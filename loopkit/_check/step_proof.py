@@ -14,7 +14,7 @@ whole proof is asked for of these alone: see :class:`Obligations`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pymbolic.primitives as prim
@@ -27,6 +27,7 @@ from loopkit._check.injectivity import Injectivity
 from loopkit._check.instance_maps import Lineage
 from loopkit._check.per_thread_copies import PerThreadCopies
 from loopkit._expression import substitute, variable_names
+from loopkit._frozen import dataclass
 from loopkit._hidden import OLD, instances, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression

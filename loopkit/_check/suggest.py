@@ -8,7 +8,6 @@ their own.  A search never raises, and it ends with the tries that it has.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 from loopkit import _budget
@@ -28,6 +27,7 @@ from loopkit._check.suggest_order import (
 from loopkit._check.suggest_sizes import by_sizes
 from loopkit._check.suggest_tags import by_other_loops, by_tags, by_threads
 from loopkit._check.suggest_try import OutOfTriesError, Refusal, Suggestion, Trials, refused
+from loopkit._frozen import dataclass
 from loopkit._history import Step
 from loopkit._kernel import Kernel
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import pymbolic.primitives as prim
 
@@ -17,6 +16,7 @@ from loopkit._check.suggest_calls import text_of_calls
 from loopkit._check.violation import Side, Violation
 from loopkit._errors import LoopkitError, UndecidedError
 from loopkit._expression import substitute
+from loopkit._frozen import dataclass
 from loopkit._hidden import variable
 from loopkit._history import Step
 from loopkit._kernel import Kernel, Statement

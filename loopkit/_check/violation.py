@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import islpy as isl
 
+from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._poly.pairs import Instance
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pymbolic.primitives as prim
 
@@ -11,6 +10,7 @@ from loopkit import _sets
 from loopkit._check.violation import Side, Violation
 from loopkit._errors import Instance
 from loopkit._expression import evaluate, substitute, to_text, unlabelled, variable_names
+from loopkit._frozen import dataclass
 from loopkit._hidden import hidden, instance, variable
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from loopkit import _arguments as kind
@@ -12,6 +12,7 @@ from loopkit._arguments import values_of
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, UnknownNameError
 from loopkit._expression import variable_names
+from loopkit._frozen import dataclass
 from loopkit._guarded import guarded_reads
 from loopkit._kernel import Statement
 from loopkit._make.data import as_shape, column_major, normal_argument, normal_temporary

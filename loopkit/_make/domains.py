@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import islpy as isl
@@ -12,6 +11,7 @@ import islpy as isl
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._errors import InvalidArgumentError
+from loopkit._frozen import dataclass
 from loopkit._kernel import Domain
 from loopkit._spelling import check_name
 from loopkit._syntax.conditions import LARGEST, Condition

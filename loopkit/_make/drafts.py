@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import pymbolic.primitives as prim
@@ -11,6 +10,7 @@ import pymbolic.primitives as prim
 from loopkit._cached import cached_property
 from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, UnknownNameError
 from loopkit._expression import accesses, variable_names
+from loopkit._frozen import dataclass
 from loopkit._guarded import conjuncts
 from loopkit._make.names import (
     RuleBook,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from loopkit._frozen import dataclass
 from loopkit._make.drafts import Draft
 from loopkit._make.reductions import Part
 from loopkit._make.scopes import Inames

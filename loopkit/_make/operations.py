@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._same import Exact
 from loopkit._spelling import check_identifier, shown

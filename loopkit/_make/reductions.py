@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 import pymbolic.primitives as prim
 
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._expression import ExpressionMapper
+from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._make.drafts import Draft
 from loopkit._make.names import fresh_names, has_reduction

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import pymbolic.primitives as prim
 
 from loopkit._cached import cached_property
 from loopkit._errors import InvalidArgumentError, ParseError
 from loopkit._expression import index_tuple, variable_names
+from loopkit._frozen import dataclass
 from loopkit._kernel import Domain
 from loopkit._make.domains import Domains
 from loopkit._make.drafts import Draft

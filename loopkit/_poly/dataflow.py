@@ -8,7 +8,7 @@ writes under conditions on data.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -16,6 +16,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._cached import cached_property
 from loopkit._expression import variable_names
+from loopkit._frozen import dataclass
 from loopkit._guarded import Guards
 from loopkit._hidden import KILLER, READER, WRITER, hidden, labelled
 from loopkit._kernel import Statement

@@ -7,7 +7,6 @@ that tells apart the several instances that one question is about.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import islpy as isl
@@ -19,6 +18,7 @@ from loopkit._assertions import followed
 from loopkit._assertions.cells import data_of, equal_cells
 from loopkit._cached import cached_property, memoised
 from loopkit._expression import is_constant, substitute, variable_names
+from loopkit._frozen import dataclass
 from loopkit._guarded import decided, where_all_hold
 from loopkit._hidden import instances, variable
 from loopkit._kernel import Kernel, Statement

@@ -7,13 +7,13 @@ sets here are exact, over the names of the instances that they speak of and the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._expression import to_text, unlabelled
+from loopkit._frozen import dataclass
 from loopkit._hidden import instance, variable
 from loopkit._nodes import Expression
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import islpy as isl
 
 from loopkit import _sets
 from loopkit._errors import Instance, Witness
 from loopkit._expression import evaluate, to_text, variable_names
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point

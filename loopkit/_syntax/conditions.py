@@ -10,10 +10,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import NoReturn
 
+from loopkit._frozen import dataclass
 from loopkit._syntax.lexer import CLOSING, END, OPENING, Words
 
 LARGEST = 2**63 - 1

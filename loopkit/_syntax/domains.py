@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import islpy as isl
 
 from loopkit._budget import is_spent
 from loopkit._errors import ParseError, UnknownNameError
+from loopkit._frozen import dataclass
 from loopkit._syntax.conditions import Condition, ConditionParser, Value
 from loopkit._syntax.lexer import END
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
 import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._errors import ParseError, SourcePosition
+from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._syntax.expressions import ExpressionParser
 from loopkit._syntax.items import RawAssignment, RawItem, RawNop, RawSubstitution

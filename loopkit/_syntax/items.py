@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from loopkit._errors import SourcePosition
+from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NoReturn
 
 from loopkit._errors import ParseError
+from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._syntax.expressions import parse_expression
 from loopkit._syntax.lexer import CLOSING, OPENING, PositionOf

@@ -23,6 +23,7 @@ from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit._poly.in_bounds import is_inside
 from loopkit._same import key_of, remembered
 from loopkit.codegen.hardware import Hardware
 
@@ -238,17 +239,6 @@ class _Enlarger:
                 if domain is None:
                     domain = self.enlarged(kernel.statement_domain(statement), locations)
                     domain = domain & kernel.assumptions.set
-                if not in_range(domain, index, extent):
+                if not is_inside(domain, index, extent):
                     return False
         return True
-
-
-def in_range(domain: isl.Set, index: Expression, extent: Expression) -> bool:
-    """Whether ``0 <= index < extent`` everywhere in ``domain``."""
-    try:
-        value, end = _sets.pw_affine(index), _sets.pw_affine(extent)
-    except _sets.NotAffineError:
-        return False
-    zero = _sets.pw_affine(0)
-    outside = value.lt_set(zero) | value.ge_set(end)
-    return bool((domain & outside).is_empty())

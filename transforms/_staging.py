@@ -39,6 +39,7 @@ from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import space_of
+from loopkit._poly import in_bounds
 from loopkit._rules import expand_in
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit._tree import Key, build, flatten
@@ -464,8 +465,7 @@ def inside_array(shape: Sequence[Expression] | None, cells: Sequence[Expression]
         return result
     for cell, extent in zip(cells, shape, strict=True):
         if _sets.is_pw_affine(cell) and _sets.is_pw_affine(extent):
-            value = _sets.pw_affine(cell)
-            result = result & value.nonneg_set() & value.lt_set(_sets.pw_affine(extent))
+            result = result & in_bounds.inside(cell, extent)
     return result
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
@@ -13,14 +12,16 @@ from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import substitute, to_text, variable_names
-from loopkit._footprint import Axis, Use, outer_names, touched_cells
-from loopkit._hidden import hidden
+from loopkit._footprint import Use, outer_names
+from loopkit._hidden import READER, WRITER
 from loopkit._kernel import Kernel, Statement
 from loopkit._match import Match, matching
 from loopkit._nodes import Expression
+from loopkit._poly.dataflow import Dataflow
+from loopkit._poly.model import model_of
+from loopkit._poly.pairs import Undecided, differ
 from loopkit._tags import LocalAuto, Tag, parse_tag
 from loopkit._transform import transform
-from loopkit._tree import common_prefix, path_inames
 from loopkit.transforms._address_spaces import is_thread_iname, parse_address_space
 from loopkit.transforms._placement import Place
 from loopkit.transforms._rule_uses import expand_rules_that_use
@@ -141,7 +142,7 @@ def buffer_array(
     loaded = _given(init_expression, "base", {"base"}, "init_expression")
     # What nothing sees is not loaded: a temporary may hold nothing yet.
     is_load = loaded == prim.Variable("base")
-    if not (is_load and _reads_follow_writes(expanded, place, box, reads, writes)):
+    if not (is_load and _reads_follow_writes(expanded, var_name, place, reads, writes)):
         whole = fetch_bounding_box
         result, id_ = _with_transfer(result, staging, place, "init", all_uses, loaded, cell, whole)
         moves.append(id_)
@@ -214,50 +215,31 @@ def _choose_space(
 
 
 def _reads_follow_writes(
-    kernel: Kernel,
-    place: Place,
-    box: Sequence[Axis],
-    reads: Sequence[Access],
-    writes: Sequence[Access],
+    kernel: Kernel, name: str, place: Place, reads: Sequence[Access], writes: Sequence[Access]
 ) -> bool:
-    """Whether each read cell is written before, in the same run of ``place``.
+    """Whether each cell of ``name`` that is read is set before, in the same run of ``place``.
 
-    It is where an earlier statement writes it in the same iteration of all loops
-    that the two share.  What is stored afterwards reads the buffer, too: where data
-    decide whether a cell is written, the old value is stored again.
+    What is stored afterwards reads the buffer, too: where data decide whether a cell is
+    written, the old value is stored again.
     """
     if not all(_sets.is_condition(p) for w in writes for p in w.statement.predicates):
         return False
-    number = {id_: i for i, id_ in enumerate(kernel.paths)}
-    starts = [
-        w
-        for w in writes
-        if w.statement.operation is None
-        and not reads_of(w.statement, w.statement.written)
-        and all(_sets.is_condition(p) for p in w.statement.predicates)
-    ]
+    dataflow = Dataflow(model_of(kernel))
+    own = {w.statement.id: w.statement.inames for w in writes}
+    run = place.inames
     for read in reads:
-        earlier = [w for w in starts if number[w.statement.id] < number[read.statement.id]]
-        if not any(_covers(kernel, w, read, box) for w in earlier):
+        try:
+            sources = dataflow.of_read(read.statement.id, (name, read.indices))
+        except Undecided:
             return False
+        if not sources.untouched.is_empty():
+            return False
+        for writer, pairs in sources.writes.items():
+            if not run <= own.get(writer, frozenset()):
+                return False
+            if any(not (pairs & differ(i, WRITER, READER)).is_empty() for i in sorted(run)):
+                return False
     return True
-
-
-def _covers(kernel: Kernel, write: Access, read: Access, box: Sequence[Axis]) -> bool:
-    paths = kernel.paths
-    shared = common_prefix([paths[write.statement.id], paths[read.statement.id]])
-    parallel = {
-        i
-        for i in write.statement.inames & read.statement.inames
-        if (tag := kernel.iname_tags.get(i)) is not None and tag.is_parallel
-    }
-    keep = {*path_inames(shared), *parallel, *kernel.sizes}
-    names = [hidden("cell", i) if axis.is_kept else None for i, axis in enumerate(box)]
-
-    def touched(access: Access) -> isl.Set:
-        return touched_cells(make_uses(kernel, [access]), box, names, keep, exact=True)
-
-    return bool(touched(read).is_subset(touched(write)))
 
 
 # }}}

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit import _sets
 from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Violation
 from loopkit._expression import to_text, variable_names
 from loopkit._guarded import Guarded, guarded_reads
 from loopkit._hidden import BASE
 from loopkit._nodes import Expression
+from loopkit._poly.in_bounds import outside
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
 from loopkit._same import Key, key_of
@@ -46,13 +45,8 @@ def check_bounds(check: Check, statement_id: str) -> None:
             if variable_names(index) & new.data or _is_inside(new, index, extent):
                 continue
             value = new.named(index, BASE)
-            for outside, words in (
-                (_outside(value, "<", 0), "before its first element"),
-                (_outside(value, ">=", extent), f"which has {to_text(extent)} elements there"),
-            ):
-                if outside is None:
-                    continue
-                bad = where & outside
+            for is_below, there in outside(value, extent):
+                bad = where & there
                 if not bad.is_empty():
                     named = tuple(new.named(i, BASE) for i in indices)
                     check.report(
@@ -62,7 +56,9 @@ def check_bounds(check: Check, statement_id: str) -> None:
                             check.side_of(at),
                             array=name,
                             cell=named,
-                            detail=words,
+                            detail="before its first element"
+                            if is_below
+                            else f"which has {to_text(extent)} elements there",
                         )
                     )
                     return
@@ -76,10 +72,3 @@ def _is_inside(new: Model, index: Expression, extent: Expression) -> bool:
         return False
     low, high = new.kernel.range_of(index.name)
     return low is not None and high is not None and low >= 0 and high < int(extent)
-
-
-def _outside(value: Expression, operator: str, limit: Expression) -> isl.Set | None:
-    try:
-        return _sets.condition_set(prim.Comparison(value, operator, limit))
-    except _sets.NotAffineError:
-        return None

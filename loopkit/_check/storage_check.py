@@ -13,6 +13,7 @@ from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Side, Violation
 from loopkit._hidden import ONE, TWO, hidden, variable
 from loopkit._nodes import Expression
+from loopkit._poly.in_bounds import inside
 from loopkit._poly.pairs import Undecided
 from loopkit._simplify import simplify
 
@@ -40,9 +41,8 @@ def check_storage(check: Check, name: str) -> None:
         terms: list[Expression] = []
         for axis, (extent, stride) in enumerate(zip(shape, strides, strict=True)):
             index = variable(hidden("index", axis), label)
-            inside = (prim.Comparison(index, ">=", 0), prim.Comparison(index, "<", extent))
             try:
-                both = both & _sets.condition_set(prim.LogicalAnd(inside))
+                both = both & inside(index, extent)
             except _sets.NotAffineError:
                 return
             terms.append(prim.Product((stride, index)))

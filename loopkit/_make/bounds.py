@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import islpy as isl
-import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._errors import OutOfBoundsError
@@ -13,6 +12,7 @@ from loopkit._expression import evaluate, to_text, variable_names
 from loopkit._guarded import Guarded, guarded_reads
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit._poly.in_bounds import outside
 from loopkit._poly.smallest_case import smallest_access
 from loopkit._rules import expand_rules
 from loopkit._same import Key, key_of
@@ -58,19 +58,26 @@ def _check(
     for axis, (index, extent) in enumerate(zip(indices, shape, strict=False)):
         if not variable_names(index) | variable_names(extent) <= integers:
             continue
-        for operator, limit in (("<", 0), (">=", extent)):
+        for _, there in outside(index, extent):
             try:
-                if where is None:
-                    where = kernel.statement_domain(statement) & kernel.assumptions.set
-                    if not _sets.involved_names(where) <= integers:
-                        return
-                    for guard in guards:
-                        where = where & _sets.condition_set(guard)
-                bad = where & _sets.condition_set(prim.Comparison(index, operator, limit))
+                where = _instances(kernel, statement, guards, integers) if where is None else where
             except _sets.NotAffineError:
-                continue
+                return
+            bad = where & there
             if not bad.is_empty():
                 raise _error(kernel, statement, name, indices, axis, bad)
+
+
+def _instances(
+    kernel: Kernel, statement: Statement, guards: tuple[Expression, ...], integers: frozenset[str]
+) -> isl.Set:
+    """``{ inames, sizes : the access happens }`` exactly; raises where data decide."""
+    where = kernel.statement_domain(statement) & kernel.assumptions.set
+    if not _sets.involved_names(where) <= integers:
+        raise _sets.NotAffineError(statement.id)
+    for guard in guards:
+        where = where & _sets.condition_set(guard)
+    return where
 
 
 def _error(

@@ -21,6 +21,7 @@ from loopkit._guarded import Guards
 from loopkit._hidden import KILLER, READER, WRITER, hidden, labelled
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
+from loopkit._poly.in_bounds import inside
 from loopkit._poly.model import Cell, Model
 from loopkit._poly.pairs import Instance, differ, equal_inames, within_any
 from loopkit._same import Key, key_of, same
@@ -201,11 +202,7 @@ class Dataflow:
             if not (_sets.is_affine(extent) and variable_names(extent) <= self.model.integers):
                 return None
             indices[axis] = prim.Variable(hidden("cell", axis))
-            inside = (
-                prim.Comparison(indices[axis], ">=", 0),
-                prim.Comparison(indices[axis], "<", extent),
-            )
-            where = where & _sets.condition_set(prim.LogicalAnd(inside))
+            where = where & inside(indices[axis], extent)
         return replace(cell, indices=tuple(indices), by_data=False), where
 
     def _find_agreeing(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import islpy as isl
@@ -61,9 +61,8 @@ def is_parallel(kernel: Kernel, iname: str) -> bool:
 # {{{ instances
 
 
-def then(kernel: Kernel, first: Change, function: Callable[[Kernel], Change]) -> Change:
-    """Two changes of ``kernel``, one after the other, as one."""
-    second = function(first.kernel)
+def then(kernel: Kernel, first: Change, second: Change) -> Change:
+    """Two changes as one: the first of ``kernel``, the second of what the first made of it."""
     before = {m.new: m for m in first.instances}
     result: dict[str, InstanceMap] = {}
     for step in second.instances:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import pymbolic.primitives as prim
+
 from loopkit import _arguments as kind
+from loopkit import _sets
 from loopkit._arguments import names_in
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
-from loopkit._kernel import Kernel
+from loopkit._kernel import Domain, Kernel
 from loopkit._match import Match, matching
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import transform
-from loopkit.transforms._common import new_name, statements_with
-from loopkit.transforms._duplicating import duplicated
+from loopkit._tree import Path, rewrite_paths
+from loopkit.transforms._common import maps_for, new_name, rewrite_statements, statements_with
 from loopkit.transforms._expand import expand_accumulators
-from loopkit.transforms._loop_nests import check_nesting
+from loopkit.transforms._loop_nests import check_nesting, ordered_domains, settled_tree
 from loopkit.transforms._tagging import with_tags
 
 
@@ -43,9 +46,25 @@ def duplicate_for(
     tags: Mapping[str, Tag | None] | None = None,
 ) -> Change:
     """Duplicate, and check what became of the nests and the temporaries in them."""
-    change = duplicated(kernel, {i: names[i] for i in inames}, ids, tags)
+    change = _duplicated(kernel, {i: names[i] for i in inames}, ids, tags)
     check_nesting(change.kernel)
     return expand_accumulators(kernel, change)
+
+
+def isolated(
+    kernel: Kernel, inames: Iterable[str], within: str | Match | None, taken: Iterable[str] = ()
+) -> tuple[Change, Mapping[str, str]]:
+    """Loops of their own for the statements that match, and the inames of these by the old ones.
+
+    Nothing changes where all statements inside the inames match.
+    """
+    names = {iname: iname for iname in inames}
+    ids = chosen_statements(kernel, names, within)
+    if ids == statements_with(kernel, names):
+        return Change(kernel), names
+    for iname in names:
+        names[iname] = kernel.fresh_name(f"{iname}_0", {*names.values(), *taken})
+    return duplicate_for(kernel, names, ids, names), names
 
 
 @transform(
@@ -97,3 +116,78 @@ def duplicate_inames(
         new = with_tags(change.kernel, {names[i]: parse_tag(t) for i, t in tags.items()})
         change = Change(new, change.instances, change.moves)
     return change
+
+
+# {{{ the new domains and paths
+
+
+def _duplicated(
+    kernel: Kernel,
+    names: Mapping[str, str],
+    ids: frozenset[str],
+    tags: Mapping[str, Tag | None] | None = None,
+) -> Change:
+    """The statements ``ids`` moved from inames to new ones of the same values."""
+    _check_descendants(kernel, names, ids)
+    values = {old: prim.Variable(new) for old, new in names.items()}
+    statements, rules = rewrite_statements(kernel, ids, values, names.values())
+
+    def rename(statement: str, path: Path) -> Path:
+        if statement not in ids:
+            return path
+        return tuple((names.get(iname, iname), number) for iname, number in path)
+
+    domains: list[Domain] = []
+    for domain in kernel.domains:
+        domains += _with_duplicates(kernel, domain, names, ids)
+    new = kernel.with_(
+        domains=ordered_domains(domains),
+        statements=statements,
+        substitutions=rules,
+        tree=rewrite_paths(kernel.tree, rename),
+        tags=(*kernel.tags, *((i, t) for i, t in (tags or {}).items() if t is not None)),
+    )
+    return Change(settled_tree(new), maps_for(kernel, ids, values))
+
+
+def _check_descendants(kernel: Kernel, names: Mapping[str, str], ids: frozenset[str]) -> None:
+    """Inames whose bounds use a duplicated one must be duplicated with it."""
+    for domain in kernel.domains:
+        needed = domain.parameters & names.keys()
+        for child in domain.inames:
+            if not needed or child in names:
+                continue
+            for statement in kernel.statements:
+                if statement.id in ids and child in statement.inames:
+                    one = min(needed)
+                    raise IllegalTransformError(
+                        f"the bounds of '{child}' around statement '{statement.id}' depend on "
+                        f"'{one}': a duplicate of '{one}' needs one of '{child}' beside it",
+                        instead=f"duplicate both: duplicate_inames(['{one}', '{child}'], ...)",
+                    )
+
+
+def _with_duplicates(
+    kernel: Kernel, domain: Domain, names: Mapping[str, str], ids: frozenset[str]
+) -> list[Domain]:
+    """``domain``, and what the duplicates of its inames need."""
+    old = [i for i in domain.inames if i in names]
+    if not old:
+        return [domain]
+    fresh = [names[i] for i in old]
+    parts = [Domain(i, s) for i, s in _sets.factors(domain.set, domain.inames)]
+    if len(parts) > 1:
+        return [d for part in parts for d in _with_duplicates(kernel, part, names, ids)]
+    copy = _sets.rename(domain.set, names)
+    if len(old) == len(domain.inames):
+        return [domain, Domain(tuple(fresh), copy)]
+    # The copies share inames with the originals.  Where these are around every copied statement
+    # they serve as parameters; else one set holds all, and projections of it are what is needed.
+    rest = set(domain.inames) - set(old)
+    inside = [s for s in kernel.statements if s.id in ids and s.inames & set(old)]
+    if domain.parameters & names.keys() or all(rest <= s.inames for s in inside):
+        return [domain, Domain(tuple(fresh), copy)]
+    return [Domain((*domain.inames, *fresh), domain.set & copy)]
+
+
+# }}}

@@ -22,7 +22,7 @@ from loopkit.transforms._common import new_name, refuse_tagged, then
 from loopkit.transforms._loop_nests import extent
 from loopkit.transforms._reindex import Reindexing, marks_for, reindexed
 from loopkit.transforms._tagging import with_tags
-from loopkit.transforms.duplicate import chosen_statements, duplicate_for
+from loopkit.transforms.duplicate import isolated
 
 
 @transform(
@@ -58,19 +58,9 @@ def join_inames(
         refuse_tagged(kernel, iname, "join")
     if len(set(old)) < 2 or len(set(old)) < len(old):
         raise InvalidArgumentError("joining takes two or more different inames")
-    ids = chosen_statements(kernel, old, within)
-    isolated = Change(kernel)
-    names = {iname: iname for iname in old}
-    if ids != chosen_statements(kernel, old, None):
-        for iname in old:
-            names[iname] = kernel.fresh_name(f"{iname}_0", names.values())
-        isolated = duplicate_for(kernel, old, ids, names)
+    change, names = isolated(kernel, old, within)
     joined = new_name(kernel, new_iname, "_and_".join(reversed(old)))
-
-    def join(current: Kernel) -> Change:
-        return _joined(current, tuple(names[i] for i in old), joined)
-
-    change = then(kernel, isolated, join)
+    change = then(kernel, change, _joined(change.kernel, tuple(names.values()), joined))
     parsed = parse_tag(tag)
     if parsed is not None:
         change = Change(with_tags(change.kernel, {joined: parsed}), change.instances)

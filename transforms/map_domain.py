@@ -21,7 +21,7 @@ from loopkit._syntax.domains import parse_map
 from loopkit._transform import transform
 from loopkit.transforms._common import new_name, refuse_tagged, then
 from loopkit.transforms._reindex import Reindexing, marks_for, reindexed
-from loopkit.transforms.duplicate import chosen_statements, duplicate_for
+from loopkit.transforms.duplicate import isolated
 
 _EXAMPLE = 'for example map_domain("{ [t, i] -> [w, i]: w = t + i }")'
 
@@ -134,7 +134,6 @@ def _mapped(
     within: str | Match | None,
 ) -> Change:
     marks = marks_for(len(new))
-    ids = chosen_statements(kernel, old, within)
     kept = {
         o
         for o, n, m in ((n, n, m) for n, m in zip(new, marks, strict=True))
@@ -148,15 +147,13 @@ def _mapped(
     for name in new:
         if name not in old:
             new_name(kernel, name, name)
-    changed = [iname for iname in old if iname not in kept]
-    if ids == chosen_statements(kernel, old, None):
-        return _without_kept(kernel, old, new, graph, kept)
-    copies = {i: kernel.fresh_name(f"{i}_0", new) for i in changed}
-    isolated = duplicate_for(kernel, changed, ids, copies)
+    change, copies = isolated(kernel, [i for i in old if i not in kept], within, new)
     inputs = [copies.get(i, i) for i in old]
-    renamed = _sets.rename(graph, copies)
-    outputs = [n if n in kept or n not in old else kernel.fresh_name(f"{n}_1") for n in new]
-    return then(kernel, isolated, lambda k: _without_kept(k, inputs, outputs, renamed, kept))
+    outputs = list(new)
+    if change.kernel is not kernel:
+        outputs = [n if n in kept or n not in old else kernel.fresh_name(f"{n}_1") for n in new]
+    graph = _sets.rename(graph, copies)
+    return then(kernel, change, _without_kept(change.kernel, inputs, outputs, graph, kept))
 
 
 def _without_kept(

@@ -171,9 +171,5 @@ def rename_inames(
     change = Change(kernel)
     for number, iname in enumerate(i for i in old if i != new_iname):
         reuse = existing_ok or number > 0 or new_iname in old
-
-        def one(current: Kernel, iname: str = iname, reuse: bool = reuse) -> Change:
-            return _rename(current, iname, new_iname, reuse, within, True)
-
-        change = then(kernel, change, one)
+        change = then(kernel, change, _rename(change.kernel, iname, new_iname, reuse, within, True))
     return change

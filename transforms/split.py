@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -28,40 +30,77 @@ from loopkit.transforms._common import (
 )
 from loopkit.transforms._loop_nests import replace_inames
 from loopkit.transforms._tagging import with_tags
-from loopkit.transforms.duplicate import chosen_statements, duplicate_for
+from loopkit.transforms.duplicate import isolated
 from loopkit.transforms.slabs import peeled
 
 TagLike = str | Tag | None
 
 
-def _replaced(
+@dataclass(frozen=True)
+class _Division:
+    """An iname as ``value``, which is made of two others.
+
+    These lie in ``box``; with ``box_is_all`` that alone says which values they have.
+    """
+
+    value: Expression
+    box: isl.Set
+    box_is_all: bool = False
+
+
+Divide = Callable[[Kernel, str, str, str], _Division]
+
+
+def _divided(
     kernel: Kernel,
     iname: str,
-    outer: str,
-    inner: str,
-    value: Expression,
-    box: isl.Set,
+    divide: Divide,
+    verb: str,
     *,
-    box_is_all: bool = False,
+    outer_iname: str | None,
+    inner_iname: str | None,
+    outer_tag: TagLike,
+    inner_tag: TagLike,
+    slabs: Sequence[int],
+    within: str | Match | None,
 ) -> Change:
-    """``iname`` replaced by two inames, of which it is ``value``; see :func:`replace_inames`."""
-    ids = statements_with(kernel, [iname])
-    values = {iname: value}
-    statements, rules = rewrite_statements(kernel, ids, values, [outer, inner])
-    name = prim.Variable(iname)
-    graph = _sets.condition_set(prim.Comparison(name, "==", value))
+    """A loop divided as ``divide(kernel, iname, outer, inner)`` says."""
+    kernel.check_iname(iname)
+    refuse_tagged(kernel, iname, verb)
+    change, names = isolated(kernel, [iname], within)
+    outer = new_name(change.kernel, outer_iname, f"{iname}_outer")
+    inner = new_name(change.kernel, inner_iname, f"{iname}_inner", [outer])
+    division = divide(change.kernel, names[iname], outer, inner)
+    replaced = _replaced(change.kernel, names[iname], outer, inner, division)
+    change = then(kernel, change, replaced)
+    tags = {i: parse_tag(t) for i, t in ((outer, outer_tag), (inner, inner_tag))}
+    if any(tags.values()):
+        given = {i: t for i, t in tags.items() if t is not None}
+        change = Change(with_tags(change.kernel, given), change.instances)
+    first, last = slabs
+    if first or last:
+        change = then(kernel, change, peeled(change.kernel, outer, first, last))
+    return change
 
-    def divide(statement: str, path: Path) -> Path:
-        result: list[tuple[str, int]] = []
-        for key in path:
-            result += [(outer, key[1]), (inner, key[1])] if key[0] == iname else [key]
-        return tuple(result)
+
+def _replaced(kernel: Kernel, iname: str, outer: str, inner: str, division: _Division) -> Change:
+    """``iname`` replaced by two inames; see :func:`replace_inames`."""
+    ids = statements_with(kernel, [iname])
+    values = {iname: division.value}
+    new = [outer, inner]
+    statements, rules = rewrite_statements(kernel, ids, values, new)
+    graph = _sets.condition_set(prim.Comparison(prim.Variable(iname), "==", division.value))
+    box, is_all = division.box, division.box_is_all
+
+    def longer(statement: str, path: Path) -> Path:
+        parts = (((outer, n), (inner, n)) if i == iname else ((i, n),) for i, n in path)
+        return tuple(key for part in parts for key in part)
 
     changed = kernel.with_(
-        domains=replace_inames(kernel, [iname], [outer, inner], graph, box, box_is_all=box_is_all),
+        domains=replace_inames(kernel, [iname], new, graph, box, box_is_all=is_all),
         statements=statements,
         substitutions=rules,
-        tree=rewrite_paths(kernel.tree, divide),
+        tree=rewrite_paths(kernel.tree, longer),
     )
     return Change(simplified(changed, ids), maps_for(kernel, ids, values))
 
@@ -73,46 +112,18 @@ def _between(low: Expression, name: str, high: Expression) -> isl.Set:
     return _sets.condition_set(prim.LogicalAnd((above, prim.Comparison(variable, "<", high))))
 
 
-def _isolated(
-    kernel: Kernel, iname: str, within: str | Match | None, verb: str
-) -> tuple[Change, str]:
-    """A kernel where the loops to be treated have an iname of their own, and that iname."""
-    kernel.check_iname(iname)
-    refuse_tagged(kernel, iname, verb)
-    ids = chosen_statements(kernel, [iname], within)
-    if ids == statements_with(kernel, [iname]):
-        return Change(kernel), iname
-    duplicate = kernel.fresh_name(f"{iname}_0")
-    return duplicate_for(kernel, [iname], ids, {iname: duplicate}), duplicate
+_PARTS = {
+    "outer_iname": kind.new_name,
+    "inner_iname": kind.new_name,
+    "outer_tag": kind.tag,
+    "inner_tag": kind.tag,
+    "slabs": kind.counts,
+    "do_tagged_check": kind.flag,
+    "within": kind.within,
+}
 
 
-def _with_tags_and_slabs(
-    change: Change,
-    kernel: Kernel,
-    inames: tuple[str, str],
-    tags: tuple[TagLike, TagLike],
-    slabs: tuple[int, int],
-) -> Change:
-    parsed = {i: parse_tag(t) for i, t in zip(inames, tags, strict=True)}
-    wanted = {i: t for i, t in parsed.items() if t is not None}
-    if wanted:
-        change = Change(with_tags(change.kernel, wanted), change.instances, change.moves)
-    if slabs != (0, 0):
-        change = then(kernel, change, lambda k: peeled(k, inames[0], *slabs))
-    return change
-
-
-@transform(
-    split_iname=kind.name,
-    inner_length=kind.at_least(1),
-    outer_iname=kind.new_name,
-    inner_iname=kind.new_name,
-    outer_tag=kind.tag,
-    inner_tag=kind.tag,
-    slabs=kind.counts,
-    do_tagged_check=kind.flag,
-    within=kind.within,
-)
+@transform(split_iname=kind.name, inner_length=kind.at_least(1), **_PARTS)
 def split_iname(
     kernel: Kernel,
     split_iname: str,
@@ -144,40 +155,29 @@ def split_iname(
     :arg within: a match string: split only around these statements, which gives
         them a loop of their own.
     """
-    iname = split_iname
-    length = inner_length
-    isolated, iname = _isolated(kernel, iname, within, "split")
 
-    names: list[str] = []
-
-    def divide(current: Kernel) -> Change:
-        base = split_iname
-        names.append(new_name(current, outer_iname, f"{base}_outer"))
-        names.append(new_name(current, inner_iname, f"{base}_inner", names))
-        outer, inner = names
+    def divide(current: Kernel, iname: str, outer: str, inner: str) -> _Division:
         product: Expression = prim.Variable(outer)
-        if length > 1:
-            product = prim.Product((length, product))
+        if inner_length > 1:
+            product = prim.Product((inner_length, product))
         value = prim.Sum((product, prim.Variable(inner)))
-        return _replaced(current, iname, outer, inner, value, _between(0, inner, length))
+        return _Division(value, _between(0, inner, inner_length))
 
-    change = then(kernel, isolated, divide)
-    return _with_tags_and_slabs(
-        change, kernel, (names[0], names[1]), (outer_tag, inner_tag), (slabs[0], slabs[1])
+    return _divided(
+        kernel,
+        split_iname,
+        divide,
+        "split",
+        outer_iname=outer_iname,
+        inner_iname=inner_iname,
+        outer_tag=outer_tag,
+        inner_tag=inner_tag,
+        slabs=slabs,
+        within=within,
     )
 
 
-@transform(
-    split_iname=kind.name,
-    num_chunks=kind.at_least(1),
-    outer_iname=kind.new_name,
-    inner_iname=kind.new_name,
-    outer_tag=kind.tag,
-    inner_tag=kind.tag,
-    slabs=kind.counts,
-    do_tagged_check=kind.flag,
-    within=kind.within,
-)
+@transform(split_iname=kind.name, num_chunks=kind.at_least(1), **_PARTS)
 def chunk_iname(
     kernel: Kernel,
     split_iname: str,
@@ -202,34 +202,36 @@ def chunk_iname(
     product of two sizes is not affine.  Other arguments as in
     :func:`split_iname`.
     """
-    chunks = num_chunks
-    isolated, iname = _isolated(kernel, split_iname, within, "chunk")
-    names: list[str] = []
-
-    def divide(current: Kernel) -> Change:
-        low, high = _constant_range(current, iname)
-        short, longer = divmod(high - low + 1, chunks)
-        names.append(new_name(current, outer_iname, f"{split_iname}_outer"))
-        names.append(new_name(current, inner_iname, f"{split_iname}_inner", names))
-        outer, inner = (prim.Variable(n) for n in names)
-        terms: list[Expression] = [prim.Product((short, outer))] if short > 1 else []
-        terms += [outer] if short == 1 else []
-        terms += [prim.Min((outer, longer))] if longer else []
-        terms += [inner] + ([low] if low else [])
-        value = prim.Sum(tuple(terms)) if len(terms) > 1 else terms[0]
-        # Longer chunks: the quotient is 1 where i_outer < longer, else 0.
-        extra = prim.FloorDiv(prim.Sum((longer - 1 + chunks, prim.Product((-1, outer)))), chunks)
-        length: Expression = prim.Sum((short, extra)) if longer else short
-        box = _between(0, names[0], chunks) & _between(0, names[1], length)
-        home = current.domains[current.home_domain[iname]]
-        every = _between(low, iname, high + 1) & _sets.project_out(home.set, [iname])
-        alone = home.inames == (iname,) and every.is_subset(home.set)
-        return _replaced(current, iname, names[0], names[1], value, box, box_is_all=alone)
-
-    change = then(kernel, isolated, divide)
-    return _with_tags_and_slabs(
-        change, kernel, (names[0], names[1]), (outer_tag, inner_tag), (slabs[0], slabs[1])
+    return _divided(
+        kernel,
+        split_iname,
+        partial(_chunks, num_chunks),
+        "chunk",
+        outer_iname=outer_iname,
+        inner_iname=inner_iname,
+        outer_tag=outer_tag,
+        inner_tag=inner_tag,
+        slabs=slabs,
+        within=within,
     )
+
+
+def _chunks(chunks: int, kernel: Kernel, iname: str, outer: str, inner: str) -> _Division:
+    low, high = _constant_range(kernel, iname)
+    short, longer = divmod(high - low + 1, chunks)
+    chunk, rest = prim.Variable(outer), prim.Variable(inner)
+    terms: list[Expression] = [prim.Product((short, chunk))] if short > 1 else []
+    terms += [chunk] if short == 1 else []
+    terms += [prim.Min((chunk, longer))] if longer else []
+    terms += [rest] + ([low] if low else [])
+    value = prim.Sum(tuple(terms)) if len(terms) > 1 else terms[0]
+    # Longer chunks: the quotient is 1 where i_outer < longer, else 0.
+    extra = prim.FloorDiv(prim.Sum((longer - 1 + chunks, prim.Product((-1, chunk)))), chunks)
+    length: Expression = prim.Sum((short, extra)) if longer else short
+    home = kernel.domains[kernel.home_domain[iname]]
+    every = _between(low, iname, high + 1) & _sets.project_out(home.set, [iname])
+    is_all = home.inames == (iname,) and every.is_subset(home.set)
+    return _Division(value, _between(0, outer, chunks) & _between(0, inner, length), is_all)
 
 
 def _constant_range(kernel: Kernel, iname: str) -> tuple[int, int]:

@@ -228,15 +228,15 @@ fault(
     "duplicate_inames: the copy does another statement's work, said to be right",
     kernels.handed_on,
     DUPLICATE,
-    Patch("transforms._duplicating:rewrite_statements", _exchanged_bodies),
+    Patch("transforms.duplicate:rewrite_statements", _exchanged_bodies),
     sizes={"n": 3},
 )
 fault(
     "duplicate_inames: the copy does another statement's work, and said so",
     kernels.handed_on,
     DUPLICATE,
-    Patch("transforms._duplicating:rewrite_statements", _exchanged_bodies),
-    Patch("transforms._duplicating:maps_for", _exchanged_maps),
+    Patch("transforms.duplicate:rewrite_statements", _exchanged_bodies),
+    Patch("transforms.duplicate:maps_for", _exchanged_maps),
     sizes={"n": 3},
 )
 
@@ -257,7 +257,7 @@ fault(
     "duplicate_inames: the copy's loop stands in front",
     kernels.handed_on,
     DUPLICATE,
-    Patch("transforms._duplicating:settled_tree", _backwards),
+    Patch("transforms.duplicate:settled_tree", _backwards),
     sizes={"n": 3},
 )
 
@@ -283,7 +283,7 @@ fault(
     "duplicate_inames: the copy's loop begins at one",
     kernels.handed_on,
     DUPLICATE,
-    Patch("transforms._duplicating:_with_duplicates", _shorter_copy),
+    Patch("transforms.duplicate:_with_duplicates", _shorter_copy),
     sizes={"n": 3},
 )
 

@@ -118,7 +118,7 @@ class Case:
         """All steps from the text on, the illegal one last, as one change; nothing is checked."""
         change = Change(self.kernel())
         for step in (*self.chain, self.illegal):
-            change = then(self.kernel(), change, step.change)
+            change = then(self.kernel(), change, step.change(change.kernel))
         return change
 
     def legal_plain(self) -> lk.Kernel:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
-from loopkit._budget import SpentError, at_most
+from loopkit._budget import SpentError, within
 from loopkit._cached import cached_property
 from loopkit._errors import IllegalTransformError, ResourceError
 from loopkit._expression import to_text
@@ -210,6 +211,10 @@ def _coordinate(
     return Coordinate(iname, kind, tag.axis, lower, plus(end, -lower))
 
 
+def _exact_end(reach: isl.Set, iname: str, context: isl.Set) -> Expression:
+    return plus(piecewise_maximum(_sets.maximum(reach, iname), context), 1)
+
+
 def _end(reach: isl.Set, iname: str, context: isl.Set) -> Expression | None:
     """What an iname stays below; None where it has no end.
 
@@ -217,8 +222,8 @@ def _end(reach: isl.Set, iname: str, context: isl.Set) -> Expression | None:
     conditions say without their quotients: more blocks than needed, which guards stop.
     """
     try:
-        with suppress(SpentError), at_most(_budget.GRID):
-            return plus(piecewise_maximum(_sets.maximum(reach, iname), context), 1)
+        with suppress(SpentError):
+            return within(_budget.GRID, partial(_exact_end, reach, iname, context))
         return loose_end(reach, iname)
     except UnboundedError:
         return None

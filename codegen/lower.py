@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 import islpy as isl
@@ -10,7 +11,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
 from loopkit._arrays import ArrayArg, Strided, ValueArg
-from loopkit._budget import SpentError, at_most, in_turn
+from loopkit._budget import SpentError, in_turn, within
 from loopkit._cached import memoised
 from loopkit._errors import UndecidedError
 from loopkit._expression import to_text
@@ -51,8 +52,7 @@ def lower(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
     """
     allowed = _budget.LOWERING * len(kernel.statements)
     try:
-        with at_most(allowed):
-            return _lowered(kernel, strided)
+        return within(allowed, partial(_lowered, kernel, strided))
     except SpentError:
         raise UndecidedError(
             f"isl did not work out the loops of '{kernel.name}' within {allowed:,} operations",

@@ -2,17 +2,24 @@
 
 They may depend on what is compared of the value, and on nothing else: a kernel with another
 history remembers the same.  They are neither pickled nor compared.
+
+Somebody's budget ends while one is found, or does not: in either case it is there as a whole or
+not at all, and what it costs is no part of that budget (:func:`loopkit._budget.kept`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, MutableMapping
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, TypeVarTuple
+
+from loopkit._budget import kept
 
 V = TypeVar("V")
 Ts = TypeVarTuple("Ts")
 R = TypeVar("R")
+K = TypeVar("K")
+P = ParamSpec("P")
 
 ANSWERS = "_loopkit_answers"
 """The attribute that holds a value's answers."""
@@ -36,10 +43,22 @@ def memoised(function: Callable[[V, *Ts], R]) -> Callable[[V, *Ts], R]:
             found: R = answers[question]
         except KeyError:
             # Two threads may both get here; all take the answer that was there first.
-            found = answers.setdefault(question, function(value, *arguments))
+            found = answers.setdefault(question, kept(function, value, *arguments))
         return found
 
     return ask
+
+
+def once(
+    known: MutableMapping[K, R], key: K, find: Callable[P, R], *args: P.args, **kwargs: P.kwargs
+) -> R:
+    """What is known under ``key``, or what ``find`` gives, which is known from then on."""
+    try:
+        return known[key]
+    except KeyError:
+        pass
+    found = known[key] = kept(find, *args, **kwargs)
+    return found
 
 
 if TYPE_CHECKING:
@@ -68,4 +87,4 @@ else:
             values = instance.__dict__
             if self.name in values:
                 return values[self.name]
-            return values.setdefault(self.name, self.function(instance))
+            return values.setdefault(self.name, kept(self.function, instance))

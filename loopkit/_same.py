@@ -21,6 +21,8 @@ from typing import Any, ClassVar, ParamSpec, TypeVar
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit._budget import kept
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -118,7 +120,7 @@ def remembered(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
                 return answers[key]
             except KeyError:
                 pass
-            answer = function(*arguments, **named)
+            answer = kept(function, *arguments, **named)
             with lock:
                 if len(answers) >= size:
                     del answers[next(iter(answers))]

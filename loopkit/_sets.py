@@ -15,7 +15,7 @@ import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit._budget import is_spent
+from loopkit._budget import is_spent, kept
 from loopkit._hidden import hidden
 from loopkit._nodes import Expression
 from loopkit._same import remembered
@@ -87,6 +87,10 @@ def canonical_text(domain: isl.Set) -> str:
 
 @lru_cache(maxsize=1 << 12)
 def _space(names: tuple[str, ...]) -> isl.Space:
+    return kept(_new_space, names)
+
+
+def _new_space(names: tuple[str, ...]) -> isl.Space:
     space = isl.Space.params_alloc(isl.DEFAULT_CONTEXT, len(names))
     for position, name in enumerate(names):
         space = space.set_dim_name(PARAM, position, name)

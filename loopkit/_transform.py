@@ -6,13 +6,13 @@ import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from itertools import takewhile
 from typing import Any, Concatenate, ParamSpec
 
 from loopkit import _budget
 from loopkit._arguments import Kind, flag, is_plain
-from loopkit._budget import SpentError, at_most, in_turn
+from loopkit._budget import SpentError, in_turn, within
 from loopkit._change import Change
 from loopkit._check import check_change
 from loopkit._check.instance_maps import Lineage
@@ -119,8 +119,7 @@ def _normal(
 def _made(function: Callable[..., Change], bound: inspect.BoundArguments) -> Change:
     """The change that a transform makes."""
     try:
-        with at_most(_budget.CHANGE):
-            return function(*bound.args, **bound.kwargs)
+        return within(_budget.CHANGE, partial(function, *bound.args, **bound.kwargs))
     except SpentError:
         raise UndecidedError(
             f"isl did not work out what becomes of the kernel within {_budget.CHANGE:,} operations",

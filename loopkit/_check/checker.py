@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from loopkit import _budget
-from loopkit._budget import SpentError, at_most
+from loopkit._budget import SpentError, within
 from loopkit._cached import memoised
 from loopkit._check.bounds_check import check_bounds
 from loopkit._check.declarations import broken_declaration
@@ -89,21 +89,9 @@ def examine(
     if broken:
         raise IllegalTransformError(broken)
     allowed = _budget.STEP if budget is None else budget
-    known = lineage_of(before)
     without = "unchecked=True skips the proof, and shows in the history"
     try:
-        with at_most(allowed):
-            lineage = descend(
-                before, known, change.kernel, change.instances, change.moves, change.fixed
-            )
-            obligations = obligations_of(before, change, lineage)
-            if obligations is None:
-                last_step = LastStep(before, change)
-                found = violations_of(
-                    lineage, change.kernel, answered_keys(before), enough, last_step
-                )
-            else:
-                found = check_obligations(lineage, change.kernel, obligations)
+        return within(allowed, partial(_examined, before, change, enough))
     except Undecided as open_:
         raise UndecidedError(open_.why, instead=open_.instead) from None
     except SpentError:
@@ -111,7 +99,19 @@ def examine(
         raise UndecidedError(why, instead=without) from None
     except isl.Error as error:
         raise UndecidedError(f"isl gave up: {error}", instead=without) from None
-    return lineage, found
+
+
+def _examined(
+    before: Kernel, change: Change, enough: int | None
+) -> tuple[Lineage, list[Violation]]:
+    known = lineage_of(before)
+    lineage = descend(before, known, change.kernel, change.instances, change.moves, change.fixed)
+    obligations = obligations_of(before, change, lineage)
+    if obligations is not None:
+        return lineage, check_obligations(lineage, change.kernel, obligations)
+    last_step = LastStep(before, change)
+    known_answers = answered_keys(before)
+    return lineage, violations_of(lineage, change.kernel, known_answers, enough, last_step)
 
 
 def obligations_of(before: Kernel, change: Change, lineage: Lineage) -> Obligations | None:

@@ -12,7 +12,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._cached import answers_of
+from loopkit._cached import answers_of, once
 from loopkit._digits import told_by
 from loopkit._expression import variable_names
 from loopkit._hidden import BASE, OTHER
@@ -59,9 +59,7 @@ class Injectivity:
             return self._asked(expr, mine)
         known = answers_of(kernel.domains[homes.pop()])
         question = (Injectivity, key_of(expr))
-        found: frozenset[str] | None = known.get(question)
-        if found is None:
-            found = known[question] = self._asked(expr, mine)
+        found: frozenset[str] = once(known, question, self._asked, expr, mine)
         return found
 
     def _asked(self, expr: Expression, mine: frozenset[str]) -> frozenset[str]:

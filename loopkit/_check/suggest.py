@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 from loopkit import _budget
-from loopkit._budget import SpentError, at_most
+from loopkit._budget import SpentError, apart_from_kept
 from loopkit._cached import cached_property
 from loopkit._check.suggest_arguments import by_arguments, by_numbers
 from loopkit._check.suggest_data import by_assertions, by_axes, by_copies, by_spaces
@@ -162,7 +162,7 @@ def _limited(found: Iterator[Suggestion]) -> Iterator[Suggestion]:
     """What a family finds; it ends where isl would take too long between two tries."""
     while True:
         try:
-            with at_most(_budget.BETWEEN_TRIES):
+            with apart_from_kept(_budget.BETWEEN_TRIES):
                 suggestion = next(found, None)
         except SpentError:
             return

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import pymbolic.primitives as prim
 
 from loopkit import _budget
-from loopkit._budget import SpentError, at_most
+from loopkit._budget import SpentError, within
 from loopkit._cached import cached_property
 from loopkit._change import Change, InstanceMap
 from loopkit._check.checker import examine
@@ -22,7 +23,7 @@ from loopkit._history import Step
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._registry import transform_named
-from loopkit.codegen.lower import program_of
+from loopkit.codegen.lower import lower
 
 
 class OutOfTriesError(Exception):
@@ -104,8 +105,8 @@ class Trials:
 def _hindrance(kernel: Kernel) -> str:
     """Why a kernel cannot be written out; empty where it can."""
     try:
-        with at_most(_budget.TRY):
-            program_of(kernel)
+        # Not what the kernel remembers, which may have taken more.
+        within(_budget.TRY, partial(lower, kernel))
     except LoopkitError as error:
         return error.why
     except SpentError:
@@ -119,8 +120,7 @@ def refused(kernel: Kernel, step: Step, enough: int | None = None) -> Kernel | R
     arguments = dict(step.arguments)
     options = arguments.pop("value_dict", {}) if step.transform == "fix_parameters" else {}
     try:
-        with at_most(_budget.TRY):
-            change: Change = function(kernel, **arguments, **options)
+        change: Change = within(_budget.TRY, partial(function, kernel, **arguments, **options))
         lineage, found = examine(kernel, change, _budget.TRY, enough)
     except (SpentError, UndecidedError):
         return Refusal(kernel, step, None, (), is_spent=True)

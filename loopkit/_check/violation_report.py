@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from loopkit import _budget
-from loopkit._budget import SpentError, at_most
+from loopkit._budget import SpentError, apart_from_kept
 from loopkit._check.violation import Violation
 from loopkit._check.witness import Actor, Case, smallest_case
 from loopkit._errors import (
@@ -33,7 +33,7 @@ def error_for(violations: Sequence[Violation], root: Model, new: Model) -> Witne
     certain = [v for v in violations if v.exact] or violations
     cases: list[tuple[Violation, Case]] = []
     try:
-        with at_most(_budget.REFUSAL):
+        with apart_from_kept(_budget.REFUSAL):
             for one in certain:
                 cases.append((one, smallest_case(one, one.text or root, new)))
     except SpentError:

@@ -14,7 +14,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._cached import cached_property
+from loopkit._cached import cached_property, once
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards
@@ -74,43 +74,40 @@ class Dataflow:
         own = self.model.statement[statement]
         is_own = is_update(own) and same(access, own.write)
         key = (statement, key_of(access), is_own)
-        if key not in self._reads:
-            at = Instance(statement, READER)
-            indices = self.model.indices(at, access[1])
-            cell = self.model.cell(access[0], indices, at)
-            above = self._just_above(own, access, updates=not is_own)
-            self._reads[key] = (
-                self._sources(at, own, cell, updates=not is_own) if above is None else above
-            )
-        return self._reads[key]
+        return once(self._reads, key, self._of_read, own, access, is_own)
+
+    def _of_read(self, own: Statement, access: Access, is_own: bool) -> Sources:
+        above = self._just_above(own, access, updates=not is_own)
+        if above is not None:
+            return above
+        at = Instance(own.id, READER)
+        cell = self.model.cell(access[0], self.model.indices(at, access[1]), at)
+        return self._sources(at, own, cell, updates=not is_own)
 
     def at_end(self, statement: str) -> tuple[isl.Set, Sources]:
         """Which instances of a write (``READER``) are left at the end, and what is there then.
 
         The statement is among its own sources.
         """
-        if statement not in self._ends:
-            own = Instance(statement, READER)
-            written = self.model.write_cell(own)
-            domain = self.model.domain(own)
-            if self._is_written_again(self.model.statement[statement]):
-                self._ends[statement] = (domain - domain, Sources({}, domain - domain))
-                return self._ends[statement]
-            left = (domain - self._killed(own, written, domain)).coalesce()
-            writer = self.model.statement[statement]
-            if all(
-                not is_update(w) and self.model.is_exact(w)
-                for w in self.model.writers(writer.written)
-            ):
-                # Whatever came later would have replaced it, and it replaces all before.
-                itself = left & equal_inames(writer.inames, WRITER, READER)
-                sources = Sources({statement: itself}, left - left, {statement: itself})
-                self._ends[statement] = (left, sources)
-                return self._ends[statement]
-            end = Instance(None, READER)
-            found = self._sources(end, writer, written, updates=True, domain=left)
-            self._ends[statement] = (left, replace(found, untouched=left - left))
-        return self._ends[statement]
+        return once(self._ends, statement, self._at_end, statement)
+
+    def _at_end(self, statement: str) -> tuple[isl.Set, Sources]:
+        own = Instance(statement, READER)
+        written = self.model.write_cell(own)
+        domain = self.model.domain(own)
+        writer = self.model.statement[statement]
+        if self._is_written_again(writer):
+            return domain - domain, Sources({}, domain - domain)
+        left = (domain - self._killed(own, written, domain)).coalesce()
+        if all(
+            not is_update(w) and self.model.is_exact(w) for w in self.model.writers(writer.written)
+        ):
+            # Whatever came later would have replaced it, and it replaces all before.
+            itself = left & equal_inames(writer.inames, WRITER, READER)
+            return left, Sources({statement: itself}, left - left, {statement: itself})
+        end = Instance(None, READER)
+        found = self._sources(end, writer, written, updates=True, domain=left)
+        return left, replace(found, untouched=left - left)
 
     def unwritten(self, statement: str, access: Access, guards: Guards = ()) -> isl.Set | None:
         """``{ inames, sizes : no write can have set the cell before it is read }``, not labelled.
@@ -150,11 +147,10 @@ class Dataflow:
 
         Those are inames of both whose values are the same wherever the write is seen.
         """
-        key = (statement, access)
-        found = self._agreeing.get(key)
-        if found is None:
-            found = self._agreeing[key] = dict(self._find_agreeing(statement, access))
-        return found
+        return once(self._agreeing, (statement, access), self._agreeing_of, statement, access)
+
+    def _agreeing_of(self, statement: str, access: Access) -> Mapping[str, frozenset[str]]:
+        return dict(self._find_agreeing(statement, access))
 
     def replaced(self, writer: str, reader: str) -> isl.Set | None:
         """Pairs of a write and a later read between which its cell is surely set anew.
@@ -163,10 +159,7 @@ class Dataflow:
         no write of the array surely happens; inames of the two are labelled
         ``WRITER`` and ``READER``.
         """
-        key = (writer, reader)
-        if key not in self._replaced:
-            self._replaced[key] = self._find_replaced(writer, reader)
-        return self._replaced[key]
+        return once(self._replaced, (writer, reader), self._find_replaced, writer, reader)
 
     def _find_replaced(self, writer: str, reader: str) -> isl.Set | None:
         model = self.model

@@ -16,7 +16,7 @@ from loopkit import _sets
 from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._assertions import followed
 from loopkit._assertions.cells import data_of, equal_cells
-from loopkit._cached import cached_property, memoised
+from loopkit._cached import cached_property, memoised, once
 from loopkit._expression import is_constant, substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import decided, where_all_hold
@@ -76,22 +76,21 @@ class Model(ParallelAxes):
         assert at.statement is not None
         statement = self.statement[at.statement]
         key = (statement.inames, key_of(statement.predicates), at.label)
-        found = self._domains.get(key)
-        if found is None:
-            found = self._plain_domain(statement)
-            found = self._domains[key] = self.labelled(found, at.label)
-        return found
+        return once(self._domains, key, self._labelled_domain, statement, at.label)
+
+    def _labelled_domain(self, statement: Statement, label: str) -> isl.Set:
+        return self.labelled(self._plain_domain(statement), label)
 
     def _plain_domain(self, statement: Statement) -> isl.Set:
-        key = (statement.inames, key_of(statement.predicates), "")
-        found = self._domains.get(key)
-        if found is None:
-            found = self.kernel.statement_domain(statement) & self.kernel.assumptions.set
-            for predicate in statement.predicates:
-                condition = self.condition(predicate)
-                if condition is not None:
-                    found = found & condition
-            self._domains[key] = found
+        key = (statement.inames, key_of(statement.predicates))
+        return once(self._domains, key, self._find_domain, statement)
+
+    def _find_domain(self, statement: Statement) -> isl.Set:
+        found = self.kernel.statement_domain(statement) & self.kernel.assumptions.set
+        for predicate in statement.predicates:
+            condition = self.condition(predicate)
+            if condition is not None:
+                found = found & condition
         return found
 
     def condition(self, predicate: Expression) -> isl.Set | None:
@@ -221,12 +220,8 @@ class Model(ParallelAxes):
             value = self.coordinate(at, axis)
             values.append(self.everywhere(at)[1][axis] if value is None else value)
         key = ("apart", values[0], values[1])
-        found = self._orders.get(key)
-        if found is None:
-            apart = _sets.condition_set(prim.Comparison(values[0], "!=", values[1]))
-            found = self._orders[key] = (None if apart.is_empty() else apart,)
-        result: isl.Set | None = found[0]
-        return result
+        apart: isl.Set | None = once(self._orders, key, _differing, values[0], values[1])
+        return apart
 
     def unordered(self, a: Instance, b: Instance, array: str) -> list[tuple[str, isl.Set]]:
         """Where nothing orders two instances that touch one cell of ``array``, as pieces.
@@ -310,11 +305,11 @@ class Model(ParallelAxes):
         """Temporaries that the bounds of a statement's loops depend on."""
         if not self._may_load_bounds:
             return ()
-        found = self._loaded.get(statement)
-        if found is None:
-            names = _sets.involved_names(self._plain_domain(self.statement[statement]))
-            found = self._loaded[statement] = tuple(sorted(names & self.data))
-        return found
+        return once(self._loaded, statement, self._bounds_from_data, statement)
+
+    def _bounds_from_data(self, statement: str) -> tuple[str, ...]:
+        names = _sets.involved_names(self._plain_domain(self.statement[statement]))
+        return tuple(sorted(names & self.data))
 
     @cached_property
     def written(self) -> frozenset[str]:
@@ -327,12 +322,12 @@ class Model(ParallelAxes):
 
     def write_cell(self, at: Instance) -> Cell:
         """The cell that an instance writes."""
-        found = self._writes.get(at)
-        if found is None:
-            assert at.statement is not None
-            name, indices = self.statement[at.statement].write
-            found = self._writes[at] = self.cell(name, self.indices(at, indices), at)
-        return found
+        return once(self._writes, at, self._write_cell, at)
+
+    def _write_cell(self, at: Instance) -> Cell:
+        assert at.statement is not None
+        name, indices = self.statement[at.statement].write
+        return self.cell(name, self.indices(at, indices), at)
 
     def cells_by_data(self, statement: Statement) -> bool:
         """Whether data decide which cell a statement writes."""
@@ -350,3 +345,9 @@ class Model(ParallelAxes):
         )
 
     # }}}
+
+
+def _differing(a: Expression, b: Expression) -> isl.Set | None:
+    """Where two numbers differ; None if nowhere."""
+    differ = _sets.condition_set(prim.Comparison(a, "!=", b))
+    return None if differ.is_empty() else differ

@@ -7,7 +7,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace
-from loopkit._cached import cached_property
+from loopkit._cached import cached_property, once
 from loopkit._expression import variable_names
 from loopkit._hidden import hidden, instance, variable
 from loopkit._kernel import Kernel
@@ -71,9 +71,10 @@ class ParallelAxes:
 
         The loops around bound it, too: of ``i >= k``, where ``k >= 2``, it is 2.
         """
-        if iname not in self._lower:
-            self._lower[iname] = self.kernel.range_around(iname)[0] or 0
-        return self._lower[iname]
+        return once(self._lower, iname, self._find_lower, iname)
+
+    def _find_lower(self, iname: str) -> int:
+        return self.kernel.range_around(iname)[0] or 0
 
     def coordinate(self, at: Instance, axis: Axis) -> Expression | None:
         """An instance's index on a hardware axis: a value, or None where it runs on all.
@@ -107,9 +108,9 @@ class ParallelAxes:
 
     def _launched(self, axis: Axis, name: str) -> isl.Set:
         """The indices of an axis that are launched: 0, and all up to the largest of an iname."""
-        known = self._reach.get((axis, name))
-        if known is not None:
-            return known
+        return once(self._reach, (axis, name), self._find_launched, axis, name)
+
+    def _find_launched(self, axis: Axis, name: str) -> isl.Set:
         index = prim.Variable(name)
         result = _sets.equality(name, 0)
         for iname in self.inames_on[axis]:
@@ -122,7 +123,6 @@ class ParallelAxes:
                 (prim.Comparison(index, ">=", 0), prim.Comparison(index, "<=", value))
             )
             result = result | _sets.project_out(reach & _sets.condition_set(between), [iname])
-        self._reach[axis, name] = result
         return result
 
     def is_global(self, name: str) -> bool:
@@ -144,13 +144,11 @@ class ParallelAxes:
 
         Where only block 0 looks at what an array holds, it runs there alone.
         """
-        found = self._replicated.get(name)
-        if found is None:
-            alone = first_block_alone(self.kernel).get(name, frozenset())
-            found = self._replicated[name] = tuple(
-                a for a in self.copy_axes(name) if a[0] != "g" or a[1] not in alone
-            )
-        return found
+        return once(self._replicated, name, self._find_replicated, name)
+
+    def _find_replicated(self, name: str) -> tuple[Axis, ...]:
+        alone = first_block_alone(self.kernel).get(name, frozenset())
+        return tuple(a for a in self.copy_axes(name) if a[0] != "g" or a[1] not in alone)
 
     def _is_copied(self, name: str, iname: str) -> bool:
         """Whether a private temporary exists once per value of an iname tagged ``ilp``."""

@@ -14,6 +14,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._cached import once
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._poly.pairs import Instance, equal_inames, steps
@@ -43,6 +44,16 @@ def all_equal(steps: Steps) -> isl.Set:
     for one, two in steps:
         result = result & _sets.affine_equality(one, two)
     return result
+
+
+def _before_by_loop(
+    loops: Sequence[str], a: str, b: str, above: bool
+) -> tuple[tuple[int, isl.Set], ...]:
+    times = steps(loops, a, b)
+    pieces = before(times)
+    if above:
+        pieces.append(all_equal(times))
+    return tuple(reversed(list(enumerate(pieces))))
 
 
 class ProgramOrder:
@@ -93,14 +104,7 @@ class ProgramOrder:
         # Most statements share their loops with many others.
         loops = self.shared_loops(a.statement, b.statement)
         key = (loops, a.label, b.label, self.is_above(a.statement, b.statement))
-        found = self._before.get(key)
-        if found is None:
-            times = steps(loops, a.label, b.label)
-            pieces = before(times)
-            if key[3]:
-                pieces.append(all_equal(times))
-            found = self._before[key] = tuple(reversed(list(enumerate(pieces))))
-        return found
+        return once(self._before, key, _before_by_loop, *key)
 
     def levels_before(self, a: Instance, b: Instance) -> list[int]:
         """The numbers of :meth:`before_by_loop`, without the sets."""

@@ -9,6 +9,7 @@ from loopkit import _sets
 from loopkit._expression import divisions_in, substitute
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
+from loopkit._linear import Linear, linear_sum
 from loopkit._nodes import Expression
 from loopkit._sets import UnboundedError
 from loopkit._simplify import needed_parts
@@ -50,15 +51,15 @@ def rounded_down(
     unless the quotient that is left could be of something negative, which costs more.
     """
     if denominator == 1:
-        return _sets.linear_sum(terms, constant)
+        return linear_sum(terms, constant)
     whole = [(c // denominator, e) for c, e in terms if c % denominator == 0]
     rest = [(c, e) for c, e in terms if c % denominator]
     if not rest:
-        return _sets.linear_sum(whole, constant // denominator)
+        return linear_sum(whole, constant // denominator)
     if not whole or constant < 0 or any(c < 0 for c, _ in rest):
-        return prim.FloorDiv(_sets.linear_sum(terms, constant), denominator)
-    quotient = prim.FloorDiv(_sets.linear_sum(rest, constant), denominator)
-    return _sets.linear_sum([*whole, (1, quotient)], 0)
+        return prim.FloorDiv(linear_sum(terms, constant), denominator)
+    quotient = prim.FloorDiv(linear_sum(rest, constant), denominator)
+    return linear_sum([*whole, (1, quotient)], 0)
 
 
 def _extreme(parts: list[Expression], kind: type) -> Expression:
@@ -283,41 +284,32 @@ def guard(domain: isl.Set, context: isl.Set) -> tuple[Expression, isl.Set]:
     return _sets.conditions(left), left
 
 
-Terms = dict[Expression, int]
-
-
-def _equalities(context: isl.Set) -> list[tuple[Terms, int]]:
-    """The equalities between names that hold in ``context``."""
+def _equalities(context: isl.Set) -> list[Linear]:
+    """What is zero in ``context``: its equalities between names."""
     basics = context.compute_divs().get_basic_sets()
     if len(basics) != 1:
         return []
     found = []
     for constraint in basics[0].get_constraints():
         if constraint.is_equality():
-            terms, constant = _sets.constraint_terms(constraint)
-            if all(isinstance(e, prim.Variable) for _, e in terms):
-                found.append(({e: c for c, e in terms}, constant))
+            form = _sets.constraint_form(constraint)
+            if all(isinstance(e, prim.Variable) for e in form.terms):
+                found.append(form)
     return found
 
 
-def _shortest(constraint: isl.Constraint, equalities: list[tuple[Terms, int]]) -> Expression:
+def _shortest(constraint: isl.Constraint, equalities: list[Linear]) -> Expression:
     """The constraint as a condition, equalities used where that makes it shorter."""
     if not equalities or constraint.is_equality():
         return _sets.constraint_condition(constraint)
-    listed, constant = _sets.constraint_terms(constraint)
-    best: tuple[Terms, int] = ({e: c for c, e in listed}, constant)
-    for equality, offset in equalities:
-        for name, coefficient in equality.items():
-            current = best[0].get(name, 0)
-            if current and current % coefficient == 0:
-                factor = -current // coefficient
-                mixed = dict(best[0])
-                for other, value in equality.items():
-                    mixed[other] = mixed.get(other, 0) + factor * value
-                mixed = {e: c for e, c in mixed.items() if c}
-                if len(mixed) < len(best[0]):
-                    best = (mixed, best[1] + factor * offset)
-    return _sets.inequality_condition([(c, e) for e, c in best[0].items()], best[1])
+    best = _sets.constraint_form(constraint)
+    for equality in equalities:
+        for name, coefficient in equality.terms.items():
+            factor, rest = divmod(best.terms.get(name, 0), coefficient)
+            shorter = best - equality * factor
+            if not rest and len(shorter.terms) < len(best.terms):
+                best = shorter
+    return _sets.inequality_condition([(c, e) for e, c in best.terms.items()], best.constant)
 
 
 def guard_with_quotients(

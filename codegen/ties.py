@@ -6,6 +6,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._linear import linear_sum
 from loopkit._nodes import Expression
 from loopkit.codegen.bounds import rounded_down
 
@@ -40,7 +41,7 @@ def _quotient(
     sign = -1 if own > 0 else 1
     inner = [(-sign * c, e) for c, e in terms if e.name in hidden]
     rest = [(sign * c, e) for c, e in terms if e.name != iname and e.name not in hidden]
-    part = _sets.linear_sum(inner, 0)
+    part = linear_sum(inner, 0)
     low, high = _sets.minimum_value(domain, part), _sets.maximum_value(domain, part)
     if low is None or high is None or high - low >= abs(own):
         return None

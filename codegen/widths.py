@@ -24,8 +24,8 @@ from loopkit._intervals import (
     of_expression,
 )
 from loopkit._kernel import Kernel
+from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
-from loopkit._sets import NotAffineError
 from loopkit.codegen.hardware import Hardware
 
 INT32 = np.dtype("int32")

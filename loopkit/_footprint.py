@@ -25,7 +25,7 @@ from loopkit import _sets
 from loopkit._expression import to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
-from loopkit._linear import Linear, linear, total, variable
+from loopkit._linear import Linear, linear, variable
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
 
@@ -146,8 +146,7 @@ def _relative_range(domain: isl.Set, iname: str) -> Range | None:
     uppers: list[Linear] = []
     target = prim.Variable(iname)
     for constraint in basics[0].get_constraints():
-        terms, constant = _sets.constraint_terms(constraint)
-        form = total(linear(e) * c for c, e in terms) + constant
+        form = _sets.constraint_form(constraint)
         own = form.terms.get(target, 0)
         rest = Linear({a: c for a, c in form.terms.items() if a != target}, form.constant)
         if abs(own) != 1 or iname in rest.names:

@@ -8,7 +8,7 @@ coefficients, and wants text that a person reads: ``32*r + t//8`` and not
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pymbolic.primitives as prim
@@ -18,13 +18,25 @@ from loopkit._frozen import dataclass
 from loopkit._intervals import Interval, add, floor_divide, multiply
 from loopkit._nodes import Expression
 from loopkit._same import remembered
-from loopkit._sets import NotAffineError, linear_sum
 
 Ranges = Mapping[str, Interval]
 NO_RANGES: Ranges = {}
 
 
-@dataclass(frozen=True, eq=False)
+class NotAffineError(Exception):
+    """An expression is not affine in names (with integer division by constants)."""
+
+
+def linear_sum(terms: Sequence[tuple[int, Expression]], constant: int) -> Expression:
+    """``c0*e0 + c1*e1 + ... + constant``, positive terms first."""
+    ordered = [t for t in terms if t[0] > 0] + [t for t in terms if t[0] < 0]
+    parts: list[Expression] = [e if c == 1 else prim.Product((c, e)) for c, e in ordered]
+    if constant or not parts:
+        parts.append(constant)
+    return parts[0] if len(parts) == 1 else prim.Sum(tuple(parts))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
 class Linear:
     """``sum(coefficient * atom) + constant``; atoms are names and floor quotients."""
 
@@ -34,14 +46,7 @@ class Linear:
     def __add__(self, other: Linear | int) -> Linear:
         if isinstance(other, int):
             return Linear(self.terms, self.constant + other)
-        terms = dict(self.terms)
-        for atom, coefficient in other.terms.items():
-            total = terms.get(atom, 0) + coefficient
-            if total:
-                terms[atom] = total
-            else:
-                del terms[atom]
-        return Linear(terms, self.constant + other.constant)
+        return total((self, other))
 
     def __mul__(self, factor: int) -> Linear:
         if factor == 0:
@@ -55,9 +60,24 @@ class Linear:
         """The form divided by ``divisor``, which divides all of it."""
         return Linear({a: c // divisor for a, c in self.terms.items()}, self.constant // divisor)
 
+    def split(self, divisor: int) -> tuple[Linear, Linear]:
+        """``(whole, rest)`` where the form is ``divisor*whole + rest``.
+
+        No coefficient of the rest is a multiple of the divisor; its constant is a remainder.
+        """
+        quotient, remainder = divmod(self.constant, divisor)
+        whole = {a: c // divisor for a, c in self.terms.items() if c % divisor == 0}
+        rest = {a: c for a, c in self.terms.items() if c % divisor}
+        return Linear(whole, quotient), Linear(rest, remainder)
+
     def same_terms(self, other: Linear) -> bool:
         """Whether the two differ by a constant."""
         return self.terms == other.terms
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether no name matters."""
+        return not any(self.terms.values())
 
     @property
     def names(self) -> frozenset[str]:
@@ -101,11 +121,8 @@ class Linear:
             return (self * -1).floor_div(-divisor, ranges)
         if divisor == 1:
             return self
-        outside = {a: c // divisor for a, c in self.terms.items() if c % divisor == 0}
-        inside = {a: c for a, c in self.terms.items() if c % divisor}
-        quotient, constant = divmod(self.constant, divisor)
-        whole = Linear(outside, quotient)
-        rest, divisor = _without_small_terms(Linear(inside, constant), divisor, ranges)
+        whole, rest = self.split(divisor)
+        rest, divisor = _without_small_terms(rest, divisor, ranges)
         if divisor == 1:
             return whole + rest
         known = rest.range(ranges)
@@ -191,12 +208,18 @@ def variable(name: str) -> Linear:
     return Linear({prim.Variable(name): 1})
 
 
-def total(parts: Iterable[Linear]) -> Linear:
-    """The sum of forms."""
-    result = Linear({})
+def total(parts: Iterable[Linear], *, with_zeros: bool = False) -> Linear:
+    """The sum of forms, terms in the order in which they first occur.
+
+    ``with_zeros`` keeps what cancels out among them.
+    """
+    terms: dict[Expression, int] = {}
+    constant = 0
     for part in parts:
-        result = result + part
-    return result
+        constant += part.constant
+        for atom, coefficient in part.terms.items():
+            terms[atom] = terms.get(atom, 0) + coefficient
+    return Linear(terms if with_zeros else {a: c for a, c in terms.items() if c}, constant)
 
 
 @remembered(1 << 12)
@@ -207,18 +230,9 @@ def linear(expr: Expression) -> Linear:
     if isinstance(expr, prim.Variable):
         return Linear({expr: 1})
     if isinstance(expr, prim.Sum):
-        return total(linear(child) for child in expr.children)
+        return total(map(linear, expr.children))
     if isinstance(expr, prim.Product):
-        result = Linear({}, 1)
-        for child in expr.children:
-            part = linear(child)
-            if not part.terms:
-                result = result * part.constant
-            elif not result.terms:
-                result = part * result.constant
-            else:
-                raise NotAffineError(expr)
-        return result
+        return product(map(linear, expr.children), expr)
     if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
         divisor = linear(expr.denominator)
         if divisor.terms or not divisor.constant:
@@ -228,3 +242,13 @@ def linear(expr: Expression) -> Linear:
             return numerator.floor_div(divisor.constant)
         return numerator.remainder(divisor.constant)
     raise NotAffineError(expr)
+
+
+def product(parts: Iterable[Linear], expr: Expression) -> Linear:
+    """The product of forms, of which one at most has terms; ``expr`` is what it is of."""
+    result = Linear({}, 1)
+    for part in parts:
+        if part.terms and result.terms:
+            raise NotAffineError(expr)
+        result = part * result.constant if part.terms else result * part.constant
+    return result

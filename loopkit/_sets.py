@@ -8,8 +8,9 @@ compare without any bookkeeping of positions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache, reduce
+from itertools import takewhile
 
 import islpy as isl
 import numpy as np
@@ -17,14 +18,12 @@ import pymbolic.primitives as prim
 
 from loopkit._budget import is_spent, kept
 from loopkit._hidden import hidden
+from loopkit._linear import Linear, linear_sum, total
+from loopkit._linear import NotAffineError as NotAffineError
 from loopkit._nodes import Expression
 from loopkit._same import remembered
 
 PARAM = isl.dim_type.param
-
-
-class NotAffineError(Exception):
-    """An expression is not affine in names (with integer division by constants)."""
 
 
 class UnboundedError(Exception):
@@ -36,7 +35,7 @@ def universe() -> isl.Set:
     return isl.Set.universe(isl.Space.params_alloc(isl.DEFAULT_CONTEXT, 0))
 
 
-def names_of(domain: isl.Set) -> tuple[str, ...]:
+def names_of(domain: isl.Set | isl.Aff) -> tuple[str, ...]:
     """The names in ``domain``'s space, used or not."""
     return tuple(domain.get_dim_name(PARAM, i) for i in range(domain.dim(PARAM)))
 
@@ -102,93 +101,65 @@ def val(number: int) -> isl.Val:
     return isl.Val(number) if -(2**62) < number < 2**62 else isl.Val(str(number))
 
 
-class _Linear:
-    """``sum(coefficient * name) + constant``, before isl sees it."""
-
-    __slots__ = ("coefficients", "constant")
-
-    def __init__(self, coefficients: dict[str, int], constant: int) -> None:
-        self.coefficients = coefficients
-        self.constant = constant
-
-    def aff(self) -> isl.Aff:
-        names = tuple(self.coefficients)
-        space = isl.LocalSpace.from_space(_space(names))
-        aff = isl.Aff.zero_on_domain(space).set_constant_val(val(self.constant))
-        for position, name in enumerate(names):
-            aff = aff.set_coefficient_val(PARAM, position, val(self.coefficients[name]))
-        return aff
-
-
-def _combine(a: _Linear | isl.Aff, b: _Linear | isl.Aff) -> _Linear | isl.Aff:
-    if isinstance(a, _Linear) and isinstance(b, _Linear):
-        coefficients = dict(a.coefficients)
-        for name, value in b.coefficients.items():
-            coefficients[name] = coefficients.get(name, 0) + value
-        return _Linear(coefficients, a.constant + b.constant)
-    return _aligned_sum(_as_aff(a), _as_aff(b))
-
-
 def _aligned_sum(a: isl.Aff, b: isl.Aff) -> isl.Aff:
     # Unlike sets, affine functions do not align their parameters themselves.
     space = a.get_domain_space().align_params(b.get_domain_space())
     return a.align_params(space).add(b.align_params(space))
 
 
-def _as_aff(value: _Linear | isl.Aff) -> isl.Aff:
-    return value.aff() if isinstance(value, _Linear) else value
+def _as_aff(value: Linear | isl.Aff) -> isl.Aff:
+    if not isinstance(value, Linear):
+        return value
+    space = _space(tuple(name.name for name in value.terms))
+    aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(space))
+    aff = aff.set_constant_val(val(value.constant))
+    for position, coefficient in enumerate(value.terms.values()):
+        aff = aff.set_coefficient_val(PARAM, position, val(coefficient))
+    return aff
 
 
-def _scaled(value: _Linear | isl.Aff, factor: int) -> _Linear | isl.Aff:
-    if isinstance(value, _Linear):
-        return _Linear(
-            {n: c * factor for n, c in value.coefficients.items()}, value.constant * factor
-        )
-    return value.scale_val(val(factor))
+def _sum(parts: Sequence[Linear | isl.Aff]) -> Linear | isl.Aff:
+    forms = list(takewhile(lambda part: isinstance(part, Linear), parts))
+    whole = total(forms, with_zeros=True)
+    rest = [_as_aff(part) for part in parts[len(forms) :]]
+    return reduce(_aligned_sum, rest, _as_aff(whole)) if rest else whole
 
 
-def _constant_of(value: _Linear | isl.Aff) -> int | None:
-    if isinstance(value, _Linear) and not any(value.coefficients.values()):
-        return value.constant
-    return None
+def _times(value: Linear | isl.Aff, factor: int) -> Linear | isl.Aff:
+    return value * factor if isinstance(value, Linear) else value.scale_val(val(factor))
 
 
-def _affine(expr: Expression) -> _Linear | isl.Aff:
-    if isinstance(expr, bool):
-        raise NotAffineError(expr)
-    if isinstance(expr, (int, np.integer)):
-        return _Linear({}, int(expr))
+def _affine(expr: Expression) -> Linear | isl.Aff:
+    """A form over names alone; isl's where there are quotients, which isl knows better.
+
+    Names that cancel out stay: it is in the order in which names occur that isl keeps constraints.
+    """
     if isinstance(expr, prim.Variable):
-        return _Linear({expr.name: 1}, 0)
+        return Linear({expr: 1})
+    if isinstance(expr, (int, np.integer)) and not isinstance(expr, bool):
+        return Linear({}, int(expr))
     if isinstance(expr, prim.Sum):
-        total: _Linear | isl.Aff = _Linear({}, 0)
-        for child in expr.children:
-            total = _combine(total, _affine(child))
-        return total
+        return _sum([_affine(child) for child in expr.children])
     if isinstance(expr, prim.Product):
-        factor = 1
-        variable: _Linear | isl.Aff | None = None
-        for child in expr.children:
-            value = _affine(child)
-            constant = _constant_of(value)
-            if constant is not None:
-                factor *= constant
+        factor, variable = 1, None
+        for part in map(_affine, expr.children):
+            if isinstance(part, Linear) and part.is_constant:
+                factor *= part.constant
             elif variable is None:
-                variable = value
+                variable = part
             else:
                 raise NotAffineError(expr)
-        return _Linear({}, factor) if variable is None else _scaled(variable, factor)
+        return Linear({}, factor) if variable is None else _times(variable, factor)
     if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
-        numerator = _affine(expr.numerator)
-        denominator = _constant_of(_affine(expr.denominator))
-        if denominator is None or denominator == 0:
+        numerator, below = _affine(expr.numerator), _affine(expr.denominator)
+        if not isinstance(below, Linear) or not below.is_constant or not below.constant:
             raise NotAffineError(expr)
         # isl divides by positive numbers alone: a // -b is -a // b.
-        dividend = numerator if denominator > 0 else _scaled(numerator, -1)
-        quotient = _as_aff(dividend).scale_down_val(val(abs(denominator))).floor()
+        dividend = numerator if below.constant > 0 else _times(numerator, -1)
+        quotient = _as_aff(dividend).scale_down_val(val(abs(below.constant))).floor()
         if isinstance(expr, prim.FloorDiv):
             return quotient
-        return _aligned_sum(_as_aff(numerator), quotient.scale_val(val(-denominator)))
+        return _aligned_sum(_as_aff(numerator), quotient.scale_val(val(-below.constant)))
     raise NotAffineError(expr)
 
 
@@ -238,10 +209,8 @@ def pw_affine(expr: Expression) -> isl.PwAff:
         then = pw_affine(expr.then).intersect_domain(condition)
         return then.union_add(pw_affine(expr.else_).intersect_domain(condition.complement()))
     if isinstance(expr, prim.Sum):
-        total = pw_affine(expr.children[0])
-        for child in expr.children[1:]:
-            total = total.add(pw_affine(child))
-        return total
+        first, *others = map(pw_affine, expr.children)
+        return reduce(isl.PwAff.add, others, first)
     if isinstance(expr, prim.Product) and not is_affine(expr):
         constants = [c for c in expr.children if isinstance(c, (int, np.integer))]
         others = [c for c in expr.children if not isinstance(c, (int, np.integer))]
@@ -394,19 +363,6 @@ def _is_bounded_below(domain: isl.Set) -> bool:
 # {{{ back from isl to expressions
 
 
-def _scaled_name(coefficient: int, base: Expression) -> Expression:
-    return base if coefficient == 1 else prim.Product((coefficient, base))
-
-
-def linear_sum(terms: list[tuple[int, Expression]], constant: int) -> Expression:
-    """``c0*e0 + c1*e1 + ... + constant``, positive terms first."""
-    ordered = [t for t in terms if t[0] > 0] + [t for t in terms if t[0] < 0]
-    parts: list[Expression] = [_scaled_name(c, e) for c, e in ordered]
-    if constant or not parts:
-        parts.append(constant)
-    return parts[0] if len(parts) == 1 else prim.Sum(tuple(parts))
-
-
 def _div_terms(obj: isl.Aff | isl.Constraint, values: list[int]) -> list[tuple[int, Expression]]:
     terms = []
     for position, value in enumerate(values):
@@ -483,6 +439,12 @@ def constraint_terms(constraint: isl.Constraint) -> tuple[list[tuple[int, Expres
     ]
     terms += _div_terms(constraint, divs)
     return terms, constant
+
+
+def constraint_form(constraint: isl.Constraint) -> Linear:
+    """The form that the constraint says is not negative, or zero."""
+    terms, constant = constraint_terms(constraint)
+    return total(Linear({atom: coefficient}) for coefficient, atom in terms) + constant
 
 
 def _halves(terms: list[tuple[int, Expression]], constant: int) -> tuple[Expression, Expression]:

@@ -18,12 +18,11 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._expression import ExpressionMapper, is_constant, variable_names
+from loopkit._linear import Linear, linear_sum, total
 from loopkit._nodes import Expression
 
 Context = Callable[[], isl.Set]
 """The set where an expression is evaluated, made only if it is needed."""
-
-Terms = dict[Expression, int]
 
 
 def simplify(expr: Expression, context: isl.Set | Context | None = None) -> Expression:
@@ -56,7 +55,7 @@ class _Simplifier:
         if isinstance(expr, prim.Variable) or is_constant(expr):
             return expr
         if isinstance(expr, (prim.Sum, prim.Product, prim.FloorDiv, prim.Remainder)):
-            return _rebuild(*self.linear(expr))
+            return _rebuild(self.linear(expr))
         if isinstance(expr, (prim.Min, prim.Max)):
             return self._extreme(expr)
         if isinstance(expr, prim.If):
@@ -68,33 +67,27 @@ class _Simplifier:
             return prim.Subscript(expr.aggregate, tuple(self(i) for i in index))
         return expr
 
-    def linear(self, expr: Expression) -> tuple[Terms, int]:
-        """``expr`` as terms with coefficients, in the order in which they occur, and a constant."""
+    def linear(self, expr: Expression) -> Linear:
+        """``expr`` as a linear form; what is no sum, multiple or division is an atom of it."""
         if isinstance(expr, (int, np.integer)) and not isinstance(expr, (bool, np.bool_)):
-            return {}, int(expr)
+            return Linear({}, int(expr))
         if isinstance(expr, prim.Sum):
-            terms: Terms = {}
-            constant = 0
-            for child in expr.children:
-                more, number = self.linear(child)
-                _add(terms, more, 1)
-                constant += number
-            return _with_remainders_folded(terms, constant)
+            return _with_remainders_folded(total(map(self.linear, expr.children)))
         if isinstance(expr, prim.Product):
             return self._product(expr)
         if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
             return self._division(expr)
-        return {self(expr): 1}, 0
+        return Linear({self(expr): 1})
 
-    def _product(self, expr: prim.Product) -> tuple[Terms, int]:
+    def _product(self, expr: prim.Product) -> Linear:
         factor = 1
         others: list[Expression] = []
         for child in expr.children:
-            terms, constant = self.linear(child)
-            if not terms:
-                factor *= constant
+            form = self.linear(child)
+            if not form.terms:
+                factor *= form.constant
                 continue
-            rebuilt = _rebuild(terms, constant)
+            rebuilt = _rebuild(form)
             if isinstance(rebuilt, prim.Product):
                 # 2*n inside a product: the number goes to the front
                 numbers = [c for c in rebuilt.children if isinstance(c, (int, np.integer))]
@@ -103,42 +96,35 @@ class _Simplifier:
             else:
                 others.append(rebuilt)
         if not others or factor == 0:
-            return {}, factor if not others else 0
+            return Linear({}, factor)
         if len(others) == 1:
-            terms, constant = self.linear(others[0])
-            return {atom: c * factor for atom, c in terms.items()}, constant * factor
-        return {prim.Product(tuple(others)): factor}, 0
+            return self.linear(others[0]) * factor
+        return Linear({prim.Product(tuple(others)): factor})
 
-    def _division(self, expr: prim.FloorDiv | prim.Remainder) -> tuple[Terms, int]:
+    def _division(self, expr: prim.FloorDiv | prim.Remainder) -> Linear:
         is_floor = isinstance(expr, prim.FloorDiv)
-        terms, constant = self.linear(expr.numerator)
-        below, divisor = self.linear(expr.denominator)
-        if below or divisor <= 0:
-            kind = prim.FloorDiv if is_floor else prim.Remainder
-            return {kind(_rebuild(terms, constant), _rebuild(below, divisor)): 1}, 0
+        above, below = self.linear(expr.numerator), self.linear(expr.denominator)
+        divisor = below.constant
+        if below.terms or divisor <= 0:
+            return Linear({type(expr)(_rebuild(above), _rebuild(below)): 1})
         if divisor == 1:
-            return (terms, constant) if is_floor else ({}, 0)
-        whole = {a: c // divisor for a, c in terms.items() if c % divisor == 0}
-        rest = {a: c for a, c in terms.items() if c % divisor}
-        quotient, remainder = divmod(constant, divisor)
-        value = self._quotient(rest, remainder, divisor)
+            return above if is_floor else Linear({})
+        whole, rest = above.split(divisor)
+        value = self._quotient(rest, divisor)
         if value is not None:
-            if is_floor:
-                return whole, quotient + value
-            return rest, remainder - value * divisor
+            return whole + value if is_floor else rest - value * divisor
         if not is_floor:
-            return {prim.Remainder(_rebuild(rest, remainder), divisor): 1}, 0
-        _add(whole, {_floor(rest, remainder, divisor): 1}, 1)
-        return whole, quotient
+            return Linear({prim.Remainder(_rebuild(rest), divisor): 1})
+        return whole + Linear({_floor(rest, divisor): 1})
 
-    def _quotient(self, rest: Terms, constant: int, divisor: int) -> int | None:
-        """The value of ``(rest + constant) // divisor`` where that is one number."""
-        if not rest:
-            return constant // divisor
+    def _quotient(self, rest: Linear, divisor: int) -> int | None:
+        """The value of ``rest // divisor`` where that is one number."""
+        if not rest.terms:
+            return rest.constant // divisor
         context = self.context
         if context is None:
             return None
-        quotient = prim.FloorDiv(_rebuild(rest, constant), divisor)
+        quotient = prim.FloorDiv(_rebuild(rest), divisor)
         if not _sets.is_affine(quotient):
             return None
         low = _sets.minimum_value(context, quotient)
@@ -202,53 +188,40 @@ class _IndexSimplifier(ExpressionMapper):
         return prim.Comparison(self.rec(expr.left), expr.operator, self.rec(expr.right))
 
 
-def _add(terms: Terms, more: Terms, factor: int) -> None:
-    for atom, coefficient in more.items():
-        total = terms.get(atom, 0) + coefficient * factor
-        if total:
-            terms[atom] = total
-        else:
-            del terms[atom]
-
-
-def _rebuild(terms: Terms, constant: int) -> Expression:
-    parts: list[tuple[int, Expression]] = []
-    for atom, coefficient in terms.items():
-        parts.append((coefficient, atom))
-    if len(parts) == 1 and not constant:
+def _rebuild(form: Linear) -> Expression:
+    parts = [(coefficient, atom) for atom, coefficient in form.terms.items()]
+    if len(parts) == 1 and not form.constant:
         coefficient, atom = parts[0]
         if isinstance(atom, prim.Product) and coefficient != 1:
             return prim.Product((coefficient, *atom.children))
-    if constant > 0 and parts and all(c < 0 for c, _ in parts):
-        return prim.Sum((constant, *(_sets.linear_sum([part], 0) for part in parts)))
-    return _sets.linear_sum(parts, constant)
+    if form.constant > 0 and parts and all(c < 0 for c, _ in parts):
+        return prim.Sum((form.constant, *(linear_sum([part], 0) for part in parts)))
+    return linear_sum(parts, form.constant)
 
 
-def _floor(rest: Terms, constant: int, divisor: int) -> Expression:
-    """``(rest + constant) // divisor`` with common factors cancelled and quotients merged."""
-    common = math.gcd(divisor, *rest.values())
+def _floor(rest: Linear, divisor: int) -> Expression:
+    """``rest // divisor`` with common factors cancelled and quotients merged."""
+    common = math.gcd(divisor, *rest.terms.values())
     if common > 1:
-        rest = {a: c // common for a, c in rest.items()}
-        constant, divisor = constant // common, divisor // common
-    if len(rest) == 1 and not constant:
-        [(atom, coefficient)] = rest.items()
+        rest, divisor = rest.divided(common), divisor // common
+    if len(rest.terms) == 1 and not rest.constant:
+        [(atom, coefficient)] = rest.terms.items()
         if coefficient == 1 and isinstance(atom, prim.FloorDiv):
             inner = atom.denominator
             if isinstance(inner, (int, np.integer)):
                 return prim.FloorDiv(atom.numerator, int(inner) * divisor)
-    return prim.FloorDiv(_rebuild(rest, constant), divisor)
+    return prim.FloorDiv(_rebuild(rest), divisor)
 
 
-def _with_remainders_folded(terms: Terms, constant: int) -> tuple[Terms, int]:
+def _with_remainders_folded(form: Linear) -> Linear:
     """``m*(x//m) + x%m`` is ``x``."""
-    for atom in list(terms):
-        if not isinstance(atom, prim.Remainder) or atom not in terms:
+    for atom, factor in form.terms.items():
+        if not isinstance(atom, prim.Remainder) or not isinstance(atom.denominator, int):
             continue
+        multiple = factor * atom.denominator
         quotient = prim.FloorDiv(atom.numerator, atom.denominator)
-        factor = terms[atom]
-        if isinstance(atom.denominator, int) and terms.get(quotient) == factor * atom.denominator:
-            del terms[atom], terms[quotient]
-            more, number = _Simplifier(None).linear(atom.numerator)
-            _add(terms, more, factor)
-            constant += number * factor
-    return terms, constant
+        if form.terms.get(quotient) == multiple:
+            folded = form - Linear({atom: factor, quotient: multiple})
+            whole = _Simplifier(None).linear(atom.numerator)
+            return _with_remainders_folded(folded + whole * factor)
+    return form

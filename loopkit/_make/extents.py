@@ -13,7 +13,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._expression import to_text
-from loopkit._linear import linear
+from loopkit._linear import linear, linear_sum
 from loopkit._nodes import Expression
 from loopkit._simplify import needed_parts
 
@@ -53,7 +53,7 @@ def _ends(piece: isl.BasicSet, name: str) -> list[Expression] | None:
             continue
         sign = 1 if coefficient < 0 else -1
         rest = [(sign * c, e) for c, e in terms if e != variable]
-        bound = _sets.affine(_sets.linear_sum(rest, sign * constant))
+        bound = _sets.affine(linear_sum(rest, sign * constant))
         bound = bound.align_params(piece.get_space())
         if abs(coefficient) != 1:
             bound = bound.scale_down_val(_sets.val(abs(coefficient))).floor()

@@ -11,10 +11,9 @@ import pymbolic.primitives as prim
 from loopkit._errors import InvalidArgumentError, TypeInferenceError
 from loopkit._expression import _Walker, index_tuple, is_constant, to_text
 from loopkit._kernel import Statement
-from loopkit._linear import linear
+from loopkit._linear import NotAffineError, linear
 from loopkit._nodes import Expression
 from loopkit._same import remembered
-from loopkit._sets import NotAffineError
 from loopkit._syntax.conditions import LARGEST
 from loopkit._types import check_call, dtype_of
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as p
 
+from loopkit._linear import Linear, NotAffineError, product, total
 from loopkit._program import Expression
 
 
@@ -102,48 +103,37 @@ def evaluate(expr: Expression, values: Mapping[str, int]) -> int:
     return int(eval(python_source(expr, known), of))
 
 
-Affine = tuple[dict[str, int], int]
-
-
-def affine(expr: Expression, known: Mapping[str, int]) -> Affine | None:
-    """``expr`` as coefficients of its unknown names and a constant, if it is that simple."""
+def affine(expr: Expression, known: Mapping[str, int]) -> Linear | None:
+    """``expr`` as a linear form of its unknown names, if it is that simple."""
     if not (variables(expr) - known.keys()):
-        return {}, evaluate(expr, known)
+        return Linear({}, evaluate(expr, known))
     if isinstance(expr, p.Variable):
-        return {str(expr.name): 1}, 0
-    if isinstance(expr, p.Sum):
-        coefficients: dict[str, int] = {}
-        constant = 0
-        for child in expr.children:
-            part = affine(child, known)
-            if part is None:
-                return None
-            constant += part[1]
-            for name, value in part[0].items():
-                coefficients[name] = coefficients.get(name, 0) + value
-        return {n: c for n, c in coefficients.items() if c}, constant
-    if isinstance(expr, p.Product):
-        result: Affine = ({}, 1)
-        for child in expr.children:
-            part = affine(child, known)
-            if part is None or (part[0] and result[0]):
-                return None
-            many, one = (part, result[1]) if part[0] else (result, part[1])
-            result = ({n: c * one for n, c in many[0].items() if c * one}, many[1] * one)
-        return result
-    return None
+        return Linear({expr: 1})
+    if not isinstance(expr, p.Sum | p.Product):
+        return None
+    parts = []
+    for child in expr.children:
+        part = affine(child, known)
+        if part is None:
+            return None
+        parts.append(part)
+    try:
+        return total(parts) if isinstance(expr, p.Sum) else product(parts, expr)
+    except NotAffineError:
+        return None
 
 
-def solve(equations: Sequence[tuple[Affine, int]]) -> dict[str, Fraction]:
-    """The names that the equations ``affine == number`` fix, with their values.
+def solve(equations: Sequence[tuple[Linear, int]]) -> dict[str, Fraction]:
+    """The names that the equations ``form == number`` fix, with their values.
 
     Equations that contradict each other are left to the caller's comparison of every
     extent afterwards, which has more to say.
     """
-    names = sorted({name for (coefficients, _), _ in equations for name in coefficients})
+    names = sorted(frozenset().union(*(form.names for form, _ in equations)))
     rows = [
-        [Fraction(coefficients.get(name, 0)) for name in names] + [Fraction(number - constant)]
-        for (coefficients, constant), number in equations
+        [Fraction(form.terms.get(p.Variable(name), 0)) for name in names]
+        + [Fraction(number - form.constant)]
+        for form, number in equations
     ]
     done = 0
     for column in range(len(names)):

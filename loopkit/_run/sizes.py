@@ -121,11 +121,12 @@ class SizeSolver:
                 if not unknown:
                     continue
                 line = expressions.affine(expr, values) if len(unknown) == 1 else None
-                if line is None or not line[0]:
+                if line is None or not line.terms:
                     left.append(equation)
                     continue
-                ((name, coefficient),) = line[0].items()
-                value, rest = divmod(number - line[1], coefficient)
+                ((variable, coefficient),) = line.terms.items()
+                name = variable.name
+                value, rest = divmod(number - line.constant, coefficient)
                 if not rest:
                     values[name], origins[name] = value, origin
                 elif place is not None:

@@ -11,7 +11,7 @@ from loopkit import _sets
 from loopkit._cached import cached_property
 from loopkit._expression import substitute, variable_names
 from loopkit._hidden import OTHER, instance
-from loopkit._linear import Linear, linear
+from loopkit._linear import Linear, linear, linear_sum
 from loopkit._nodes import Expression
 
 Equation = tuple[dict[str, int], Linear]
@@ -145,7 +145,7 @@ def _by_equality(relation: isl.Set, name: str) -> Expression | None:
                 rest.append((coefficient, atom))
         if abs(factor) != 1 or any(name in _sets.names_in(atom) for _, atom in rest):
             continue
-        return _sets.linear_sum([(-factor * c, a) for c, a in rest], -factor * constant)
+        return linear_sum([(-factor * c, a) for c, a in rest], -factor * constant)
     return None
 
 

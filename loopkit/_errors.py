@@ -40,7 +40,7 @@ class Instance:
 
     def __str__(self) -> str:
         values = ", ".join(f"{name}={value}" for name, value in self.inames.items())
-        return f"{self.statement}[{values}]"
+        return f"{self.statement}[{values}]" if values else self.statement
 
 
 @dataclass(frozen=True)

@@ -177,6 +177,6 @@ def test_a_schedule_that_nobody_checked():
     knl = knl.split_iname("i", 64, unchecked=True)
     knl = knl.tag_inames("i_outer:g.0, i_inner:l.0", unchecked=True)
     with pytest.raises(
-        RaceError, match=r"in block \(1, 0, 0\) writes b\[64\], and .*in block \(0, 0, 0\)"
+        RaceError, match=r"i_outer=1, i_inner=0\] and .*i_outer=0, i_inner=63\] touch b\[64\]"
     ):
         knl.cuda()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from loopkit import transforms
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -39,3 +42,13 @@ def test_page(page: Path, request: pytest.FixtureRequest) -> None:
         page.write_text(expected, encoding="utf-8", newline="\n")
     else:
         assert source == expected, "`make goldens` brings the page up to date"
+
+
+@pytest.mark.parametrize("name", transforms.__all__)
+def test_transforms_say_what_they_take_and_raise(name: str) -> None:
+    """Each shows a kernel before and after, names its arguments and its errors."""
+    function = getattr(transforms, name)
+    text = function.__doc__
+    assert "Before" in text and "After" in text and ":raises" in text
+    arguments = set(inspect.signature(function).parameters) - {"kernel", "unchecked"}
+    assert not {a for a in arguments if not re.search(rf"\b{a}\b", text)}

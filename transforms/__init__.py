@@ -1,6 +1,13 @@
 """Transforms: pure functions from kernel to kernel, one small file per family.
 
 Importing this package makes them methods of :class:`~loopkit._kernel.Kernel`.
+
+What a docstring calls *before* and *after* are loop nests; ``S(i)`` is a statement inside ``i``.
+Beside what its docstring says, every transform raises :class:`~loopkit.UnknownNameError` for
+what does not exist, :class:`~loopkit.InvalidArgumentError` for what an argument does not take
+or what is taken, :class:`~loopkit.IllegalTransformError` with a witness where the kernel would
+compute something else, and :class:`~loopkit.UndecidedError` where that is open; with
+``unchecked=True`` neither of the last two.
 """
 
 from loopkit.transforms.assertions import (

@@ -43,6 +43,9 @@ def assume_injective(kernel: Kernel, array: str, *, unchecked: bool = False) -> 
     Before: y[perm[i]] = x[i] may write a cell twice      After: never
 
     Executors check it on real data with ``check_assertions=True``.
+
+    :arg array: an argument that the kernel does not write.
+    :raises InvalidArgumentError: where that is known already, or impossible.
     """
     _index_array(kernel, array)
     return _with(kernel, Injective(array))
@@ -58,6 +61,9 @@ def assume_disjoint(kernel: Kernel, first: str, second: str, *, unchecked: bool 
     Before: x[red[i]] and x[black[j]] may be one cell      After: never
 
     Executors check it on real data with ``check_assertions=True``.
+
+    :arg first, second: arguments that the kernel does not write.
+    :raises InvalidArgumentError: where that is known already, or impossible.
     """
     _index_array(kernel, first)
     _index_array(kernel, second)
@@ -84,6 +90,7 @@ def assume_within(
     Executors check it on real data with ``check_assertions=True``.
 
     :arg lower, upper: integers, or expressions over sizes such as ``"n + 1"``.
+    :raises InvalidArgumentError: where that is known already, or impossible.
     """
     _index_array(kernel, array)
     return _with(kernel, Within(array, _bound(kernel, lower), _bound(kernel, upper)))
@@ -103,6 +110,7 @@ def assume_increasing(
     Executors check it on real data with ``check_assertions=True``.
 
     :arg strictly: that each value is above the one before, so that all differ.
+    :raises InvalidArgumentError: where that is known already, or impossible.
     """
     argument = _index_array(kernel, array)
     if argument.shape is not None and len(argument.shape) != 1:

@@ -44,6 +44,7 @@ def assume(
     Assumptions add up.  Every call of the kernel checks them.
 
     :arg assumptions: for example ``"n >= 1 and n mod 16 = 0"``.
+    :raises InvalidArgumentError: where no sizes satisfy them.
     """
     if isinstance(assumptions, str):
         given = parse_assumptions(assumptions)
@@ -144,6 +145,9 @@ def fix_parameters(kernel: Kernel, /, *, unchecked: bool = False, **value_dict: 
     """Make sizes constants; they are no arguments any more.
 
     Before: for i in [0, n): S(i)      After (``n=16``): for i in [0, 16): S(i)
+
+    :arg value_dict: sizes and their values.
+    :raises IllegalTransformError: where the values contradict the assumptions.
     """
     # A recorded step holds the keyword arguments as one value.
     recorded = value_dict.get("value_dict")
@@ -235,6 +239,10 @@ def add_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any], *, unchecked: bool
     """Give arguments and temporaries types.
 
     Before: a, b of unknown type      After (``{"a, b": "float32"}``): float32 arrays
+
+    :arg dtype_dict: types by name, or by several names with commas.
+    :raises TypeInferenceError: where expressions cannot have these types.
+    :raises InvalidArgumentError: for what has another type already.
     """
     return Change(_with_dtypes(kernel, dtype_dict))
 
@@ -256,6 +264,8 @@ def add_and_infer_dtypes(
     After (``{"a": "float32"}``): a and b are float32 arrays
 
     :arg expect_completion: accepted; a type that does not follow is an error.
+    :arg dtype_dict: see :func:`add_dtypes`.
+    :raises TypeInferenceError: where a type does not follow, or does not fit.
     """
     return Change(infer_types(_with_dtypes(kernel, dtype_dict)))
 

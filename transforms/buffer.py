@@ -96,6 +96,9 @@ def buffer_array(
     ``temporary_scope`` says which.  ``default_tag`` and ``within`` are those of
     :func:`add_prefetch`; ``fetch_bounding_box`` loads all of the box that is in
     the array.
+
+    :raises IllegalTransformError: where the footprint has no constant size, no place is
+        before all users, or another statement would miss what is in the buffer.
     """
     array = kernel.array(var_name)
     swept = check_sweep(kernel, buffer_inames)

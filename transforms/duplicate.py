@@ -95,6 +95,8 @@ def duplicate_inames(
     :arg suffix: makes their names where ``new_inames`` is not given.
     :arg tags: tags for the duplicates, by the name of the original; without,
         the duplicates are plain loops.
+    :raises IllegalTransformError: where bounds of inames that are not duplicated depend on
+        them, or the new order of statements would change a result.
     """
     old = names_in(inames)
     for iname in old:

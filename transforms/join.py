@@ -51,6 +51,8 @@ def join_inames(
     :arg tag: see :func:`tag_inames`.
     :arg within: a match string: only around these statements, which gives them
         loops of their own.
+    :raises IllegalTransformError: where a length is no constant, an iname is tagged, or a
+        statement is inside of some of the inames only.
     """
     old = names_in(inames)
     for iname in old:

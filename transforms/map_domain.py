@@ -106,6 +106,8 @@ def map_domain(
     :arg within: a match string: only around these statements, which gives them
         loops of their own.
     :arg rename_after: other names for outputs of the map.
+    :raises IllegalTransformError: where the map is not one to one, an iname that it changes is
+        tagged, or the new order would change a result.
     """
     relation = _parsed_map(kernel, transform_map)
     names = [
@@ -214,6 +216,8 @@ def affine_map_inames(
     S((u + v)//2, (u - v)//2)
 
     :arg equations: texts such as ``"u = i + j"``, or pairs of expressions.
+    :arg old_inames, new_inames: names; all of the new ones must be free.
+    :raises IllegalTransformError: as for :func:`map_domain`.
     """
     old, new = names_in(old_inames), names_in(new_inames)
     for iname in old:

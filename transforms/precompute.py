@@ -110,6 +110,11 @@ def precompute(
     ``storage_axis_to_tag`` gives tags for single axes, ``precompute_outer_inames``
     the loops it is to be inside of, ``compute_insn_id`` its id.  ``dtype`` is
     inferred if not given.
+
+    ``subst_use`` is the rule's name, ``temporary_name`` the copy's;
+    ``temporary_address_space`` says in what memory that is.
+
+    :raises IllegalTransformError: as for :func:`add_prefetch`.
     """
     rule = _rule_named(kernel, subst_use)
     swept = check_sweep(kernel, sweep_inames)

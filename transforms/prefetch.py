@@ -108,6 +108,11 @@ def add_prefetch(
     fetches all of the box that is inside the array.  ``within`` selects
     statements; without it, all but those that earlier steps made to copy
     ``var_name``.  ``rule_name`` is accepted for Loopy's scripts and names nothing.
+
+    ``temporary_name`` names the copy, ``prefetch_insn_id`` the statement that fills it.
+
+    :raises IllegalTransformError: where the footprint has no constant size, no place is
+        before all readers, nothing would be replaced, or the copy would be out of date.
     """
     array = kernel.array(var_name)
     swept = check_sweep(kernel, sweep_inames)

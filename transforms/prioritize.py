@@ -58,6 +58,8 @@ def prioritize_loops(
     needs ``privatize_temporaries_with_inames`` first.
 
     :arg loop_priority: ``"i, j, k"`` or a sequence.
+    :raises IllegalTransformError: where bounds forbid the order, a temporary would have to hold
+        several values, or a result would change.
     """
     return _prioritized(kernel, loop_priority)
 
@@ -68,5 +70,11 @@ def prioritize_loops(
 def set_loop_priority(
     kernel: Kernel, loop_priority: str | Iterable[str], *, unchecked: bool = False
 ) -> Change:
-    """An older name of :func:`prioritize_loops`."""
+    """An older name of :func:`prioritize_loops`.
+
+    Before: for i: for k: S(i, k)      After (``"k, i"``): for k: for i: S(i, k)
+
+    :arg loop_priority: ``"i, j, k"`` or a sequence.
+    :raises IllegalTransformError: as there.
+    """
     return _prioritized(kernel, loop_priority)

@@ -51,6 +51,9 @@ def privatize_temporaries_with_inames(
     axes of those inames that they are inside of, or only ``only_var_names``.  All
     statements that use such a temporary must be inside the same of these inames:
     otherwise what they read would have no index.
+
+    :raises IllegalTransformError: where a use is outside of an iname, an iname has no constant
+        length, the temporary is a bound, or an iteration needs another one's value.
     """
     inames = names_in(privatizing_inames)
     if not inames:

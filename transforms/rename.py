@@ -139,6 +139,8 @@ def rename_iname(
         them a loop of their own.
     :arg preserve_tags: a new iname gets the tag of the old one.
     :arg raise_on_domain_mismatch: accepted; a mismatch is always an error.
+    :arg old_iname: what it is called now.
+    :raises IllegalTransformError: where ``new_iname`` exists and its values are others.
     """
     return _rename(kernel, old_iname, new_iname, existing_ok, within, preserve_tags)
 
@@ -164,6 +166,11 @@ def rename_inames(
 
     Before: for i: S(i)  and then  for j: T(j)
     After: for k: S(k)  and then  for k: T(k)
+
+    :arg old_inames: what they are called now.
+    :arg new_iname: as ``existing_ok``, ``within`` and ``raise_on_domain_mismatch``, see
+        :func:`rename_iname`.
+    :raises IllegalTransformError: where their values differ.
     """
     old = names_in(old_inames)
     for iname in old:

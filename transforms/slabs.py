@@ -294,6 +294,7 @@ def peel_iname(
 
     :arg first: how many iterations at the start.
     :arg last: how many iterations at the end.
+    :raises IllegalTransformError: where nothing would be left in the middle.
     """
     kernel.check_iname(iname)
     if not first and not last:

@@ -144,6 +144,7 @@ def split_iname(
 
     Tiles start at multiples of ``inner_length``, whatever the loop's bounds are.
 
+    :arg split_iname: the iname.
     :arg inner_length: the length of the inner loop, a positive integer.
     :arg outer_iname: the new outer iname; ``<iname>_outer`` if not given.
     :arg inner_iname: the new inner iname; ``<iname>_inner`` if not given.
@@ -154,6 +155,8 @@ def split_iname(
     :arg do_tagged_check: accepted; splitting a tagged iname is always an error.
     :arg within: a match string: split only around these statements, which gives
         them a loop of their own.
+    :raises IllegalTransformError: where the iname is tagged already, or the tags of the parts
+        are not possible or would change a result.
     """
 
     def divide(current: Kernel, iname: str, outer: str, inner: str) -> _Division:
@@ -199,8 +202,12 @@ def chunk_iname(
     S(3*i_outer + min(i_outer, 1) + i_inner)
 
     Longer chunks come first.  The loop's length must be a constant, because a
-    product of two sizes is not affine.  Other arguments as in
+    product of two sizes is not affine.  ``outer_iname``, ``inner_iname``, ``outer_tag``,
+    ``inner_tag``, ``slabs``, ``do_tagged_check`` and ``within`` are those of
     :func:`split_iname`.
+
+    :arg num_chunks: a positive integer.
+    :raises IllegalTransformError: where the length is no constant, or the iname is tagged.
     """
     return _divided(
         kernel,

@@ -44,11 +44,14 @@ def set_temporary_address_space(
 ) -> Change:
     """Say which memory temporaries are in.
 
-    ``"private"``: one copy per thread; ``"shared"`` (or ``"local"``): one per
-    block; ``"global"``: one in all.
-
     Before: ``t[16] private``.  After ``set_temporary_address_space("t", "shared")``:
     ``t[16] shared``.
+
+    :arg temp_var_names: names of temporaries.
+    :arg address_space: ``"private"``, one copy per thread; ``"shared"`` (or ``"local"``), one
+        per block; ``"global"``, one in all.
+    :raises IllegalTransformError: where a bound of loops would be shared.
+    :raises RaceError: where threads would meet in a shared cell.
     """
     return _with_space(kernel, temp_var_names, address_space)
 
@@ -64,7 +67,14 @@ def set_temporary_scope(
     *,
     unchecked: bool = False,
 ) -> Change:
-    """Another name of :func:`set_temporary_address_space`."""
+    """Another name of :func:`set_temporary_address_space`.
+
+    Before: ``t[16] private``.  After ``set_temporary_scope("t", "shared")``: ``t[16] shared``.
+
+    :arg temp_var_names: names of temporaries.
+    :arg scope: ``"private"``, ``"shared"``, ``"local"`` or ``"global"``.
+    :raises IllegalTransformError: as there.
+    """
     return _with_space(kernel, temp_var_names, scope)
 
 
@@ -119,6 +129,9 @@ def tag_array_axes(
 
     Before: ``a[i, j]`` at ``8*i + j``.  After ``tag_array_axes("a", "f")``, with 4
     rows: at ``i + 4*j``.
+
+    :arg ary_names: arguments and temporaries.
+    :raises IllegalTransformError: where two cells would lie in one place.
     """
     names = names_in(ary_names)
     if not names:
@@ -224,6 +237,10 @@ def pad_temporary(
 
     Before: ``t[32, 32]``, whose columns lie 32 elements apart, all in one bank of
     shared memory.  After ``pad_temporary("t", 1)``: 33 apart, in different banks.
+
+    :arg name: a temporary.
+    :arg axis: its number; from the end, if negative.
+    :raises IllegalTransformError: where that would move no element.
     """
     if name not in kernel.temporary_by_name:
         raise UnknownNameError("temporary", name, kernel.temporary_by_name)
@@ -276,6 +293,9 @@ def add_padding(
     Before: ``a[10, 10]`` of float32, rows 40 bytes apart.  After
     ``add_padding("a", 0, 16)``: 48 bytes apart.  Works on temporaries and on
     arguments with constant strides; the caller's arrays must then have them.
+
+    :arg variable: an array or a temporary, whose type is known.
+    :raises IllegalTransformError: where strides are no constants, or multiples already.
     """
     array = kernel.array(variable)
     rank = len(array.shape or ())

@@ -45,6 +45,7 @@ def expand_subst(
     Rules that nothing uses any more are forgotten.
 
     :arg within: a match string: only in these statements.
+    :raises IllegalTransformError: where no rule is used.
     """
     ids = frozenset(s.id for s in kernel.statements)
     if within is not None:
@@ -97,6 +98,8 @@ def extract_subst(
 
     :arg parameters: names in the template that stand for any expression.
     :arg within: a match string: only in these statements.
+    :arg subst_name: the name of the rule, which must be free.
+    :raises IllegalTransformError: where nothing matches.
     """
     name = new_name(kernel, subst_name, subst_name)
     arguments = names_in(parameters)
@@ -178,6 +181,8 @@ def assignment_to_subst(
         rule beside its subscripts.
     :arg within: a match string: only where these statements read it.
     :arg force_retain_argument: accepted; arguments are always retained.
+    :raises IllegalTransformError: where the value is updated, conditional, or not known by
+        its subscripts alone where it is used; or where what it is made of has changed there.
     """
     array = kernel.array(lhs_name)
     definition = _definition(kernel, lhs_name)

@@ -78,6 +78,8 @@ def tag_inames(
         ``"i:l.0, j:g.1"``; inames may be globs.
     :arg force: replace tags that inames already have.
     :arg ignore_nonexistent: skip inames that do not exist.
+    :raises IllegalTransformError: where the hardware cannot carry an iname so tagged.
+    :raises RaceError: where threads or blocks would meet in a cell in no order.
     """
     tags = _resolve(kernel, iname_to_tag, ignore_nonexistent)
     for iname, tag in tags.items():
@@ -110,6 +112,7 @@ def untag_inames(
 
     :arg iname_to_untag: names of inames, ``"i, j"`` or a sequence; globs.
     :arg tag_type: only where the tag is this one (a spelling or a class).
+    :raises IllegalTransformError: where nothing is so tagged, or the loop has no place.
     """
     patterns = names_in(iname_to_untag)
     chosen: dict[str, Tag | None] = {}

@@ -43,6 +43,7 @@ def remove_unused_inames(
     Before: {[i, j]: 0 <= i < n and 0 <= j < m}, S(i)     After: {[i]: 0 <= i < n}, S(i)
 
     :arg inames: which ones; without, all that are unused.
+    :raises IllegalTransformError: where an iname is used, or none is unused.
     """
     used = {i for s in kernel.statements for i in s.inames}
     if inames is None:

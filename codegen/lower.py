@@ -13,12 +13,14 @@ from loopkit import _budget, _sets
 from loopkit._arrays import ArrayArg, Strided, ValueArg
 from loopkit._budget import SpentError, in_turn, within
 from loopkit._cached import memoised
-from loopkit._errors import UndecidedError
+from loopkit._errors import CompileError, UndecidedError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam, Check, Program, SourceLine, ValueParam
+from loopkit.codegen.c.errors import ReadError
 from loopkit.codegen.c.printer import function_text, with_lines
+from loopkit.codegen.c.spec import check
 from loopkit.codegen.c.tree import Assign, Function, statements
 from loopkit.codegen.functions import BodyLowering, exchanged_arrays, parameters, signature
 from loopkit.codegen.nest import make_nest
@@ -86,6 +88,10 @@ def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
         )
     )
     source = function_text(function)
+    try:
+        check(function)
+    except ReadError as error:
+        raise CompileError(f"what was generated is no CUDA C: {error}", source=source) from None
     return Program(
         name=kernel.name,
         source=source,

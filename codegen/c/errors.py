@@ -12,5 +12,9 @@ class ReadError(Exception):
         self.what = what
 
 
+class UnreadableError(Exception):
+    """An expression whose value or type is not understood."""
+
+
 class DeepError(ReadError):
     """The code is nested deeper than the proof looks: nothing is known of it."""

@@ -6,20 +6,17 @@ from loopkit.codegen.c.errors import DeepError
 from loopkit.codegen.c.printer import is_enclosed
 from loopkit.codegen.c.tree import (
     Binary,
-    Block,
     Braces,
     Call,
     Cast,
     CExpression,
     Choice,
     Element,
-    For,
     Function,
-    If,
-    Node,
     Unary,
     children,
     expressions,
+    nested,
 )
 
 DEEPEST = 60
@@ -30,13 +27,9 @@ LONGEST = 120
 
 def check_depth(function: Function) -> None:
     """Raise :class:`DeepError` for what is nested so that :mod:`.reader` would not read it."""
-    pending: list[tuple[Node, int]] = [(node, 1) for node in reversed(function.body)]
-    while pending:
-        node, level = pending.pop()
+    for node, level in nested(function.body):
         for expr in expressions(node):
-            _check(expr, DEEPEST - level, node.line)
-        if isinstance(node, (For, If, Block)):
-            pending += ((inner, level + 1) for inner in reversed(node.body))
+            _check(expr, DEEPEST - 1 - level, node.line)
 
 
 def _check(expr: CExpression, deepest: int, line: int) -> None:

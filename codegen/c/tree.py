@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 from loopkit._frozen import dataclass
 
+from loopkit._target import CUDA
+
 # {{{ expressions
 
 
@@ -141,6 +143,9 @@ def postorder(expr: CExpression) -> Iterator[CExpression]:
 
 # {{{ statements
 
+HARDWARE = CUDA.block_index + CUDA.thread_index
+"""The names that every function has: the indices of blocks and threads."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Declaration:
@@ -230,12 +235,19 @@ class Wait:
 Node = Declaration | Let | For | If | Block | Assign | Wait
 
 
-def statements(nodes: tuple[Node, ...]) -> Iterator[Node]:
-    """All statements of a body, those inside of others after these."""
-    for node in nodes:
-        yield node
+def nested(nodes: tuple[Node, ...]) -> Iterator[tuple[Node, int]]:
+    """All statements of a body in the order of the text, and how many others each is in."""
+    pending = [(node, 0) for node in reversed(nodes)]
+    while pending:
+        node, level = pending.pop()
+        yield node, level
         if isinstance(node, (For, If, Block)):
-            yield from statements(node.body)
+            pending += ((inner, level + 1) for inner in reversed(node.body))
+
+
+def statements(nodes: tuple[Node, ...]) -> Iterator[Node]:
+    """All statements of a body in the order of the text."""
+    return (node for node, _ in nested(nodes))
 
 
 def expressions(node: Node) -> tuple[CExpression, ...]:

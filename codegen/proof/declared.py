@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -10,17 +10,15 @@ from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._places import decide_address_spaces
 from loopkit._promotion import dtype_name
 from loopkit.codegen.c.tree import (
-    Block,
     Cast,
     CExpression,
     Declaration,
     Element,
     For,
-    If,
     Let,
     Name,
-    Node,
     children,
+    statements,
     walk,
 )
 from loopkit.codegen.c.types import TYPES
@@ -51,7 +49,7 @@ def check_declarations(subject: Subject, recorder: Recorder) -> None:
             place = "global" if parameter.is_pointer else "value"
             _place(recorder, own, place, parameter.line)
     counters: dict[str, str] = {}
-    for node in _nodes(subject.function.body):
+    for node in statements(subject.function.body):
         if isinstance(node, Declaration):
             own = data.get(node.name)
             if own is not None:
@@ -137,10 +135,3 @@ def _is_data(subject: Subject, expr: CExpression) -> bool:
         )
         for p in walk(expr)
     )
-
-
-def _nodes(body: Iterable[Node]) -> Iterator[Node]:
-    for node in body:
-        yield node
-        if isinstance(node, (For, If, Block)):
-            yield from _nodes(node.body)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from loopkit._target import CUDA
 from loopkit.codegen.c.tree import (
+    HARDWARE,
     Binary,
     Block,
     Call,
@@ -52,7 +52,6 @@ _OF_THEIR_ARGUMENTS = frozenset(
     )
 )
 """Functions that compute in the type in which their arguments meet."""
-HARDWARE = CUDA.block_index + CUDA.thread_index
 
 
 @dataclass

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from loopkit import _intervals
 from loopkit._intervals import Interval
 from loopkit._promotion import BOOL, INT32, INT64, INTEGERS, DType
+from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.tree import (
     Assign,
     Binary,
@@ -26,7 +27,6 @@ from loopkit.codegen.c.tree import (
     Unary,
     children,
 )
-from loopkit.codegen.proof.conversions import UnreadableError
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import Scope

@@ -17,16 +17,17 @@ from loopkit.codegen.c.errors import DeepError, ReadError
 from loopkit.codegen.c.limits import check_depth
 from loopkit.codegen.c.printer import function_text
 from loopkit.codegen.c.reader import Origin, by_comment, read_function
+from loopkit.codegen.c.spec import specified
 from loopkit.codegen.c.tree import Function
 from loopkit.codegen.lower import program_of
 from loopkit.codegen.proof.bounds import BoundsCheck
 from loopkit.codegen.proof.cells import CellCheck
-from loopkit.codegen.proof.compiles import missing_pieces
 from loopkit.codegen.proof.conflicts import ConflictCheck
 from loopkit.codegen.proof.copies import with_private_copies
 from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.declared import check_declarations
 from loopkit.codegen.proof.divergence import DivergenceCheck
+from loopkit.codegen.proof.helpers import definitions
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.layout import check_layout
 from loopkit.codegen.proof.order import check_coordinates, check_order
@@ -100,8 +101,10 @@ def prove_program(
 def _check(kernel: Kernel, program: Program, recorder: Recorder, *, text: bool) -> None:
     try:
         function = _function(kernel, program, text=text)
-        for piece, line in missing_pieces(function).items():
-            recorder.found(Finding("text", f"nothing above defines '{piece}'", Place(line)))
+        needs, above = specified(function).needs, definitions(function.above)
+        for piece, line in needs.items():
+            if piece not in above:
+                recorder.found(Finding("text", f"nothing above defines '{piece}'", Place(line)))
         with at_most(PROGRAM_TEXT):
             subject = Subject(kernel, program, function)
     except DeepError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
 import islpy as isl
 import numpy as np
@@ -19,7 +20,14 @@ from loopkit._promotion import INT32, INT64, DType
 from loopkit._promotion import INTEGERS as INTEGER_TYPES
 from loopkit._tags import GroupAxis, LocalAxis
 from loopkit._target import CUDA
-from loopkit.codegen.c.tree import Function, Let, walk
+from loopkit.codegen.c.tree import (
+    HARDWARE,
+    Function,
+    Let,
+    expressions,
+    statements,
+    walk,
+)
 from loopkit.codegen.c.tree import Name as CName
 from loopkit.codegen.proof.conditions import Condition, conjuncts, joined
 from loopkit.codegen.proof.forms import (
@@ -32,7 +40,6 @@ from loopkit.codegen.proof.forms import (
     variable,
 )
 from loopkit.codegen.proof.names import (
-    HARDWARE,
     INTEGERS,
     Names,
     declared,
@@ -137,9 +144,10 @@ class Subject:
         """The hardware indices that may differ, and those that the text uses."""
         extents = (*self.program.grid, *self.program.block)
         used = {w for w, extent in zip(HARDWARE, extents, strict=True) if extent != 1}
-        for node in _nodes(self.function):
-            if isinstance(node, CName) and node.name in HARDWARE:
-                used.add(node.name)
+        for node in statements(self.function.body):
+            for part in chain.from_iterable(map(walk, expressions(node))):
+                if isinstance(part, CName) and part.name in HARDWARE:
+                    used.add(part.name)
         for _, tag in self.kernel.tags:
             if isinstance(tag, (GroupAxis, LocalAxis)):
                 used.add(self.word_of(tag))
@@ -411,19 +419,3 @@ class Subject:
         return {n: point[n] for n in self.sizes if n in point}
 
     # }}}
-
-
-def _nodes(function: Function) -> list[object]:
-    """All expressions of a function."""
-    found: list[object] = []
-
-    def visit(nodes: object) -> None:
-        for node in nodes:  # type: ignore[attr-defined]
-            for name in ("value", "lower", "upper", "condition", "target"):
-                expr = getattr(node, name, None)
-                if expr is not None:
-                    found.extend(walk(expr))
-            visit(getattr(node, "body", ()))
-
-    visit(function.body)
-    return found

@@ -20,7 +20,6 @@ from loopkit._promotion import (
     FLOAT16,
     FLOAT32,
     FLOAT64,
-    INT32,
     INTEGERS,
     SMALL_FLOATS,
     DType,
@@ -89,11 +88,6 @@ _DIGITS = {FLOAT16: 11, BFLOAT16: 8, FLOAT32: 24, FLOAT64: 53}
 
 
 @lru_cache(maxsize=256)
-def in_registers(dtype: DType) -> DType:
-    """The type in which C computes with a value: ``int`` for what is narrower."""
-    narrow = dtype == BOOL or (dtype in INTEGERS and dtype.itemsize < 4)
-    return INT32 if narrow else dtype
-
 
 # }}}
 

@@ -17,7 +17,7 @@ from loopkit._kernel import Kernel
 from loopkit._nodes import Expression, TypeCast
 from loopkit._promotion import INT64, DType
 from loopkit._promotion import INTEGERS as INTEGER_TYPES
-from loopkit.codegen.c.errors import ReadError
+from loopkit.codegen.c.errors import ReadError, UnreadableError
 from loopkit.codegen.c.tree import (
     Binary,
     Call,
@@ -39,7 +39,6 @@ from loopkit.codegen.proof.conditions import (
     joined,
     negated,
 )
-from loopkit.codegen.proof.conversions import UnreadableError
 from loopkit.codegen.proof.forms import (
     ONE,
     ZERO,

@@ -12,11 +12,11 @@ from loopkit._promotion import (
     DType,
     real_of,
 )
+from loopkit.codegen.c.arithmetic import common, converts, in_registers
+from loopkit.codegen.c.calls import CONVERSIONS, MATHEMATICAL, ON_COMPLEX, SPELLED
+from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.proof import operations as ops
-from loopkit.codegen.proof import terms
-from loopkit.codegen.proof.compiles_calls import CONVERSIONS, MATHEMATICAL, ON_COMPLEX, SPELLED
-from loopkit.codegen.proof.conversions import UnreadableError, common, converts
 from loopkit.codegen.proof.terms import Term
 
 
@@ -48,7 +48,7 @@ class Calls:
         if name in ("min", "max", "lk_min", "lk_max") and len(args) == 2:
             return self._extremum(name, args)
         if name in ("abs", "lk_abs") and len(args) == 1 and args[0].dtype in INTEGERS:
-            kind = terms.in_registers(args[0].dtype)
+            kind = in_registers(args[0].dtype)
             return ops.call("abs", kind, ops.cast(kind, args[0]))
         if name == "lk_sign" and len(args) == 1:
             return ops.call("sign", args[0].dtype, args[0])
@@ -66,7 +66,7 @@ class Calls:
         return ops.call(word, kind, *sides)
 
     def _extremum(self, name: str, args: list[Term]) -> Term:
-        a, b = (ops.cast(terms.in_registers(x.dtype), x) for x in args)
+        a, b = (ops.cast(in_registers(x.dtype), x) for x in args)
         floating = name.startswith("lk_")
         allowed = (FLOAT32, FLOAT64) if floating else INTEGERS
         if a.dtype != b.dtype or a.dtype not in allowed:

@@ -20,6 +20,7 @@ from loopkit._promotion import (
     power_type,
     promote,
 )
+from loopkit.codegen.c.arithmetic import in_registers
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
 from loopkit.codegen.proof.terms import Term
@@ -116,6 +117,6 @@ class Functions(Operands):
         if name == "imag":
             return terms.const(0, common)
         if name == "abs":
-            compute = terms.in_registers(common)
+            compute = in_registers(common)
             return ops.cast(common, ops.call(name, compute, ops.cast(compute, first)))
         return ops.call(name, common, first) if name == "sign" else None

@@ -37,6 +37,7 @@ from loopkit._promotion import (
     run_time,
     subtrahend,
 )
+from loopkit.codegen.c.arithmetic import in_registers
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
 from loopkit.codegen.proof.terms import Read, Term
@@ -158,7 +159,7 @@ class KernelValues(Functions):
 
     def in_int(self, common: DType, make: Callable[..., Term], *, a: Term, b: Value) -> Term:
         """An operation on integers as C computes it, and its result in their type."""
-        compute = terms.in_registers(common)
+        compute = in_registers(common)
         right = ops.cast(compute, self.typed(common, b))
         return ops.cast(common, make(compute, ops.cast(compute, a), right))
 

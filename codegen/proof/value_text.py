@@ -14,6 +14,8 @@ from loopkit._promotion import (
     DType,
     real_of,
 )
+from loopkit.codegen.c.arithmetic import common, in_registers
+from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.tree import (
     Assign,
     Binary,
@@ -38,7 +40,6 @@ from loopkit.codegen.c.tree import Block as CBlock
 from loopkit.codegen.c.types import LITERALS, TYPES
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
-from loopkit.codegen.proof.conversions import UnreadableError, common
 from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.terms import Read, Term
@@ -192,7 +193,7 @@ class TextValues(Calls):
         if expr.operator == "!":
             return ops.negation(self.condition(expr.operand))
         x = self.value(expr.operand)
-        kind = terms.in_registers(x.dtype)
+        kind = in_registers(x.dtype)
         x = ops.cast(kind, x)
         if expr.operator == "-":
             return ops.neg(kind, x)
@@ -210,7 +211,7 @@ class TextValues(Calls):
             return self.comparison(expr)
         a, b = self.value(expr.left), self.value(expr.right)
         if operator in ("<<", ">>"):
-            kind = terms.in_registers(a.dtype)
+            kind = in_registers(a.dtype)
             count = ops.value_of(b)
             if kind not in INTEGERS or count.op != "const":
                 raise UnreadableError(f"'{operator}' by what is no constant is not understood")

@@ -13,9 +13,9 @@ from loopkit._errors import LoopkitError
 from loopkit._expression import to_text
 from loopkit._kernel import Statement
 from loopkit._promotion import INT32
+from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.tree import Assign, Binary, CExpression, If
 from loopkit.codegen.proof.conditions import Condition
-from loopkit.codegen.proof.conversions import UnreadableError
 from loopkit.codegen.proof.forms import Form, constant, variable
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding

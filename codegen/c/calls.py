@@ -22,9 +22,9 @@ from loopkit._promotion import (
     arity_of,
     real_of,
 )
+from loopkit.codegen.c.arithmetic import common, converts, in_registers
+from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.types import PIECES, TYPES
-from loopkit.codegen.proof.conversions import UnreadableError, common, converts
-from loopkit.codegen.proof.terms import in_registers
 
 CONSTANTS = {
     "LK_INFINITY": "#define LK_INFINITY __int_as_float(0x7f800000)",

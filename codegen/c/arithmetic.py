@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from loopkit._promotion import (
+    BOOL,
     COMPLEXES,
     FLOAT32,
     FLOAT64,
     FLOATS,
     INT32,
     INT64,
+    INTEGERS,
     SMALL_FLOATS,
     UINT32,
     UINT64,
     DType,
 )
-from loopkit.codegen.proof.terms import in_registers
+from loopkit.codegen.c.errors import UnreadableError
 
 
-class UnreadableError(Exception):
-    """An expression of the text whose value is not understood."""
+def in_registers(dtype: DType) -> DType:
+    """The type in which C computes with a value: ``int`` for what is narrower."""
+    narrow = dtype == BOOL or (dtype in INTEGERS and dtype.itemsize < 4)
+    return INT32 if narrow else dtype
 
 
 def converts(source: DType, target: DType) -> bool:

@@ -1,13 +1,12 @@
-"""Whether C++ takes the text: every name is declared once, every operation has a type.
+"""What a tree must be to be C: every name is declared once, every operation has a type.
 
-The reader knows how statements look; what they may hold is looked at here, before
-anything is proven of it.  What a function above the kernel would have to define is
-collected on the way.
+Lowering checks it on what it makes, and the proof before it proves anything.  The types of
+expressions are found on the way, and what must be defined above the function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -27,15 +26,22 @@ from loopkit._promotion import (
     dtype_name,
     real_of,
 )
+from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
-from loopkit.codegen.c.errors import ReadError
-from loopkit.codegen.c.tree import CExpression, Function, Node, postorder
+from loopkit.codegen.c.arithmetic import common, converts, in_registers
+from loopkit.codegen.c.calls import CONSTANTS, result_of
+from loopkit.codegen.c.errors import ReadError, UnreadableError
+from loopkit.codegen.c.tree import (
+    HARDWARE,
+    CExpression,
+    Function,
+    Node,
+    expressions,
+    postorder,
+    statements,
+    walk,
+)
 from loopkit.codegen.c.types import LITERALS, PIECES, TYPES
-from loopkit.codegen.proof.compiles_calls import CONSTANTS, result_of
-from loopkit.codegen.proof.conversions import UnreadableError, common, converts
-from loopkit.codegen.proof.helpers import definitions
-from loopkit.codegen.proof.names import HARDWARE
-from loopkit.codegen.proof.terms import in_registers
 
 _WHOLE = INTEGERS | {BOOL}
 _ADDRESSES = {
@@ -56,26 +62,62 @@ class _Variable:
     is_place: bool = False
 
 
-def missing_pieces(function: Function) -> dict[str, int]:
-    """What the text needs that does not stand above the function, and the line that needs it.
-
-    Raises :class:`ReadError` for what C++ rejects in any case.
-    """
-    text = _Text()
+def specified(function: Function) -> Specified:
+    """What a function needs and computes; raises :class:`ReadError` for what C++ rejects."""
+    checked = _Checked()
     try:
-        text.function(function)
+        checked.function(function)
     except UnreadableError as error:
-        raise ReadError(text.line, str(error)) from None
-    above = definitions(function.above)
-    return {piece: line for piece, line in text.needs.items() if piece not in above}
+        raise ReadError(checked.line, str(error)) from None
+    return Specified(checked.needs, checked.types)
 
 
-class _Text:
+@dataclass(frozen=True)
+class Specified:
+    """What the check of a function finds out.
+
+    ``needs`` names what must be defined above, with the first line that needs it; ``types``
+    has the type of what each line computes, assigns or declares.
+    """
+
+    needs: Mapping[str, int]
+    types: Mapping[int, DType]
+
+
+def check(function: Function) -> Specified:
+    """What lowering makes: C++ takes it, and barriers stand where all threads come by.
+
+    Raises :class:`ReadError` where the tree itself shows that it is not so.
+    """
+    found = specified(function)
+    if any(isinstance(node, c.Wait) for node in statements(function.body)):
+        _check_barriers(function.body, frozenset(CUDA.thread_index), is_varying=False)
+    return found
+
+
+def _check_barriers(nodes: tuple[Node, ...], varying: frozenset[str], *, is_varying: bool) -> None:
+    """No loop or guard around a block's barrier is another one for another thread."""
+    for node in nodes:
+        if isinstance(node, c.Wait) and node.scope == "block" and is_varying:
+            raise ReadError(node.line, "threads may disagree on whether they reach the barrier")
+        depends = any(_uses(expr, varying) for expr in expressions(node))
+        if depends and isinstance(node, (c.Let, c.For)):
+            varying |= {node.name}
+        if isinstance(node, (c.For, c.If, c.Block)):
+            _check_barriers(node.body, varying, is_varying=is_varying or depends)
+
+
+def _uses(expr: CExpression, names: frozenset[str]) -> bool:
+    return any(isinstance(part, c.Name) and part.name in names for part in walk(expr))
+
+
+class _Checked:
     """A walk over a function with the names that are in scope."""
 
     def __init__(self) -> None:
         self.scopes: list[dict[str, _Variable]] = [{w: _Variable(UINT32) for w in HARDWARE}]
         self.needs: dict[str, int] = {}
+        self.types: dict[int, DType] = {}
         self.line = 0
 
     # {{{ names
@@ -84,7 +126,8 @@ class _Text:
         """A name from here to the end of its scope; none hides another."""
         if any(name in scope for scope in self.scopes):
             raise ReadError(self.line, f"'{name}' is declared twice")
-        self.scopes[-1][name] = _Variable(self.type_of(ctype), rank, is_place)
+        dtype = self.types[self.line] = self.type_of(ctype)
+        self.scopes[-1][name] = _Variable(dtype, rank, is_place)
 
     def variable(self, name: str) -> _Variable:
         """What a name stands for."""
@@ -168,7 +211,7 @@ class _Text:
         """What is assigned is a place in memory, of a type that takes the value."""
         target = node.target
         name = target.name if isinstance(target, c.Name) else target.array
-        dtype = self.expression(target)
+        dtype = self.types[self.line] = self.expression(target)
         if not self.variable(name).is_place:
             raise ReadError(self.line, f"'{name}' is no place in memory")
         value = self.expression(node.value)
@@ -287,15 +330,15 @@ class _Text:
     # }}}
 
 
-_RULES: dict[type, Callable[[_Text, Any, list[DType]], DType]] = {
-    c.Number: _Text.number,
-    c.Name: _Text.name,
-    c.Element: _Text.element,
-    c.Call: _Text.call,
-    c.Unary: _Text.unary,
-    c.Binary: _Text.binary_of,
-    c.Choice: _Text.choice,
-    c.Cast: _Text.cast,
-    c.Member: _Text.member,
-    c.Braces: _Text.braces,
+_RULES: dict[type, Callable[[_Checked, Any, list[DType]], DType]] = {
+    c.Number: _Checked.number,
+    c.Name: _Checked.name,
+    c.Element: _Checked.element,
+    c.Call: _Checked.call,
+    c.Unary: _Checked.unary,
+    c.Binary: _Checked.binary_of,
+    c.Choice: _Checked.choice,
+    c.Cast: _Checked.cast,
+    c.Member: _Checked.member,
+    c.Braces: _Checked.braces,
 }

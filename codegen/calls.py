@@ -30,7 +30,6 @@ from loopkit.codegen.c.types import C_TYPES
 from loopkit.codegen.conversions import Converter, Operand, typed
 from loopkit.codegen.operands import (
     NARROW,
-    NEEDED_FOR_TYPE,
     Value,
     binary,
     called,
@@ -74,7 +73,6 @@ def lower_call(
     if name in _PREDICATES:
         return called(name, arguments, BOOL)
     if name == "sign":
-        converter.need("lk_sign")
         return converter.exact(called("lk_sign", arguments, compute), result)
     c_name = _SPELLED.get(name, name) + ("f" if compute == FLOAT32 else "")
     return converter.exact(called(c_name, arguments, compute), result)
@@ -104,22 +102,17 @@ def _integer_call(
     if name == "abs":
         argument = converter.reduced(value)
         if wrapping.overflows(wrapping.magnitude(argument, common), common):
-            converter.need("lk_abs")
             return called("lk_abs", [argument], common)
         return called("abs", [argument], common, common in NARROW)
     if name == "sign":
-        converter.need("lk_sign")
         return called("lk_sign", [converter.reduced(value)], common)
     return None
 
 
 def _complex_call(converter: Converter, name: str, operand: Operand, result: DType) -> Value:
     assert isinstance(operand, Value)
-    converter.need(NEEDED_FOR_TYPE[operand.dtype])
     if name in ("real", "imag"):
         return Value(Member(operand.node, name[:2]), real_of(operand.dtype))
-    if name not in ("abs", "conj"):
-        converter.need(f"{NEEDED_FOR_TYPE[operand.dtype]}.functions")
     return called(f"lk_{name}", [operand], result)
 
 
@@ -140,10 +133,8 @@ def lower_power(
         if number == 0.5 and result in FLOATS:
             return lower_call(converter, "sqrt", [converter.exact(base, result)], asked)
     if result in COMPLEXES:
-        converter.need(f"{NEEDED_FOR_TYPE[result]}.functions")
         return called("lk_pow", [converter.exact(x, result) for x in (base, exponent)], result)
     if result in INTEGERS:
-        converter.need("lk_ipow")
         arguments = [converter.reduced(converter.exact(x, result)) for x in (base, exponent)]
         return called(f"lk_ipow<{C_TYPES[result]}>", arguments, result)
     compute = FLOAT32 if result in SMALL_FLOATS else result
@@ -173,9 +164,6 @@ def _constant_power(converter: Converter, base: Value, exponent: int, result: DT
     if exponent <= 3 and _is_short(base.node):
         product = joined("*", [first.node, *[base.node] * (exponent - 1)])
         return Value(product, result, wide, unsigned=first.unsigned)
-    converter.need("lk_power")
-    if result in COMPLEXES:
-        converter.need(NEEDED_FOR_TYPE[result])
     node = Call(f"lk_power<{exponent}>", (first.node,))
     return Value(node, result, wide, unsigned=first.unsigned)
 

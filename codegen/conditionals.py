@@ -83,7 +83,6 @@ class ConditionalLowering(Converter):
                 if all(t.dtype in INTEGERS and t.dtype != BOOL for t in (left, right)) and not (
                     left.dtype in UNSIGNED and right.dtype in UNSIGNED
                 ):
-                    self.need("lk_compare")
                     order = called("lk_compare", (left, right), INT32)
                     return binary(order, symbol, Value(integer(0), INT32), BOOL)
         else:
@@ -167,7 +166,6 @@ class ConditionalLowering(Converter):
         compute = FLOAT32 if common in SMALL_FLOATS else common
         if compute in FLOATS:
             name = "lk_" + name
-            self.need(name)
         sides = [self.reduced(self.exact(self.exact(x, common), compute)) for x in (a, b)]
         return self.exact(called(name, sides, compute), common)
 

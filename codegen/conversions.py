@@ -33,7 +33,6 @@ from loopkit.codegen.c import tree
 from loopkit.codegen.c.types import C_TYPES
 from loopkit.codegen.operands import (
     NARROW,
-    NEEDED_FOR_TYPE,
     SIGNED,
     Value,
     binary,
@@ -86,14 +85,7 @@ _FROM_FLOAT = {FLOAT16: "__float2half", BFLOAT16: "__float2bfloat16"}
 
 
 class Converter:
-    """Gives operands a type; collects in ``needs`` what the preamble must hold."""
-
-    def __init__(self) -> None:
-        self.needs: set[str] = set()
-
-    def need(self, name: str) -> None:
-        """Note that code uses a piece of the preamble, or a header."""
-        self.needs.add(name)
+    """Gives operands a type."""
 
     # {{{ to one exact type
 
@@ -107,7 +99,7 @@ class Converter:
         self,
         value: Weak,
         dtype: DType,
-        make: Callable[[Constant, DType, Callable[[str], None]], Value],
+        make: Callable[[Constant, DType], Value],
     ) -> Value:
         """A constant, or a choice between constants, as a value."""
         if isinstance(value, Choice):
@@ -115,7 +107,7 @@ class Converter:
             else_ = self.weak(value.else_, dtype, literal)
             return Value(tree.Choice(value.condition, then.node, else_.node), dtype)
         assert not isinstance(value, RunTime), "what is known at run time is a value of C"
-        return make(value, dtype, self.need)
+        return make(value, dtype)
 
     def reduced(self, value: Value) -> Value:
         """A wide value reduced to its type."""
@@ -135,12 +127,10 @@ class Converter:
         if source in COMPLEXES:
             return self.cast(Value(tree.Member(value.node, "re"), real_of(source)), dtype)
         if source in SMALL_FLOATS:
-            self.need(NEEDED_FOR_TYPE[source])
             single = called(_TO_FLOAT[source], [value], FLOAT32)
             return single if dtype == FLOAT32 else self.cast(single, dtype)
         value = self.reduced(value)
         if dtype in SMALL_FLOATS:
-            self.need(NEEDED_FOR_TYPE[dtype])
             if source == FLOAT64 and dtype == FLOAT16:
                 return called("__double2half", [value], dtype)
             single = value if source == FLOAT32 else self.cast(value, FLOAT32)
@@ -149,11 +139,9 @@ class Converter:
 
     def _to_complex(self, value: Value, dtype: DType) -> Value:
         part = real_of(dtype)
-        self.need(NEEDED_FOR_TYPE[dtype])
         if value.dtype not in COMPLEXES:
-            parts = (self.exact(value, part).node, literal(0, part, self.need).node)
+            parts = (self.exact(value, part).node, literal(0, part).node)
             return Value(tree.Braces(C_TYPES[dtype], parts), dtype)
-        self.need("lk_complex.convert")
         return called(f"lk_to_{dtype_name(dtype)}", [value], dtype)
 
     # }}}
@@ -218,7 +206,6 @@ class Converter:
     def _unify_complex(self, left: Value, right: Value, common: DType) -> tuple[Value, Value]:
         # The operators take a complex and a real number of the same precision, too.
         part = real_of(common)
-        self.need(NEEDED_FOR_TYPE[common])
         texts = [self.exact(t, common if t.dtype in COMPLEXES else part) for t in (left, right)]
         if all(t.dtype not in COMPLEXES for t in texts):
             texts[0] = self.exact(texts[0], common)
@@ -260,21 +247,21 @@ class Converter:
             return self.weak(_truth(operand), BOOL, literal)
         whole(operand)
         if operand.dtype in COMPLEXES:
-            return binary(operand, "!=", literal(0, operand.dtype, self.need), BOOL)
+            return binary(operand, "!=", literal(0, operand.dtype), BOOL)
         if operand.dtype in SMALL_FLOATS:
             single = self.cast(operand, FLOAT32)
-            return binary(single, "!=", literal(0, FLOAT32, self.need), BOOL)
+            return binary(single, "!=", literal(0, FLOAT32), BOOL)
         return self.reduced(operand)
 
     # }}}
 
 
-def _stored_literal(value: Constant, dtype: DType, need: Callable[[str], None]) -> Value:
+def _stored_literal(value: Constant, dtype: DType) -> Value:
     """A constant that is assigned: integers need no suffix."""
     if dtype in INTEGERS:
-        literal(value, dtype, need)  # whether it fits
-        return operand_literal(value, dtype, need)
-    return literal(value, dtype, need)
+        literal(value, dtype)  # whether it fits
+        return operand_literal(value, dtype)
+    return literal(value, dtype)
 
 
 def _truth(value: Weak) -> Weak:

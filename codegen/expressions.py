@@ -49,7 +49,6 @@ from loopkit._promotion import (
 )
 from loopkit.codegen import wrapping
 from loopkit.codegen.c.tree import Binary, Call, CExpression, Unary
-from loopkit.codegen.c.types import C_TYPES
 from loopkit.codegen.calls import lower_call, lower_power
 from loopkit.codegen.conditionals import ConditionalLowering, asked_in
 from loopkit.codegen.conversions import Operand, is_late, typed, whole
@@ -85,9 +84,6 @@ class ExpressionLowering(ConditionalLowering):
         what does not overflow needs no care.
     holds
         Whether 64 bits hold a number that is made of inames and sizes.
-
-    What the code needs collects in ``needs``; :func:`.preamble.preamble` makes headers and
-    device functions of it.
     """
 
     def __init__(
@@ -101,7 +97,6 @@ class ExpressionLowering(ConditionalLowering):
         largest: Callable[[Expression], int | None] = lambda expr: None,
         holds: Callable[[Expression], bool] = lambda expr: True,
     ) -> None:
-        super().__init__()
         self.dtype_of_name = dtype_of_name
         self.variable_of = variable_of
         self.element_of = element_of
@@ -160,7 +155,7 @@ class ExpressionLowering(ConditionalLowering):
             return rule(self, expr)
         if isinstance(expr, np.generic):
             value, dtype = scalar_value(expr)
-            return literal(value, dtype, self.need)
+            return literal(value, dtype)
         raise TypeInferenceError(f"'{to_text(expr)}' cannot be printed as C")
 
     def constant(self, expr: Constant) -> Operand:
@@ -298,7 +293,6 @@ class ExpressionLowering(ConditionalLowering):
         name = "lk_floordiv" if is_floor else "lk_mod"
         if common in FLOATS:
             compute = FLOAT32 if common in SMALL_FLOATS else common
-            self.need(f"lk_floordiv.{C_TYPES[compute]}")
             sides = [self.exact(self.exact(x, common), compute) for x in (a, b)]
             return self.exact(called(name, sides, compute), common)
         before = (a, b)
@@ -315,7 +309,6 @@ class ExpressionLowering(ConditionalLowering):
             # Shifting and masking round down for negative numbers, too.
             symbol, by = (">>", b.bit_length() - 1) if is_floor else ("&", b - 1)
             return Value(Binary(symbol, left.node, integer(by)), common, most=most)
-        self.need(name)
         wide = common in NARROW and common not in UNSIGNED
         return Value(Call(name, (left.node, right.node)), common, wide, most=most)
 
@@ -413,7 +406,6 @@ class ExpressionLowering(ConditionalLowering):
             shifted = Value(Binary(symbol, left.node, integer(int(n))), common, wide)
             return self.late_value(shifted, weak, expr)
         name = "lk_shl" if is_left else "lk_shr"
-        self.need(name)
         right = self.reduced(self.operand(self.narrowed(n, common), common))
         return self.late_value(called(name, (left, right), common), weak, expr)
 
@@ -449,8 +441,8 @@ def concrete_type(value: Operand) -> DType:
     return np.dtype(type(value))
 
 
-def _cast_literal(value: Constant, dtype: DType, need: Callable[[str], None]) -> Value:
-    return literal(wrapped(value, dtype), dtype, need)
+def _cast_literal(value: Constant, dtype: DType) -> Value:
+    return literal(wrapped(value, dtype), dtype)
 
 
 def _without_minus(term: Expression) -> Expression | None:

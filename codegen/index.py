@@ -33,15 +33,13 @@ class IndexLowering:
     """Lowers integer expressions over inames and sizes, widening where 32 bits may overflow.
 
     ``values`` lowers what is neither iname nor size: elements of index arrays,
-    and conditions on data.  Helper functions that the code calls are collected
-    in ``helpers``.
+    and conditions on data.
     """
 
     def __init__(self, ranges: Ranges, values: ValueLowering) -> None:
         self.ranges = ranges
         self.values = values
         self.sized = Sizing(ranges, values.dtype_of, values.computed_in)
-        self.helpers: set[str] = set()
 
     def __call__(self, expr: Expression) -> CExpression:
         """An integer expression or a condition in C."""
@@ -216,8 +214,6 @@ class IndexLowering:
         below = self._integer(denominator)
         if denominator.range[0] > 0 and self.ranges.is_nonnegative(expr.numerator):
             return Binary("/" if is_floor else "%", above, below)
-        helper = "lk_floordiv" if is_floor else "lk_mod"
-        self.helpers.add(helper)
-        return Call(helper, (above, below))
+        return Call("lk_floordiv" if is_floor else "lk_mod", (above, below))
 
     # }}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -24,7 +25,6 @@ from loopkit.codegen.c.spec import check
 from loopkit.codegen.c.tree import Assign, Function, statements
 from loopkit.codegen.functions import BodyLowering, exchanged_arrays, parameters, signature
 from loopkit.codegen.nest import make_nest
-from loopkit.codegen.operands import needs_of_types
 from loopkit.codegen.passed import note_passed
 from loopkit.codegen.preamble import preamble
 from loopkit.codegen.prepare import prepare
@@ -74,24 +74,17 @@ def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
     lowering = BodyLowering(kernel, nest, storage, ranges)
     body = lowering.body()
     params: list[ValueParam | ArrayParam] = [*parameters(kernel, scratch), *strides]
-    declared = [p.dtype for p in params]
-    declared += [lowering.values.dtype_of(name) for name in storage.declared]
-    needs = {*needs_of_types(declared), *lowering.values.needs, *lowering.index.helpers}
-    function = with_lines(
+    function = _completed(
         Function(
             name=kernel.name,
             parameters=signature(params, exchanged_arrays(kernel, nest)),
             body=body,
             threads=prod(nest.hardware.block),
             alignment=ALIGNMENT if storage.dynamic_shared else None,
-            above=(*unproven(kernel), *(preamble(needs).split("\n") if needs else ())),
-        )
+        ),
+        unproven(kernel),
     )
     source = function_text(function)
-    try:
-        check(function)
-    except ReadError as error:
-        raise CompileError(f"what was generated is no CUDA C: {error}", source=source) from None
     return Program(
         name=kernel.name,
         source=source,
@@ -106,6 +99,18 @@ def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
         tree=function,
         lines=_origins(kernel, function, source.count("\n")),
     )
+
+
+def _completed(function: Function, notes: Iterable[str]) -> Function:
+    """The function under what it needs, once it is known to be C; ``notes`` on top."""
+    try:
+        needs = check(function).needs
+    except ReadError as error:
+        raise CompileError(
+            f"what was generated is no CUDA C: {error.what}", source=function_text(function)
+        ) from None
+    definitions = preamble(needs).split("\n") if needs else ()
+    return with_lines(replace(function, above=(*notes, *definitions)))
 
 
 def _origins(kernel: Kernel, function: Function, count: int) -> tuple[SourceLine, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import cmath
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import lru_cache, reduce
 from typing import Any
 
@@ -15,8 +15,6 @@ from loopkit._nodes import Expression
 from loopkit._promotion import (
     BFLOAT16,
     BOOL,
-    COMPLEX64,
-    COMPLEX128,
     COMPLEXES,
     FLOAT16,
     FLOAT32,
@@ -41,23 +39,10 @@ from loopkit._promotion import (
 from loopkit.codegen.c.tree import Binary, Braces, Call, Cast, CExpression, Name, Number, Unary
 from loopkit.codegen.c.types import C_TYPES
 
-NEEDED_FOR_TYPE: dict[DType, str] = {
-    FLOAT16: "cuda_fp16.h",
-    BFLOAT16: "cuda_bf16.h",
-    COMPLEX64: "lk_complex64",
-    COMPLEX128: "lk_complex128",
-}
-"""What a type's mere name needs: a header, or a piece of the preamble."""
-
 # C computes in `int` what is narrower.
 NARROW = frozenset((BOOL, INT8, INT16, UINT8, UINT16))
 # C computes these with signed integers, and leaves open what becomes of an overflow.
 SIGNED = frozenset((INT8, INT16, INT32, INT64, UINT8, UINT16))
-
-
-def needs_of_types(dtypes: Iterable[DType]) -> set[str]:
-    """What the preamble must hold where these types are named, whatever is done with them."""
-    return {NEEDED_FOR_TYPE[dtype] for dtype in dtypes if dtype in NEEDED_FOR_TYPE}
 
 
 class Value:
@@ -141,16 +126,12 @@ def integer(value: int, ctype: str = "int") -> CExpression:
     return Unary("-", Number(-value, ctype))
 
 
-def literal(value: Constant, dtype: DType, need: Callable[[str], None]) -> Value:
-    """A constant as a value of exactly the type ``dtype``, as NumPy converts it.
-
-    ``need`` is told which pieces of the preamble and headers it uses.
-    """
+def literal(value: Constant, dtype: DType) -> Value:
+    """A constant as a value of exactly the type ``dtype``, as NumPy converts it."""
     if dtype in COMPLEXES:
         part = real_of(dtype)
         number = complex(value)
-        need(NEEDED_FOR_TYPE[dtype])
-        parts = (literal(x, part, need).node for x in (number.real, number.imag))
+        parts = (literal(x, part).node for x in (number.real, number.imag))
         return Value(Braces(C_TYPES[dtype], tuple(parts)), dtype)
     if isinstance(value, complex):
         raise TypeInferenceError(
@@ -162,12 +143,11 @@ def literal(value: Constant, dtype: DType, need: Callable[[str], None]) -> Value
     if dtype in INTEGERS:
         return Value(_integer_literal(value, dtype), dtype)
     if dtype in SMALL_FLOATS:
-        need(NEEDED_FOR_TYPE[dtype])
         with np.errstate(over="ignore"):
             rounded = float(dtype.type(value))
         name = "__float2half" if dtype == FLOAT16 else "__float2bfloat16"
-        return called(name, [literal(rounded, FLOAT32, need)], dtype)
-    return Value(_float_literal(float(value), dtype, need), dtype)
+        return called(name, [literal(rounded, FLOAT32)], dtype)
+    return Value(_float_literal(float(value), dtype), dtype)
 
 
 def _integer_literal(value: int | float, dtype: DType) -> CExpression:
@@ -185,14 +165,14 @@ def _integer_literal(value: int | float, dtype: DType) -> CExpression:
 _LITERAL_TYPES = {INT64: "long", UINT32: "uint", UINT64: "ulong"}
 
 
-def operand_literal(value: Constant, dtype: DType, need: Callable[[str], None]) -> Value:
+def operand_literal(value: Constant, dtype: DType) -> Value:
     """A constant that meets an operand of type ``dtype``: an integer needs no suffix there.
 
     The value's type is then ``int``, which C converts to that of the operand.
     """
     if dtype in INTEGERS and isinstance(value, int) and -(2**31) < value < 2**31:
         return Value(integer(int(value)), INT32, most=abs(value))
-    return literal(value, dtype, need)
+    return literal(value, dtype)
 
 
 def wrapped(value: Constant, dtype: DType) -> Constant:
@@ -204,7 +184,7 @@ def wrapped(value: Constant, dtype: DType) -> Constant:
     return value
 
 
-def _float_literal(value: float, dtype: DType, need: Callable[[str], None]) -> CExpression:
+def _float_literal(value: float, dtype: DType) -> CExpression:
     """The number with its sign, which zeros have, too."""
     if dtype == FLOAT32:
         with np.errstate(over="ignore"):
@@ -212,7 +192,6 @@ def _float_literal(value: float, dtype: DType, need: Callable[[str], None]) -> C
     found: CExpression = Number(abs(value), "float" if dtype == FLOAT32 else "double")
     if not math.isfinite(value):
         name = "LK_NAN" if math.isnan(value) else "LK_INFINITY"
-        need(name)
         found = Cast("double", Name(name)) if dtype == FLOAT64 else Name(name)
     is_negative = value < 0 or (value == 0 and math.copysign(1.0, value) < 0)
     return Unary("-", found) if is_negative else found

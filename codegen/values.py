@@ -37,11 +37,6 @@ class ValueLowering:
             holds=ranges.holds,
         )
 
-    @property
-    def needs(self) -> set[str]:
-        """Headers and device functions that the code uses."""
-        return set(self.expressions.needs)
-
     def dtype_of(self, name: str) -> DType:
         """The type of a name in the generated code."""
         kernel = self.kernel

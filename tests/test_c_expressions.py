@@ -479,7 +479,6 @@ def compute(texts: list[str], env: dict[str, Any], folder: Path) -> list[np.ndar
     """The values of expressions by way of C, all compiled at once."""
     out: list[np.ndarray[Any, Any]] = []
     functions = []
-    needs: set[str] = set()
     names = list(TYPES)
     for number, text in enumerate(texts):
         expr = parse_expression(text)
@@ -489,7 +488,6 @@ def compute(texts: list[str], env: dict[str, Any], folder: Path) -> list[np.ndar
             ENV.__getitem__, lambda n: Element(f"{n}_", (Name("at"),)), lambda n, _: Name(n)
         )
         c_text = expression_text(p(expr, dtype))
-        needs |= p.needs
         arguments = ", ".join(f"{C_TYPES[ENV[n]]} const *{n}_" for n in names)
         functions.append(
             f'extern "C" __attribute__((visibility("default"))) void f{number}({arguments}, '
@@ -497,9 +495,8 @@ def compute(texts: list[str], env: dict[str, Any], folder: Path) -> list[np.ndar
             f"    for (int at = 0; at < {SIZE}; ++at) out[at] = {c_text};\n}}\n"
         )
         out.append(np.zeros(SIZE, dtype))
-    needs |= {"cuda_fp16.h", "cuda_bf16.h", "lk_complex64", "lk_complex128"}
     source = folder / "values.cpp"
-    source.write_text('#include "cuda_words.h"\n' + preamble(needs) + "\n".join(functions))
+    source.write_text('#include "cuda_words.h"\n' + preamble(ALL_PIECES) + "\n".join(functions))
     library = folder / "values.so"
     subprocess.run(
         [
@@ -669,7 +666,6 @@ def test_everything_compiles_with_nvrtc() -> None:
     from cuda.bindings import nvrtc
 
     functions = []
-    needs: set[str] = set(ALL_PIECES)
     for number, line in enumerate(TEXTS.strip().splitlines()):
         p = lowering()
         expr = parse_expression(line.replace("a[i]", "a"))
@@ -681,7 +677,7 @@ def test_everything_compiles_with_nvrtc() -> None:
             f'extern "C" __global__ void f{number}({C_TYPES[dtype]} *out, {arguments}) '
             f"{{ *out = {text}; }}"
         )
-    source = preamble(needs) + "\n".join(functions)
+    source = preamble(ALL_PIECES) + "\n".join(functions)
     error, program = nvrtc.nvrtcCreateProgram(source.encode(), b"all.cu", 0, [], [])
     assert int(error) == 0
     options = [o.encode() for o in ("--gpu-architecture=sm_80", *include_options(source))]

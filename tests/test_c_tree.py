@@ -13,26 +13,37 @@ from typing import Any
 import pytest
 
 import loopkit as lk
+from loopkit.codegen.c.errors import ReadError
 from loopkit.codegen.c.lexer import tokens
 from loopkit.codegen.c.limits import depths
 from loopkit.codegen.c.printer import expression_text, function_text, with_lines
 from loopkit.codegen.c.read_expressions import ExpressionReader
 from loopkit.codegen.c.reader import by_comment, read_function
+from loopkit.codegen.c.spec import check as check_c
+from loopkit.codegen.c.table import table
 from loopkit.codegen.c.tree import (
+    Assign,
     Binary,
+    Block,
     Braces,
     Call,
     Cast,
     CExpression,
     Choice,
     Element,
+    For,
     Function,
     If,
+    Let,
     Member,
     Name,
+    Node,
     Number,
+    Parameter,
     Unary,
+    Wait,
 )
+from loopkit.codegen.functions import BodyLowering
 from loopkit.codegen.proof.prove import prove_program
 from tests.campaign import kernels
 from tests.campaign.walk import Walk, walk
@@ -66,6 +77,7 @@ def check(kernel: lk.Kernel) -> None:
 
 # {{{ expressions
 
+ZERO = Number(0, "int")
 OPERATORS = ["||", "&&", "|", "^", "&", "==", "!=", "<", "<=", ">", ">="]
 OPERATORS += ["<<", ">>", "+", "-", "*", "/", "%"]
 NUMBERS = [
@@ -197,6 +209,80 @@ def test_dynamic_shared_memory_and_many_parameters() -> None:
 
 # }}}
 
+
+# {{{ the specification, and the table
+
+
+def function(*body: Node) -> Function:
+    parameters = (
+        Parameter("n", "int", False, True),
+        Parameter("a", "float", True, False),
+        Parameter("k", "int", True, True),
+    )
+    return with_lines(Function("f", parameters, body, 32))
+
+
+def stored(value: CExpression, index: CExpression = ZERO) -> Assign:
+    return Assign(Element("a", (index,)), "=", value, "s")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ((stored(Name("x")),), "'x' is not declared"),
+        ((Let("int", "n", ZERO),), "'n' is declared twice"),
+        ((stored(ZERO, Element("a", (ZERO,))),), "the subscripts of 'a' are none of an array"),
+        ((Assign(Name("n"), "=", ZERO, "s"),), "'n' is no place in memory"),
+        ((stored(Name("k")),), "'k' has no subscripts"),
+        ((stored(Call("g", (ZERO,))),), "no function 'g'"),
+        ((Let("int", "i", Element("a", (ZERO,))),), "a whole number is expected"),
+        ((stored(Binary("%", Element("a", (ZERO,)), Number(2, "int"))),), "'%' of"),
+        ((Block((Let("int", "i", ZERO),)), stored(Name("i"))), "'i' is not declared"),
+        ((If(Name("threadIdx.x"), (Wait("block"),)),), "threads may disagree"),
+        (
+            (
+                Let("int", "i", Name("threadIdx.x")),
+                For("int", "j", ZERO, Name("i"), False, 1, (Wait("block"),)),
+            ),
+            "threads may disagree",
+        ),
+    ],
+)
+def test_what_is_no_c_is_refused(body: tuple[Node, ...], said: str) -> None:
+    with pytest.raises(ReadError, match=said):
+        check_c(function(*body))
+
+
+def test_what_the_specification_lets_through() -> None:
+    loop = For("int", "j", ZERO, Name("n"), False, 1, (Wait("block"),))
+    warp = If(Name("threadIdx.x"), (Wait("warp"),))
+    value = Call("lk_floordiv", (Name("n"), Number(3, "int")))
+    found = check_c(function(loop, warp, stored(value)))
+    assert set(found.needs) == {"lk_floordiv"}
+    assert [str(dtype) for dtype in found.types.values()][-1] == "float32"
+
+
+def test_lowering_shows_what_is_no_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(BodyLowering, "coordinates", lambda self: ())
+    with pytest.raises(lk.CompileError, match="'i_outer' is not declared") as raised:
+        tiled().program()
+    assert "__global__" in raised.value.source
+
+
+def test_the_table_shows_each_line() -> None:
+    tree = tiled().program().tree
+    assert tree is not None
+    head, *lines = table(tree).splitlines()
+    assert head.split() == ["line", "node", "type", "statement", "code"]
+    assert [line.split()[1] for line in lines] == ["Let", "Let", "If", "Assign"]
+    source = tiled().cuda().splitlines()
+    for line in lines:
+        number, code = int(line.split()[0]), line.split("  ")[-1].strip()
+        assert source[number - 1].strip().startswith(code)
+    assert "float32  insn" in lines[-1]
+
+
+# }}}
 
 # {{{ proofs
 

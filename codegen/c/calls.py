@@ -26,11 +26,8 @@ from loopkit.codegen.c.arithmetic import common, converts, in_registers
 from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.types import PIECES, TYPES
 
-CONSTANTS = {
-    "LK_INFINITY": "#define LK_INFINITY __int_as_float(0x7f800000)",
-    "LK_NAN": "#define LK_NAN __int_as_float(0x7fc00000)",
-}
-"""Names of numbers, and what defines them."""
+CONSTANTS = frozenset(("LK_INFINITY", "LK_NAN"))
+"""Names of numbers; a piece of the preamble defines each."""
 
 CONVERSIONS = {
     "__half2float": (FLOAT16, FLOAT32),
@@ -75,7 +72,7 @@ def _conversion(name: str, given: DType) -> Result:
     if not converts(given, source):
         raise UnreadableError(f"'{name}' takes {source}, not {given}")
     if name.startswith("lk_"):
-        return target, ("lk_to_complex64, lk_to_complex128",)
+        return target, ("lk_complex.convert",)
     return target, (PIECES[source if source in PIECES else target],)
 
 
@@ -83,7 +80,7 @@ def _of_complex(name: str, kind: DType) -> Result:
     piece = PIECES[kind]
     if name in ("lk_abs", "lk_conj"):
         return (real_of(kind) if name == "lk_abs" else kind), (piece,)
-    return (BOOL if name.startswith("lk_is") else kind), (piece, f"{piece} (functions)")
+    return (BOOL if name.startswith("lk_is") else kind), (piece, f"{piece}.functions")
 
 
 def _divided(word: str) -> Callable[[list[DType], str], Result | None]:
@@ -94,7 +91,7 @@ def _divided(word: str) -> Callable[[list[DType], str], Result | None]:
             return common(*args), (word,)
         for kind, spelled in ((FLOAT32, "float"), (FLOAT64, "double")):
             if args == [kind, kind]:
-                return kind, (f"lk_floordiv, lk_mod ({spelled})",)
+                return kind, (f"lk_floordiv.{spelled}",)
         return None
 
     return rule
@@ -173,7 +170,7 @@ def _complex_power(args: list[DType], template: str) -> Result | None:
     if len(args) != 2 or template or args[0] != args[1] or args[0] not in COMPLEXES:
         return None
     piece = PIECES[args[0]]
-    return args[0], (piece, f"{piece} (functions)")
+    return args[0], (piece, f"{piece}.functions")
 
 
 def _mathematical(name: str, args: list[DType]) -> Result | None:

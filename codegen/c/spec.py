@@ -247,7 +247,7 @@ class _Checked:
 
     def name(self, expr: c.Name, _: list[DType]) -> DType:
         if expr.name in CONSTANTS:
-            self.need(CONSTANTS[expr.name])
+            self.need(expr.name)
             return FLOAT32
         found = self.variable(expr.name)
         if found.rank:

@@ -50,12 +50,12 @@ WORDS = frozenset(word for name in TYPES for word in name.split()) | {"char", "l
 """The words that types are made of."""
 
 PIECES: dict[DType, str] = {
-    FLOAT16: "#include <cuda_fp16.h>",
-    BFLOAT16: "#include <cuda_bf16.h>",
+    FLOAT16: "cuda_fp16.h",
+    BFLOAT16: "cuda_bf16.h",
     COMPLEX64: "lk_complex64",
     COMPLEX128: "lk_complex128",
 }
-"""What must stand above a function that names a type; see :mod:`.helpers`."""
+"""The pieces of the preamble that stand above a function which names a type."""
 
 LITERALS: dict[str, DType] = {
     "bool": BOOL,

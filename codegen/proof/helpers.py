@@ -17,8 +17,8 @@ from loopkit.codegen.c.errors import ReadError
 DIGESTS = {
     "lk_floordiv": "0cfd8c2d44cc94ee",
     "lk_mod": "e7cbd5a2167910e8",
-    "lk_floordiv, lk_mod (float)": "13c18a9edf071aca",
-    "lk_floordiv, lk_mod (double)": "6ca3dfd22b524489",
+    "lk_floordiv.float": "13c18a9edf071aca",
+    "lk_floordiv.double": "6ca3dfd22b524489",
     "lk_shl": "24b585c3e62d2fa7",
     "lk_shr": "f411909e7109db56",
     "lk_ipow": "8a149e3b0253dc7f",
@@ -29,26 +29,24 @@ DIGESTS = {
     "lk_max": "dc12bdee38da6337",
     "lk_min": "cbae2ea967413d95",
     "lk_complex64": "afb5957c89dd721c",
-    "lk_complex64 (functions)": "e7748a77e38ef9b1",
+    "lk_complex64.functions": "e7748a77e38ef9b1",
     "lk_complex128": "8be76741441cd34e",
-    "lk_complex128 (functions)": "313ca8e3d4371cbc",
-    "lk_to_complex64, lk_to_complex128": "e64c8545dfcc430c",
+    "lk_complex128.functions": "313ca8e3d4371cbc",
+    "lk_complex.convert": "e64c8545dfcc430c",
 }
 """Digests of definitions, without their comments and however they are laid out."""
 
 _NAMES = {value: name for name, value in DIGESTS.items()}
-_DIRECTIVES = frozenset(
-    (
-        "#include <cuda_fp16.h>",
-        "#include <cuda_bf16.h>",
-        "#define LK_INFINITY __int_as_float(0x7f800000)",
-        "#define LK_NAN __int_as_float(0x7fc00000)",
-    )
-)
+_DIRECTIVES = {
+    "#include <cuda_fp16.h>": "cuda_fp16.h",
+    "#include <cuda_bf16.h>": "cuda_bf16.h",
+    "#define LK_INFINITY __int_as_float(0x7f800000)": "LK_INFINITY",
+    "#define LK_NAN __int_as_float(0x7fc00000)": "LK_NAN",
+}
 _BEFORE = {
-    "lk_complex64 (functions)": ("lk_complex64",),
-    "lk_complex128 (functions)": ("lk_complex128",),
-    "lk_to_complex64, lk_to_complex128": ("lk_complex64", "lk_complex128"),
+    "lk_complex64.functions": ("lk_complex64",),
+    "lk_complex128.functions": ("lk_complex128",),
+    "lk_complex.convert": ("lk_complex64", "lk_complex128"),
 }
 """What a definition takes from those above it."""
 
@@ -64,7 +62,7 @@ def digest(block: str) -> str:
 
 
 def definitions(above: tuple[str, ...]) -> frozenset[str]:
-    """What the lines above the function define, by the names of :data:`DIGESTS`, and directives.
+    """What the lines above the function define, by the names that the preamble has for it.
 
     Raises :class:`ReadError` for what loopkit does not put there, or not so.
     """
@@ -91,12 +89,11 @@ def _named(block: list[tuple[int, str]]) -> list[tuple[int, str]]:
         return []
     first, text = block[0]
     if text.strip() in _DIRECTIVES:
-        pieces = [(number, line.strip()) for number, line in block]
-        unknown = [number for number, line in pieces if line not in _DIRECTIVES]
+        pieces = [(number, _DIRECTIVES.get(line.strip(), "")) for number, line in block]
     else:
         name = _NAMES.get(digest("\n".join(line for _, line in block)))
         pieces = [(first, name or "")]
-        unknown = [] if name else [first]
+    unknown = [number for number, name in pieces if not name]
     if unknown:
         raise ReadError(unknown[0], "the text defines what the proof does not know")
     return pieces

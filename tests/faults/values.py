@@ -488,7 +488,7 @@ fault(
     "values: a header that only declarations need is dropped",
     halves,
     None,
-    Patch("codegen.lower:needs_of_types", lambda f: lambda dtypes: set()),
+    Patch("codegen.lower:preamble", lambda f: lambda needs: f({*needs} - {"cuda_fp16.h"})),
     sizes={"n": 3},
 )
 

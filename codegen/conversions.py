@@ -30,15 +30,15 @@ from loopkit._promotion import (
     real_of,
 )
 from loopkit.codegen.c import tree
+from loopkit.codegen.c.arithmetic import common as common_type
+from loopkit.codegen.c.arithmetic import in_registers
 from loopkit.codegen.c.types import C_TYPES
 from loopkit.codegen.operands import (
     NARROW,
     SIGNED,
     Value,
     binary,
-    c_common,
     called,
-    computed_in,
     literal,
     operand_literal,
 )
@@ -160,8 +160,8 @@ class Converter:
         left, right = (
             self.cast(t, FLOAT32) if t.dtype in SMALL_FLOATS else t for t in (left, right)
         )
-        goal = computed_in(common)
-        if c_common(left.dtype, right.dtype) == goal:
+        goal = in_registers(common)
+        if common_type(left.dtype, right.dtype) == goal:
             return left, right
         # One cast suffices; an integer that meets a float is the one to convert.
         if goal in FLOATS and left.dtype in FLOATS:
@@ -178,7 +178,7 @@ class Converter:
             whole(operand)
         if operand.dtype in INTEGERS and operand.dtype.itemsize <= max(4, common.itemsize):
             return operand
-        return self.exact(operand, computed_in(common))
+        return self.exact(operand, in_registers(common))
 
     def narrowed(self, operand: Operand, common: DType) -> Operand:
         """An operand of what is not computed modulo a power of two.

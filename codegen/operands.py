@@ -5,7 +5,7 @@ from __future__ import annotations
 import cmath
 import math
 from collections.abc import Iterable
-from functools import lru_cache, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -91,27 +91,6 @@ def binary(left: Value, operator: str, right: Value, dtype: DType) -> Value:
 def joined(operator: str, nodes: Iterable[CExpression]) -> CExpression:
     """``a operator b operator c``, from the left."""
     return reduce(lambda left, right: Binary(operator, left, right), nodes)
-
-
-@lru_cache(maxsize=1024)
-def c_common(a: DType, b: DType) -> DType:
-    """The type in which C computes with operands of two built-in types."""
-    if FLOAT64 in (a, b):
-        return FLOAT64
-    if FLOAT32 in (a, b):
-        return FLOAT32
-    a = INT32 if a in NARROW else a
-    b = INT32 if b in NARROW else b
-    if a == b:
-        return a
-    if UINT64 in (a, b):
-        return UINT64
-    return INT64 if INT64 in (a, b) else UINT32
-
-
-def computed_in(dtype: DType) -> DType:
-    """The type in which C computes with two values of ``dtype``."""
-    return INT32 if dtype in NARROW else dtype
 
 
 # {{{ constants

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from loopkit._promotion import (
     BOOL,
     COMPLEXES,
@@ -31,6 +33,7 @@ def converts(source: DType, target: DType) -> bool:
     return source == target or not (source in own or target in own)
 
 
+@lru_cache(maxsize=1024)
 def common(a: DType, b: DType) -> DType:
     """The type in which C computes with two operands."""
     if a == b and (a in FLOATS or a in COMPLEXES):

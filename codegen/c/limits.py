@@ -2,22 +2,9 @@
 
 from __future__ import annotations
 
+from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import DeepError
 from loopkit.codegen.c.printer import is_enclosed
-from loopkit.codegen.c.tree import (
-    Binary,
-    Braces,
-    Call,
-    Cast,
-    CExpression,
-    Choice,
-    Element,
-    Function,
-    Unary,
-    children,
-    expressions,
-    nested,
-)
 
 DEEPEST = 60
 """Parentheses, calls and branches inside each other, or loops and guards; sums are no nest."""
@@ -25,14 +12,14 @@ LONGEST = 120
 """Conditions that are looked at one after another: each holds where the next one is."""
 
 
-def check_depth(function: Function) -> None:
+def check_depth(function: c.Function) -> None:
     """Raise :class:`DeepError` for what is nested so that :mod:`.reader` would not read it."""
-    for node, level in nested(function.body):
-        for expr in expressions(node):
+    for node, level in c.nested(function.body):
+        for expr in c.expressions(node):
             _check(expr, DEEPEST - 1 - level, node.line)
 
 
-def _check(expr: CExpression, deepest: int, line: int) -> None:
+def _check(expr: c.CExpression, deepest: int, line: int) -> None:
     levels, conditions, signs = depths(expr)
     if levels > deepest:
         raise DeepError(line, f"nested in more than {DEEPEST} levels")
@@ -42,7 +29,7 @@ def _check(expr: CExpression, deepest: int, line: int) -> None:
         raise DeepError(line, f"more than {DEEPEST} signs before an operand")
 
 
-def depths(expr: CExpression) -> tuple[int, int, int]:
+def depths(expr: c.CExpression) -> tuple[int, int, int]:
     """How many parentheses, calls, subscripts and branches stand inside each other at most.
 
     And how many conditions, and signs, come one after another.
@@ -51,12 +38,12 @@ def depths(expr: CExpression) -> tuple[int, int, int]:
     pending = [(expr, 1, 0, 0)]
     while pending:
         whole, level, conditions, signs = pending.pop()
-        conditions += isinstance(whole, Binary) and whole.operator in ("&&", "||")
-        signs = signs + 1 if isinstance(whole, (Unary, Cast)) else 0
+        conditions += isinstance(whole, c.Binary) and whole.operator in ("&&", "||")
+        signs = signs + 1 if isinstance(whole, (c.Unary, c.Cast)) else 0
         most = [max(a, b) for a, b in zip(most, (level, conditions, signs), strict=True)]
-        is_inside = isinstance(whole, (Call, Element, Braces))
-        for position, part in enumerate(children(whole)):
-            is_branch = isinstance(whole, Choice) and position > 0
+        is_inside = isinstance(whole, (c.Call, c.Element, c.Braces))
+        for position, part in enumerate(c.children(whole)):
+            is_branch = isinstance(whole, c.Choice) and position > 0
             deeper = is_inside or is_branch or is_enclosed(whole, position)
             follows = (0, 0) if deeper or position else (conditions, signs)
             pending.append((part, level + deeper, *follows))

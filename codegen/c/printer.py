@@ -14,30 +14,7 @@ from typing import Any
 import numpy as np
 
 from loopkit._target import CUDA
-from loopkit.codegen.c.tree import (
-    Assign,
-    Binary,
-    Block,
-    Braces,
-    Call,
-    Cast,
-    CExpression,
-    Choice,
-    Declaration,
-    Element,
-    For,
-    Function,
-    If,
-    Let,
-    Member,
-    Name,
-    Node,
-    Number,
-    Parameter,
-    Unary,
-    Wait,
-    children,
-)
+from loopkit.codegen.c import tree as c
 
 _INDENT = "    "
 _COMMENT_COLUMN = 72
@@ -68,53 +45,53 @@ _WAITS = {"block": CUDA.block_barrier, "warp": CUDA.warp_barrier}
 # {{{ expressions
 
 
-def expression_text(expr: CExpression) -> str:
+def expression_text(expr: c.CExpression) -> str:
     """An expression as C text."""
     return _EXPRESSIONS[type(expr)](expr)
 
 
-def _level(expr: CExpression) -> int:
+def _level(expr: c.CExpression) -> int:
     """The precedence of an expression's outermost operator."""
-    if isinstance(expr, Binary):
+    if isinstance(expr, c.Binary):
         return _BINARY[expr.operator][0]
     return _LEVELS.get(type(expr), _POSTFIX)
 
 
-_LEVELS: dict[type, int] = {Choice: _CHOICE, Unary: _UNARY, Cast: _UNARY}
+_LEVELS: dict[type, int] = {c.Choice: _CHOICE, c.Unary: _UNARY, c.Cast: _UNARY}
 
 
-def is_enclosed(whole: CExpression, position: int) -> bool:
+def is_enclosed(whole: c.CExpression, position: int) -> bool:
     """Whether parentheses stand around an operand, one of the :func:`.tree.children`."""
-    part = children(whole)[position]
-    if isinstance(whole, Binary):
+    part = c.children(whole)[position]
+    if isinstance(whole, c.Binary):
         _, left, right = _BINARY[whole.operator]
         if position == 0:
-            is_chain = isinstance(part, Binary) and part.operator == whole.operator in _CHAINS
+            is_chain = isinstance(part, c.Binary) and part.operator == whole.operator in _CHAINS
             return not is_chain and _level(part) < left
         return _level(part) < right or (right == _UNARY and _is_minus(part))
-    if isinstance(whole, Choice):
-        return position == 0 and isinstance(part, Choice)
-    if isinstance(whole, Unary) and whole.operator == "-":
+    if isinstance(whole, c.Choice):
+        return position == 0 and isinstance(part, c.Choice)
+    if isinstance(whole, c.Unary) and whole.operator == "-":
         return _level(part) < _UNARY or _is_minus(part)
-    if isinstance(whole, (Unary, Cast)):
+    if isinstance(whole, (c.Unary, c.Cast)):
         return _level(part) < _UNARY
-    return isinstance(whole, Member) and _level(part) < _POSTFIX
+    return isinstance(whole, c.Member) and _level(part) < _POSTFIX
 
 
-def _is_minus(expr: CExpression) -> bool:
-    return isinstance(expr, Unary) and expr.operator == "-"
+def _is_minus(expr: c.CExpression) -> bool:
+    return isinstance(expr, c.Unary) and expr.operator == "-"
 
 
-def _operand(whole: CExpression, position: int = 0) -> str:
-    text = expression_text(children(whole)[position])
+def _operand(whole: c.CExpression, position: int = 0) -> str:
+    text = expression_text(c.children(whole)[position])
     return f"({text})" if is_enclosed(whole, position) else text
 
 
-def _listed(parts: Iterable[CExpression]) -> str:
+def _listed(parts: Iterable[c.CExpression]) -> str:
     return ", ".join(map(expression_text, parts))
 
 
-def _number(expr: Number) -> str:
+def _number(expr: c.Number) -> str:
     if expr.ctype == "bool":
         return "true" if expr.value else "false"
     if expr.ctype in _SUFFIXES:
@@ -129,10 +106,10 @@ def _fraction(value: float, is_single: bool) -> str:
     return (text if "." in text or "e" in text else text + ".0") + "f" * is_single
 
 
-def _binary(expr: Binary) -> str:
+def _binary(expr: c.Binary) -> str:
     # Long sums lean to the left: no call for each of their operators.
     spine = [expr]
-    while isinstance(spine[-1].left, Binary):
+    while isinstance(spine[-1].left, c.Binary):
         spine.append(spine[-1].left)
     pieces = [_operand(spine[-1])]
     for whole, around in zip(reversed(spine), [*reversed(spine[:-1]), None], strict=True):
@@ -142,22 +119,22 @@ def _binary(expr: Binary) -> str:
     return "".join(pieces)
 
 
-def _choice(expr: Choice) -> str:
+def _choice(expr: c.Choice) -> str:
     then, other = expression_text(expr.then), expression_text(expr.other)
     return f"{_operand(expr)} ? {then} : {other}"
 
 
 _EXPRESSIONS: dict[type, Callable[[Any], str]] = {
-    Number: _number,
-    Name: lambda e: e.name,
-    Element: lambda e: e.array + "".join(f"[{expression_text(i)}]" for i in e.indices),
-    Call: lambda e: f"{e.function}({_listed(e.arguments)})",
-    Unary: lambda e: f"{e.operator}{_operand(e)}",
-    Binary: _binary,
-    Choice: _choice,
-    Cast: lambda e: f"({e.ctype}){_operand(e)}",
-    Member: lambda e: f"{_operand(e)}.{e.name}",
-    Braces: lambda e: f"{e.ctype}{{{_listed(e.parts)}}}",
+    c.Number: _number,
+    c.Name: lambda e: e.name,
+    c.Element: lambda e: e.array + "".join(f"[{expression_text(i)}]" for i in e.indices),
+    c.Call: lambda e: f"{e.function}({_listed(e.arguments)})",
+    c.Unary: lambda e: f"{e.operator}{_operand(e)}",
+    c.Binary: _binary,
+    c.Choice: _choice,
+    c.Cast: lambda e: f"({e.ctype}){_operand(e)}",
+    c.Member: lambda e: f"{_operand(e)}.{e.name}",
+    c.Braces: lambda e: f"{e.ctype}{{{_listed(e.parts)}}}",
 }
 
 # }}}
@@ -165,7 +142,7 @@ _EXPRESSIONS: dict[type, Callable[[Any], str]] = {
 # {{{ statements
 
 
-def function_text(function: Function) -> str:
+def function_text(function: c.Function) -> str:
     """A function as C text, with what stands above it."""
     lines = [*function.above, *_head(function)]
     lines += _dynamic(function)
@@ -174,7 +151,7 @@ def function_text(function: Function) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def with_lines(function: Function) -> Function:
+def with_lines(function: c.Function) -> c.Function:
     """The function whose parameters and statements know their lines in its text."""
     head = _head(function)
     first = function.line + 1
@@ -188,13 +165,13 @@ def with_lines(function: Function) -> Function:
     return replace(function, parameters=parameters, body=body)
 
 
-def _placed(nodes: tuple[Node, ...], line: int) -> tuple[tuple[Node, ...], int]:
+def _placed(nodes: tuple[c.Node, ...], line: int) -> tuple[tuple[c.Node, ...], int]:
     """Statements from a line on, and the line behind them."""
-    placed: list[Node] = []
+    placed: list[c.Node] = []
     for node in nodes:
-        if isinstance(node, For):
+        if isinstance(node, c.For):
             line += node.is_unrolled
-        if isinstance(node, (For, If, Block)):
+        if isinstance(node, (c.For, c.If, c.Block)):
             body, end = _placed(node.body, line + 1)
             placed.append(replace(node, body=body, line=line))
             line = end + _has_braces(node)
@@ -204,7 +181,7 @@ def _placed(nodes: tuple[Node, ...], line: int) -> tuple[tuple[Node, ...], int]:
     return tuple(placed), line
 
 
-def _head(function: Function) -> list[str]:
+def _head(function: c.Function) -> list[str]:
     texts = list(map(_parameter, function.parameters))
     first = f'extern "C" __global__ void __launch_bounds__({function.threads})'
     joined = ", ".join(texts)
@@ -214,7 +191,7 @@ def _head(function: Function) -> list[str]:
     return [first, f"{function.name}(", *listed, "{"]
 
 
-def _parameter(parameter: Parameter) -> str:
+def _parameter(parameter: c.Parameter) -> str:
     constant = " const" if parameter.is_const else ""
     if not parameter.is_pointer:
         return f"{parameter.ctype}{constant} {parameter.name}"
@@ -222,26 +199,28 @@ def _parameter(parameter: Parameter) -> str:
     return f"{parameter.ctype}{constant} *{alone}{parameter.name}"
 
 
-def _dynamic(function: Function) -> list[str]:
+def _dynamic(function: c.Function) -> list[str]:
     if function.alignment is None:
         return []
     aligned = f"__align__({function.alignment})"
     return [f"{_INDENT}extern __shared__ {aligned} unsigned char shared_memory[];"]
 
 
-def _has_braces(node: For | If | Block) -> bool:
+def _has_braces(node: c.For | c.If | c.Block) -> bool:
     """Whether braces stand around a body: one plain statement or loop needs none."""
-    if isinstance(node, Block) or len(node.body) != 1:
+    if isinstance(node, c.Block) or len(node.body) != 1:
         return True
     (only,) = node.body
-    return not isinstance(only, (Assign, Wait, For)) or (isinstance(only, For) and only.is_unrolled)
+    return not isinstance(only, (c.Assign, c.Wait, c.For)) or (
+        isinstance(only, c.For) and only.is_unrolled
+    )
 
 
-def _lines(node: Node, level: int) -> Iterator[str]:
+def _lines(node: c.Node, level: int) -> Iterator[str]:
     """The lines of one statement."""
     indent = _INDENT * level
-    if isinstance(node, (For, If, Block)):
-        if isinstance(node, For) and node.is_unrolled:
+    if isinstance(node, (c.For, c.If, c.Block)):
+        if isinstance(node, c.For) and node.is_unrolled:
             yield f"{indent}#pragma unroll"
         has_braces = _has_braces(node)
         yield indent + f"{statement_text(node)}{' {' * has_braces}".lstrip()
@@ -251,16 +230,16 @@ def _lines(node: Node, level: int) -> Iterator[str]:
             yield indent + "}"
         return
     text = indent + statement_text(node)
-    comment = node.comment if isinstance(node, (Assign, Wait)) else ""
+    comment = node.comment if isinstance(node, (c.Assign, c.Wait)) else ""
     yield f"{text:<{_COMMENT_COLUMN - 2}}  // {comment}" if comment else text
 
 
-def statement_text(node: Node) -> str:
+def statement_text(node: c.Node) -> str:
     """A statement in one line, without what stands in it."""
     return _STATEMENTS[type(node)](node)
 
 
-def _declaration(node: Declaration) -> str:
+def _declaration(node: c.Declaration) -> str:
     kind, name = node.ctype, node.name
     dimensions = "".join(f"[{n}]" for n in node.dimensions)
     if node.offset is None:
@@ -276,14 +255,14 @@ def _declaration(node: Declaration) -> str:
     return f"{kind} (*{name}){inner} = ({kind} (*){inner}){place};"
 
 
-def _for(node: For) -> str:
+def _for(node: c.For) -> str:
     name, lower, upper = node.name, expression_text(node.lower), expression_text(node.upper)
     compare = "<=" if node.inclusive else "<"
     step = f"++{name}" if node.step == 1 else f"{name} += {node.step}"
     return f"for ({node.ctype} {name} = {lower}; {name} {compare} {upper}; {step})"
 
 
-def _assign(node: Assign) -> str:
+def _assign(node: c.Assign) -> str:
     target, value = expression_text(node.target), expression_text(node.value)
     if node.atomic:
         return f"{_ATOMICS[node.operator]}(&{target}, {value});"
@@ -291,13 +270,13 @@ def _assign(node: Assign) -> str:
 
 
 _STATEMENTS: dict[type, Callable[[Any], str]] = {
-    Declaration: _declaration,
-    Let: lambda n: f"{n.ctype} const {n.name} = {expression_text(n.value)};",
-    For: _for,
-    If: lambda n: f"if ({expression_text(n.condition)})",
-    Block: lambda n: "",
-    Assign: _assign,
-    Wait: lambda n: f"{_WAITS[n.scope]}();",
+    c.Declaration: _declaration,
+    c.Let: lambda n: f"{n.ctype} const {n.name} = {expression_text(n.value)};",
+    c.For: _for,
+    c.If: lambda n: f"if ({expression_text(n.condition)})",
+    c.Block: lambda n: "",
+    c.Assign: _assign,
+    c.Wait: lambda n: f"{_WAITS[n.scope]}();",
 }
 
 # }}}

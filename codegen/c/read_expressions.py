@@ -5,23 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import DeepError, ReadError
 from loopkit.codegen.c.lexer import Token
 from loopkit.codegen.c.limits import DEEPEST, LONGEST
 from loopkit.codegen.c.literals import literal
-from loopkit.codegen.c.tree import (
-    Binary,
-    Braces,
-    Call,
-    Cast,
-    CExpression,
-    Choice,
-    Element,
-    Member,
-    Name,
-    Number,
-    Unary,
-)
 from loopkit.codegen.c.types import TYPES, WORDS
 
 _LEVELS = (
@@ -129,7 +117,7 @@ class ExpressionReader:
 
     # }}}
 
-    def expression(self) -> CExpression:
+    def expression(self) -> c.CExpression:
         """A whole expression."""
         with self.nested():
             condition = self.binary(0)
@@ -137,9 +125,9 @@ class ExpressionReader:
                 return condition
             then = self.expression()
             self.expect(":")
-            return Choice(condition, then, self.expression())
+            return c.Choice(condition, then, self.expression())
 
-    def binary(self, lowest: int) -> CExpression:
+    def binary(self, lowest: int) -> c.CExpression:
         """Operators of ``lowest`` precedence and tighter."""
         left, count = self.unary(), 0
         while True:
@@ -150,18 +138,18 @@ class ExpressionReader:
             count += operator in ("&&", "||")
             if count > LONGEST:
                 raise DeepError(self.line, f"a condition of more than {LONGEST} parts")
-            left = Binary(operator, left, self.binary(level + 1))
+            left = c.Binary(operator, left, self.binary(level + 1))
 
-    def unary(self) -> CExpression:
+    def unary(self) -> c.CExpression:
         """Signs, casts, and what they stand before."""
-        signs: list[tuple[type[Unary] | type[Cast], str]] = []
+        signs: list[tuple[type[c.Unary] | type[c.Cast], str]] = []
         while self.kind() == "sign":
             text = self.peek()
             if text in ("-", "!", "~", "&"):
-                signs.append((Unary, self.take()))
+                signs.append((c.Unary, self.take()))
             elif text == "(" and self.at_type(1) and not self.at_braces(1):
                 self.take()
-                signs.append((Cast, self.type_name()))
+                signs.append((c.Cast, self.type_name()))
                 self.expect(")")
             else:
                 break
@@ -172,29 +160,29 @@ class ExpressionReader:
             expr = node(sign, expr)
         return expr
 
-    def postfix(self) -> CExpression:
+    def postfix(self) -> c.CExpression:
         """Subscripts, calls and members."""
         expr = self.primary()
         while self.kind() == "sign":
-            if self.peek() == "[" and isinstance(expr, (Name, Element)):
+            if self.peek() == "[" and isinstance(expr, (c.Name, c.Element)):
                 self.take()
                 index = self.expression()
                 self.expect("]")
-                if isinstance(expr, Name):
-                    expr = Element(expr.name, (index,))
+                if isinstance(expr, c.Name):
+                    expr = c.Element(expr.name, (index,))
                 else:
-                    expr = Element(expr.array, (*expr.indices, index))
+                    expr = c.Element(expr.array, (*expr.indices, index))
             elif self.accept("."):
                 member = self.word()
-                if isinstance(expr, Name) and expr.name in ("threadIdx", "blockIdx"):
-                    expr = Name(f"{expr.name}.{member}")
+                if isinstance(expr, c.Name) and expr.name in ("threadIdx", "blockIdx"):
+                    expr = c.Name(f"{expr.name}.{member}")
                 else:
-                    expr = Member(expr, member)
+                    expr = c.Member(expr, member)
             else:
                 break
         return expr
 
-    def primary(self) -> CExpression:
+    def primary(self) -> c.CExpression:
         """Literals, names, calls and parentheses."""
         kind, text = self.kind(), self.peek()
         if kind == "number":
@@ -208,24 +196,24 @@ class ExpressionReader:
         if self.at_type():
             ctype = self.type_name()
             self.expect("{")
-            return Braces(ctype, self.listed("}"))
+            return c.Braces(ctype, self.listed("}"))
         self.take()
         if self.accept("("):
-            return Call(text, self.listed(")"))
+            return c.Call(text, self.listed(")"))
         if text in ("true", "false"):
-            return Number(int(text == "true"), "bool")
-        return Name(text)
+            return c.Number(int(text == "true"), "bool")
+        return c.Name(text)
 
-    def listed(self, end: str) -> tuple[CExpression, ...]:
+    def listed(self, end: str) -> tuple[c.CExpression, ...]:
         """Expressions between commas, up to ``end``."""
-        parts: list[CExpression] = []
+        parts: list[c.CExpression] = []
         while not self.accept(end):
             if parts:
                 self.expect(",")
             parts.append(self.expression())
         return tuple(parts)
 
-    def number(self, text: str) -> Number:
+    def number(self, text: str) -> c.Number:
         """A literal of any type."""
         found = literal(text)
         if found is None:

@@ -9,25 +9,10 @@ import re
 from collections.abc import Callable
 
 from loopkit._target import CUDA
+from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import ReadError
 from loopkit.codegen.c.lexer import Token, check_characters, tokens
 from loopkit.codegen.c.read_expressions import ExpressionReader
-from loopkit.codegen.c.tree import (
-    Assign,
-    Block,
-    Call,
-    Declaration,
-    Element,
-    For,
-    Function,
-    If,
-    Let,
-    Name,
-    Node,
-    Parameter,
-    Unary,
-    Wait,
-)
 
 Origin = Callable[[int, str], "str | None"]
 """The statement that a line belongs to, from the line's number and comment."""
@@ -39,7 +24,7 @@ _ALIGNMENTS = frozenset(1 << bits for bits in range(8))
 _START = 'extern "C" __global__'
 
 
-def read_function(source: str, origin: Origin) -> Function:
+def read_function(source: str, origin: Origin) -> c.Function:
     """The kernel function in a source text."""
     lines = source.split("\n")
     check_characters(lines)
@@ -57,7 +42,7 @@ class _FunctionReader(ExpressionReader):
         self.origin = origin
         self.dynamic: int | None = None
 
-    def function(self, above: tuple[str, ...]) -> Function:
+    def function(self, above: tuple[str, ...]) -> c.Function:
         """The function below some lines."""
         self.expect("extern", '"C"', "__global__", "void")
         self.expect("__launch_bounds__", "(")
@@ -65,7 +50,7 @@ class _FunctionReader(ExpressionReader):
         self.expect(")")
         name = self.word()
         self.expect("(")
-        parameters: list[Parameter] = []
+        parameters: list[c.Parameter] = []
         while not self.accept(")"):
             if parameters:
                 self.expect(",")
@@ -73,19 +58,19 @@ class _FunctionReader(ExpressionReader):
         body = self.braces()
         if self.kind() != "end":
             raise ReadError(self.line, f"'{self.peek()}' stands behind the function")
-        return Function(name, tuple(parameters), body, threads, self.dynamic, above)
+        return c.Function(name, tuple(parameters), body, threads, self.dynamic, above)
 
-    def parameter(self) -> Parameter:
+    def parameter(self) -> c.Parameter:
         line, ctype = self.line, self.type_name()
         is_const = self.accept("const")
         is_pointer = self.accept("*")
         is_restrict = is_pointer and self.accept("__restrict__")
-        return Parameter(self.word(), ctype, is_pointer, is_const, is_restrict, line)
+        return c.Parameter(self.word(), ctype, is_pointer, is_const, is_restrict, line)
 
-    def braces(self) -> tuple[Node, ...]:
+    def braces(self) -> tuple[c.Node, ...]:
         """The nodes between braces."""
         self.expect("{")
-        nodes: list[Node] = []
+        nodes: list[c.Node] = []
         with self.nested():
             while not self.accept("}"):
                 if self.kind() == "end":
@@ -93,14 +78,14 @@ class _FunctionReader(ExpressionReader):
                 nodes += self.node()
         return tuple(nodes)
 
-    def body(self) -> tuple[Node, ...]:
+    def body(self) -> tuple[c.Node, ...]:
         """What a loop or a guard holds, in braces or not."""
         if self.peek() == "{":
             return self.braces()
         with self.nested():
             return tuple(self.node())
 
-    def node(self) -> list[Node]:
+    def node(self) -> list[c.Node]:
         """One statement."""
         is_unrolled = self.kind() == "pragma"
         if is_unrolled:
@@ -109,7 +94,7 @@ class _FunctionReader(ExpressionReader):
                 raise ReadError(self.line, "a loop is expected behind a pragma")
         line, text = self.line, self.peek()
         if text == "{":
-            return [Block(self.braces(), line)]
+            return [c.Block(self.braces(), line)]
         if text == "for":
             return [self.loop(is_unrolled=is_unrolled)]
         if text == "if":
@@ -124,7 +109,7 @@ class _FunctionReader(ExpressionReader):
 
     # {{{ control
 
-    def loop(self, *, is_unrolled: bool) -> For:
+    def loop(self, *, is_unrolled: bool) -> c.For:
         line = self.line
         self.expect("for", "(")
         ctype, name = self.type_name(), self.word()
@@ -148,22 +133,22 @@ class _FunctionReader(ExpressionReader):
         if step < 1:
             raise ReadError(line, "a loop that does not go up is not understood")
         is_inclusive = compare == "<="
-        return For(ctype, name, lower, upper, is_inclusive, step, self.body(), is_unrolled, line)
+        return c.For(ctype, name, lower, upper, is_inclusive, step, self.body(), is_unrolled, line)
 
-    def guard(self) -> If:
+    def guard(self) -> c.If:
         line = self.line
         self.expect("if", "(")
         condition = self.expression()
         self.expect(")")
-        return If(condition, self.body(), line)
+        return c.If(condition, self.body(), line)
 
-    def wait(self) -> Wait:
+    def wait(self) -> c.Wait:
         line, scope = self.line, _WAITS[self.take()]
         self.expect("(")
         if self.listed(")"):
             raise ReadError(line, "a barrier for some of the threads is not understood")
         self.expect(";")
-        return Wait(scope, self.comments.get(line, ""), line)
+        return c.Wait(scope, self.comments.get(line, ""), line)
 
     # }}}
 
@@ -187,7 +172,7 @@ class _FunctionReader(ExpressionReader):
             raise ReadError(line, f"{value} bytes are no alignment")
         return value
 
-    def shared(self) -> list[Node]:
+    def shared(self) -> list[c.Node]:
         line = self.line
         if self.accept("extern"):
             self.expect("__shared__")
@@ -201,9 +186,9 @@ class _FunctionReader(ExpressionReader):
         ctype, name = self.type_name(), self.word()
         dimensions = self.dimensions()
         self.expect(";")
-        return [Declaration("shared", ctype, name, dimensions, line, alignment=alignment)]
+        return [c.Declaration("shared", ctype, name, dimensions, line, alignment=alignment)]
 
-    def typed(self) -> Node:
+    def typed(self) -> c.Node:
         """What begins with a type: a constant, a private variable, a view of shared memory."""
         line, ctype = self.line, self.type_name()
         if self.accept("const"):
@@ -211,15 +196,15 @@ class _FunctionReader(ExpressionReader):
             self.expect("=")
             value = self.expression()
             self.expect(";")
-            return Let(ctype, name, value, line)
+            return c.Let(ctype, name, value, line)
         if self.accept("&"):
             name = self.word()
             self.expect("=", "*", "(", *ctype.split(), "*", ")")
-            return Declaration("shared", ctype, name, (), line, self.offset())
+            return c.Declaration("shared", ctype, name, (), line, self.offset())
         if self.accept("*"):
             name = self.word()
             self.expect("=", "(", *ctype.split(), "*", ")")
-            return Declaration("shared", ctype, name, (None,), line, self.offset())
+            return c.Declaration("shared", ctype, name, (None,), line, self.offset())
         if self.accept("("):
             self.expect("*")
             name = self.word()
@@ -229,11 +214,11 @@ class _FunctionReader(ExpressionReader):
             if self.dimensions() != inner:
                 raise ReadError(line, f"'{name}' is declared with one shape and cast to another")
             self.expect(")")
-            return Declaration("shared", ctype, name, (None, *inner), line, self.offset())
+            return c.Declaration("shared", ctype, name, (None, *inner), line, self.offset())
         name = self.word()
         dimensions = self.dimensions()
         self.expect(";")
-        return Declaration("private", ctype, name, dimensions, line)
+        return c.Declaration("private", ctype, name, dimensions, line)
 
     def offset(self) -> int:
         if self.dynamic is None:
@@ -245,28 +230,30 @@ class _FunctionReader(ExpressionReader):
 
     # }}}
 
-    def assignment(self) -> Assign:
+    def assignment(self) -> c.Assign:
         line = self.line
         target = self.postfix()
         comment = self.comments.get(line, "")
         statement = self.origin(line, comment)
-        if isinstance(target, Call):
+        if isinstance(target, c.Call):
             if target.function not in _ATOMICS or len(target.arguments) != 2:
                 raise ReadError(line, f"a call of '{target.function}' is not understood")
             address, value = target.arguments
-            if not isinstance(address, Unary) or not isinstance(address.operand, (Name, Element)):
+            if not isinstance(address, c.Unary) or not isinstance(
+                address.operand, (c.Name, c.Element)
+            ):
                 raise ReadError(line, f"what '{target.function}' changes is not understood")
             self.expect(";")
             operator = _ATOMICS[target.function]
-            return Assign(address.operand, operator, value, statement, True, comment, line)
-        if not isinstance(target, (Name, Element)):
+            return c.Assign(address.operand, operator, value, statement, True, comment, line)
+        if not isinstance(target, (c.Name, c.Element)):
             raise ReadError(line, "a statement is expected")
         operator = self.take()
         if operator not in _ASSIGNMENTS:
             raise ReadError(line, f"'{operator}' is not understood as an assignment")
         value = self.expression()
         self.expect(";")
-        return Assign(target, operator, value, statement, False, comment, line)
+        return c.Assign(target, operator, value, statement, False, comment, line)
 
 
 _FIRST_WORD = re.compile(r"([^\s,:]+)")

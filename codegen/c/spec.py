@@ -31,16 +31,6 @@ from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.arithmetic import common, converts, in_registers
 from loopkit.codegen.c.calls import CONSTANTS, result_of
 from loopkit.codegen.c.errors import ReadError, UnreadableError
-from loopkit.codegen.c.tree import (
-    HARDWARE,
-    CExpression,
-    Function,
-    Node,
-    expressions,
-    postorder,
-    statements,
-    walk,
-)
 from loopkit.codegen.c.types import LITERALS, PIECES, TYPES
 
 _WHOLE = INTEGERS | {BOOL}
@@ -62,7 +52,7 @@ class _Variable:
     is_place: bool = False
 
 
-def specified(function: Function) -> Specified:
+def specified(function: c.Function) -> Specified:
     """What a function needs and computes; raises :class:`ReadError` for what C++ rejects."""
     checked = _Checked()
     try:
@@ -84,38 +74,40 @@ class Specified:
     types: Mapping[int, DType]
 
 
-def check(function: Function) -> Specified:
+def check(function: c.Function) -> Specified:
     """What lowering makes: C++ takes it, and barriers stand where all threads come by.
 
     Raises :class:`ReadError` where the tree itself shows that it is not so.
     """
     found = specified(function)
-    if any(isinstance(node, c.Wait) for node in statements(function.body)):
+    if any(isinstance(node, c.Wait) for node in c.statements(function.body)):
         _check_barriers(function.body, frozenset(CUDA.thread_index), is_varying=False)
     return found
 
 
-def _check_barriers(nodes: tuple[Node, ...], varying: frozenset[str], *, is_varying: bool) -> None:
+def _check_barriers(
+    nodes: tuple[c.Node, ...], varying: frozenset[str], *, is_varying: bool
+) -> None:
     """No loop or guard around a block's barrier is another one for another thread."""
     for node in nodes:
         if isinstance(node, c.Wait) and node.scope == "block" and is_varying:
             raise ReadError(node.line, "threads may disagree on whether they reach the barrier")
-        depends = any(_uses(expr, varying) for expr in expressions(node))
+        depends = any(_uses(expr, varying) for expr in c.expressions(node))
         if depends and isinstance(node, (c.Let, c.For)):
             varying |= {node.name}
         if isinstance(node, (c.For, c.If, c.Block)):
             _check_barriers(node.body, varying, is_varying=is_varying or depends)
 
 
-def _uses(expr: CExpression, names: frozenset[str]) -> bool:
-    return any(isinstance(part, c.Name) and part.name in names for part in walk(expr))
+def _uses(expr: c.CExpression, names: frozenset[str]) -> bool:
+    return any(isinstance(part, c.Name) and part.name in names for part in c.walk(expr))
 
 
 class _Checked:
     """A walk over a function with the names that are in scope."""
 
     def __init__(self) -> None:
-        self.scopes: list[dict[str, _Variable]] = [{w: _Variable(UINT32) for w in HARDWARE}]
+        self.scopes: list[dict[str, _Variable]] = [{w: _Variable(UINT32) for w in c.HARDWARE}]
         self.needs: dict[str, int] = {}
         self.types: dict[int, DType] = {}
         self.line = 0
@@ -158,7 +150,7 @@ class _Checked:
 
     # {{{ statements
 
-    def function(self, function: Function) -> None:
+    def function(self, function: c.Function) -> None:
         """The parameters and the body, which are one scope."""
         for parameter in function.parameters:
             self.line = parameter.line
@@ -170,7 +162,7 @@ class _Checked:
                 self.declare(parameter.name, parameter.ctype)
         self.body(function.body, at_top=True)
 
-    def body(self, nodes: tuple[Node, ...], *, at_top: bool = False) -> None:
+    def body(self, nodes: tuple[c.Node, ...], *, at_top: bool = False) -> None:
         """Statements one after another."""
         for node in nodes:
             self.line = node.line
@@ -227,15 +219,15 @@ class _Checked:
 
     # {{{ expressions
 
-    def integer(self, expr: CExpression) -> None:
+    def integer(self, expr: c.CExpression) -> None:
         """An expression that computes with whole numbers alone, apart from what it casts."""
         if self.expression(expr) not in _WHOLE:
             raise ReadError(self.line, "a whole number is expected")
 
-    def expression(self, root: CExpression) -> DType:
+    def expression(self, root: c.CExpression) -> DType:
         """The type of an expression."""
         found: list[DType] = []
-        for expr in postorder(root):
+        for expr in c.postorder(root):
             count = len(c.children(expr))
             parts = found[len(found) - count :]
             del found[len(found) - count :]

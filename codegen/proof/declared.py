@@ -9,18 +9,7 @@ import numpy as np
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._places import decide_address_spaces
 from loopkit._promotion import dtype_name
-from loopkit.codegen.c.tree import (
-    Cast,
-    CExpression,
-    Declaration,
-    Element,
-    For,
-    Let,
-    Name,
-    children,
-    statements,
-    walk,
-)
+from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.proof.names import CATEGORIES, INTEGERS
 from loopkit.codegen.proof.recorder import Recorder
@@ -49,13 +38,13 @@ def check_declarations(subject: Subject, recorder: Recorder) -> None:
             place = "global" if parameter.is_pointer else "value"
             _place(recorder, own, place, parameter.line)
     counters: dict[str, str] = {}
-    for node in statements(subject.function.body):
-        if isinstance(node, Declaration):
+    for node in c.statements(subject.function.body):
+        if isinstance(node, c.Declaration):
             own = data.get(node.name)
             if own is not None:
                 _type(recorder, own, node.ctype, node.line)
                 _place(recorder, own, node.space, node.line)
-        elif isinstance(node, (For, Let)):
+        elif isinstance(node, (c.For, c.Let)):
             _counter(recorder, node, counters)
     for site in subject.sites:
         _casts(subject, recorder, site)
@@ -87,7 +76,7 @@ def _memory(place: str) -> str:
     return "a value of the launch" if place == "value" else f"{place} memory"
 
 
-def _counter(recorder: Recorder, node: For | Let, known: dict[str, str]) -> None:
+def _counter(recorder: Recorder, node: c.For | c.Let, known: dict[str, str]) -> None:
     """Loop variables and constants are integers whose range the proof knows, of one type each."""
     if node.ctype not in _INDEX_TYPES:
         what = f"'{node.name}' is declared {node.ctype}, which is no type for indices"
@@ -108,30 +97,30 @@ def _casts(subject: Subject, recorder: Recorder, site: Site) -> None:
     pending = [site.expr]
     while pending:
         part = pending.pop()
-        is_cast = isinstance(part, Cast)
+        is_cast = isinstance(part, c.Cast)
         if _is_data(subject, part) and (is_cast or subject.names.type_of(part) not in INTEGERS):
             continue
         is_narrow = (
-            isinstance(part, Cast)
+            isinstance(part, c.Cast)
             and part.ctype not in _INDEX_TYPES
             and CATEGORIES.get(part.ctype) != "other"
         )
         if is_narrow or subject.names.type_of(part) not in INTEGERS:
-            ctype = part.ctype if isinstance(part, Cast) else "a floating-point number"
+            ctype = part.ctype if isinstance(part, c.Cast) else "a floating-point number"
             what = f"an index is cast to {ctype}, which does not hold all of its values"
             recorder.found(Finding("type", what, Place(site.line)))
         else:
-            pending += children(part)
+            pending += c.children(part)
 
 
-def _is_data(subject: Subject, expr: CExpression) -> bool:
+def _is_data(subject: Subject, expr: c.CExpression) -> bool:
     """Whether the values of an expression are loaded, or are no integers."""
     places, types = subject.names.places, subject.names.types
     return any(
-        isinstance(p, Element)
+        isinstance(p, c.Element)
         or (
-            isinstance(p, Name)
+            isinstance(p, c.Name)
             and (places.get(p.name, "value") != "value" or types.get(p.name) not in INTEGERS)
         )
-        for p in walk(expr)
+        for p in c.walk(expr)
     )

@@ -6,16 +6,7 @@ import islpy as isl
 
 from loopkit._hidden import label_of
 from loopkit._target import CUDA
-from loopkit.codegen.c.tree import (
-    Assign,
-    CExpression,
-    Element,
-    For,
-    If,
-    Let,
-    Name,
-    walk,
-)
+from loopkit.codegen.c import tree as c
 from loopkit.codegen.proof.conditions import renamed
 from loopkit.codegen.proof.forms import floor
 from loopkit.codegen.proof.recorder import Recorder
@@ -109,19 +100,19 @@ class DivergenceCheck:
 
     # {{{ what depends on threads
 
-    def _depends(self, node: For | If | Let | None) -> bool:
-        if node is None or isinstance(node, Let):
+    def _depends(self, node: c.For | c.If | c.Let | None) -> bool:
+        if node is None or isinstance(node, c.Let):
             return False
         return any(_uses(e, self.varying) for e in _expressions(node))
 
-    def _varying_data(self, expr: CExpression) -> str:
+    def _varying_data(self, expr: c.CExpression) -> str:
         """What in an expression is loaded, and not the same for all threads."""
         places = self.subject.names.places
-        for part in walk(expr):
-            if isinstance(part, Element) and _uses(part, self.varying):
+        for part in c.walk(expr):
+            if isinstance(part, c.Element) and _uses(part, self.varying):
                 return part.array
             if (
-                isinstance(part, Name)
+                isinstance(part, c.Name)
                 and part.name in self.varying
                 and places.get(part.name) == "private"
             ):
@@ -135,18 +126,15 @@ def _second(name: str) -> str:
     return copy_of(name, 1) if name in CUDA.thread_index else name
 
 
-def _expressions(node: For | If | Let | None) -> tuple[CExpression, ...]:
-    if isinstance(node, For):
-        return node.lower, node.upper
-    if isinstance(node, If):
-        return (node.condition,)
-    return (node.value,) if isinstance(node, Let) else ()
+def _expressions(node: c.For | c.If | c.Let | None) -> tuple[c.CExpression, ...]:
+    return () if node is None else c.expressions(node)
 
 
-def _uses(expr: CExpression, names: set[str]) -> bool:
+def _uses(expr: c.CExpression, names: set[str]) -> bool:
     return any(
-        (isinstance(p, Name) and p.name in names) or (isinstance(p, Element) and p.array in names)
-        for p in walk(expr)
+        (isinstance(p, c.Name) and p.name in names)
+        or (isinstance(p, c.Element) and p.array in names)
+        for p in c.walk(expr)
     )
 
 
@@ -165,16 +153,16 @@ def varying_names(subject: Subject) -> set[str]:
             for scope in leaf.scope.chain():
                 node = scope.node
                 depends = any(_uses(e, varying) for e in _expressions(node))
-                if isinstance(node, (For, Let)) and depends:
+                if isinstance(node, (c.For, c.Let)) and depends:
                     varying.add(node.name)
-                guarded = guarded or (depends and not isinstance(node, Let))
-            if isinstance(leaf.node, Assign):
+                guarded = guarded or (depends and not isinstance(node, c.Let))
+            if isinstance(leaf.node, c.Assign):
                 target = leaf.node.target
-                name = target.name if isinstance(target, Name) else target.array
+                name = target.name if isinstance(target, c.Name) else target.array
                 if subject.names.places.get(name) != "private":
                     continue
-                parts: list[CExpression] = [leaf.node.value]
-                if isinstance(target, Element):
+                parts: list[c.CExpression] = [leaf.node.value]
+                if isinstance(target, c.Element):
                     parts += target.indices
                 if guarded or any(_uses(e, varying) for e in parts):
                     varying.add(name)

@@ -4,27 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from loopkit.codegen.c.tree import (
-    HARDWARE,
-    Binary,
-    Block,
-    Call,
-    Cast,
-    CExpression,
-    Choice,
-    Declaration,
-    Element,
-    For,
-    Function,
-    If,
-    Let,
-    Member,
-    Name,
-    Node,
-    Number,
-    Unary,
-    walk,
-)
+from loopkit.codegen.c import tree as c
 
 # Categories of C's types, arithmetic on narrow integers being in `int`.
 CATEGORIES = {
@@ -65,10 +45,10 @@ class Names:
     types: dict[str, str] = field(default_factory=dict)
     places: dict[str, str] = field(default_factory=dict)
     dimensions: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
-    declarations: dict[str, Declaration] = field(default_factory=dict)
+    declarations: dict[str, c.Declaration] = field(default_factory=dict)
     order: list[str] = field(default_factory=list)
-    _kinds: dict[int, tuple[CExpression, str]] = field(default_factory=dict)
-    _reading: dict[int, tuple[CExpression, bool]] = field(default_factory=dict)
+    _kinds: dict[int, tuple[c.CExpression, str]] = field(default_factory=dict)
+    _reading: dict[int, tuple[c.CExpression, bool]] = field(default_factory=dict)
 
     def add(self, name: str, ctype: str, place: str) -> None:
         """Note a declaration."""
@@ -76,62 +56,62 @@ class Names:
         self.places[name] = place
         self.order.append(name)
 
-    def type_of(self, expr: CExpression) -> str:
+    def type_of(self, expr: c.CExpression) -> str:
         """The category of the type in which C computes an expression."""
-        if isinstance(expr, (Number, Name, Element)):
+        if isinstance(expr, (c.Number, c.Name, c.Element)):
             return self._type_of(expr)
         if id(expr) not in self._kinds:
             # Long sums lean to the left.
-            spine: list[CExpression] = [expr]
-            while isinstance(expr, Binary):
+            spine: list[c.CExpression] = [expr]
+            while isinstance(expr, c.Binary):
                 spine.append(expr := expr.left)
             for part in reversed(spine):
                 self._kinds[id(part)] = part, self._type_of(part)
             expr = spine[0]
         return self._kinds[id(expr)][1]
 
-    def _type_of(self, expr: CExpression) -> str:
-        if isinstance(expr, Number):
+    def _type_of(self, expr: c.CExpression) -> str:
+        if isinstance(expr, c.Number):
             return "int" if expr.ctype == "bool" else expr.ctype
-        if isinstance(expr, Name):
+        if isinstance(expr, c.Name):
             return self.types.get(expr.name, "int")
-        if isinstance(expr, Element):
+        if isinstance(expr, c.Element):
             return self.types.get(expr.array, "other")
-        if isinstance(expr, Cast):
+        if isinstance(expr, c.Cast):
             return CATEGORIES.get(expr.ctype, "other")
-        if isinstance(expr, Unary):
+        if isinstance(expr, c.Unary):
             return "int" if expr.operator == "!" else self.type_of(expr.operand)
-        if isinstance(expr, Binary):
+        if isinstance(expr, c.Binary):
             if expr.operator in ("<<", ">>"):
                 return self.type_of(expr.left)
             if expr.operator in ("<", "<=", ">", ">=", "==", "!=", "&&", "||"):
                 return "int"
             return common(self.type_of(expr.left), self.type_of(expr.right))
-        if isinstance(expr, Choice):
+        if isinstance(expr, c.Choice):
             return common(self.type_of(expr.then), self.type_of(expr.other))
-        if isinstance(expr, Call) and expr.function.partition("<")[0] in _OF_THEIR_ARGUMENTS:
+        if isinstance(expr, c.Call) and expr.function.partition("<")[0] in _OF_THEIR_ARGUMENTS:
             types = [self.type_of(a) for a in expr.arguments]
             result = types[0] if types else "other"
             for other in types[1:]:
                 result = common(result, other)
             return result
-        if isinstance(expr, Member):
+        if isinstance(expr, c.Member):
             return "float"
         return "other"
 
-    def reads_memory(self, expr: CExpression) -> bool:
+    def reads_memory(self, expr: c.CExpression) -> bool:
         """Whether the values of an expression are loaded."""
         found = self._reading.get(id(expr))
         if found is None:
             reads = any(
-                isinstance(part, Element)
-                or (isinstance(part, Name) and self.places.get(part.name, "value") != "value")
-                for part in walk(expr)
+                isinstance(part, c.Element)
+                or (isinstance(part, c.Name) and self.places.get(part.name, "value") != "value")
+                for part in c.walk(expr)
             )
             found = self._reading[id(expr)] = expr, reads
         return found[1]
 
-    def is_integer(self, expr: CExpression) -> bool:
+    def is_integer(self, expr: c.CExpression) -> bool:
         """Whether an expression has an integer type."""
         return self.type_of(expr) in INTEGERS
 
@@ -143,31 +123,26 @@ def common(a: str, b: str) -> str:
     return max(a, b, key=_RANK.__getitem__)
 
 
-def declared(function: Function) -> Names:
+def declared(function: c.Function) -> Names:
     """All names of a function; loop variables of one name must have one type."""
     names = Names()
-    for word in HARDWARE:
+    for word in c.HARDWARE:
         names.types[word], names.places[word] = "uint", "value"
     for parameter in function.parameters:
         place = "global" if parameter.is_pointer else "value"
         names.add(parameter.name, parameter.ctype, place)
 
-    def visit(nodes: tuple[Node, ...]) -> None:
-        for node in nodes:
-            if isinstance(node, Declaration):
-                names.add(node.name, node.ctype, node.space)
-                names.dimensions[node.name] = node.dimensions
-                names.declarations[node.name] = node
-            elif isinstance(node, (For, Let)):
-                known = names.types.get(node.name)
-                category = CATEGORIES.get(node.ctype, "other")
-                if known is None:
-                    names.add(node.name, node.ctype, "value")
-                elif known != category:
-                    # The wider of the two: nothing is then taken to overflow that does not.
-                    names.types[node.name] = common(known, category)
-            if isinstance(node, (For, If, Block)):
-                visit(node.body)
-
-    visit(function.body)
+    for node in c.statements(function.body):
+        if isinstance(node, c.Declaration):
+            names.add(node.name, node.ctype, node.space)
+            names.dimensions[node.name] = node.dimensions
+            names.declarations[node.name] = node
+        elif isinstance(node, (c.For, c.Let)):
+            known = names.types.get(node.name)
+            category = CATEGORIES.get(node.ctype, "other")
+            if known is None:
+                names.add(node.name, node.ctype, "value")
+            elif known != category:
+                # The wider of the two: nothing is then taken to overflow that does not.
+                names.types[node.name] = common(known, category)
     return names

@@ -12,21 +12,8 @@ from collections.abc import Callable
 from loopkit import _intervals
 from loopkit._intervals import Interval
 from loopkit._promotion import BOOL, INT32, INT64, INTEGERS, DType
+from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import UnreadableError
-from loopkit.codegen.c.tree import (
-    Assign,
-    Binary,
-    Call,
-    Cast,
-    CExpression,
-    Choice,
-    Element,
-    If,
-    Name,
-    Number,
-    Unary,
-    children,
-)
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import Scope
@@ -52,18 +39,18 @@ class OverflowCheck:
         """Check all lines that assign, and all guards that test data."""
         for leaf in self.subject.leaves:
             node = leaf.node
-            if isinstance(node, Assign):
+            if isinstance(node, c.Assign):
                 whole = node.value
                 if node.operator not in ("=", "max=", "min="):
-                    whole = Binary(node.operator[:-1], node.target, node.value)
+                    whole = c.Binary(node.operator[:-1], node.target, node.value)
                 self.line(leaf, whole)
-            elif isinstance(node, If):
+            elif isinstance(node, c.If):
                 self.line(leaf, node.condition)
 
-    def line(self, leaf: Leaf, expr: CExpression) -> None:
+    def line(self, leaf: Leaf, expr: c.CExpression) -> None:
         """Check an expression of a line; the first that may overflow is reported."""
         # What guards make of inames and sizes alone is index arithmetic.
-        data_alone = isinstance(leaf.node, If)
+        data_alone = isinstance(leaf.node, c.If)
         text = self.subject.text.values(leaf.scope)
         bounds = _Bounds(text, leaf.scope, self.widths, data_alone)
         with self.recorder.question("width", "whether integers of the line may overflow", leaf):
@@ -94,29 +81,29 @@ class _Bounds:
         self.data_alone = data_alone
         self.beyond: tuple[DType, bool] | None = None
 
-    def of(self, expr: CExpression) -> Interval:
+    def of(self, expr: c.CExpression) -> Interval:
         """Bounds of an integer expression; those of its parts are looked at, too."""
-        spine: list[CExpression] = [expr]  # long sums lean to the left
-        while isinstance(expr, Binary):
+        spine: list[c.CExpression] = [expr]  # long sums lean to the left
+        while isinstance(expr, c.Binary):
             spine.append(expr := expr.left)
         first = spine.pop()
-        result = self.whole(first, [] if isinstance(first, Element) else _each(self, first))
+        result = self.whole(first, [] if isinstance(first, c.Element) else _each(self, first))
         for whole in reversed(spine):
-            assert isinstance(whole, Binary)
+            assert isinstance(whole, c.Binary)
             result = self.whole(whole, [result, self.of(whole.right)])
         return result
 
-    def whole(self, expr: CExpression, parts: list[Interval]) -> Interval:
+    def whole(self, expr: c.CExpression, parts: list[Interval]) -> Interval:
         """The same, given the bounds of its parts."""
-        if isinstance(expr, Element):
+        if isinstance(expr, c.Element):
             return _limits(self.dtype(expr))
-        if isinstance(expr, Number):
+        if isinstance(expr, c.Number):
             return int(expr.value), int(expr.value)
         dtype = self.dtype(expr)
         limits = _limits(dtype)
         if dtype not in INTEGERS:
             return limits
-        if isinstance(expr, Name):
+        if isinstance(expr, c.Name):
             if self.widths.subject.names.reads_memory(expr):
                 return limits
             return _intervals.intersection(
@@ -127,7 +114,7 @@ class _Bounds:
             return limits
         if _intervals.contains(limits, found):
             return found
-        computes = isinstance(expr, (Binary, Unary))
+        computes = isinstance(expr, (c.Binary, c.Unary))
         if computes and dtype in (INT32, INT64):
             is_data = self.widths.subject.names.reads_memory(expr)
             if not is_data and self.data_alone:
@@ -138,27 +125,27 @@ class _Bounds:
             return _intervals.intersection(limits, exact)
         return limits
 
-    def computed(self, expr: CExpression, parts: list[Interval]) -> Interval | None:
+    def computed(self, expr: c.CExpression, parts: list[Interval]) -> Interval | None:
         """The exact result of an operation on values between bounds; None if it is not known."""
-        if isinstance(expr, Cast):
+        if isinstance(expr, c.Cast):
             return parts[0] if self.dtype(expr.operand) in (*INTEGERS, BOOL) else None
-        if isinstance(expr, Unary):
+        if isinstance(expr, c.Unary):
             return _intervals.negate(parts[0]) if expr.operator == "-" else None
-        if isinstance(expr, Choice):
+        if isinstance(expr, c.Choice):
             return _intervals.hull(parts[1], parts[2])
-        if isinstance(expr, Binary):
+        if isinstance(expr, c.Binary):
             return _binary(expr.operator, parts[0], parts[1])
-        if isinstance(expr, Call):
+        if isinstance(expr, c.Call):
             return _call(expr.function, parts)
         return None
 
-    def dtype(self, expr: CExpression) -> DType:
+    def dtype(self, expr: c.CExpression) -> DType:
         """The type that an expression has in C; that of narrow data is narrow."""
         return self.text.value(expr).dtype
 
 
-def _each(bounds: _Bounds, expr: CExpression) -> list[Interval]:
-    return [bounds.of(child) for child in children(expr)]
+def _each(bounds: _Bounds, expr: c.CExpression) -> list[Interval]:
+    return [bounds.of(child) for child in c.children(expr)]
 
 
 def _binary(operator: str, left: Interval, right: Interval) -> Interval | None:

@@ -6,22 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from loopkit._nodes import Expression
-from loopkit.codegen.c.tree import (
-    Assign,
-    Binary,
-    Block,
-    CExpression,
-    Choice,
-    Declaration,
-    Element,
-    For,
-    If,
-    Let,
-    Name,
-    Node,
-    Wait,
-    children,
-)
+from loopkit.codegen.c import tree as c
 from loopkit.codegen.proof.conditions import (
     Condition,
     conjuncts,
@@ -39,7 +24,7 @@ from loopkit.codegen.proof.translate import TextTranslator
 class Group:
     """A loop, a guard, or braces; ``scope`` is what holds inside."""
 
-    node: For | If | Block | None
+    node: c.For | c.If | c.Block | None
     scope: Scope
     parent: Group | None
     index: int
@@ -48,7 +33,7 @@ class Group:
     @property
     def is_loop(self) -> bool:
         """Whether the children run many times."""
-        return isinstance(self.node, For)
+        return isinstance(self.node, c.For)
 
 
 @dataclass(eq=False)
@@ -76,7 +61,7 @@ class Touch:
 class Leaf:
     """An assignment, a barrier, or reads that a guard, a loop's bounds or a constant do."""
 
-    node: Assign | Wait | If | For | Let
+    node: c.Assign | c.Wait | c.If | c.For | c.Let
     scope: Scope
     parent: Group
     index: int
@@ -90,19 +75,19 @@ class Leaf:
     @property
     def statement(self) -> str | None:
         """The statement that an assignment belongs to."""
-        return self.node.statement if isinstance(self.node, Assign) else None
+        return self.node.statement if isinstance(self.node, c.Assign) else None
 
     @property
     def barrier(self) -> str | None:
         """Whom a barrier is for: ``block`` or ``warp``; None for other leaves."""
-        return self.node.scope if isinstance(self.node, Wait) else None
+        return self.node.scope if isinstance(self.node, c.Wait) else None
 
 
 @dataclass(frozen=True)
 class Site:
     """An integer expression of the text and where it is computed; ``ctype`` holds its value."""
 
-    expr: CExpression
+    expr: c.CExpression
     scope: Scope
     line: int
     ctype: str | None = None
@@ -119,28 +104,28 @@ class TreeBuilder:
         self.leaves: list[Leaf] = []
         self.sites: list[Site] = []
 
-    def build(self, body: tuple[Node, ...], scope: Scope) -> Group:
+    def build(self, body: tuple[c.Node, ...], scope: Scope) -> Group:
         """The tree of a body; leaves and computations are collected on the way."""
         root = Group(None, scope, None, 0)
         self._fill(root, body, scope)
         return root
 
-    def _fill(self, group: Group, nodes: tuple[Node, ...], scope: Scope) -> None:
+    def _fill(self, group: Group, nodes: tuple[c.Node, ...], scope: Scope) -> None:
         for node in nodes:
-            if isinstance(node, Let):
+            if isinstance(node, c.Let):
                 scope = self._let(group, node, scope)
-            elif isinstance(node, Block):
+            elif isinstance(node, c.Block):
                 self._fill(self._group(group, node, scope), node.body, scope)
-            elif isinstance(node, For):
+            elif isinstance(node, c.For):
                 self._loop(group, node, scope)
-            elif isinstance(node, If):
+            elif isinstance(node, c.If):
                 self._guard(group, node, scope)
-            elif isinstance(node, Wait):
+            elif isinstance(node, c.Wait):
                 self._leaf(group, node, scope, ())
-            elif not isinstance(node, Declaration):
+            elif not isinstance(node, c.Declaration):
                 self._leaf(group, node, scope, self._touches(node, scope))
 
-    def _group(self, parent: Group, node: For | If | Block, scope: Scope) -> Group:
+    def _group(self, parent: Group, node: c.For | c.If | c.Block, scope: Scope) -> Group:
         made = Group(node, scope, parent, len(parent.children))
         parent.children.append(made)
         return made
@@ -148,7 +133,7 @@ class TreeBuilder:
     def _leaf(
         self,
         parent: Group,
-        node: Assign | Wait | If | For | Let,
+        node: c.Assign | c.Wait | c.If | c.For | c.Let,
         scope: Scope,
         touches: tuple[Touch, ...],
     ) -> None:
@@ -158,7 +143,7 @@ class TreeBuilder:
 
     # {{{ scopes
 
-    def _let(self, group: Group, node: Let, scope: Scope) -> Scope:
+    def _let(self, group: Group, node: c.Let, scope: Scope) -> Scope:
         reads = self._reads((node.value,), scope, node.line)
         if reads:
             self._leaf(group, node, scope, reads)
@@ -168,7 +153,7 @@ class TreeBuilder:
         ranges = {node.name: scope.range_of(value)}
         return Scope(self.space, scope, node, holds, unknown, ranges)
 
-    def _loop(self, group: Group, node: For, scope: Scope) -> None:
+    def _loop(self, group: Group, node: c.For, scope: Scope) -> None:
         self.sites.append(Site(node.lower, scope, node.line, node.ctype))
         lower = self.translate.form(node.lower, scope)
         upper = self.translate.form(node.upper, scope)
@@ -193,7 +178,7 @@ class TreeBuilder:
         if reads:
             self._leaf(group, node, scope, reads)
 
-    def _guard(self, group: Group, node: If, scope: Scope) -> None:
+    def _guard(self, group: Group, node: c.If, scope: Scope) -> None:
         inner = scope
         for part in _and_parts(node.condition):
             reads = self._reads((part,), inner, node.line)
@@ -204,7 +189,7 @@ class TreeBuilder:
         self._fill(self._group(group, node, inner), node.body, inner)
 
     def _narrowed(
-        self, scope: Scope, expr: CExpression, node: If | None = None, *, holds: bool = True
+        self, scope: Scope, expr: c.CExpression, node: c.If | None = None, *, holds: bool = True
     ) -> Scope:
         """The scope in which a condition holds, or does not."""
         condition = self.translate.condition(expr, scope)
@@ -215,13 +200,13 @@ class TreeBuilder:
 
     # {{{ accesses
 
-    def _touches(self, node: Assign, scope: Scope) -> tuple[Touch, ...]:
+    def _touches(self, node: c.Assign, scope: Scope) -> tuple[Touch, ...]:
         found: dict[tuple[str, Form, bool, int], Touch] = {}
         target = node.target
         if node.operator != "=":
             self._touch(target, scope, found, is_atomic=node.atomic)
         self._touch(target, scope, found, is_write=True, is_atomic=node.atomic)
-        if isinstance(target, Element):
+        if isinstance(target, c.Element):
             for index in target.indices:
                 self._collect(index, scope, node.line, found)
                 self.sites.append(Site(index, scope, node.line))
@@ -229,7 +214,7 @@ class TreeBuilder:
         return tuple(found.values())
 
     def _reads(
-        self, expressions: tuple[CExpression, ...], scope: Scope, line: int
+        self, expressions: tuple[c.CExpression, ...], scope: Scope, line: int
     ) -> tuple[Touch, ...]:
         """What guards, bounds and constants read of memory."""
         found: dict[tuple[str, Form, bool, int], Touch] = {}
@@ -239,42 +224,42 @@ class TreeBuilder:
 
     def _collect(
         self,
-        expr: CExpression,
+        expr: c.CExpression,
         scope: Scope,
         line: int,
         found: dict[tuple[str, Form, bool, int], Touch],
     ) -> None:
         """All reads in an expression; operands that C may skip are under its conditions."""
-        if isinstance(expr, Name):
+        if isinstance(expr, c.Name):
             if self.names.places.get(expr.name, "value") != "value":
                 self._touch(expr, scope, found)
-        elif isinstance(expr, Element):
+        elif isinstance(expr, c.Element):
             self._touch(expr, scope, found)
             for index in expr.indices:
                 self._collect(index, scope, line, found)
                 self.sites.append(Site(index, scope, line))
-        elif isinstance(expr, Choice):
+        elif isinstance(expr, c.Choice):
             self._collect(expr.condition, scope, line, found)
             for branch, holds in ((expr.then, True), (expr.other, False)):
                 inner = self._narrowed(scope, expr.condition, holds=holds)
                 self._collect(branch, inner, line, found)
-        elif isinstance(expr, Binary) and expr.operator in ("&&", "||"):
+        elif isinstance(expr, c.Binary) and expr.operator in ("&&", "||"):
             self._collect(expr.left, scope, line, found)
             inner = self._narrowed(scope, expr.left, holds=expr.operator == "&&")
             self._collect(expr.right, inner, line, found)
         else:
-            spine: list[CExpression] = [expr]  # long sums lean to the left
-            while isinstance(expr, Binary) and expr.operator not in ("&&", "||"):
+            spine: list[c.CExpression] = [expr]  # long sums lean to the left
+            while isinstance(expr, c.Binary) and expr.operator not in ("&&", "||"):
                 spine.append(expr := expr.left)
             if len(spine) > 1:
                 self._collect(spine.pop(), scope, line, found)
             for whole in reversed(spine):
-                for child in children(whole)[1 if isinstance(whole, Binary) else 0 :]:
+                for child in c.children(whole)[1 if isinstance(whole, c.Binary) else 0 :]:
                     self._collect(child, scope, line, found)
 
     def _touch(
         self,
-        expr: Name | Element,
+        expr: c.Name | c.Element,
         scope: Scope,
         found: dict[tuple[str, Form, bool, int], Touch],
         *,
@@ -282,7 +267,7 @@ class TreeBuilder:
         is_atomic: bool = False,
     ) -> None:
         indices: tuple[Form, ...] = ()
-        if isinstance(expr, Name):
+        if isinstance(expr, c.Name):
             name, offset = expr.name, Form({})
         else:
             name = expr.array
@@ -295,9 +280,9 @@ class TreeBuilder:
     # }}}
 
 
-def _and_parts(expr: CExpression) -> list[CExpression]:
+def _and_parts(expr: c.CExpression) -> list[c.CExpression]:
     """The operands of ``a && b && c``, in the order in which C looks at them."""
-    if isinstance(expr, Binary) and expr.operator == "&&":
+    if isinstance(expr, c.Binary) and expr.operator == "&&":
         return [*_and_parts(expr.left), *_and_parts(expr.right)]
     return [expr]
 

@@ -14,29 +14,9 @@ from loopkit._promotion import (
     DType,
     real_of,
 )
+from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.arithmetic import common, in_registers
 from loopkit.codegen.c.errors import UnreadableError
-from loopkit.codegen.c.tree import (
-    Assign,
-    Binary,
-    Braces,
-    Call,
-    Cast,
-    CExpression,
-    Choice,
-    Declaration,
-    Element,
-    For,
-    Function,
-    If,
-    Let,
-    Member,
-    Name,
-    Node,
-    Number,
-    Unary,
-)
-from loopkit.codegen.c.tree import Block as CBlock
 from loopkit.codegen.c.types import LITERALS, TYPES
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
@@ -54,24 +34,13 @@ _ARITHMETIC: dict[str, Callable[[DType, Term, Term], Term]] = {
 }
 
 
-def exact_types(function: Function) -> dict[str, frozenset[DType]]:
+def exact_types(function: c.Function) -> dict[str, frozenset[DType]]:
     """The types that the text gives each name; loops of one name may differ."""
     found: dict[str, set[DType]] = {}
 
-    def note(name: str, ctype: str) -> None:
-        if ctype in TYPES:
-            found.setdefault(name, set()).add(TYPES[ctype])
-
-    def visit(nodes: tuple[Node, ...]) -> None:
-        for node in nodes:
-            if isinstance(node, (Declaration, Let, For)):
-                note(node.name, node.ctype)
-            if isinstance(node, (For, If, CBlock)):
-                visit(node.body)
-
-    for parameter in function.parameters:
-        note(parameter.name, parameter.ctype)
-    visit(function.body)
+    for node in (*function.parameters, *c.statements(function.body)):
+        if isinstance(node, (c.Parameter, c.Declaration, c.Let, c.For)) and node.ctype in TYPES:
+            found.setdefault(node.name, set()).add(TYPES[node.ctype])
     return {name: frozenset(kinds) for name, kinds in found.items()}
 
 
@@ -86,17 +55,17 @@ class TextValues(Calls):
         names: Names,
         types: dict[str, frozenset[DType]],
         scope: Scope,
-        at_least: Callable[[CExpression, int], bool],
+        at_least: Callable[[c.CExpression, int], bool],
     ) -> None:
         self.names = names
         self.types = types
         self.scope = scope
         self.at_least = at_least
-        self._known: dict[int, tuple[CExpression, Term]] = {}
+        self._known: dict[int, tuple[c.CExpression, Term]] = {}
 
     # {{{ statements
 
-    def assigned(self, node: Assign) -> Term:
+    def assigned(self, node: c.Assign) -> Term:
         """What an assignment leaves in its target."""
         target = self.value(node.target)
         if node.operator == "=":
@@ -104,7 +73,7 @@ class TextValues(Calls):
         if node.operator in ("max=", "min="):
             value = self.converted(target.dtype, self.value(node.value))
             return ops.extremum(node.operator[:3], target.dtype, target, value)
-        whole = self.binary(Binary(node.operator[:-1], node.target, node.value))
+        whole = self.binary(c.Binary(node.operator[:-1], node.target, node.value))
         return self.converted(target.dtype, whole)
 
     # }}}
@@ -119,17 +88,17 @@ class TextValues(Calls):
         if len(kinds) > 1:
             for scope in self.scope.chain():
                 node = scope.node
-                if isinstance(node, (For, Let)) and node.name == name:
+                if isinstance(node, (c.For, c.Let)) and node.name == name:
                     return TYPES[node.ctype]
             raise UnreadableError(f"'{name}' has several types")
         return next(iter(kinds))
 
-    def value(self, expr: CExpression) -> Term:
+    def value(self, expr: c.CExpression) -> Term:
         """An expression as a term; raises :class:`UnreadableError`."""
         if id(expr) not in self._known:
             # Long sums lean to the left.
-            spine: list[CExpression] = [expr]
-            while isinstance(expr, Binary) and expr.operator not in _COMPARISONS:
+            spine: list[c.CExpression] = [expr]
+            while isinstance(expr, c.Binary) and expr.operator not in _COMPARISONS:
                 spine.append(expr := expr.left)
             for part in reversed(spine):
                 if id(part) not in self._known:
@@ -137,21 +106,21 @@ class TextValues(Calls):
             expr = spine[0]
         return self._known[id(expr)][1]
 
-    def _value(self, expr: CExpression) -> Term:
-        if isinstance(expr, Number):
+    def _value(self, expr: c.CExpression) -> Term:
+        if isinstance(expr, c.Number):
             return terms.const(expr.value, LITERALS[expr.ctype])
-        if isinstance(expr, Name):
+        if isinstance(expr, c.Name):
             return self.name(expr.name)
-        if isinstance(expr, Element):
+        if isinstance(expr, c.Element):
             read = Read(expr.array, expr.indices, True)
             return Term("read", self.type_of_name(expr.array), (), read)
-        if isinstance(expr, Binary):
+        if isinstance(expr, c.Binary):
             return self.binary(expr)
-        if isinstance(expr, Unary):
+        if isinstance(expr, c.Unary):
             return self.unary(expr)
-        if isinstance(expr, Cast):
+        if isinstance(expr, c.Cast):
             return self.cast(expr)
-        if isinstance(expr, Choice):
+        if isinstance(expr, c.Choice):
             condition = self.condition(expr.condition)
             then, other = self.value(expr.then), self.value(expr.other)
             kind = then.dtype
@@ -159,14 +128,18 @@ class TextValues(Calls):
                 kind = common(then.dtype, other.dtype)
             sides = (self.converted(kind, then), self.converted(kind, other))
             return ops.choice(condition, *sides, asked=expr.condition)
-        if isinstance(expr, Call):
+        if isinstance(expr, c.Call):
             return self.call(expr.function, [self.value(a) for a in expr.arguments])
-        if isinstance(expr, Member):
+        if isinstance(expr, c.Member):
             inner = self.value(expr.operand)
             if inner.dtype not in COMPLEXES or expr.name not in ("re", "im"):
                 raise UnreadableError(f"'.{expr.name}' is not understood")
             return ops.part(inner, expr.name)
-        if isinstance(expr, Braces) and TYPES.get(expr.ctype) in COMPLEXES and len(expr.parts) == 2:
+        if (
+            isinstance(expr, c.Braces)
+            and TYPES.get(expr.ctype) in COMPLEXES
+            and len(expr.parts) == 2
+        ):
             re, im = (self.value(p) for p in expr.parts)
             return ops.complex_of(TYPES[expr.ctype], re, im)
         raise UnreadableError("an expression is not understood")
@@ -180,7 +153,7 @@ class TextValues(Calls):
             return Term("read", self.type_of_name(name), (), Read(name, (), True))
         return Term("name", self.type_of_name(name), (), name)
 
-    def condition(self, expr: CExpression) -> Term:
+    def condition(self, expr: c.CExpression) -> Term:
         """An expression as a condition."""
         value = self.value(expr)
         if value.dtype in COMPLEXES or value.dtype in SMALL_FLOATS:
@@ -189,7 +162,7 @@ class TextValues(Calls):
 
     # {{{ operators
 
-    def unary(self, expr: Unary) -> Term:
+    def unary(self, expr: c.Unary) -> Term:
         if expr.operator == "!":
             return ops.negation(self.condition(expr.operand))
         x = self.value(expr.operand)
@@ -201,7 +174,7 @@ class TextValues(Calls):
             return ops.invert(kind, x)
         raise UnreadableError(f"'{expr.operator}' is not understood")
 
-    def binary(self, expr: Binary) -> Term:
+    def binary(self, expr: c.Binary) -> Term:
         operator = expr.operator
         if operator in ("&&", "||"):
             sides = [self.condition(expr.left), self.condition(expr.right)]
@@ -239,7 +212,7 @@ class TextValues(Calls):
             return ops.cast(real_of(kind), x)
         return ops.cast(kind, x)
 
-    def quotient(self, expr: Binary, kind: DType, a: Term, b: Term) -> Term:
+    def quotient(self, expr: c.Binary, kind: DType, a: Term, b: Term) -> Term:
         """C's division: it rounds down where nothing is negative, and no divisor is 0."""
         a, b = ops.cast(kind, a), ops.cast(kind, b)
         known = terms.numbers_in(b)
@@ -248,10 +221,10 @@ class TextValues(Calls):
             return ops.quotient("fdiv" if expr.operator == "/" else "mod", kind, a, b)
         return ops.call("tdiv" if expr.operator == "/" else "tmod", kind, a, b)
 
-    def comparison(self, expr: Binary) -> Term:
+    def comparison(self, expr: c.Binary) -> Term:
         left = expr.left
-        if isinstance(left, Call) and left.function == "lk_compare" and len(left.arguments) == 2:
-            if expr.right != Number(0, "int"):
+        if isinstance(left, c.Call) and left.function == "lk_compare" and len(left.arguments) == 2:
+            if expr.right != c.Number(0, "int"):
                 raise UnreadableError("'lk_compare' is compared with something else than 0")
             a, b = (self.value(x) for x in left.arguments)
             if not all(x.dtype in INTEGERS for x in (a, b)):
@@ -265,7 +238,7 @@ class TextValues(Calls):
             return ops.compare(expr.operator, a, b)
         return ops.compare(expr.operator, ops.cast(kind, a), ops.cast(kind, b))
 
-    def cast(self, expr: Cast) -> Term:
+    def cast(self, expr: c.Cast) -> Term:
         dtype = TYPES.get(expr.ctype)
         x = self.value(expr.operand)
         if dtype is None:

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from loopkit._errors import IllegalTransformError
 from loopkit._frozen import dataclass
 from loopkit._tree import Loop
-from loopkit.codegen.bodies import Bodies, Body
 from loopkit.codegen.conflicts import Conflicts, Reach
-from loopkit.codegen.covering import bits, cheapest_cover
-from loopkit.codegen.needs import Need, Needs
+from loopkit.codegen.dependences import Dependence, Dependences
+from loopkit.codegen.loop_bodies import Bodies, Body
+from loopkit.codegen.set_cover import bits, cheapest_cover
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ Placed = tuple[PlacedNode, ...]
 
 def place_barriers(conflicts: Conflicts) -> Placed:
     """The kernel's tree with a barrier wherever data crosses threads of a block."""
-    needs = Needs(conflicts)
+    needs = Dependences(conflicts)
     chosen = choose_gaps(needs)
     everywhere = sum(1 << gap for gap in chosen)
     of_block = sum(1 << gap for gap, strong in chosen.items() if strong)
-    only: dict[int, list[Need]] = {gap: [] for gap in chosen}
+    only: dict[int, list[Dependence]] = {gap: [] for gap in chosen}
     for need in needs.found:
         serving = bits(need.gaps & (of_block if need.reach is Reach.BLOCK else everywhere))
         if len(serving) == 1:
@@ -60,7 +60,7 @@ def place_barriers(conflicts: Conflicts) -> Placed:
     return _with_barriers(needs.bodies.root, barriers)
 
 
-def choose_gaps(needs: Needs) -> dict[int, bool]:
+def choose_gaps(needs: Dependences) -> dict[int, bool]:
     """The gaps that get a barrier, and whether it is one of the whole block."""
     bodies = needs.bodies
     open_gaps = 0
@@ -86,7 +86,7 @@ def _cost(bodies: Bodies) -> Callable[[int, bool], int]:
     return cost
 
 
-def _divergent(bodies: Bodies, need: Need) -> IllegalTransformError:
+def _divergent(bodies: Bodies, need: Dependence) -> IllegalTransformError:
     body = bodies.owner[bits(need.gaps)[0]]
     values = bodies.divergent_names(body)
     names = ", ".join(f"'{name}'" for name in values)
@@ -116,7 +116,7 @@ def _with_barriers(body: Body, barriers: dict[int, BarrierNode]) -> Placed:
     return tuple(placed)
 
 
-def _reason(needs: list[Need]) -> str:
+def _reason(needs: list[Dependence]) -> str:
     """What only this barrier orders."""
     places: dict[tuple[str, bool, bool], list[str]] = {}
     for need in needs:

@@ -22,9 +22,9 @@ from loopkit.codegen.c.tree import (
     Number,
     Unary,
 )
+from loopkit.codegen.integer_widths import Sized, Sizing
 from loopkit.codegen.ir import Whole
 from loopkit.codegen.operands import integer, joined
-from loopkit.codegen.sized import Sized, Sizing
 from loopkit.codegen.values import ValueLowering
 from loopkit.codegen.widths import Ranges
 

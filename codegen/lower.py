@@ -25,7 +25,7 @@ from loopkit.codegen.c.spec import check
 from loopkit.codegen.c.tree import Assign, Function, statements
 from loopkit.codegen.functions import BodyLowering, exchanged_arrays, parameters, signature
 from loopkit.codegen.nest import make_nest
-from loopkit.codegen.passed import note_passed
+from loopkit.codegen.observed_ranges import observe_ranges
 from loopkit.codegen.preamble import preamble
 from loopkit.codegen.prepare import prepare
 from loopkit.codegen.storage import ALIGNMENT, global_temporaries, lay_out
@@ -70,7 +70,7 @@ def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
     storage = lay_out(kernel)
     scratch = global_temporaries(kernel)
     ranges = Ranges(kernel, nest.hardware)
-    note_passed(ranges, nest.code)
+    observe_ranges(ranges, nest.code)
     lowering = BodyLowering(kernel, nest, storage, ranges)
     body = lowering.body()
     params: list[ValueParam | ArrayParam] = [*parameters(kernel, scratch), *strides]

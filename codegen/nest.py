@@ -32,11 +32,11 @@ from loopkit.codegen.bounds import (
     single_basic_set,
 )
 from loopkit.codegen.conflicts import Conflicts
+from loopkit.codegen.determined_inames import determined_value
 from loopkit.codegen.hardware import Hardware, find_hardware
 from loopkit.codegen.instances import Instances, executed_instances, split_predicates
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let, of_whole_numbers
 from loopkit.codegen.races import check_races
-from loopkit.codegen.ties import tied_value
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ class _Walker:
             return None
         domain = self.kernel.domains[self.kernel.home_domain[node.iname]]
         hidden = frozenset(domain.inames) - visible - {node.iname}
-        value = tied_value(domain.set, node.iname, hidden)
+        value = determined_value(domain.set, node.iname, hidden)
         if value is None:
             return None
         equal = _sets.equality(node.iname, value)

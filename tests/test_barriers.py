@@ -20,9 +20,9 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._tags import LocalAxis
 from loopkit._tree import Loop
 from loopkit.codegen.conflicts import Conflicts
-from loopkit.codegen.covering import cheapest_cover
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
 from loopkit.codegen.nest import make_nest
+from loopkit.codegen.set_cover import cheapest_cover
 
 T, I, J, K = (V(name) for name in "tijk")
 THREADS = ("t", "[t] -> { : 0 <= t < 64 }")

@@ -10,7 +10,6 @@ from test_proof_reader import read
 from loopkit._promotion import COMPLEX64, FLOAT32, INT32
 from loopkit.codegen.c.tree import If
 from loopkit.codegen.proof import terms
-from loopkit.codegen.proof.alike import Alike, alike
 from loopkit.codegen.proof.conditions import Condition, joined, negated
 from loopkit.codegen.proof.forms import (
     Form,
@@ -21,6 +20,7 @@ from loopkit.codegen.proof.forms import (
     opaque,
     variable,
 )
+from loopkit.codegen.proof.matching import Matching, matching
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.typed_forms import TypedForms
 
@@ -117,20 +117,20 @@ def test_nested_nodes_are_compared_in_linear_time() -> None:
 
 # }}}
 
-# {{{ alike
+# {{{ matching
 
 
 def test_alike_up_to_subscripts() -> None:
     one, two = asked("a[x] * 2 + b[y] > c[x]"), asked("a[y] * 2 + b[x] > c[x + 1]")
-    found = alike(one, two)
+    found = matching(one, two)
     assert found is not None
     assert found.words == {"a", "b", "c"}
     assert set(found.pairs) == {(X, Y), (Y, X), (X, X.plus(constant(1)))}
 
 
 def test_subscripts_that_are_loaded_are_alike_up_to_their_own() -> None:
-    found = alike(loaded("a", loaded("b", X)), loaded("a", loaded("b", Y)))
-    assert found == Alike(frozenset(("a", "b")), ((X, Y),))
+    found = matching(loaded("a", loaded("b", X)), loaded("a", loaded("b", Y)))
+    assert found == Matching(frozenset(("a", "b")), ((X, Y),))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_subscripts_that_are_loaded_are_alike_up_to_their_own() -> None:
     ],
 )
 def test_what_is_not_alike(one: str, two: str) -> None:
-    assert alike(asked(one), asked(two)) is None
+    assert matching(asked(one), asked(two)) is None
 
 
 # }}}

@@ -10,8 +10,8 @@ from loopkit._cached import cached_property
 from loopkit._same import key_of
 from loopkit._target import CUDA
 from loopkit.codegen.proof import conditions
+from loopkit.codegen.proof.barrier_order import Order, orders
 from loopkit.codegen.proof.conditions import Condition
-from loopkit.codegen.proof.cuts import Order, orders
 from loopkit.codegen.proof.data import DataFacts, is_open
 from loopkit.codegen.proof.forms import Form, floor, variable
 from loopkit.codegen.proof.recorder import Recorder

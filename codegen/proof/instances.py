@@ -1,12 +1,12 @@
 """Every statement runs for exactly the instances of its domain.
 
 What a statement leaves in a private temporary may be computed more often, on
-threads or for cells that nothing uses: :mod:`.surplus` looks at those.
+threads or for cells that nothing uses: :mod:`.extra_instances` looks at those.
 
 Along a hardware axis that a statement has no iname for, it runs once: in every
 thread that has a copy of what it writes, which for private data is all threads
 of the launch, for shared data one thread of each block, and for global data one
-thread in all.  Blocks that never look at their copy (:mod:`.lookers`) need none.
+thread in all.  Blocks that never look at their copy (:mod:`.observing_blocks`) need none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from loopkit._kernel import Statement
 from loopkit.codegen.c.tree import Let
 from loopkit.codegen.proof.conditions import Compare, Condition, conjuncts
 from loopkit.codegen.proof.forms import Form, constant, variable
-from loopkit.codegen.proof.lookers import Lookers
+from loopkit.codegen.proof.observing_blocks import ObservingBlocks
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.shown import shown
@@ -48,7 +48,7 @@ class InstanceCheck:
         self.recorder = recorder
         self.values = values
         self.surplus: list[Surplus] = []
-        self.lookers = Lookers(subject)
+        self.lookers = ObservingBlocks(subject)
         self._known: dict[object, bool] = {}
         self._leaves: dict[str, list[Leaf]] = {}
         for leaf in subject.leaves:

@@ -27,7 +27,9 @@ from loopkit.codegen.proof.copies import with_private_copies
 from loopkit.codegen.proof.data import DataFacts
 from loopkit.codegen.proof.declared import check_declarations
 from loopkit.codegen.proof.divergence import DivergenceCheck
+from loopkit.codegen.proof.extra_instances import ExtraInstancesCheck
 from loopkit.codegen.proof.helpers import definitions
+from loopkit.codegen.proof.initialized import InitializedCheck
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.layout import check_layout
 from loopkit.codegen.proof.order import check_coordinates, check_order
@@ -36,9 +38,7 @@ from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place, Proof
 from loopkit.codegen.proof.signature import SignatureCheck
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.surplus import SurplusCheck
 from loopkit.codegen.proof.widths import WidthCheck
-from loopkit.codegen.proof.written import WrittenCheck
 
 
 def prove(
@@ -122,13 +122,13 @@ def _check(kernel: Kernel, program: Program, recorder: Recorder, *, text: bool) 
     cells = CellCheck(subject, recorder)
     instances = InstanceCheck(subject, recorder, cells.values)
     instances.run()
-    SurplusCheck(subject, recorder, instances).run()
+    ExtraInstancesCheck(subject, recorder, instances).run()
     check_coordinates(subject, recorder)
     check_order(subject, recorder)
     cells.run()
     data = DataFacts(subject)
     BoundsCheck(subject, recorder, data, instances).run()
-    WrittenCheck(subject, recorder, instances).run()
+    InitializedCheck(subject, recorder, instances).run()
     DivergenceCheck(subject, recorder).run()
     ConflictCheck(subject, recorder, data).run()
     widths = WidthCheck(subject, recorder)

@@ -15,7 +15,7 @@ THREE = {"T": 3}
 
 def nothing(target: str) -> Patch:
     """A method that finds needs finds none."""
-    return Patch(f"codegen.needs:Needs.{target}", lambda f: lambda *_: None)
+    return Patch(f"codegen.dependences:Dependences.{target}", lambda f: lambda *_: None)
 
 
 fault(
@@ -58,7 +58,7 @@ fault(
     "placing: writes after reads are forgotten",
     programs.rolling,
     None,
-    Patch("codegen.needs:Needs._add", _only_reads_after_writes),
+    Patch("codegen.dependences:Dependences._add", _only_reads_after_writes),
     chain=ROLLING,
     sizes=THREE,
 )
@@ -66,7 +66,7 @@ fault(
     "placing: writes after writes are forgotten",
     programs.overwritten,
     None,
-    Patch("codegen.needs:Needs._add", _only_reads_after_writes),
+    Patch("codegen.dependences:Dependences._add", _only_reads_after_writes),
     chain=ROLLING,
 )
 fault(
@@ -101,7 +101,7 @@ fault(
     "placing: loops are taken to run at least once",
     programs.steps_between,
     None,
-    Patch("codegen.bodies:Bodies.always_runs", lambda f: lambda self, body: True),
+    Patch("codegen.loop_bodies:Bodies.always_runs", lambda f: lambda self, body: True),
     chain=(
         do("tag_inames", "i:l.0, j:l.0, x:l.0, y:l.0"),
         do("set_temporary_address_space", "s, r", "shared"),
@@ -142,7 +142,7 @@ fault(
     "placing: gaps are counted from one place too early",
     programs.crosswise,
     None,
-    Patch("codegen.bodies:Body.gaps", _one_gap_early),
+    Patch("codegen.loop_bodies:Body.gaps", _one_gap_early),
     chain=CROSSWISE,
 )
 fault(

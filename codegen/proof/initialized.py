@@ -12,22 +12,22 @@ from __future__ import annotations
 import islpy as isl
 
 from loopkit import _sets
-from loopkit.codegen.proof.fills import Cell, Fills, Lines, Read, Write
 from loopkit.codegen.proof.forms import variable
 from loopkit.codegen.proof.instances import InstanceCheck
+from loopkit.codegen.proof.liveness import Liveness, written_by
+from loopkit.codegen.proof.reaching_definitions import Cell, Lines, ReachingDefinitions, Read, Write
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space, equal, in_range
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
-from loopkit.codegen.proof.uses import Uses, written_by
 
 _MANY = 8
 _WHOSE = {"private": "this thread", "shared": "this block", "global": "any thread"}
 
 
-class WrittenCheck:
+class InitializedCheck:
     """Finds for each read of a temporary the writes before it."""
 
     def __init__(self, subject: Subject, recorder: Recorder, instances: InstanceCheck) -> None:
@@ -46,7 +46,7 @@ class WrittenCheck:
                         read = Read(position, leaf, touch, touch.cell)
                         self.reads.setdefault(touch.array, []).append(read)
         self.lines = Lines(subject)
-        self.uses = Uses(subject)
+        self.uses = Liveness(subject)
         self.arrays: dict[str, list[_OneArray]] = {}
         for array, reads in self.reads.items():
             for rank in sorted({len(read.cell) for read in reads}):
@@ -95,14 +95,14 @@ class WrittenCheck:
 class _OneArray:
     """The reads of one array."""
 
-    def __init__(self, check: WrittenCheck, array: str, reads: list[Read]) -> None:
+    def __init__(self, check: InitializedCheck, array: str, reads: list[Read]) -> None:
         self.check = check
         self.subject = check.subject
         self.array = array
         self.reads = reads
         rank = len(reads[0].cell)
         self.writes = [w for w in check.writes.get(array, ()) if len(w.cell) == rank]
-        self.fills = Fills(check.lines, array, rank, self.writes)
+        self.fills = ReachingDefinitions(check.lines, array, rank, self.writes)
         self.cells, self.space = self.fills.cells, self.fills.space
         self._by_cell: dict[Cell, list[Write]] = {}
         for write in self.writes:

@@ -11,9 +11,9 @@ from loopkit._cached import cached_property
 from loopkit._hidden import hidden
 from loopkit.codegen.c.tree import For, Let
 from loopkit.codegen.proof import conditions
-from loopkit.codegen.proof.alike import Alike, alike, words_in
 from loopkit.codegen.proof.divergence import varying_names
 from loopkit.codegen.proof.forms import DATA, Form, variable
+from loopkit.codegen.proof.matching import Matching, matching, words_in
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import equal, less
 from loopkit.codegen.proof.subject import Subject
@@ -90,7 +90,7 @@ class Lines:
         return first, self.span(two[depth], read.position)[1]
 
 
-class Fills:
+class ReachingDefinitions:
     """The cells of one array that were written before a read of it, as sets.
 
     ``cells`` name the indices of a cell in ``space``, beside all names of the proof.
@@ -144,7 +144,7 @@ class Fills:
         for write, carried in self.before(read):
             if self.same_data(write, read, carried) is None:
                 common = _common(write.scope, read.scope, carried)
-                found = self.make_piece(write, common, carried, Alike())
+                found = self.make_piece(write, common, carried, Matching())
                 if found is not None:
                     yield found
 
@@ -177,23 +177,23 @@ class Fills:
             self._pieces[key] = self.make_piece(write, common, carried, same)
         return self._pieces[key]
 
-    def same_data(self, write: Write, read: Read, carried: For | None) -> Alike | None:
+    def same_data(self, write: Write, read: Read, carried: For | None) -> Matching | None:
         """Where what only data decides, conditions and cells, is the same for write and read.
 
         None if the read does not ask for the same, or what lies in memory may have changed.
         """
-        same = Alike()
+        same = Matching()
         asked = dict.fromkeys(read.scope.unknown)
         for condition in write.scope.unknown:
             several = [condition] if condition in asked else asked
-            found = (alike(condition, other) for other in several)
+            found = (matching(condition, other) for other in several)
             match = next((m for m in found if m is not None), None)
             if match is None:
                 return None
             same = same.joined(match)
         for own, due in zip(write.cell, read.cell, strict=True):
             if not own.is_affine:
-                match = alike(own, due)
+                match = matching(own, due)
                 if match is None:
                     return None
                 same = same.joined(match)
@@ -221,10 +221,10 @@ class Fills:
                 span = self.lines.span(_group_of(write.leaf, carried), write.position)
             if self.lines.written_in(span, memory):
                 return None
-        return Alike(frozenset(words), same.pairs)
+        return Matching(frozenset(words), same.pairs)
 
     def make_piece(
-        self, write: Write, common: Scope, carried: For | None, same: Alike
+        self, write: Write, common: Scope, carried: For | None, same: Matching
     ) -> isl.Set | None:
         """The cells that all executions of a write reach, by the names around it and the read."""
         kept = same.words

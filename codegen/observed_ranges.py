@@ -8,7 +8,7 @@ from loopkit.codegen.ir import Code, For, If, Let
 from loopkit.codegen.widths import Ranges
 
 
-def note_passed(ranges: Ranges, nodes: tuple[Code, ...]) -> None:
+def observe_ranges(ranges: Ranges, nodes: tuple[Code, ...]) -> None:
     """Let ``ranges`` know all values that the code's variables take.
 
     Launches, loops and names for one value may pass more than a domain, with guards inside of

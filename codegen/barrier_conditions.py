@@ -15,15 +15,15 @@ from loopkit._hidden import BETWEEN, ONE, TWO, instances
 from loopkit._poly.pairs import steps, within_any
 from loopkit._poly.program_order import all_equal, before
 from loopkit.codegen.accesses import Access
-from loopkit.codegen.bodies import Bodies, Body
 from loopkit.codegen.conflicts import Conflicts, Order, Reach
+from loopkit.codegen.loop_bodies import Bodies, Body
 
 # A body, whether its gaps stand behind the first side, and before the second, in the body that
 # they share with that side.
 _Kind = tuple[Body, bool, bool]
 
 
-class Passing:
+class BarrierConditions:
     """Splits the pairs of a dependence by which gaps cut them."""
 
     def __init__(self, conflicts: Conflicts, bodies: Bodies) -> None:

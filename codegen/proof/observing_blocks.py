@@ -15,7 +15,7 @@ from loopkit.codegen.proof.spaces import equal
 from loopkit.codegen.proof.subject import Subject
 
 
-class Lookers:
+class ObservingBlocks:
     """Answers, per array and block axis, whether one block alone reads."""
 
     def __init__(self, subject: Subject) -> None:

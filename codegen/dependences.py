@@ -3,7 +3,7 @@
 A dependence belongs to the body in which its two sides part: in two nodes of
 one iteration, or in two iterations of the body's loop.  Any gap between them in
 that body cuts it.  So does a gap inside a loop between them, if that loop runs
-in between: :mod:`.passing` finds out for which pairs of instances it does.
+in between: :mod:`.barrier_conditions` finds out for which pairs of instances it does.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from dataclasses import replace
 from loopkit._frozen import dataclass
 from loopkit._tree import statements_in
 from loopkit.codegen.accesses import Access
-from loopkit.codegen.bodies import Bodies, Body
+from loopkit.codegen.barrier_conditions import BarrierConditions
 from loopkit.codegen.conflicts import Conflicts, Order, Reach
-from loopkit.codegen.passing import Passing
+from loopkit.codegen.loop_bodies import Bodies, Body
 
 # Which of two accesses write: a read after a write, a write after a read, two writes.
 _CLASSES = ((True, False), (False, True), (True, True))
 
 
 @dataclass(frozen=True)
-class Need:
+class Dependence:
     """Pairs of ``before`` and ``after``, in this order, that any one of ``gaps`` cuts.
 
     ``carried`` is the loop of which ``after`` is in a later iteration.  ``reach``
@@ -46,8 +46,8 @@ class _Use:
     access: Access
 
 
-class Needs:
-    """All needs of a kernel, those of inner bodies first.
+class Dependences:
+    """All dependences of a kernel, those of inner bodies first.
 
     Left out is what is surely cut wherever something else is.
     """
@@ -55,14 +55,14 @@ class Needs:
     def __init__(self, conflicts: Conflicts) -> None:
         self.conflicts = conflicts
         self.bodies = Bodies(conflicts)
-        self.found: list[Need] = []
-        self._own: dict[Body, list[Need]] = {}
+        self.found: list[Dependence] = []
+        self._own: dict[Body, list[Dependence]] = {}
         self._sure: dict[Body, bool] = {}
         self._sure_gaps: dict[Body, int] = {}
         self._body = self.bodies.root
         self._active_nodes: list[int] = []
         self._known_sure: list[int] | None = None
-        self._passing = Passing(conflicts, self.bodies)
+        self._conditions = BarrierConditions(conflicts, self.bodies)
         self._farthest = Reach.BLOCK if conflicts.other_warp else Reach.WARP
         if not conflicts.single_thread:
             for body in self.bodies.all:
@@ -104,7 +104,7 @@ class Needs:
             and not self.conflicts.keeps_apart(array)
         }
 
-    def _is_plain(self, need: Need, body: Body) -> bool:
+    def _is_plain(self, need: Dependence, body: Body) -> bool:
         """Whether a need is served by this body's gaps alone, and by barriers of the block."""
         return need.reach is self._farthest and need.gaps & ~body.own_gaps == 0
 
@@ -218,7 +218,7 @@ class Needs:
 
     def _add(self, body: Body, earlier: _Use, later: _Use, carried: str | None) -> bool:
         """Record what two accesses need; whether gaps of this body alone serve all of it."""
-        need = Need(
+        need = Dependence(
             self._gaps_between(body, earlier, later, carried),
             Reach.NOWHERE,
             earlier.access,
@@ -249,7 +249,7 @@ class Needs:
             own.append(replace(need, reach=reach))
             return reach is self._farthest
         inside = [inner for node in deeper for inner in self._active_below(body.children[node])]
-        for part, gaps in self._passing.parts(
+        for part, gaps in self._conditions.parts(
             body, earlier.access, later.access, order, need.gaps, inside, self._is_served
         ):
             own.append(replace(need, reach=part, gaps=gaps))

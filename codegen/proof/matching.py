@@ -10,7 +10,7 @@ from loopkit.codegen.proof.nodes import Node, walk
 
 
 @dataclass(frozen=True)
-class Alike:
+class Matching:
     """Two nodes are the same where all ``words`` stand for the same, and all ``pairs`` are equal.
 
     Words are names of loops, constants and hardware indices, and of what lies in memory.
@@ -19,9 +19,9 @@ class Alike:
     words: frozenset[str] = frozenset()
     pairs: tuple[tuple[Form, Form], ...] = ()
 
-    def joined(self, other: Alike) -> Alike:
+    def joined(self, other: Matching) -> Matching:
         """Where two pairs of nodes are the same."""
-        return Alike(self.words | other.words, (*self.pairs, *other.pairs))
+        return Matching(self.words | other.words, (*self.pairs, *other.pairs))
 
 
 def words_in(node: Node) -> frozenset[str]:
@@ -35,10 +35,10 @@ def words_in(node: Node) -> frozenset[str]:
     return frozenset(found)
 
 
-def alike(mine: Node, other: Node) -> Alike | None:
+def matching(mine: Node, other: Node) -> Matching | None:
     """Where two nodes are the same, up to the subscripts of what they read; None if nowhere."""
     if mine == other:
-        return Alike(words_in(mine))
+        return Matching(words_in(mine))
     if type(mine) is not type(other):
         return None
     if isinstance(mine, Form) and isinstance(other, Form):
@@ -48,36 +48,36 @@ def alike(mine: Node, other: Node) -> Alike | None:
             return None
         words = frozenset((mine.array,))
         if mine.offset.is_affine and other.offset.is_affine:
-            return Alike(words, ((mine.offset, other.offset),))
-        inner = alike(mine.offset, other.offset)
-        return inner and Alike(words).joined(inner)
+            return Matching(words, ((mine.offset, other.offset),))
+        inner = matching(mine.offset, other.offset)
+        return inner and Matching(words).joined(inner)
     if mine.besides != other.besides:
         return None
     return _in_turn(mine.inside, other.inside)
 
 
-def _in_turn(first: Iterable[Node], second: Iterable[Node]) -> Alike | None:
+def _in_turn(first: Iterable[Node], second: Iterable[Node]) -> Matching | None:
     """All of some nodes as the others, in their order."""
     one, two = tuple(first), tuple(second)
     if len(one) != len(two):
         return None
-    found = Alike()
+    found = Matching()
     for a, b in zip(one, two, strict=True):
-        part = alike(a, b)
+        part = matching(a, b)
         if part is None:
             return None
         found = found.joined(part)
     return found
 
 
-def _forms(mine: Form, other: Form) -> Alike | None:
+def _forms(mine: Form, other: Form) -> Matching | None:
     """Sums, product by product: any order in which all are the same will do."""
-    found, left = Alike(), dict(other.terms)
+    found, left = Matching(), dict(other.terms)
     rest: dict[Monomial, int] = {}
     for monomial, factor in mine.terms.items():
         if left.get(monomial) == factor:
             del left[monomial]
-            found = found.joined(_in_turn(monomial, monomial) or Alike())
+            found = found.joined(_in_turn(monomial, monomial) or Matching())
         else:
             rest[monomial] = factor
     for monomial, factor in rest.items():

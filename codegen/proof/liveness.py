@@ -18,7 +18,7 @@ from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf
 
 
-class Uses:
+class Liveness:
     """Answers, per array, whether anything and which threads depend on what it holds."""
 
     def __init__(self, subject: Subject) -> None:

@@ -11,7 +11,7 @@ from loopkit._nodes import Expression
 from loopkit.codegen.bounds import rounded_down
 
 
-def tied_value(domain: isl.Set, iname: str, hidden: frozenset[str]) -> Expression | None:
+def determined_value(domain: isl.Set, iname: str, hidden: frozenset[str]) -> Expression | None:
     """``x // 8`` for ``iname`` where the domain says ``8*iname + inner = x``, ``0 <= inner < 8``.
 
     ``hidden`` are the inames that are not known yet, ``inner`` here.  Nothing else

@@ -34,7 +34,7 @@ from loopkit.codegen.proof.tree import Leaf
 Indices = tuple[Form, ...]
 
 
-class SurplusCheck:
+class ExtraInstancesCheck:
     """Proves that what runs too often is not seen."""
 
     def __init__(self, subject: Subject, recorder: Recorder, instances: InstanceCheck) -> None:

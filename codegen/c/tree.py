@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from loopkit._frozen import dataclass
-
 from loopkit._target import CUDA
 
 # {{{ expressions

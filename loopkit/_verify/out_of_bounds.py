@@ -27,9 +27,9 @@ def out_of_bounds(before: Kernel, after: Kernel) -> Verdict | None:
         return None
     witness = found.witness
     assert witness is not None and witness.array is not None
-    assert witness.source is not None
-    point = ", ".join(f"{n}={v}" for n, v in witness.source.inames.items())
-    who = f"'{witness.source.statement}'" + (f" ({point})" if point else "")
+    assert witness.sink is not None
+    point = ", ".join(f"{n}={v}" for n, v in witness.sink.inames.items())
+    who = f"'{witness.sink.statement}'" + (f" ({point})" if point else "")
     words = f"{who} touches it", "nothing outside of an array is touched"
     one, two = words if found is mine else words[::-1]
     difference = Difference(

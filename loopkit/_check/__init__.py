@@ -1,5 +1,7 @@
 """The checker: proofs that a schedule computes what the kernel's text says.
 
+This is translation validation (Pnueli and others, 1998): each result is proven, not the tool.
+
 One checker serves all transforms and knows none of them.  A transform hands
 over the new kernel and how its statement instances map to the old ones; the
 checker composes these maps down to the kernel of the text (``instance_maps``), asks

@@ -29,7 +29,10 @@ class CopyChains:
         self.new = check.new
 
     def behind_copies(self, event: ReadEvent, access: Access) -> isl.Set:
-        """Those cases of an event in which a copy wrote the cell, and no other statement since."""
+        """``{ names of the event : a copy wrote the cell, and no statement of the text since }``.
+
+        Exact; conditions on data that reader and copy share count as true.
+        """
         cell = self.check.cell(event, access)
         result = event.where - event.where
         others = [w for w in self.new.writers(cell.array) if w.id in self.check.lineage.image_of]
@@ -124,7 +127,10 @@ class CopyChains:
     def by_time(
         self, array: str, event: ReadEvent, label: str
     ) -> list[tuple[float, list[tuple[Statement, isl.Set]]]]:
-        """Copies of an array before the event, by the loop that carries them, latest first."""
+        """Copies of an array before the event, by the loop that carries them, latest first.
+
+        With each copy ``{ inames of the copy·label, inames of the event's time }``, exactly.
+        """
         groups: dict[float, list[tuple[Statement, isl.Set]]] = {}
         for statement in self.check.copy_statements(array):
             at = Instance(statement.id, label)
@@ -133,7 +139,7 @@ class CopyChains:
         return sorted(groups.items(), key=lambda g: -g[0])
 
     def pieces(self, at: Instance, time: Instance) -> Iterator[tuple[float, isl.Set]]:
-        """The ways in which ``at`` comes before ``time``; larger keys are nearer in time."""
+        """Like :meth:`ProgramOrder.before_by_loop`, with keys that are larger nearer in time."""
         if time.statement is None:
             yield 0, _sets.universe()
             return
@@ -143,7 +149,10 @@ class CopyChains:
             yield (depth if level == depth else level + 0.5), piece
 
     def check_blocks(self, both: isl.Set, event: ReadEvent, at: Instance, cell: Cell) -> None:
-        """Copies in global memory must come from the block that reads them."""
+        """Copies in global memory must come from the block that reads them.
+
+        ``both`` is ``{ names of the event, inames of the copy at }``.
+        """
         for how, piece in self.new.unordered(at, event.time, cell.array):
             bad = both & piece
             if not bad.is_empty():
@@ -153,7 +162,10 @@ class CopyChains:
     def check_no_write_since(
         self, both: isl.Set, event: ReadEvent, at: Instance, cell: Cell
     ) -> None:
-        """No statement of the text may write a copied cell between the copy and its use."""
+        """No statement of the text may write a copied cell between the copy and its use.
+
+        ``both`` is ``{ names of the event, inames of the copy at }``.
+        """
         for writer in self.new.writers(cell.array):
             if writer.id not in self.check.lineage.image_of:
                 continue
@@ -173,7 +185,7 @@ class CopyChains:
                         )
 
     def latest(self, event: ReadEvent, access: Access, reader: ReadEvent) -> isl.Set:
-        """``event.where`` without copies that a later one replaces before they are read.
+        """``event.where`` without copies that a later one replaces before they are read, exactly.
 
         ``event`` is one that :meth:`through_copies` found behind an access of ``reader``.
         """

@@ -113,7 +113,10 @@ class DataDependentOrder:
                 self.ordered(event, image, at, origin, reader, pairs, cell)
 
     def seen(self, pairs: isl.Set, origin: Instance, reader: Instance) -> list[isl.Set]:
-        """The pairs of a write and a read of the text that may see it, as pieces."""
+        """The pairs of a write (``origin``) and a read of the text that may see it, as pieces.
+
+        Over the names of ``pairs``; a superset: only what is surely replaced is left out.
+        """
         assert origin.statement is not None and reader.statement is not None
         before = [pairs & piece for piece in self.root.order.before(origin, reader)]
         if all(piece.is_empty() for piece in before):
@@ -202,7 +205,7 @@ class DataDependentOrder:
         )
 
     def itself(self, reader: Instance, origin: Instance) -> tuple[isl.Set, ...]:
-        """A statement reads before it writes."""
+        """``{ inames of both : they are one instance }``, in which the read comes first."""
         same = self.root.order.together(reader, origin)
         return () if same is None else (same,)
 

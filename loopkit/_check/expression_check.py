@@ -1,4 +1,9 @@
-"""Whether a statement of a schedule computes the expression of the text."""
+"""Whether a statement of a schedule computes the expression of the text.
+
+Both expressions are walked side by side; where they read, the values are followed to the
+statements that computed them (Shashidhar and others, functional equivalence of array
+programs, 2005; Verdoolaege and others, equivalence of static affine programs, 2009).
+"""
 
 from __future__ import annotations
 
@@ -369,7 +374,11 @@ class ExpressionCheck:
             self.claims.pop()
 
     def claim(self, event: ReadEvent, cell: Access | None) -> isl.Set:
-        """Which instance of the text is claimed to be seen by which instance of the schedule."""
+        """Which instance of the text is claimed to be seen by which instance of the schedule.
+
+        ``{ value··iname of the text, cell··axis, time··iname of the schedule, sizes }``, the
+        projection of ``event.where``.
+        """
         where = event.where
         kept = list(self.new.kernel.sizes)
         for iname, value in event.values.items():

@@ -75,7 +75,7 @@ class Injectivity:
         return self.model.named(expr, label)
 
     def around(self, inames: Iterable[str], label: str) -> isl.Set:
-        """What the domains say of some inames, or less; labelled."""
+        """``{ inames·label, sizes }``: a superset of some inames' values, by domains alone."""
         key = (frozenset(inames), label)
         found = self._around.get(key)
         if found is None:

@@ -68,7 +68,10 @@ def check_axes(check: Check, statement: str) -> None:
 
 
 def executed(check: Check, image: Image) -> isl.Set:
-    """The instances of the text (``WRITER``) that an image executes."""
+    """``{ inames·WRITER of the origin : the image executes the instance }``.
+
+    Exact where no data decide whether it runs, else a superset.
+    """
     both = check.instances(image, ONE, WRITER)
     return _sets.project_out(both, labelled(_sets.names_of(both), ONE))
 
@@ -104,6 +107,7 @@ def check_once(check: Check, images: tuple[Image, ...]) -> None:
 
 
 def _different(check: Check, first: Image, second: Image) -> list[isl.Set]:
+    """``{ inames·ONE, inames·TWO : two instances }``, one of each two mirror images, a union."""
     if first.statement != second.statement:
         return [_sets.universe()]
     inames = sorted(check.new.statement[first.statement].inames)

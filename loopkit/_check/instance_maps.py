@@ -67,7 +67,7 @@ class Lineage:
 
     @cached_property
     def sizes(self) -> isl.Set:
-        """What is known of the root's sizes beside the assumptions."""
+        """``{ sizes : those that were fixed have their numbers }``, exactly."""
         known = _sets.universe()
         for name, value in self.fixed:
             known = known & _sets.equality(name, value)

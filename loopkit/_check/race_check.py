@@ -1,4 +1,8 @@
-"""Whether two instances meet in one cell in no order, whatever becomes of it."""
+"""Whether two instances meet in one cell in no order, whatever becomes of it.
+
+These are Bernstein's conditions (1966): what runs at once may not write what the other one
+writes or reads.
+"""
 
 from __future__ import annotations
 

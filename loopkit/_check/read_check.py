@@ -126,7 +126,10 @@ class ReadCheck:
         )
 
     def with_facts(self, both: isl.Set, event: ReadEvent, at: Instance) -> isl.Set:
-        """Pairs of an event and another instance, without those that no data can bring about."""
+        """Pairs of an event and another instance, without those that no data can bring about.
+
+        Over the names of ``both``; a superset of the pairs that there are.
+        """
         if not (self.new.has_loaded_bounds or self.root.has_loaded_bounds):
             return both
         if event.base is not None:
@@ -141,7 +144,10 @@ class ReadCheck:
     def check_untouched(
         self, event: ReadEvent, untouched: isl.Set, sources: Sources, cell: Cell
     ) -> None:
-        """Check that a read of what was there before the kernel comes before all writes."""
+        """Check that a read of what was there before the kernel comes before all writes.
+
+        ``untouched`` is ``{ names of event.bound }``.
+        """
         for writer in self.new.writers(cell.array):
             at = Instance(writer.id, OTHER)
             both = self.with_facts(untouched & self.new.domain(at), event, at)
@@ -292,7 +298,7 @@ class ReadCheck:
     def overwritten(
         self, bad: isl.Set, event: ReadEvent, sources: Sources, at: Instance, cell: Cell, how: str
     ) -> Violation:
-        """The violation of a foreign write ``at`` that an event may see.
+        """The violation of a foreign write ``at`` that an event may see, in the cases ``bad``.
 
         It may be unordered with the right write, come after it, or be older
         and not replaced.
@@ -322,7 +328,10 @@ class ReadCheck:
         return event.violation("overwritten", bad, cell, other=other, how=how, detail="stale")
 
     def family(self, event: ReadEvent, sources: Sources, writer: Statement) -> isl.Set:
-        """Where a writer is itself a source of the event, or a sibling update of it."""
+        """Where a writer is itself a source of the event, or a sibling update of it.
+
+        ``{ names of the event, inames·OTHER of the writer }``, as exact as the sources are.
+        """
         image = self.check.lineage.image_of.get(writer.id)
         nothing = event.where - event.where
         if image is None:
@@ -358,14 +367,17 @@ class ReadCheck:
         return result
 
     def without_root(self, relation: isl.Set) -> isl.Set:
-        """A relation without the text's own names."""
+        """A relation with the inames of the text (``READER``, ``WRITER``, ...) projected out."""
         text = labelled(_sets.names_of(relation), READER, WRITER, SIBLING)
         return _sets.project_out(relation, text)
 
     def not_replaced(
         self, bad: isl.Set, event: ReadEvent, sources: Sources, at: Instance, cell: Cell
     ) -> isl.Set:
-        """Those cases in which no source sets the cell after the foreign write ``at``."""
+        """The cases of ``bad`` in which no source sets the cell after the foreign write ``at``.
+
+        A superset: only writes that surely happen replace another one.
+        """
         for origin, relation in sources.writes.items():
             relation = sources.sure.get(origin, relation - relation)
             if relation.is_empty():

@@ -43,7 +43,7 @@ class ReadEvent:
 
     @cached_property
     def bound(self) -> isl.Set:
-        """``where`` with the reader's inames of the text, labelled ``READER``."""
+        """``{ names of where, inames·READER of the text }``: each case with the text's instance."""
         result = self.where
         for iname, value in self.values.items():
             result = result & equal(variable(iname, READER), value)

@@ -61,7 +61,7 @@ class Check:
         return Side(at, None) if image is None else self.origin_side(image, at)
 
     def image_relation(self, image: Image, label: str, root_label: str) -> isl.Set:
-        """The equalities between an image's inames and those of its origin."""
+        """``{ inames·label, inames·root_label of the origin : one executes the other }``."""
         key = (image.statement, label, root_label)
         found = self._relations.get(key)
         if found is None:
@@ -76,7 +76,7 @@ class Check:
         return found
 
     def instances(self, image: Image, label: str, root_label: str) -> isl.Set:
-        """The instances of an image, with those of the text that they execute."""
+        """:meth:`image_relation` within the domain of the image's statement (a superset, too)."""
         key = (image.statement, label, root_label)
         found = self._instances.get(key)
         if found is None:
@@ -103,11 +103,11 @@ class Check:
         return writing, others
 
     def event_names(self, where: isl.Set, event: ReadEvent) -> isl.Set:
-        """``where`` over the names of the event alone."""
+        """``where`` projected onto the names of the event."""
         return self.onto(where, event.where)
 
     def onto(self, where: isl.Set, like: isl.Set) -> isl.Set:
-        """``where`` over the names of ``like``, and the sizes, which ``like`` may not mention."""
+        """``where`` projected onto the names of ``like``, and the sizes."""
         sizes = (*self.new.kernel.sizes, *self.root.kernel.sizes)
         return _sets.project_onto(where, {*_sets.names_of(like), *sizes})
 

@@ -1,8 +1,10 @@
-"""Where the values that a statement reads come from, in the kernel of the text.
+"""Last writers: where the values that a statement reads come from, in one kernel.
 
-For a read, the sources are the last write that surely sets the cell, and the
-writes after it that change the cell or may: the updates of a reduction, and
-writes under conditions on data.
+This is Feautrier's array dataflow (Dataflow analysis of array and scalar references, 1991)
+with sets in place of decision trees: of the writes before a read those are left that no
+other one replaces (value-based dependences: Pugh and Wonnacott, 1993).  The sources of a read
+are the last write that surely sets the cell, and the writes after it that change the cell or
+may: the updates of a reduction, and writes under conditions on data.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._cached import cached_property, once
+from loopkit._cached import once
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards
@@ -44,13 +46,9 @@ class Sources:
     untouched: isl.Set
     sure: Mapping[str, isl.Set] = field(default_factory=dict)
 
-    @cached_property
-    def readers_of(self) -> Mapping[str, isl.Set]:
-        """The reader's instances that see each writer."""
-        return {w: _without(s, WRITER) for w, s in self.writes.items()}
-
 
 def _without(relation: isl.Set, label: str) -> isl.Set:
+    """A relation with the names of one instance projected out."""
     return _sets.project_out(relation, labelled(_sets.names_of(relation), label))
 
 
@@ -85,7 +83,7 @@ class Dataflow:
         return self._sources(at, own, cell, updates=not is_own)
 
     def at_end(self, statement: str) -> tuple[isl.Set, Sources]:
-        """Which instances of a write (``READER``) are left at the end, and what is there then.
+        """``{ inames·READER : the write is left at the end }``, a superset, and what is there then.
 
         The statement is among its own sources.
         """
@@ -153,11 +151,10 @@ class Dataflow:
         return dict(self._find_agreeing(statement, access))
 
     def replaced(self, writer: str, reader: str) -> isl.Set | None:
-        """Pairs of a write and a later read between which its cell is surely set anew.
+        """``{ inames·WRITER, inames·READER : the cell is surely set anew in between }``.
 
-        Whatever data say of which cell that is: any in the array.  None where
-        no write of the array surely happens; inames of the two are labelled
-        ``WRITER`` and ``READER``.
+        A subset of such pairs, whatever data say of which cell that is: any in the array.
+        None where no write of the array surely happens.
         """
         return once(self._replaced, (writer, reader), self._find_replaced, writer, reader)
 
@@ -184,7 +181,7 @@ class Dataflow:
         return (both - _sets.project_out(alive, names)).coalesce()
 
     def _any_cell(self, cell: Cell) -> tuple[Cell, isl.Set] | None:
-        """A cell with a name for each index that data decide, and where these names lie."""
+        """A cell with a name for each index that data decide, and ``{ cell··axis : in range }``."""
         shape = self.model.array(cell.array).shape
         if shape is None or len(shape) != len(cell.indices):
             return None
@@ -295,7 +292,7 @@ class Dataflow:
         )
 
     def _killed(self, own: Instance, cell: Cell, domain: isl.Set) -> isl.Set:
-        """Those instances of a write that another write surely replaces."""
+        """``{ inames·READER of a write : another one surely replaces it }``: a subset of these."""
         dead = domain - domain
         for other in self._sure_writers(cell.array):
             at = Instance(other.id, KILLER)
@@ -438,7 +435,10 @@ class Dataflow:
         return inames if inames <= writer.inames & reader.inames else None
 
     def _same_loads(self, writer: Statement, reader: Statement, label: str) -> isl.Set:
-        """Loaded bounds are the same wherever the inames that decide them are."""
+        """Loaded bounds are the same wherever the inames that decide them are.
+
+        ``{ inames·label and loaded bounds·label of the writer, those·READER }``.
+        """
         result = _sets.universe()
         for name in self.model.bounds_from_data(writer.id):
             inames = self._load(name, writer, reader)

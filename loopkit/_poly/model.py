@@ -94,11 +94,11 @@ class Model(ParallelAxes):
         return found
 
     def condition(self, predicate: Expression) -> isl.Set | None:
-        """Where a predicate holds; None where data decide."""
+        """``{ inames, sizes : a predicate holds }``, exactly; None where data decide."""
         return decided(predicate, self.integers)
 
     def where_evaluated(self, guards: Sequence[Expression], label: str) -> isl.Set:
-        """Where guards let an expression be evaluated, as far as no data decide; labelled."""
+        """``{ inames·label, sizes : all guards hold }``, where those of data count as true."""
         return self.labelled(where_all_hold(guards, self.integers), label)
 
     def depends_on_data(self, statement: Statement) -> bool:
@@ -173,7 +173,10 @@ class Model(ParallelAxes):
         return Cell(name, tuple(indices), tuple(coordinates), by_data)
 
     def same_cell(self, a: Cell, b: Cell) -> isl.Set:
-        """Where two cells of one array are the same, or may be where data decide."""
+        """``{ names of both cells : they are one cell of one copy of the array }``.
+
+        Exact, but where data decide: a superset then, by what is asserted of the data.
+        """
         if a.by_data or b.by_data:
             result, _ = equal_cells(
                 self.kernel.assertions, a.indices, b.indices, data_of(self.kernel)
@@ -190,7 +193,7 @@ class Model(ParallelAxes):
         return result
 
     def other_cell(self, a: Cell, b: Cell) -> tuple[isl.Set, ...]:
-        """Where two cells of one array, decided by no data, differ, as a union."""
+        """The complement of :meth:`same_cell`, as a union; exact for cells that no data decide."""
         if len(a.indices) != len(b.indices):
             return (_sets.universe(),)
         pieces = []
@@ -214,7 +217,7 @@ class Model(ParallelAxes):
     # {{{ order
 
     def apart(self, a: Instance, b: Instance, axis: Axis) -> isl.Set | None:
-        """Where two instances run on different indices of an axis; None where they cannot."""
+        """``{ coordinates of both : they differ on an axis }``, exactly; None where they cannot."""
         values = []
         for at in (a, b):
             value = self.coordinate(at, axis)
@@ -224,7 +227,7 @@ class Model(ParallelAxes):
         return apart
 
     def unordered(self, a: Instance, b: Instance, array: str) -> list[tuple[str, isl.Set]]:
-        """Where nothing orders two instances that touch one cell of ``array``, as pieces.
+        """``{ names of both : nothing orders them }`` if they touch one cell of ``array``: a union.
 
         ``"blocks"``: they run in different blocks; ``"together"``: at the same
         time on different threads.  An axis along which the array exists
@@ -261,7 +264,7 @@ class Model(ParallelAxes):
         return found
 
     def facts(self, *instances: Instance) -> isl.Set | None:
-        """What is known of the data that bound the loops around some instances."""
+        """What is known of loaded bounds around instances, over their names; None for nothing."""
         return self.known([load for at in instances for load in self.loads(at)])
 
     def known(self, loads: list[tuple[Expression, Expression]]) -> isl.Set | None:

@@ -95,7 +95,7 @@ class ParallelAxes:
         return None if axis in self.replicated_axes(statement.written) else 0
 
     def everywhere(self, at: Instance) -> tuple[isl.Set, dict[Axis, Expression]]:
-        """Names for the indices of axes that an instance runs on all of, and their range."""
+        """``{ index··axis·label, sizes }`` of axes on all of which an instance runs, and names."""
         bounds = _sets.universe()
         values: dict[Axis, Expression] = {}
         for axis in self.axes:
@@ -107,7 +107,7 @@ class ParallelAxes:
         return bounds, values
 
     def _launched(self, axis: Axis, name: str) -> isl.Set:
-        """The indices of an axis that are launched: 0, and all up to the largest of an iname."""
+        """``{ name, sizes : a launched index }``: 0, and all up to the largest of an iname."""
         return once(self._reach, (axis, name), self._find_launched, axis, name)
 
     def _find_launched(self, axis: Axis, name: str) -> isl.Set:

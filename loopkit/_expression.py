@@ -271,21 +271,28 @@ def to_text(expr: Expression) -> str:
     return str(Stringifier()(expr, PREC_NONE))
 
 
-class _PythonPrinter(Mapper):  # type: ignore[misc]
-    """Prints integer expressions over sizes as Python source, which looks names up in ``of``."""
+class PythonPrinter(Mapper):  # type: ignore[misc]
+    """Prints integer expressions over sizes as Python source; ``spelled`` prints a name."""
+
+    def __init__(self, spelled: Callable[[str], str]) -> None:
+        super().__init__()
+        self.spelled = spelled
+
+    def joined(self, expr: Any, symbol: str) -> str:
+        """Operands with a symbol between them."""
+        return "(" + symbol.join(self.rec(c) for c in expr.children) + ")"
 
     def map_constant(self, expr: Expression) -> str:
-        return repr(int(expr)) if isinstance(expr, np.integer) else repr(expr)
+        return repr(expr.item() if isinstance(expr, np.generic) else expr)
 
     def map_variable(self, expr: prim.Variable) -> str:
-        # By text: a name may be a word of Python, and is never code.
-        return f"of[{str(expr.name)!r}]"
+        return self.spelled(expr.name)
 
     def map_sum(self, expr: prim.Sum) -> str:
-        return "(" + " + ".join(self.rec(c) for c in expr.children) + ")"
+        return self.joined(expr, " + ")
 
     def map_product(self, expr: prim.Product) -> str:
-        return "(" + " * ".join(self.rec(c) for c in expr.children) + ")"
+        return self.joined(expr, " * ")
 
     def map_floor_div(self, expr: prim.FloorDiv) -> str:
         return f"({self.rec(expr.numerator)} // {self.rec(expr.denominator)})"
@@ -294,19 +301,19 @@ class _PythonPrinter(Mapper):  # type: ignore[misc]
         return f"({self.rec(expr.numerator)} % {self.rec(expr.denominator)})"
 
     def map_min(self, expr: prim.Min) -> str:
-        return "min(" + ", ".join(self.rec(c) for c in expr.children) + ")"
+        return ("min" if len(expr.children) > 1 else "") + self.joined(expr, ", ")
 
     def map_max(self, expr: prim.Max) -> str:
-        return "max(" + ", ".join(self.rec(c) for c in expr.children) + ")"
+        return ("max" if len(expr.children) > 1 else "") + self.joined(expr, ", ")
 
     def map_comparison(self, expr: prim.Comparison) -> str:
         return f"({self.rec(expr.left)} {expr.operator} {self.rec(expr.right)})"
 
     def map_logical_and(self, expr: prim.LogicalAnd) -> str:
-        return "(" + " and ".join(self.rec(c) for c in expr.children) + ")"
+        return self.joined(expr, " and ")
 
     def map_logical_or(self, expr: prim.LogicalOr) -> str:
-        return "(" + " or ".join(self.rec(c) for c in expr.children) + ")"
+        return self.joined(expr, " or ")
 
     def map_logical_not(self, expr: prim.LogicalNot) -> str:
         return f"(not {self.rec(expr.child)})"
@@ -315,13 +322,24 @@ class _PythonPrinter(Mapper):  # type: ignore[misc]
         return f"({self.rec(expr.then)} if {self.rec(expr.condition)} else {self.rec(expr.else_)})"
 
 
+def python_source(expr: Expression, spelled: Callable[[str], str]) -> str:
+    """An integer expression over sizes as Python source, names as ``spelled`` prints them."""
+    return str(PythonPrinter(spelled)(expr))
+
+
+BUILTINS: Mapping[str, Any] = {"__builtins__": {}, "min": min, "max": max}
+"""What Python source of expressions takes for granted."""
+
+
 def evaluate(expr: Expression, values: Mapping[str, int]) -> Any:
-    """The value of an integer expression over sizes."""
+    """The value of an integer expression over sizes; a name without a value is a ``KeyError``."""
     if is_constant(expr):
         return expr
-    return eval(_compiled(expr), {"__builtins__": {}, "min": min, "max": max, "of": values})
+    return eval(_compiled(expr), {**BUILTINS, "of": values})
 
 
 @remembered(1 << 12)
 def _compiled(expr: Expression) -> Any:
-    return compile(str(_PythonPrinter()(expr)), "<loopkit expression>", "eval")
+    # By text: a name may be a word of Python, and is never code.
+    source = python_source(expr, lambda name: f"of[{name!r}]")
+    return compile(source, "<loopkit expression>", "eval")

@@ -18,9 +18,10 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from loopkit._expression import python_source
 from loopkit._hidden import hidden
 from loopkit._program import ArrayParam, ValueParam
-from loopkit._run import expressions, launch
+from loopkit._run import launch
 from loopkit._run.arrays import HOST, ArrayInfo
 from loopkit._run.module import LoadedProgram, stream_handle
 from loopkit._run.plan import ArgumentPlan, Resolved
@@ -142,10 +143,10 @@ class _Writer:
         for check, names in zip(self.plan.program.checks, self.plan.check_variables, strict=True):
             if not names & self.free:
                 continue
-            fixed: Any = {}
+            spelled = {name: name for name in names}
             for name in sorted(names - self.free):
-                fixed[name] = self.constant(self.resolved.values[name], "size", name)
-            result.append(expressions.python_source(check.condition, fixed))
+                spelled[name] = self.constant(self.resolved.values[name], "size", name)
+            result.append(python_source(check.condition, spelled.__getitem__))
         return result
 
     def new_arrays(self) -> list[ArrayParam]:

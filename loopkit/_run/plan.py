@@ -16,6 +16,7 @@ import numpy as np
 
 from loopkit._cached import cached_property
 from loopkit._errors import AssumptionError, InvalidArgumentError, UnknownNameError
+from loopkit._expression import to_text, variable_names
 from loopkit._program import ArrayParam, Check, Program, ValueParam
 from loopkit._run import expressions, overlap, sizes
 from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Location, numpy_empty
@@ -139,7 +140,7 @@ class ArgumentPlan:
     @cached_property
     def check_variables(self) -> tuple[frozenset[str], ...]:
         """The names that each check is about."""
-        return tuple(expressions.variables(c.condition) for c in self.program.checks)
+        return tuple(variable_names(c.condition) for c in self.program.checks)
 
     @cached_property
     def _check_function(self) -> Callable[[Mapping[str, int]], Any]:
@@ -149,7 +150,7 @@ class ArgumentPlan:
     def free_scalars(self) -> frozenset[str]:
         """Scalars that decide neither a shape, nor a stride, nor the grid."""
         sizes = [e for p in self.array_params for e in (*p.shape, *p.strides)]
-        decided = (expressions.variables(e) for e in (*sizes, *self.program.grid))
+        decided = (variable_names(e) for e in (*sizes, *self.program.grid))
         return frozenset(self.scalars) - frozenset().union(*decided)
 
     def given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -168,7 +169,7 @@ class ArgumentPlan:
 
     def declaration(self, name: str) -> str:
         """``a[n, l]``"""
-        return f"{name}[{', '.join(expressions.show(e) for e in self.arrays[name].shape)}]"
+        return f"{name}[{', '.join(to_text(e) for e in self.arrays[name].shape)}]"
 
     @cached_property
     def tuple_type(self) -> Any:
@@ -329,7 +330,7 @@ class ArgumentPlan:
         dtypes = {n: self.scalars[n].dtype if n in self.scalars else unused for n in sizes}
         values = {name: check_scalar(name, sizes[name], dtypes[name]) for name in sizes}
         for check, names in zip(self.program.checks, self.check_variables, strict=True):
-            if names <= values.keys() and not expressions.evaluate(check.condition, values):
+            if names <= values.keys() and not expressions.whole_value(check.condition, values):
                 raise self._broken(check, names, values, {})
         return values
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pymbolic.primitives as p
 
 from loopkit._errors import InvalidArgumentError
+from loopkit._expression import to_text, variable_names
 from loopkit._program import ArrayParam, Expression
 from loopkit._run import expressions
 from loopkit._run.arrays import ArrayInfo, contiguous_strides
@@ -60,7 +61,7 @@ class SizeSolver:
                 for name in plan.names
                 if name in plan.arrays
                 for axis, extent in enumerate(plan.arrays[name].shape)
-                if expressions.variables(extent)
+                if variable_names(extent)
             ),
             key=lambda item: not _is_name(item[2]),
         )
@@ -69,12 +70,12 @@ class SizeSolver:
             for name in plan.names
             if name in plan.arrays
             for axis, stride in enumerate(plan.arrays[name].strides)
-            if expressions.variables(stride)
+            if variable_names(stride)
         ]
 
     def mentions(self, array: str, size: str) -> bool:
         """Whether ``size`` stands in the shape of ``array``."""
-        return any(size in expressions.variables(e) for e in self._plan.arrays[array].shape)
+        return any(size in variable_names(e) for e in self._plan.arrays[array].shape)
 
     def infer(
         self, values: dict[str, Any], origins: dict[str, str], arrays: Mapping[str, ArrayInfo]
@@ -117,7 +118,7 @@ class SizeSolver:
             left = []
             for equation in waiting:
                 expr, number, origin, place = equation
-                unknown = expressions.variables(expr) - values.keys()
+                unknown = variable_names(expr) - values.keys()
                 if not unknown:
                     continue
                 line = expressions.affine(expr, values) if len(unknown) == 1 else None
@@ -150,10 +151,10 @@ class SizeSolver:
         name: str,
     ) -> InvalidArgumentError:
         array, axis = place
-        known = sorted(expressions.variables(expr) - {name})
+        known = sorted(variable_names(expr) - {name})
         given = f" with {describe_values(known, values, origins)}" if known else ""
         return InvalidArgumentError(
-            f"{array}: axis {axis} should have {expressions.show(expr)} elements{given}, "
+            f"{array}: axis {axis} should have {to_text(expr)} elements{given}, "
             f"but has {number}, which no integer {name} gives"
         )
 
@@ -208,13 +209,13 @@ def _is_name(expr: Expression) -> bool:
 
 
 def _may_be_negative(extent: Expression) -> bool:
-    return bool(expressions.variables(extent)) and not _is_name(extent)
+    return bool(variable_names(extent)) and not _is_name(extent)
 
 
 def _extent(expr: Expression) -> Expression:
     """How many elements an axis has whose extent is ``expr``."""
-    if not expressions.variables(expr):
-        return max(int(expressions.evaluate(expr, {})), 0)
+    if not variable_names(expr):
+        return max(int(expressions.whole_value(expr, {})), 0)
     return p.Max((expr, 0)) if _may_be_negative(expr) else expr
 
 
@@ -222,14 +223,14 @@ def _expected(
     expr: Expression, value: int, values: Mapping[str, Any], origins: Mapping[str, str]
 ) -> str:
     """``n + 2 = 9 elements (n = 7 from b's axis 0)``"""
-    names = sorted(expressions.variables(expr))
+    names = sorted(variable_names(expr))
     if not names:
         return f"{value} elements"
     if _is_name(expr):
         origin = origins.get(names[0], "")
         return f"{expr} = {value} elements" + (f" ({origin})" if origin else "")
     known = ", ".join(f"{n} = {values[n]} {origins.get(n, '')}".rstrip() for n in names)
-    meant = expressions.evaluate(expr, values)
+    meant = expressions.whole_value(expr, values)
     if meant < 0:
-        return f"no elements, as {expressions.show(expr)} = {meant} ({known})"
-    return f"{expressions.show(expr)} = {value} elements ({known})"
+        return f"no elements, as {to_text(expr)} = {meant} ({known})"
+    return f"{to_text(expr)} = {value} elements ({known})"

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 import pymbolic.primitives as prim
-from pymbolic.mapper import Mapper
 
-from loopkit._expression import index_tuple, variable_names
+from loopkit._expression import PythonPrinter, index_tuple, variable_names
 from loopkit._hidden import hidden
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression, TypeCast
@@ -24,7 +23,7 @@ LOAD, USED = hidden("load"), hidden("used")
 _DECIDE = hidden("decide")
 
 
-class Printer(Mapper):  # type: ignore[misc]
+class Printer(PythonPrinter):
     """Expressions as Python source that computes with exact numbers.
 
     Loads happen from left to right, and every decision is noted beside them.
@@ -33,7 +32,7 @@ class Printer(Mapper):  # type: ignore[misc]
     def __init__(
         self, at_sizes: KernelAtSizes, statement: Statement, extra: Mapping[Any, str]
     ) -> None:
-        super().__init__()
+        super().__init__(self.named)
         self.at_sizes = at_sizes
         self.statement = statement
         self.extra = extra
@@ -69,33 +68,25 @@ class Printer(Mapper):  # type: ignore[misc]
             expr = int(exact) if exact.denominator == 1 else exact
         return self.bind(expr)
 
-    def map_variable(self, expr: Any) -> str:
-        if expr.name in self.statement.inames:
-            return str(expr.name)
-        if expr.name in self.at_sizes.sizes:
-            return self.bind(self.at_sizes.sizes[expr.name])
-        return self.load(expr.name, ())
+    def named(self, name: str) -> str:
+        """Source of what a name stands for."""
+        if name in self.statement.inames:
+            return name
+        if name in self.at_sizes.sizes:
+            return self.bind(self.at_sizes.sizes[name])
+        return self.load(name, ())
 
     def map_subscript(self, expr: Any) -> str:
         return self.load(expr.aggregate.name, index_tuple(expr))
 
-    def _joined(self, expr: Any, symbol: str) -> str:
-        return "(" + symbol.join(self.rec(c) for c in expr.children) + ")"
-
-    def map_sum(self, expr: Any) -> str:
-        return self._joined(expr, " + ")
-
-    def map_product(self, expr: Any) -> str:
-        return self._joined(expr, " * ")
-
     def map_bitwise_and(self, expr: Any) -> str:
-        return self._joined(expr, " & ")
+        return self.joined(expr, " & ")
 
     def map_bitwise_or(self, expr: Any) -> str:
-        return self._joined(expr, " | ")
+        return self.joined(expr, " | ")
 
     def map_bitwise_xor(self, expr: Any) -> str:
-        return self._joined(expr, " ^ ")
+        return self.joined(expr, " ^ ")
 
     def map_bitwise_not(self, expr: Any) -> str:
         return f"(~{self.rec(expr.child)})"
@@ -134,9 +125,6 @@ class Printer(Mapper):  # type: ignore[misc]
     def map_max(self, expr: Any) -> str:
         return self._folded(exact_numbers.maximum, expr)
 
-    def map_comparison(self, expr: Any) -> str:
-        return f"({self.rec(expr.left)} {expr.operator} {self.rec(expr.right)})"
-
     def is_known(self, expr: Expression) -> bool:
         """Whether an expression reads no data, so that no decision needs to be noted."""
         return variable_names(expr) <= self.statement.inames | self.at_sizes.sizes.keys()
@@ -150,7 +138,7 @@ class Printer(Mapper):  # type: ignore[misc]
 
     def map_logical_and(self, expr: Any) -> str:
         if self.is_known(expr):
-            return self._joined(expr, " and ")
+            return self.joined(expr, " and ")
         result: str = self.rec(expr.children[-1])
         for child in reversed(expr.children[:-1]):
             result = f"({result} if {_DECIDE}({self.rec(child)}, {USED}) else False)"
@@ -158,14 +146,11 @@ class Printer(Mapper):  # type: ignore[misc]
 
     def map_logical_or(self, expr: Any) -> str:
         if self.is_known(expr):
-            return self._joined(expr, " or ")
+            return self.joined(expr, " or ")
         result: str = self.rec(expr.children[-1])
         for child in reversed(expr.children[:-1]):
             result = f"(True if {_DECIDE}({self.rec(child)}, {USED}) else {result})"
         return result
-
-    def map_logical_not(self, expr: Any) -> str:
-        return f"(not {self.rec(expr.child)})"
 
     def map_type_cast(self, expr: TypeCast) -> str:
         convert, dtype = self.bind(exact_numbers.converted), self.bind(expr.dtype)

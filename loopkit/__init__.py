@@ -7,7 +7,8 @@ and call it with arrays.
 
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._assertions import Assertion, Disjoint, Increasing, Injective, Within
-from loopkit._compare import auto_test_vs_ref, generate_code_v2
+from loopkit._compare import auto_test_vs_ref
+from loopkit._compat.names import generate_code_v2, set_loop_priority, set_temporary_scope
 from loopkit._errors import (
     AssumptionError,
     CompileError,
@@ -81,6 +82,8 @@ __all__ = [  # noqa: PLE0604 - the transforms list their own names
     "make_kernel",
     "register_reduction",
     "replay",
+    "set_loop_priority",
+    "set_temporary_scope",
     "verify",
     *_transforms,
 ]

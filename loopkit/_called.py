@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
+from loopkit._compat.ignored import without_ignored
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 
 P = ParamSpec("P")
@@ -18,6 +19,7 @@ def fitting(function: Callable[P, R]) -> Callable[P, R]:
     """Make calls that ``function`` cannot take an :class:`InvalidArgumentError`.
 
     Signatures stay.  Only a call that has failed is looked at: others cost nothing more.
+    Arguments of Loopy's that change nothing (:mod:`loopkit._compat`) are left out then.
     """
     return _fitting(function, function.__name__, first=0)
 
@@ -37,11 +39,14 @@ def _fitting(function: Callable[P, R], name: str, first: int) -> Callable[P, R]:
         try:
             return function(*args, **kwargs)
         except TypeError:
+            kept: Any = without_ignored(name, kwargs)
             try:
-                signature.bind(*args, **kwargs)
+                signature.bind(*args, **kept)
             except TypeError as misfit:
-                raise _error(name, signature, first, kwargs, misfit) from None
-            raise
+                raise _error(name, signature, first, kept, misfit) from None
+            if len(kept) == len(kwargs):
+                raise
+        return function(*args, **kept)
 
     return call
 

@@ -240,21 +240,3 @@ def _tolerance_of(dtype: np.dtype[Any]) -> float:
     if width == 2:
         return 0.02
     return 64 * float(np.finfo(np.float32 if width == 4 else np.float64).eps)
-
-
-class GeneratedCode:
-    """What :func:`generate_code_v2` returns."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
-
-    def device_code(self) -> str:
-        """The CUDA C source."""
-        return self._kernel.cuda()
-
-
-def generate_code_v2(kernel: Kernel) -> GeneratedCode:
-    """The generated code, in the form that Loopy's scripts ask for."""
-    if not isinstance(kernel, Kernel):
-        raise InvalidArgumentError(f"generate_code_v2 takes a kernel, not {type(kernel).__name__}")
-    return GeneratedCode(kernel)

@@ -80,11 +80,6 @@ class Statement(Exact):
         check_tags(self.tags)
         check_note(self.made_by, "the step that made a statement")
 
-    @property
-    def within_inames(self) -> frozenset[str]:
-        """Loopy's name for ``inames``."""
-        return self.inames
-
     @cached_property
     def written(self) -> str:
         """The name of what is written."""

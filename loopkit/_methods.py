@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from loopkit import _execute, _inspect, transforms
 from loopkit._cached import cached_property
+from loopkit._compat import names as _compat
 from loopkit._kernel import Kernel
 
 
@@ -67,13 +68,18 @@ class Methods:
     remove_unused_inames = transforms.remove_unused_inames
     rename_iname = transforms.rename_iname
     rename_inames = transforms.rename_inames
-    set_loop_priority = transforms.set_loop_priority
     set_temporary_address_space = transforms.set_temporary_address_space
-    set_temporary_scope = transforms.set_temporary_scope
     split_iname = transforms.split_iname
     tag_array_axes = transforms.tag_array_axes
     tag_inames = transforms.tag_inames
     untag_inames = transforms.untag_inames
+
+    # }}}
+
+    # {{{ Loopy's names
+
+    set_loop_priority = _compat.set_loop_priority
+    set_temporary_scope = _compat.set_temporary_scope
 
     # }}}
 

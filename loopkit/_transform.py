@@ -18,6 +18,7 @@ from loopkit._check import check_change
 from loopkit._check.instance_maps import Lineage
 from loopkit._check.violation import Violation
 from loopkit._check.violation_report import with_suggestions
+from loopkit._compat.ignored import without_ignored
 from loopkit._errors import (
     IllegalTransformError,
     InvalidArgumentError,
@@ -60,7 +61,7 @@ def _transform(function: Makes[P], kinds: Mapping[str, Kind]) -> Transform[P]:
     def apply(*args: Any, **kwargs: Any) -> Kernel:
         start = time.perf_counter()
         try:
-            bound = signature.bind(*args, **kwargs)
+            bound = signature.bind(*args, **without_ignored(function.__name__, kwargs))
         except TypeError as error:
             names = ", ".join(_declaration(p) for p in parameters)
             raise InvalidArgumentError(

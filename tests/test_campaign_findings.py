@@ -64,7 +64,7 @@ FOUND = (
     Found(
         "bounds that are loaded are read: interchange",
         ILLEGAL,
-        steps=(("set_loop_priority", {"loop_priority": ["r", "i"]}),),
+        steps=(("prioritize_loops", {"loop_priority": ["r", "i"]}),),
         **SPARSE,
     ),
     Found(

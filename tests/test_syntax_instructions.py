@@ -80,10 +80,8 @@ def test_options() -> None:
     assert item.tags == ("x", "y")
     assert item.predicates == (parse_expression("b[i,j] > 0"), parse_expression("c"))
     assert item.predicate_blocks == (0, 0)
-    assert item.nosync == ("r@local", "q")
     assert item.inames == {"i", "j"}
     assert not item.inames_is_final
-    assert item.priority == 3
 
 
 def test_options_that_close_a_list() -> None:
@@ -287,8 +285,6 @@ ERRORS = [
     "a = 1 {dep_query=id:x}",
     "a = 1 {dep=a, dep=b}",
     "a = 1 {dep=a::b}",
-    "a = 1 {nosync=a@world}",
-    "a = 1 {priority=high}",
     "a = 1 {if=a >}",
     "a = 1 {id=x",
     "a = 1 {id=x} b",

@@ -23,7 +23,7 @@ from loopkit.transforms.join import join_inames
 from loopkit.transforms.map_domain import affine_map_inames, map_domain
 from loopkit.transforms.precompute import precompute
 from loopkit.transforms.prefetch import add_prefetch
-from loopkit.transforms.prioritize import prioritize_loops, set_loop_priority
+from loopkit.transforms.prioritize import prioritize_loops
 from loopkit.transforms.privatize import privatize_temporaries_with_inames
 from loopkit.transforms.rename import rename_iname, rename_inames
 from loopkit.transforms.slabs import peel_iname
@@ -32,7 +32,6 @@ from loopkit.transforms.storage import (
     add_padding,
     pad_temporary,
     set_temporary_address_space,
-    set_temporary_scope,
     tag_array_axes,
 )
 from loopkit.transforms.subst import assignment_to_subst, expand_subst, extract_subst
@@ -67,9 +66,7 @@ __all__ = [
     "remove_unused_inames",
     "rename_iname",
     "rename_inames",
-    "set_loop_priority",
     "set_temporary_address_space",
-    "set_temporary_scope",
     "split_iname",
     "tag_array_axes",
     "tag_inames",

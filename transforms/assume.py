@@ -249,12 +249,10 @@ def add_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any], *, unchecked: bool
 
 @transform(
     dtype_dict=kind.dtypes_by_name,
-    expect_completion=kind.flag,
 )
 def add_and_infer_dtypes(
     kernel: Kernel,
     dtype_dict: Mapping[str, Any],
-    expect_completion: bool = False,
     *,
     unchecked: bool = False,
 ) -> Change:
@@ -263,7 +261,6 @@ def add_and_infer_dtypes(
     Before: a of unknown type, b[i] = 2*a[i]
     After (``{"a": "float32"}``): a and b are float32 arrays
 
-    :arg expect_completion: accepted; a type that does not follow is an error.
     :arg dtype_dict: see :func:`add_dtypes`.
     :raises TypeInferenceError: where a type does not follow, or does not fit.
     """

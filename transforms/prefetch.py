@@ -42,7 +42,6 @@ from loopkit.transforms._staging import (
     sweep_inames=kind.optional(kind.names),
     dim_arg_names=kind.optional(kind.names),
     default_tag=kind.tag,
-    rule_name=kind.new_name,
     temporary_name=kind.new_name,
     temporary_address_space=kind.address_space,
     footprint_subscripts=kind.optional(kind.subscripts),
@@ -57,7 +56,7 @@ def add_prefetch(
     sweep_inames: str | Collection[str] = (),
     dim_arg_names: Sequence[str] | None = None,
     default_tag: str | Tag | None = "l.auto",
-    rule_name: str | None = None,
+    *,
     temporary_name: str | None = None,
     temporary_address_space: AddressSpace | str | None = None,
     footprint_subscripts: object = None,
@@ -65,7 +64,6 @@ def add_prefetch(
     fetch_outer_inames: str | Collection[str] | None = None,
     prefetch_insn_id: str | None = None,
     within: str | Match | None = None,
-    *,
     unchecked: bool = False,
 ) -> Change:
     """Stage the cells of ``var_name`` that a tile reads, and read the copy instead.
@@ -107,7 +105,7 @@ def add_prefetch(
     as what spans the footprint; accesses outside it stay.  ``fetch_bounding_box``
     fetches all of the box that is inside the array.  ``within`` selects
     statements; without it, all but those that earlier steps made to copy
-    ``var_name``.  ``rule_name`` is accepted for Loopy's scripts and names nothing.
+    ``var_name``.
 
     ``temporary_name`` names the copy, ``prefetch_insn_id`` the statement that fills it.
 

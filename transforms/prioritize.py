@@ -16,7 +16,26 @@ from loopkit.transforms._expand import expand_accumulators
 from loopkit.transforms._loop_nests import check_nesting
 
 
-def _prioritized(kernel: Kernel, loop_priority: str | Iterable[str]) -> Change:
+@transform(
+    loop_priority=kind.names,
+)
+def prioritize_loops(
+    kernel: Kernel, loop_priority: str | Iterable[str], *, unchecked: bool = False
+) -> Change:
+    """Nest loops in the order given, outermost first.
+
+    Before: for i: for k: S(i, k)      After (``"k, i"``): for k: for i: S(i, k)
+
+    The named loops are put into the places that they hold now; other loops stay
+    where they are, and so do parallel inames, which are no loops.  A loop that
+    holds other statements beside is cut in two.  An accumulator that loses its
+    common loop by that gets an axis for it; a temporary of the person's own
+    needs ``privatize_temporaries_with_inames`` first.
+
+    :arg loop_priority: ``"i, j, k"`` or a sequence.
+    :raises IllegalTransformError: where bounds forbid the order, a temporary would have to hold
+        several values, or a result would change.
+    """
     wanted = names_in(loop_priority)
     for iname in wanted:
         kernel.check_iname(iname)
@@ -39,42 +58,3 @@ def _prioritized(kernel: Kernel, loop_priority: str | Iterable[str]) -> Change:
     new = kernel.with_(tree=rewrite_paths(kernel.tree, reorder))
     check_nesting(new)
     return expand_accumulators(kernel, Change(new))
-
-
-@transform(
-    loop_priority=kind.names,
-)
-def prioritize_loops(
-    kernel: Kernel, loop_priority: str | Iterable[str], *, unchecked: bool = False
-) -> Change:
-    """Nest loops in the order given, outermost first.
-
-    Before: for i: for k: S(i, k)      After (``"k, i"``): for k: for i: S(i, k)
-
-    The named loops are put into the places that they hold now; other loops stay
-    where they are, and so do parallel inames, which are no loops.  A loop that
-    holds other statements beside is cut in two.  An accumulator that loses its
-    common loop by that gets an axis for it; a temporary of the person's own
-    needs ``privatize_temporaries_with_inames`` first.
-
-    :arg loop_priority: ``"i, j, k"`` or a sequence.
-    :raises IllegalTransformError: where bounds forbid the order, a temporary would have to hold
-        several values, or a result would change.
-    """
-    return _prioritized(kernel, loop_priority)
-
-
-@transform(
-    loop_priority=kind.names,
-)
-def set_loop_priority(
-    kernel: Kernel, loop_priority: str | Iterable[str], *, unchecked: bool = False
-) -> Change:
-    """An older name of :func:`prioritize_loops`.
-
-    Before: for i: for k: S(i, k)      After (``"k, i"``): for k: for i: S(i, k)
-
-    :arg loop_priority: ``"i, j, k"`` or a sequence.
-    :raises IllegalTransformError: as there.
-    """
-    return _prioritized(kernel, loop_priority)

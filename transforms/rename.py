@@ -116,7 +116,6 @@ def _rename(
     existing_ok=kind.flag,
     within=kind.within,
     preserve_tags=kind.flag,
-    raise_on_domain_mismatch=kind.optional(kind.flag),
 )
 def rename_iname(
     kernel: Kernel,
@@ -125,7 +124,6 @@ def rename_iname(
     existing_ok: bool = False,
     within: str | Match | None = None,
     preserve_tags: bool = True,
-    raise_on_domain_mismatch: bool | None = None,
     *,
     unchecked: bool = False,
 ) -> Change:
@@ -138,7 +136,6 @@ def rename_iname(
     :arg within: a match string: rename only around these statements, which gives
         them a loop of their own.
     :arg preserve_tags: a new iname gets the tag of the old one.
-    :arg raise_on_domain_mismatch: accepted; a mismatch is always an error.
     :arg old_iname: what it is called now.
     :raises IllegalTransformError: where ``new_iname`` exists and its values are others.
     """
@@ -150,7 +147,6 @@ def rename_iname(
     new_iname=kind.name,
     existing_ok=kind.flag,
     within=kind.within,
-    raise_on_domain_mismatch=kind.optional(kind.flag),
 )
 def rename_inames(
     kernel: Kernel,
@@ -158,7 +154,6 @@ def rename_inames(
     new_iname: str,
     existing_ok: bool = False,
     within: str | Match | None = None,
-    raise_on_domain_mismatch: bool | None = None,
     *,
     unchecked: bool = False,
 ) -> Change:

@@ -118,7 +118,6 @@ _PARTS = {
     "outer_tag": kind.tag,
     "inner_tag": kind.tag,
     "slabs": kind.counts,
-    "do_tagged_check": kind.flag,
     "within": kind.within,
 }
 
@@ -134,7 +133,6 @@ def split_iname(
     outer_tag: TagLike = None,
     inner_tag: TagLike = None,
     slabs: Sequence[int] = (0, 0),
-    do_tagged_check: bool = True,
     within: str | Match | None = None,
     unchecked: bool = False,
 ) -> Change:
@@ -152,7 +150,6 @@ def split_iname(
     :arg inner_tag: see :func:`tag_inames`.
     :arg slabs: ``(first, last)``: that many iterations of the outer loop get code
         of their own, so that the rest needs no guards; see :func:`peel_iname`.
-    :arg do_tagged_check: accepted; splitting a tagged iname is always an error.
     :arg within: a match string: split only around these statements, which gives
         them a loop of their own.
     :raises IllegalTransformError: where the iname is tagged already, or the tags of the parts
@@ -190,7 +187,6 @@ def chunk_iname(
     outer_tag: TagLike = None,
     inner_tag: TagLike = None,
     slabs: Sequence[int] = (0, 0),
-    do_tagged_check: bool = True,
     within: str | Match | None = None,
     *,
     unchecked: bool = False,

@@ -53,34 +53,8 @@ def set_temporary_address_space(
     :raises IllegalTransformError: where a bound of loops would be shared.
     :raises RaceError: where threads would meet in a shared cell.
     """
-    return _with_space(kernel, temp_var_names, address_space)
-
-
-@transform(
-    temp_var_names=kind.names,
-    scope=kind.address_space,
-)
-def set_temporary_scope(
-    kernel: Kernel,
-    temp_var_names: str | Collection[str],
-    scope: AddressSpace | str,
-    *,
-    unchecked: bool = False,
-) -> Change:
-    """Another name of :func:`set_temporary_address_space`.
-
-    Before: ``t[16] private``.  After ``set_temporary_scope("t", "shared")``: ``t[16] shared``.
-
-    :arg temp_var_names: names of temporaries.
-    :arg scope: ``"private"``, ``"shared"``, ``"local"`` or ``"global"``.
-    :raises IllegalTransformError: as there.
-    """
-    return _with_space(kernel, temp_var_names, scope)
-
-
-def _with_space(kernel: Kernel, names: str | Collection[str], space: AddressSpace | str) -> Change:
-    wanted = parse_address_space(space)
-    chosen = names_in(names)
+    wanted = parse_address_space(address_space)
+    chosen = names_in(temp_var_names)
     if not chosen:
         raise InvalidArgumentError("temp_var_names names no temporary")
     temporaries = {t.name: t for t in kernel.temporaries}

@@ -157,14 +157,12 @@ def _use(name: str, arguments: tuple[Expression, ...]) -> Expression:
     lhs_name=kind.name,
     extra_arguments=kind.names,
     within=kind.within,
-    force_retain_argument=kind.flag,
 )
 def assignment_to_subst(
     kernel: Kernel,
     lhs_name: str,
     extra_arguments: str | Iterable[str] = (),
     within: str | Match | None = None,
-    force_retain_argument: bool = False,
     *,
     unchecked: bool = False,
 ) -> Change:
@@ -180,7 +178,6 @@ def assignment_to_subst(
     :arg extra_arguments: inames of the assignment that become arguments of the
         rule beside its subscripts.
     :arg within: a match string: only where these statements read it.
-    :arg force_retain_argument: accepted; arguments are always retained.
     :raises IllegalTransformError: where the value is updated, conditional, or not known by
         its subscripts alone where it is used; or where what it is made of has changed there.
     """

@@ -30,7 +30,7 @@ _SPACES = {
     "private": "if each thread has {t} of its own",
     "global": "if {t} is in global memory",
 }
-_SETTERS = {"set_temporary_address_space": "address_space", "set_temporary_scope": "scope"}
+_SETTERS = {"set_temporary_address_space": "address_space"}
 
 
 def by_spaces(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
@@ -88,7 +88,7 @@ def _carriers(refusal: Refusal) -> tuple[str, ...]:
     """Temporaries that may need axes; any of a few where the step does not even apply."""
     if refusal.violations:
         return refusal.temporaries
-    if refusal.step.transform not in (*_PRIORITIES, "duplicate_inames", "rename_iname"):
+    if refusal.step.transform not in ("prioritize_loops", "duplicate_inames", "rename_iname"):
         return ()
     return tuple(t.name for t in refusal.kernel.temporaries[:4])
 
@@ -100,7 +100,6 @@ def _inames_around(kernel: Kernel, temporary: str) -> list[str]:
     return [i for i in kernel.all_inames if i in shared]
 
 
-_PRIORITIES = ("prioritize_loops", "set_loop_priority")
 _STRIP = 16
 
 
@@ -110,7 +109,7 @@ def _in_strips(
     """An axis for a strip of a loop, whose own length is no constant: for one or all."""
     step = refusal.step
     asked = names(dict(step.arguments).get("loop_priority", ()))
-    if step.transform not in _PRIORITIES or iname not in asked:
+    if step.transform != "prioritize_loops" or iname not in asked:
         return
     split = call("split_iname", iname, _STRIP)
     chosen = () if temporary is None else (temporary,)

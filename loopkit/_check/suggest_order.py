@@ -21,7 +21,7 @@ from loopkit._kernel import Kernel
 from loopkit._target import CUDA
 from loopkit._tree import path_inames
 
-_ORDERS = {"prioritize_loops": "loop_priority", "set_loop_priority": "loop_priority"}
+_ORDERS = {"prioritize_loops": "loop_priority"}
 _FACTORS = (1, 2, -1, 3, -2)
 
 # {{{ permutations

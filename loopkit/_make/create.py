@@ -67,14 +67,12 @@ def make_kernel(
     assumptions: Any = None,
     dtypes: Mapping[str, Any] | None = None,
     fixed_parameters: Mapping[str, int] | None = None,
-    seq_dependencies: bool = False,
     default_order: str = "C",
     default_offset: Any = 0,
     options: Options | Mapping[str, Any] | None = None,
     substitutions: Iterable[SubstitutionRule] = (),
     temporary_variables: Iterable[TemporaryVariable] | Mapping[str, TemporaryVariable] = (),
     reductions: Iterable[ReductionOperation] = (),
-    lang_version: Any = None,
 ) -> Kernel:
     """A kernel from what it computes.
 
@@ -97,8 +95,6 @@ def make_kernel(
         Types by name: ``{"a, b": "float32"}``.
     fixed_parameters
         Sizes that are constants.
-    seq_dependencies
-        Accepted for Loopy's scripts: the order is that of the text in any case.
     default_order, default_offset
         The layout (``"C"`` or ``"F"``) and offset of arrays that do not say otherwise.
     options
@@ -109,10 +105,7 @@ def make_kernel(
         More temporaries.
     reductions
         Operations made by :func:`register_reduction`.
-    lang_version
-        Accepted for Loopy's scripts, and ignored.
     """
-    del seq_dependencies, lang_version
     check_kernel_name(name)
     if not isinstance(default_order, str) or default_order not in ("C", "F"):
         raise InvalidArgumentError(f"default_order is 'C' or 'F', not {shown(default_order)}")

@@ -308,8 +308,6 @@ class _Reader:
             "predicates": block.predicates + options.predicates,
             "predicate_blocks": block.predicate_blocks + (0,) * len(options.predicates),
             "tags": options.tags,
-            "nosync": options.nosync,
-            "priority": options.priority,
             "scopes": block.scopes,
             **self.place(line),
         }

@@ -21,7 +21,7 @@ class RawStatement:
     loops).  ``predicates`` are the conditions, outermost first;
     ``predicate_blocks`` gives for each the number of the ``if`` block it comes
     from, 0 for the option ``if=``: a block decides once, before its body runs.
-    ``depends_on`` and ``nosync`` hold ids that may contain wildcards.
+    ``depends_on`` holds ids that may contain wildcards.
     """
 
     id: str | None = None
@@ -33,8 +33,6 @@ class RawStatement:
     predicates: tuple[Expression, ...] = ()
     predicate_blocks: tuple[int, ...] = ()
     tags: tuple[str, ...] = ()
-    nosync: tuple[str, ...] = ()
-    priority: int = 0
     scopes: tuple[tuple[int, tuple[str, ...]], ...] = ()
     text: str
     position: SourcePosition

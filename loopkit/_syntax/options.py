@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NoReturn
 
+from loopkit._compat.ignored import IGNORED_OPTIONS
 from loopkit._errors import ParseError
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
@@ -15,19 +16,15 @@ from loopkit._syntax.expressions import parse_expression
 from loopkit._syntax.lexer import CLOSING, OPENING, PositionOf
 
 _PATTERN = re.compile(r"[\w*?\[\]!.$-]+\Z")
-_PATTERN_AND_SCOPE = re.compile(r"[\w*?\[\]!.$-]+(@(local|global|any))?\Z")
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _TAG = re.compile(r"[\w.$-]+\Z")
 
-# Loopy's options that restrict its scheduler.  Here the order is that of the text, so there is
-# nothing for them to restrict.
-_WITHOUT_EFFECT = ("nosync_query", "groups", "conflicts", "conflicts_grp", "mem_kind")
 _NOT_HERE = {
     "atomic": "write a reduction: a sum over the inames that the target does not have",
     "dep_query": "name the instructions with wildcards: dep=fetch_*",
     "dup": "call duplicate_inames on the kernel",
 }
-_KNOWN = ("id", "id_prefix", "dep", "inames", "if", "tags", "nosync", "priority")
+_KNOWN = ("id", "id_prefix", "dep", "inames", "if", "tags")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +39,6 @@ class Options:
     inames_is_final: bool = False
     predicates: tuple[Expression, ...] = ()
     tags: tuple[str, ...] = ()
-    nosync: tuple[str, ...] = ()
-    priority: int = 0
 
     def inside(self, outer: Options) -> Options:
         """These options for an instruction in a ``with`` block that has ``outer``."""
@@ -61,8 +56,6 @@ class Options:
             inames_is_final=is_final,
             predicates=outer.predicates + self.predicates,
             tags=_joined(outer.tags, self.tags),
-            nosync=_joined(outer.nosync, self.nosync),
-            priority=self.priority or outer.priority,
         )
 
 
@@ -96,7 +89,7 @@ def parse_options(text: str, position_of: PositionOf) -> Options:
                 f"the option '{key}' is given twice", position=position_of(key_at, len(key))
             )
         seen.add(key)
-        if not value and key in (*_KNOWN, *_WITHOUT_EFFECT):
+        if not value and key in (*_KNOWN, *IGNORED_OPTIONS):
             reader.at = key_at
             reader.fail(f"the option '{key}' needs a value", instead=f"{key}=...")
         if key == "id":
@@ -115,12 +108,7 @@ def parse_options(text: str, position_of: PositionOf) -> Options:
             options = replace(options, predicates=reader.conditions())
         elif key == "tags":
             options = replace(options, tags=reader.names(_TAG, "tag"))
-        elif key == "nosync":
-            names = reader.names(_PATTERN_AND_SCOPE, "id, or pattern for ids")
-            options = replace(options, nosync=names)
-        elif key == "priority":
-            options = replace(options, priority=reader.integer())
-        elif key not in _WITHOUT_EFFECT:
+        elif key not in IGNORED_OPTIONS:
             _fail_at_unknown(key, key_at, position_of)
     return options
 
@@ -193,12 +181,6 @@ class _Value:
                 )
             )
         return tuple(found)
-
-    def integer(self) -> int:
-        try:
-            return int(self.value)
-        except ValueError:
-            self.fail(f"'{self.value}' is not an integer", length=len(self.value))
 
 
 def split_outside_brackets(

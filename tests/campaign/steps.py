@@ -208,9 +208,6 @@ def prioritize_loops(r: random.Random, knl: Kernel) -> Arguments:
     return {"loop_priority": r.sample(names, min(len(names), 3))} if len(names) > 1 else None
 
 
-set_loop_priority = prioritize_loops
-
-
 def map_domain(r: random.Random, knl: Kernel) -> Arguments:
     statement = _statement(r, knl)
     names = [i for i in _plain(knl) if i in statement.inames]
@@ -362,11 +359,6 @@ def set_temporary_address_space(r: random.Random, knl: Kernel) -> Arguments:
     return {"temp_var_names": r.choice(knl.temporaries).name, "address_space": space}
 
 
-def set_temporary_scope(r: random.Random, knl: Kernel) -> Arguments:
-    found = set_temporary_address_space(r, knl)
-    return found and {"temp_var_names": found["temp_var_names"], "scope": found["address_space"]}
-
-
 def tag_array_axes(r: random.Random, knl: Kernel) -> Arguments:
     arrays = [a for a in (*knl.args, *knl.temporaries) if getattr(a, "shape", ())]
     if not arrays:
@@ -500,7 +492,6 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
     "peel_iname": (peel_iname, 4),
     "privatize_temporaries_with_inames": (privatize_temporaries_with_inames, 5),
     "set_temporary_address_space": (set_temporary_address_space, 5),
-    "set_temporary_scope": (set_temporary_scope, 1),
     "tag_array_axes": (tag_array_axes, 3),
     "untag_inames": (untag_inames, 2),
     "pad_temporary": (pad_temporary, 2),
@@ -511,7 +502,6 @@ DRAWERS: dict[str, tuple[Drawer, int]] = {
     "assume_increasing": (assume_increasing, 4),
     "assume_within": (assume_within, 1),
     "remove_unused_inames": (remove_unused_inames, 1),
-    "set_loop_priority": (set_loop_priority, 1),
 }
 #: Types of drawn kernels are all given, and no two of their index arrays are disjoint.
 NOT_DRAWN = frozenset({"add_dtypes", "add_and_infer_dtypes", "assume_disjoint"})

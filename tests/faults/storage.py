@@ -109,7 +109,7 @@ fault(
 fault(
     "set_temporary_address_space: shared instead of private",
     kernels.through_scalar,
-    do("set_temporary_scope", "t", "private"),
+    do("set_temporary_address_space", "t", "private"),
     _space(AddressSpace.LOCAL),
     chain=(do("tag_inames", "i:l.1, j:l.0"),),
 )

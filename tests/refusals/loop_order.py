@@ -20,15 +20,6 @@ CASES = (
         NM,
     ),
     Case(
-        "exchange against (1, -1), by its older name",
-        k.wave,
-        do("set_loop_priority", "j, i"),
-        IllegalTransformError,
-        pair("a", (1, 1), "s[i=1, j=1]", "s[i=2, j=0]", m=2, n=3),
-        (do("set_loop_priority", "i, j"),),
-        NM,
-    ),
-    Case(
         "tiles against (1, -1)",
         k.wave,
         do("prioritize_loops", "i_outer, j_outer, i_inner, j_inner"),

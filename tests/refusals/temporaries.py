@@ -52,16 +52,6 @@ CASES = (
         chain=ON_THREADS,
     ),
     Case(
-        "private memory for a tile that threads exchange, by its older name",
-        k.turned,
-        do("set_temporary_scope", "t", "private"),
-        IllegalTransformError,
-        pair("t", (0,), "load[i=0]", "use[j=15]"),
-        (*ON_THREADS, do("set_temporary_scope", "t", "local")),
-        CONSTANT,
-        chain=ON_THREADS,
-    ),
-    Case(
         "one shared scalar for all threads",
         k.scalar,
         do("set_temporary_address_space", "t", "shared"),

@@ -1,0 +1,35 @@
+"""Arguments of functions and options of instructions that are accepted and change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+IGNORED: Mapping[str, Mapping[str, str]] = {
+    "make_kernel": {
+        "lang_version": "there is one version of the language",
+        "seq_dependencies": "the order is that of the text in any case",
+    },
+    "add_and_infer_dtypes": {"expect_completion": "a type that does not follow is an error"},
+    "add_prefetch": {"rule_name": "fetching needs no rule"},
+    "assignment_to_subst": {"force_retain_argument": "arguments are always retained"},
+    "chunk_iname": {"do_tagged_check": "chunking a tagged iname is always an error"},
+    "rename_iname": {"raise_on_domain_mismatch": "a mismatch is always an error"},
+    "rename_inames": {"raise_on_domain_mismatch": "a mismatch is always an error"},
+    "split_iname": {"do_tagged_check": "splitting a tagged iname is always an error"},
+}
+"""Arguments by function, each with why it changes nothing."""
+
+
+def without_ignored(function: str, named: dict[str, Any]) -> dict[str, Any]:
+    """The named arguments of a call, less those that change nothing."""
+    ignored = IGNORED.get(function)
+    if ignored is None or ignored.keys().isdisjoint(named):
+        return named
+    return {name: value for name, value in named.items() if name not in ignored}
+
+
+IGNORED_OPTIONS = (
+    *("conflicts", "conflicts_grp", "groups", "mem_kind", "nosync", "nosync_query", "priority"),
+)
+"""Options of instructions that restrict Loopy's scheduler: here the order is that of the text."""

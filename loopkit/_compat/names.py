@@ -1,0 +1,55 @@
+"""Other names for what loopkit calls differently; a history records loopkit's name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from loopkit._arrays import AddressSpace
+from loopkit._errors import InvalidArgumentError
+from loopkit._kernel import Kernel, Statement
+from loopkit._registry import transform_named
+
+
+def set_loop_priority(
+    kernel: Kernel, loop_priority: str | Iterable[str], *, unchecked: bool = False
+) -> Kernel:
+    """An older name of :func:`prioritize_loops`."""
+    return transform_named("prioritize_loops")(kernel, loop_priority, unchecked=unchecked)
+
+
+def set_temporary_scope(
+    kernel: Kernel,
+    temp_var_names: str | Collection[str],
+    scope: AddressSpace | str,
+    *,
+    unchecked: bool = False,
+) -> Kernel:
+    """An older name of :func:`set_temporary_address_space`."""
+    renamed = transform_named("set_temporary_address_space")
+    return renamed(kernel, temp_var_names, scope, unchecked=unchecked)
+
+
+class GeneratedCode:
+    """What :func:`generate_code_v2` returns."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+
+    def device_code(self) -> str:
+        """The CUDA C source."""
+        return self._kernel.cuda()
+
+
+def generate_code_v2(kernel: Kernel) -> GeneratedCode:
+    """The generated code, in the form that Loopy's scripts ask for."""
+    if not isinstance(kernel, Kernel):
+        raise InvalidArgumentError(f"generate_code_v2 takes a kernel, not {type(kernel).__name__}")
+    return GeneratedCode(kernel)
+
+
+def _inames_around(statement: Statement) -> frozenset[str]:
+    """Loopy's name for ``inames``."""
+    return statement.inames
+
+
+Statement.within_inames = property(_inames_around)  # type: ignore[attr-defined]

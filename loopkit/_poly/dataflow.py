@@ -25,7 +25,7 @@ from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.in_bounds import inside
 from loopkit._poly.model import Cell, Model
-from loopkit._poly.pairs import Instance, differ, equal_inames, within_any
+from loopkit._poly.pairs import Instance, Undecided, differ, equal_inames, within_any
 from loopkit._same import Key, key_of, same
 from loopkit._tree import Path
 
@@ -134,7 +134,10 @@ class Dataflow:
         # Most reads follow a write of the same iteration.
         for source, piece in (*near, *far):
             both = left & model.domain(source) & piece
-            both = both & model.same_cell(model.write_cell(source), cell)
+            try:
+                both = both & model.same_cell(model.write_cell(source), cell)
+            except Undecided:  # which cell is beyond sets: it may be the one that is read
+                return None
             left = left - _without(both, WRITER)
             if left.is_empty():
                 return None

@@ -25,10 +25,12 @@ from loopkit._promotion import subtrahend
 from loopkit._run.headers import include_options
 from loopkit._syntax import parse_expression
 from loopkit._types import DTYPES, WeakType, dtype_of
+from loopkit.codegen.c.expression_types import Variable, type_of
 from loopkit.codegen.c.printer import expression_text, statement_text
 from loopkit.codegen.c.tree import Assign, CExpression, Element, Name
 from loopkit.codegen.c.types import C_TYPES
 from loopkit.codegen.expressions import ExpressionLowering
+from loopkit.codegen.operands import NARROW, Value
 from loopkit.codegen.preamble import ALL_PIECES, preamble
 
 TYPES = {
@@ -659,6 +661,29 @@ def test_float_constants_round_trip() -> None:
         assert text.endswith("f")
         assert np.float32(text[:-1]) == np.float32(number)
         assert float(printed(f"d*{number!r}").removeprefix("d * ")) == number
+
+
+def test_types_are_those_in_which_c_computes() -> None:
+    """What lowering takes a type for is what the rules of C say of the tree that it made."""
+    variables = {name: Variable(dtype) for name, dtype in ENV.items()}
+    random = Random(11)
+    texts = TEXTS.strip().splitlines()
+    texts += [random_text(random, REAL, 3) for _ in range(600)]
+    for text in texts:
+        try:
+            value = lowering().rec(parse_expression(text))
+        except TypeInferenceError:
+            continue
+        if not isinstance(value, Value):
+            continue
+        variables["a"] = Variable(ENV["a"], int("a[" in text))
+        kind = type_of(value.node, variables)
+        if value.unsigned:
+            assert kind in (DTYPES["uint32"], DTYPES["uint64"]), text
+        elif value.dtype in NARROW:
+            assert kind in (value.dtype, DTYPES["int32"]), text
+        else:
+            assert kind == value.dtype, text
 
 
 @pytest.mark.nvrtc

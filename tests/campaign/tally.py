@@ -15,7 +15,7 @@ EXPLANATIONS = {
     "hang": "a step or the lowering did not end",
     "crash": "an exception that is no error of loopkit's own",
     "compiler": "the C++ compiler rejects the generated source",
-    "late": "every step accepted, and lowering finds a race or a read of nothing",
+    "late": "every step accepted, and lowering finds a race, a read of nothing, or what is no C",
     "proof": "runs right, and the proof of its source finds fault",
     "lowering": "refused only at lowering",
     "needless": "refused, and no size and order tried makes it wrong",

@@ -138,3 +138,16 @@ def test_functions_of_inames_in_subscripts(index: str) -> None:
     held = lk.GlobalArg("x", np.float32, shape=4)
     knl = lk.make_kernel("{ [i]: 0 <= i < n }", f"y[i] = x[{index}]", [held, ...])
     assert prove(knl).ok, f"{knl.cuda()}\n{prove(knl)}"
+
+
+def test_a_size_of_another_type_is_found() -> None:
+    """Checks of sizes are conditions of what is no integer then."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "y[i] = x[perm[i]]",
+        [lk.GlobalArg("x", np.float32, shape="n"), ...],
+        dtypes={"perm": "int16"},
+        assumptions="n >= 2",
+    ).split_iname("i", 16, outer_tag="g.0", inner_tag="l.0")
+    source = knl.cuda()
+    assert not prove_source(knl, source.replace("int const n", "double const n")).ok

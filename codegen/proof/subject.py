@@ -71,6 +71,7 @@ class Subject:
         # Arrays without axes: in global memory, C writes them `x[0]`.
         held = [a for a in (*kernel.args, *kernel.temporaries) if not isinstance(a, ValueArg)]
         self.scalars = frozenset(a.name for a in held if a.shape == ())
+        self._ranges: dict[str, Interval] = {}
         types = exact_types(function)
         self.text = TextTranslator(self.names, self.scalars, types)
         values = KernelValues(kernel, self._types_in_kernel(types))
@@ -86,7 +87,6 @@ class Subject:
         self.leaves = builder.leaves
         self.sites = builder.sites
         self._domains: dict[object, isl.Set] = {}
-        self._ranges: dict[str, Interval] = {}
         self._cell_spaces: dict[int, Space] = {}
 
     # {{{ names
@@ -111,10 +111,9 @@ class Subject:
     def range_of_name(self, name: str) -> Interval:
         """Bounds of an iname, in all loops that it heads, or of a size."""
         if name not in self._ranges:
+            domain = self.kernel.assumptions.set
             if name in self.kernel.all_inames:
-                domain = self.kernel.domain_around([name]) & self.kernel.assumptions.set
-            else:
-                domain = self.admitted
+                domain = domain & self.kernel.domain_around([name])
             self._ranges[name] = self._bounds(domain, name)
         return self._ranges[name]
 

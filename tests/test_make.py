@@ -8,6 +8,7 @@ import textwrap
 import pytest
 from kernel_outline import outline
 
+from loopkit._arrays import TemporaryVariable
 from loopkit._errors import InvalidArgumentError, ParseError, UnknownNameError
 from loopkit._make import GlobalArg, make_kernel
 
@@ -422,3 +423,9 @@ def test_isl_sets_as_domains() -> None:
 
 
 # }}}
+
+
+def test_cells_that_no_set_can_name_may_have_been_written() -> None:
+    text = "for i\n<> s[i*n] = a[i]\nend\nfor j\ny[j] = s[j*n]\nend"
+    held = TemporaryVariable("s", shape=("n*n",))
+    make_kernel("{ [i, j]: 0 <= i, j < n }", text, [held, ...], dtypes={"a": "float32"})

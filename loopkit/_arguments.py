@@ -8,9 +8,10 @@ Whatever comes in is only looked at by its type before it is known to be harmles
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import islpy as isl
 import numpy as np
@@ -381,6 +382,59 @@ def subscripts(what: str, value: Any) -> Any:
         return formula(what, item)
 
     return [one(item) for item in value] if isinstance(value, list) else one(value)
+
+
+# }}}
+
+# {{{ what signatures say
+
+Name = Annotated[str, name]
+NeededName = Annotated[str, needed_name]
+NewName = Annotated[str | None, new_name]
+Names = Annotated[str | Iterable[str], names]
+MaybeNames = Annotated[str | Iterable[str] | None, optional(names)]
+Patterns = Annotated[str | Iterable[str], patterns]
+NamesByName = Annotated[Mapping[str, str] | None, optional(names_by_name)]
+Flag = Annotated[bool, flag]
+MaybeFlag = Annotated[bool | None, optional(flag)]
+Text = Annotated[str | None, optional(text)]
+Integer = Annotated[int, integer]
+Natural = Annotated[int, at_least(0)]
+Positive = Annotated[int, at_least(1)]
+Counts = Annotated[Sequence[int], counts]
+SizeValues = Annotated[Any, size_values]
+Within = Annotated[str | Match | None, within]
+Formula = Annotated[Any, formula]
+MaybeFormula = Annotated[Any, optional(formula)]
+FormulaOrFlag = Annotated[Any, formula_or_flag]
+Subscripts = Annotated[object, optional(subscripts)]
+Equations = Annotated[str | Iterable[str | tuple[Any, Any]], equations]
+Conditions = Annotated[str | isl.Set | isl.BasicSet, conditions]
+Relation = Annotated[str | isl.Map | isl.BasicMap, relation]
+Space = Annotated[AddressSpace | str | None, address_space]
+DTypeLike = Annotated[Any, dtype]
+DTypesByName = Annotated[Mapping[str, Any], dtypes_by_name]
+Axes = Annotated[Sequence[str | int] | None, optional(axes)]
+TagLike = Annotated[str | Tag | None, tag]
+TagType = Annotated[str | type[Tag] | Tag | None, tag_type]
+TagsByName = Annotated[Mapping[str, str | Tag | None] | None, optional(tags_by_name)]
+TagsByAxis = Annotated[Mapping[str | int, str | Tag | None] | None, optional(tags_by_axis)]
+TagRequest = Annotated[
+    str | Mapping[str, str | Tag | None] | Iterable[str | tuple[str, str | Tag | None]], tag_request
+]
+DimTags = Annotated[
+    str | Sequence[str | Nested | Strided] | Mapping[int, str | Nested | Strided], dim_tags
+]
+
+
+@cache
+def kinds_of(function: Callable[..., Any]) -> Mapping[str, Kind]:
+    """The kinds of a function's arguments, by name, as its signature says them.
+
+    Looked up when the function is first called: Python takes its time over signatures.
+    """
+    hints = get_type_hints(function, include_extras=True)
+    return {n: hint.__metadata__[0] for n, hint in hints.items() if hasattr(hint, "__metadata__")}
 
 
 # }}}

@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Any, Concatenate, ParamSpec
 
 from loopkit import _budget
-from loopkit._arguments import Kind, flag, is_plain
+from loopkit._arguments import Kind, flag, is_plain, kinds_of
 from loopkit._budget import SpentError, in_turn, within
 from loopkit._change import Change
 from loopkit._check import check_change
@@ -35,26 +35,21 @@ Makes = Callable[Concatenate[Kernel, P], Change]
 Transform = Callable[Concatenate[Kernel, P], Kernel]
 
 
-def transform(**kinds: Kind) -> Callable[[Makes[P]], Transform[P]]:
+def transform(function: Makes[P]) -> Transform[P]:
     """Make a function ``(kernel, ...) -> Change`` a transform ``(kernel, ...) -> Kernel``.
 
-    ``kinds`` says of each argument what it can be (:mod:`loopkit._arguments`).  The transform
-    checks the call's arguments, hands their normal forms to the function, appends a step to the
-    history, and names the step in errors.  Every transform takes ``unchecked=True``, which
-    skips the proof and is recorded: the function declares it, and never sees it.
+    Its signature says of each argument what that can be (:mod:`loopkit._arguments`).  The
+    transform checks the call's arguments, hands their normal forms to the function, appends a
+    step to the history, and names the step in errors.  Every transform takes
+    ``unchecked=True``, which skips the proof and is recorded: the function declares it, and
+    never sees it.
     """
-    return lambda function: _transform(function, kinds)
-
-
-def _transform(function: Makes[P], kinds: Mapping[str, Kind]) -> Transform[P]:
     signature = inspect.signature(function)
     parameters = [p for p in signature.parameters.values() if p.name != "unchecked"][1:]
     if len(parameters) + 2 != len(signature.parameters):
         raise TypeError(f"{function.__name__} does not declare 'unchecked'")
     required = sum(1 for _ in takewhile(_is_required, parameters))
     defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
-    if kinds.keys() != {p.name for p in parameters}:
-        raise TypeError(f"{function.__name__} declares other arguments than it has")
 
     @wraps(function)
     @in_turn
@@ -77,7 +72,7 @@ def _transform(function: Makes[P], kinds: Mapping[str, Kind]) -> Transform[P]:
         raw = tuple(list(bound.arguments.items())[1:])
         try:
             unchecked = flag("unchecked", unchecked)
-            given = _normal(bound, kinds, defaults)
+            given = _normal(bound, kinds_of(function), defaults)
         except LoopkitError as error:
             error.step = Step(function.__name__, raw, required=required).call()[1:]
             raise

@@ -17,7 +17,7 @@ _SPELLINGS = {
 }
 
 
-def parse_address_space(space: AddressSpace | str) -> AddressSpace:
+def parse_address_space(space: AddressSpace | str | None) -> AddressSpace:
     """The address space that ``"private"``, ``"shared"``, ``"local"``, ... spells."""
     if isinstance(space, AddressSpace):
         return space

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -54,7 +54,7 @@ Indices = tuple[Expression, ...]
 # {{{ arguments
 
 
-def check_sweep(kernel: Kernel, inames: str | Collection[str] | None) -> tuple[str, ...]:
+def check_sweep(kernel: Kernel, inames: str | Iterable[str] | None) -> tuple[str, ...]:
     """Swept inames, known to exist and to stay inside a block."""
     swept = names_in(inames)
     for iname in swept:

@@ -34,10 +34,8 @@ from loopkit._transform import transform
 # {{{ the transforms
 
 
-@transform(
-    array=kind.name,
-)
-def assume_injective(kernel: Kernel, array: str, *, unchecked: bool = False) -> Change:
+@transform
+def assume_injective(kernel: Kernel, array: kind.Name, *, unchecked: bool = False) -> Change:
     """Say that no two cells of an integer array hold the same value.
 
     Before: y[perm[i]] = x[i] may write a cell twice      After: never
@@ -51,11 +49,10 @@ def assume_injective(kernel: Kernel, array: str, *, unchecked: bool = False) -> 
     return _with(kernel, Injective(array))
 
 
-@transform(
-    first=kind.name,
-    second=kind.name,
-)
-def assume_disjoint(kernel: Kernel, first: str, second: str, *, unchecked: bool = False) -> Change:
+@transform
+def assume_disjoint(
+    kernel: Kernel, first: kind.Name, second: kind.Name, *, unchecked: bool = False
+) -> Change:
     """Say that two integer arrays have no value in common.
 
     Before: x[red[i]] and x[black[j]] may be one cell      After: never
@@ -75,13 +72,14 @@ def assume_disjoint(kernel: Kernel, first: str, second: str, *, unchecked: bool 
     return _with(kernel, Disjoint(*sorted((first, second))))
 
 
-@transform(
-    array=kind.name,
-    lower=kind.formula,
-    upper=kind.formula,
-)
+@transform
 def assume_within(
-    kernel: Kernel, array: str, lower: Any, upper: Any, *, unchecked: bool = False
+    kernel: Kernel,
+    array: kind.Name,
+    lower: kind.Formula,
+    upper: kind.Formula,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Say that ``lower <= v < upper`` for every value ``v`` of an integer array.
 
@@ -96,12 +94,9 @@ def assume_within(
     return _with(kernel, Within(array, _bound(kernel, lower), _bound(kernel, upper)))
 
 
-@transform(
-    array=kind.name,
-    strictly=kind.flag,
-)
+@transform
 def assume_increasing(
-    kernel: Kernel, array: str, strictly: bool = False, *, unchecked: bool = False
+    kernel: Kernel, array: kind.Name, strictly: kind.Flag = False, *, unchecked: bool = False
 ) -> Change:
     """Say that the values of an integer array with one axis never go down.
 

@@ -31,12 +31,8 @@ from loopkit.transforms._common import integer_names, simplified
 # {{{ assume
 
 
-@transform(
-    assumptions=kind.conditions,
-)
-def assume(
-    kernel: Kernel, assumptions: str | isl.Set | isl.BasicSet, *, unchecked: bool = False
-) -> Change:
+@transform
+def assume(kernel: Kernel, assumptions: kind.Conditions, *, unchecked: bool = False) -> Change:
     """Say what is true of the sizes.
 
     Before: guards for ragged tiles      After (``"n mod 16 = 0"``): none
@@ -138,10 +134,10 @@ def _fixed_values(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, int]:
     return values
 
 
-@transform(
-    value_dict=kind.size_values,
-)
-def fix_parameters(kernel: Kernel, /, *, unchecked: bool = False, **value_dict: Any) -> Change:
+@transform
+def fix_parameters(
+    kernel: Kernel, /, *, unchecked: bool = False, **value_dict: kind.SizeValues
+) -> Change:
     """Make sizes constants; they are no arguments any more.
 
     Before: for i in [0, n): S(i)      After (``n=16``): for i in [0, 16): S(i)
@@ -232,10 +228,8 @@ def _with_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Kernel:
     return new
 
 
-@transform(
-    dtype_dict=kind.dtypes_by_name,
-)
-def add_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any], *, unchecked: bool = False) -> Change:
+@transform
+def add_dtypes(kernel: Kernel, dtype_dict: kind.DTypesByName, *, unchecked: bool = False) -> Change:
     """Give arguments and temporaries types.
 
     Before: a, b of unknown type      After (``{"a, b": "float32"}``): float32 arrays
@@ -247,12 +241,10 @@ def add_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any], *, unchecked: bool
     return Change(_with_dtypes(kernel, dtype_dict))
 
 
-@transform(
-    dtype_dict=kind.dtypes_by_name,
-)
+@transform
 def add_and_infer_dtypes(
     kernel: Kernel,
-    dtype_dict: Mapping[str, Any],
+    dtype_dict: kind.DTypesByName,
     *,
     unchecked: bool = False,
 ) -> Change:

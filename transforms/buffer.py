@@ -15,7 +15,7 @@ from loopkit._expression import substitute, to_text, variable_names
 from loopkit._footprint import Use, outer_names
 from loopkit._hidden import READER, WRITER
 from loopkit._kernel import Kernel, Statement
-from loopkit._match import Match, matching
+from loopkit._match import matching
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import Dataflow
 from loopkit._poly.model import model_of
@@ -41,26 +41,17 @@ from loopkit.transforms._staging import (
 )
 
 
-@transform(
-    var_name=kind.name,
-    buffer_inames=kind.names,
-    init_expression=kind.optional(kind.formula),
-    store_expression=kind.formula_or_flag,
-    within=kind.within,
-    default_tag=kind.tag,
-    temporary_scope=kind.address_space,
-    fetch_bounding_box=kind.flag,
-)
+@transform
 def buffer_array(
     kernel: Kernel,
-    var_name: str,
-    buffer_inames: str | Collection[str] = (),
-    init_expression: str | Expression | None = None,
-    store_expression: str | Expression | bool | None = None,
-    within: str | Match | None = None,
-    default_tag: str | Tag | None = "l.auto",
-    temporary_scope: AddressSpace | str | None = None,
-    fetch_bounding_box: bool = False,
+    var_name: kind.Name,
+    buffer_inames: kind.Names = (),
+    init_expression: kind.MaybeFormula = None,
+    store_expression: kind.FormulaOrFlag = None,
+    within: kind.Within = None,
+    default_tag: kind.TagLike = "l.auto",
+    temporary_scope: kind.Space = None,
+    fetch_bounding_box: kind.Flag = False,
     *,
     unchecked: bool = False,
 ) -> Change:

@@ -67,20 +67,14 @@ def isolated(
     return duplicate_for(kernel, names, ids, names), names
 
 
-@transform(
-    inames=kind.names,
-    within=kind.within,
-    new_inames=kind.optional(kind.names),
-    suffix=kind.optional(kind.text),
-    tags=kind.optional(kind.tags_by_name),
-)
+@transform
 def duplicate_inames(
     kernel: Kernel,
-    inames: str | Iterable[str],
-    within: str | Match | None,
-    new_inames: str | Iterable[str] | None = None,
-    suffix: str | None = None,
-    tags: Mapping[str, str | Tag | None] | None = None,
+    inames: kind.Names,
+    within: kind.Within,
+    new_inames: kind.MaybeNames = None,
+    suffix: kind.Text = None,
+    tags: kind.TagsByName = None,
     *,
     unchecked: bool = False,
 ) -> Change:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
@@ -13,10 +11,9 @@ from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
-from loopkit._match import Match
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
-from loopkit._tags import Tag, parse_tag
+from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms._common import new_name, refuse_tagged, then
 from loopkit.transforms._loop_nests import extent
@@ -25,18 +22,13 @@ from loopkit.transforms._tagging import with_tags
 from loopkit.transforms.duplicate import isolated
 
 
-@transform(
-    inames=kind.names,
-    new_iname=kind.new_name,
-    tag=kind.tag,
-    within=kind.within,
-)
+@transform
 def join_inames(
     kernel: Kernel,
-    inames: str | Iterable[str],
-    new_iname: str | None = None,
-    tag: str | Tag | None = None,
-    within: str | Match | None = None,
+    inames: kind.Names,
+    new_iname: kind.NewName = None,
+    tag: kind.TagLike = None,
+    within: kind.Within = None,
     *,
     unchecked: bool = False,
 ) -> Change:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -78,16 +78,12 @@ def _output_names(relation: isl.Map, old: Sequence[str], graph: isl.Set) -> list
     return names
 
 
-@transform(
-    transform_map=kind.relation,
-    within=kind.within,
-    rename_after=kind.optional(kind.names_by_name),
-)
+@transform
 def map_domain(
     kernel: Kernel,
-    transform_map: str | isl.Map | isl.BasicMap,
-    within: str | Match | None = None,
-    rename_after: Mapping[str, str] | None = None,
+    transform_map: kind.Relation,
+    within: kind.Within = None,
+    rename_after: kind.NamesByName = None,
     *,
     unchecked: bool = False,
 ) -> Change:
@@ -196,16 +192,12 @@ def _side(text: str | Expression) -> Expression:
     return parse_expression(text) if isinstance(text, str) else text
 
 
-@transform(
-    old_inames=kind.names,
-    new_inames=kind.names,
-    equations=kind.equations,
-)
+@transform
 def affine_map_inames(
     kernel: Kernel,
-    old_inames: str | Iterable[str],
-    new_inames: str | Iterable[str],
-    equations: str | Iterable[str | tuple[Expression, Expression]],
+    old_inames: kind.Names,
+    new_inames: kind.Names,
+    equations: kind.Equations,
     *,
     unchecked: bool = False,
 ) -> Change:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -29,7 +29,7 @@ from loopkit._expression import (
 from loopkit._footprint import Axis
 from loopkit._guarded import GuardedWalker, Guards
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
-from loopkit._match import Match, called_names, matching
+from loopkit._match import called_names, matching
 from loopkit._nodes import Expression
 from loopkit._rules import expand_in
 from loopkit._tags import Tag, parse_tag
@@ -52,37 +52,23 @@ from loopkit.transforms._staging import (
 )
 
 
-@transform(
-    subst_use=kind.name,
-    sweep_inames=kind.optional(kind.names),
-    within=kind.within,
-    storage_axes=kind.optional(kind.axes),
-    temporary_name=kind.new_name,
-    precompute_inames=kind.optional(kind.names),
-    precompute_outer_inames=kind.optional(kind.names),
-    storage_axis_to_tag=kind.optional(kind.tags_by_axis),
-    default_tag=kind.tag,
-    dtype=kind.dtype,
-    fetch_bounding_box=kind.flag,
-    temporary_address_space=kind.address_space,
-    compute_insn_id=kind.new_name,
-)
+@transform
 def precompute(
     kernel: Kernel,
-    subst_use: str,
-    sweep_inames: str | Collection[str] = (),
-    within: str | Match | None = None,
+    subst_use: kind.Name,
+    sweep_inames: kind.MaybeNames = (),
+    within: kind.Within = None,
     *,
-    storage_axes: Sequence[str | int] | None = None,
-    temporary_name: str | None = None,
-    precompute_inames: str | Sequence[str] | None = None,
-    precompute_outer_inames: str | Collection[str] | None = None,
-    storage_axis_to_tag: Mapping[str | int, str | Tag | None] | None = None,
-    default_tag: str | Tag | None = "l.auto",
-    dtype: Any = None,
-    fetch_bounding_box: bool = False,
-    temporary_address_space: AddressSpace | str | None = None,
-    compute_insn_id: str | None = None,
+    storage_axes: kind.Axes = None,
+    temporary_name: kind.NewName = None,
+    precompute_inames: kind.MaybeNames = None,
+    precompute_outer_inames: kind.MaybeNames = None,
+    storage_axis_to_tag: kind.TagsByAxis = None,
+    default_tag: kind.TagLike = "l.auto",
+    dtype: kind.DTypeLike = None,
+    fetch_bounding_box: kind.Flag = False,
+    temporary_address_space: kind.Space = None,
+    compute_insn_id: kind.NewName = None,
     unchecked: bool = False,
 ) -> Change:
     """Compute the values of a substitution rule that a tile uses once, and read them back.

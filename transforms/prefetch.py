@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
 from loopkit import _arguments as kind
 from loopkit._arguments import names_in
@@ -14,7 +14,7 @@ from loopkit._footprint import iname_ranges, is_inside
 from loopkit._kernel import Kernel, Statement
 from loopkit._match import Match, matching
 from loopkit._nodes import Expression
-from loopkit._tags import Tag, parse_tag
+from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms._rule_uses import expand_rules_that_use
 from loopkit.transforms._staging import (
@@ -37,33 +37,21 @@ from loopkit.transforms._staging import (
 )
 
 
-@transform(
-    var_name=kind.name,
-    sweep_inames=kind.optional(kind.names),
-    dim_arg_names=kind.optional(kind.names),
-    default_tag=kind.tag,
-    temporary_name=kind.new_name,
-    temporary_address_space=kind.address_space,
-    footprint_subscripts=kind.optional(kind.subscripts),
-    fetch_bounding_box=kind.flag,
-    fetch_outer_inames=kind.optional(kind.names),
-    prefetch_insn_id=kind.new_name,
-    within=kind.within,
-)
+@transform
 def add_prefetch(
     kernel: Kernel,
-    var_name: str,
-    sweep_inames: str | Collection[str] = (),
-    dim_arg_names: Sequence[str] | None = None,
-    default_tag: str | Tag | None = "l.auto",
+    var_name: kind.Name,
+    sweep_inames: kind.MaybeNames = (),
+    dim_arg_names: kind.MaybeNames = None,
+    default_tag: kind.TagLike = "l.auto",
     *,
-    temporary_name: str | None = None,
-    temporary_address_space: AddressSpace | str | None = None,
-    footprint_subscripts: object = None,
-    fetch_bounding_box: bool = False,
-    fetch_outer_inames: str | Collection[str] | None = None,
-    prefetch_insn_id: str | None = None,
-    within: str | Match | None = None,
+    temporary_name: kind.NewName = None,
+    temporary_address_space: kind.Space = None,
+    footprint_subscripts: kind.Subscripts = None,
+    fetch_bounding_box: kind.Flag = False,
+    fetch_outer_inames: kind.MaybeNames = None,
+    prefetch_insn_id: kind.NewName = None,
+    within: kind.Within = None,
     unchecked: bool = False,
 ) -> Change:
     """Stage the cells of ``var_name`` that a tile reads, and read the copy instead.

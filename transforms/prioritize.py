@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from loopkit import _arguments as kind
 from loopkit._arguments import names_in
 from loopkit._change import Change
@@ -16,11 +14,9 @@ from loopkit.transforms._expand import expand_accumulators
 from loopkit.transforms._loop_nests import check_nesting
 
 
-@transform(
-    loop_priority=kind.names,
-)
+@transform
 def prioritize_loops(
-    kernel: Kernel, loop_priority: str | Iterable[str], *, unchecked: bool = False
+    kernel: Kernel, loop_priority: kind.Names, *, unchecked: bool = False
 ) -> Change:
     """Nest loops in the order given, outermost first.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pymbolic.primitives as prim
@@ -22,14 +22,11 @@ from loopkit._transform import transform
 from loopkit.transforms._rule_uses import expand_rules_that_use
 
 
-@transform(
-    privatizing_inames=kind.names,
-    only_var_names=kind.optional(kind.names),
-)
+@transform
 def privatize_temporaries_with_inames(
     kernel: Kernel,
-    privatizing_inames: str | Collection[str],
-    only_var_names: str | Collection[str] | None = None,
+    privatizing_inames: kind.Names,
+    only_var_names: kind.MaybeNames = None,
     *,
     unchecked: bool = False,
 ) -> Change:
@@ -68,7 +65,7 @@ def privatize_temporaries_with_inames(
 
 
 def _chosen(
-    kernel: Kernel, inames: Sequence[str], only: str | Collection[str] | None
+    kernel: Kernel, inames: Sequence[str], only: kind.MaybeNames
 ) -> dict[str, tuple[str, ...]]:
     """The inames that each temporary gets an axis for."""
     wanted = None if only is None else names_in(only)

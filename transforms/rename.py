@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
@@ -110,20 +108,14 @@ def _rename(
     return expand_accumulators(kernel, change)
 
 
-@transform(
-    old_iname=kind.name,
-    new_iname=kind.name,
-    existing_ok=kind.flag,
-    within=kind.within,
-    preserve_tags=kind.flag,
-)
+@transform
 def rename_iname(
     kernel: Kernel,
-    old_iname: str,
-    new_iname: str,
-    existing_ok: bool = False,
-    within: str | Match | None = None,
-    preserve_tags: bool = True,
+    old_iname: kind.Name,
+    new_iname: kind.Name,
+    existing_ok: kind.Flag = False,
+    within: kind.Within = None,
+    preserve_tags: kind.Flag = True,
     *,
     unchecked: bool = False,
 ) -> Change:
@@ -142,18 +134,13 @@ def rename_iname(
     return _rename(kernel, old_iname, new_iname, existing_ok, within, preserve_tags)
 
 
-@transform(
-    old_inames=kind.names,
-    new_iname=kind.name,
-    existing_ok=kind.flag,
-    within=kind.within,
-)
+@transform
 def rename_inames(
     kernel: Kernel,
-    old_inames: str | Iterable[str],
-    new_iname: str,
-    existing_ok: bool = False,
-    within: str | Match | None = None,
+    old_inames: kind.Names,
+    new_iname: kind.Name,
+    existing_ok: kind.Flag = False,
+    within: kind.Within = None,
     *,
     unchecked: bool = False,
 ) -> Change:

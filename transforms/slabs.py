@@ -272,13 +272,14 @@ def _without_group(
     return rest, homes
 
 
-@transform(
-    iname=kind.name,
-    first=kind.at_least(0),
-    last=kind.at_least(0),
-)
+@transform
 def peel_iname(
-    kernel: Kernel, iname: str, first: int = 0, last: int = 0, *, unchecked: bool = False
+    kernel: Kernel,
+    iname: kind.Name,
+    first: kind.Natural = 0,
+    last: kind.Natural = 0,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Give the first and last iterations of a loop code of their own.
 

@@ -112,28 +112,18 @@ def _between(low: Expression, name: str, high: Expression) -> isl.Set:
     return _sets.condition_set(prim.LogicalAnd((above, prim.Comparison(variable, "<", high))))
 
 
-_PARTS = {
-    "outer_iname": kind.new_name,
-    "inner_iname": kind.new_name,
-    "outer_tag": kind.tag,
-    "inner_tag": kind.tag,
-    "slabs": kind.counts,
-    "within": kind.within,
-}
-
-
-@transform(split_iname=kind.name, inner_length=kind.at_least(1), **_PARTS)
+@transform
 def split_iname(
     kernel: Kernel,
-    split_iname: str,
-    inner_length: int,
+    split_iname: kind.Name,
+    inner_length: kind.Positive,
     *,
-    outer_iname: str | None = None,
-    inner_iname: str | None = None,
-    outer_tag: TagLike = None,
-    inner_tag: TagLike = None,
-    slabs: Sequence[int] = (0, 0),
-    within: str | Match | None = None,
+    outer_iname: kind.NewName = None,
+    inner_iname: kind.NewName = None,
+    outer_tag: kind.TagLike = None,
+    inner_tag: kind.TagLike = None,
+    slabs: kind.Counts = (0, 0),
+    within: kind.Within = None,
     unchecked: bool = False,
 ) -> Change:
     """Split a loop in two.
@@ -177,17 +167,17 @@ def split_iname(
     )
 
 
-@transform(split_iname=kind.name, num_chunks=kind.at_least(1), **_PARTS)
+@transform
 def chunk_iname(
     kernel: Kernel,
-    split_iname: str,
-    num_chunks: int,
-    outer_iname: str | None = None,
-    inner_iname: str | None = None,
-    outer_tag: TagLike = None,
-    inner_tag: TagLike = None,
-    slabs: Sequence[int] = (0, 0),
-    within: str | Match | None = None,
+    split_iname: kind.Name,
+    num_chunks: kind.Positive,
+    outer_iname: kind.NewName = None,
+    inner_iname: kind.NewName = None,
+    outer_tag: kind.TagLike = None,
+    inner_tag: kind.TagLike = None,
+    slabs: kind.Counts = (0, 0),
+    within: kind.Within = None,
     *,
     unchecked: bool = False,
 ) -> Change:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import gcd
 
@@ -31,14 +31,11 @@ from loopkit.transforms._address_spaces import parse_address_space
 # {{{ address spaces
 
 
-@transform(
-    temp_var_names=kind.names,
-    address_space=kind.address_space,
-)
+@transform
 def set_temporary_address_space(
     kernel: Kernel,
-    temp_var_names: str | Collection[str],
-    address_space: AddressSpace | str,
+    temp_var_names: kind.Names,
+    address_space: kind.Space,
     *,
     unchecked: bool = False,
 ) -> Change:
@@ -87,12 +84,9 @@ _STRIDE = re.compile(r"stride:\s*(.+)")
 DimTags = str | Sequence[str | DimTag] | Mapping[int, str | DimTag]
 
 
-@transform(
-    ary_names=kind.names,
-    dim_tags=kind.dim_tags,
-)
+@transform
 def tag_array_axes(
-    kernel: Kernel, ary_names: str | Collection[str], dim_tags: DimTags, *, unchecked: bool = False
+    kernel: Kernel, ary_names: kind.Names, dim_tags: kind.DimTags, *, unchecked: bool = False
 ) -> Change:
     """Say how the axes of arrays lie in memory.
 
@@ -199,13 +193,14 @@ def _with_arrays(kernel: Kernel, changed: Mapping[str, ArrayArg | TemporaryVaria
 # {{{ padding
 
 
-@transform(
-    name=kind.name,
-    axis=kind.integer,
-    elements=kind.at_least(0),
-)
+@transform
 def pad_temporary(
-    kernel: Kernel, name: str, axis: int, elements: int = 1, *, unchecked: bool = False
+    kernel: Kernel,
+    name: kind.Name,
+    axis: kind.Integer,
+    elements: kind.Natural = 1,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Add ``elements`` unused elements to the storage of an axis of a temporary.
 
@@ -254,13 +249,14 @@ def _check_pads_something(temporary: TemporaryVariable, axis: int) -> None:
         )
 
 
-@transform(
-    variable=kind.name,
-    axis=kind.integer,
-    align_bytes=kind.at_least(1),
-)
+@transform
 def add_padding(
-    kernel: Kernel, variable: str, axis: int, align_bytes: int, *, unchecked: bool = False
+    kernel: Kernel,
+    variable: kind.Name,
+    axis: kind.Integer,
+    align_bytes: kind.Positive,
+    *,
+    unchecked: bool = False,
 ) -> Change:
     """Make the stride of an axis a multiple of ``align_bytes``.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import pymbolic.primitives as prim
@@ -19,7 +18,7 @@ from loopkit._errors import (
 )
 from loopkit._expression import replace_accesses, variable_names
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
-from loopkit._match import Match, matching
+from loopkit._match import matching
 from loopkit._nodes import Expression, TypeCast
 from loopkit._rules import expand_in
 from loopkit._syntax import parse_expression
@@ -32,12 +31,8 @@ from loopkit.transforms._unify import TemplateReplacer
 # {{{ expanding
 
 
-@transform(
-    within=kind.within,
-)
-def expand_subst(
-    kernel: Kernel, within: str | Match | None = None, *, unchecked: bool = False
-) -> Change:
+@transform
+def expand_subst(kernel: Kernel, within: kind.Within = None, *, unchecked: bool = False) -> Change:
     """Replace uses of substitution rules by what the rules say.
 
     Before: f(x) := a[x]**2, b[i] = f(i + 1)      After: b[i] = a[i + 1]**2
@@ -73,18 +68,13 @@ def expand_subst(
 # {{{ extracting
 
 
-@transform(
-    subst_name=kind.needed_name,
-    template=kind.formula,
-    parameters=kind.names,
-    within=kind.within,
-)
+@transform
 def extract_subst(
     kernel: Kernel,
-    subst_name: str,
-    template: str | Expression,
-    parameters: str | Iterable[str] = (),
-    within: str | Match | None = None,
+    subst_name: kind.NeededName,
+    template: kind.Formula,
+    parameters: kind.Names = (),
+    within: kind.Within = None,
     *,
     unchecked: bool = False,
 ) -> Change:
@@ -153,16 +143,12 @@ def _use(name: str, arguments: tuple[Expression, ...]) -> Expression:
 # {{{ from assignments
 
 
-@transform(
-    lhs_name=kind.name,
-    extra_arguments=kind.names,
-    within=kind.within,
-)
+@transform
 def assignment_to_subst(
     kernel: Kernel,
-    lhs_name: str,
-    extra_arguments: str | Iterable[str] = (),
-    within: str | Match | None = None,
+    lhs_name: kind.Name,
+    extra_arguments: kind.Names = (),
+    within: kind.Within = None,
     *,
     unchecked: bool = False,
 ) -> Change:

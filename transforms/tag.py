@@ -53,16 +53,12 @@ def _resolve(
     return found
 
 
-@transform(
-    iname_to_tag=kind.tag_request,
-    force=kind.flag,
-    ignore_nonexistent=kind.flag,
-)
+@transform
 def tag_inames(
     kernel: Kernel,
-    iname_to_tag: TagRequest,
-    force: bool = False,
-    ignore_nonexistent: bool = False,
+    iname_to_tag: kind.TagRequest,
+    force: kind.Flag = False,
+    ignore_nonexistent: kind.Flag = False,
     *,
     unchecked: bool = False,
 ) -> Change:
@@ -92,14 +88,11 @@ def tag_inames(
     return _retagged(kernel, tags)
 
 
-@transform(
-    iname_to_untag=kind.patterns,
-    tag_type=kind.tag_type,
-)
+@transform
 def untag_inames(
     kernel: Kernel,
-    iname_to_untag: str | Iterable[str],
-    tag_type: str | type[Tag] | Tag | None = None,
+    iname_to_untag: kind.Patterns,
+    tag_type: kind.TagType = None,
     *,
     unchecked: bool = False,
 ) -> Change:

@@ -32,11 +32,9 @@ def without_inames(kernel: Kernel, inames: Iterable[str]) -> Kernel:
     )
 
 
-@transform(
-    inames=kind.optional(kind.names),
-)
+@transform
 def remove_unused_inames(
-    kernel: Kernel, inames: str | Iterable[str] | None = None, *, unchecked: bool = False
+    kernel: Kernel, inames: kind.MaybeNames = None, *, unchecked: bool = False
 ) -> Change:
     """Forget inames that no statement is inside.
 

@@ -303,4 +303,9 @@ def is_spent() -> bool:
     return _ONE.to_str() is None
 
 
+def is_over(error: Exception) -> bool:
+    """Whether an error that was caught says that isl has spent all that it will be allowed."""
+    return isinstance(error, SpentError) or (is_spent() and not _turns.glances)
+
+
 # }}}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from loopkit import _budget
-from loopkit._budget import SpentError, within
+from loopkit._budget import SpentError, is_over, within
 from loopkit._cached import memoised
 from loopkit._check.bounds_check import check_bounds
 from loopkit._check.declarations import broken_declaration
@@ -169,7 +169,8 @@ def violations_of(
 ) -> list[Violation]:
     """What is wrong with ``kernel`` as a schedule of the root of its lineage.
 
-    It stops after a question with which there are ``enough`` violations.  Questions
+    It stops after a question with which there are ``enough`` violations, or some and isl has
+    spent all that it is allowed.  Questions
     whose keys are in ``known`` are not asked again.  With ``last_step``, the kernel before
     is known to execute the root's instances.  Raises :class:`Undecided` where
     nothing is wrong that is known, and a question remains open.
@@ -187,6 +188,11 @@ def violations_of(
             question()
         except Undecided as undecided:
             open_ = open_ or undecided
+        except (SpentError, isl.Error) as error:
+            # What was found wrong is wrong, whatever is not known.
+            if not (check.found and is_over(error)):
+                raise
+            break
         if len(check.found) >= (enough or _budget.VIOLATIONS):
             break
     found = [*check.found, *(step.found if step is not None else ())]

@@ -151,8 +151,11 @@ class DataDependentOrder:
                     found = Violation("order", bad, event.side, side, how=how)
                     self.check.report(self.judged(found, written, cell))
         for before in (*self.root.order.before(reader, origin), *self.itself(reader, origin)):
+            tied = pairs & before
+            if tied.is_empty():
+                continue
             for how, piece in self.new.not_before(event.time, at, cell.array, itself=False):
-                bad = pairs & before & piece
+                bad = tied & piece
                 if not bad.is_empty():
                     found = Violation("overwritten", bad, event.side, None, side, how=how)
                     self.check.report(self.judged(found, written, cell))
@@ -238,8 +241,11 @@ class DataDependentOrder:
                 for before in self.root.order.before(
                     Instance(first.origin, READER), Instance(second.origin, WRITER)
                 ):
+                    tied = pairs & before
+                    if tied.is_empty():
+                        continue
                     for how, piece in self.new.not_before(one, two, array):
-                        bad = pairs & before & piece
+                        bad = tied & piece
                         if not bad.is_empty():
                             sink = self.check.origin_side(second, two)
                             source = self.check.origin_side(first, one)

@@ -15,6 +15,8 @@ from dataclasses import replace
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._cached import once
+from loopkit._check.instance_maps import Image
 from loopkit._check.read_event import ReadEvent, SourceImage
 from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Violation
@@ -44,6 +46,7 @@ class ReadCheck:
         self.root = check.root
         self.new = check.new
         self._never_apart: dict[tuple[object, ...], bool] = {}
+        self._seen: dict[tuple[object, ...], isl.Set] = {}
 
     def direct(self, event: ReadEvent, old: Access, new: Access) -> None:
         """Check reads behind which no copy stands: the text's sources wrote the cell themselves.
@@ -219,7 +222,7 @@ class ReadCheck:
                             how=how,
                         )
                     )
-                bad = bad - family
+                bad = (bad - family).coalesce()
                 if not bad.is_empty():
                     bad = self.not_replaced(bad, event, sources, at, cell)
                 if not bad.is_empty():
@@ -295,6 +298,17 @@ class ReadCheck:
             found = self._never_apart[key] = all((both & p).is_empty() for _, p in pieces)
         return found
 
+    def seen(self, event: ReadEvent, image: Image, relation: isl.Set, how: str) -> isl.Set:
+        """``{ names of the event, image·SURE, origin·WRITER : the event is to see the write }``.
+
+        Exact.  The text's ``relation`` of the two has a name, ``how`` (memoised).
+        """
+        key = (event, image.statement, how)
+        return once(self._seen, key, self._find_seen, event, image, relation)
+
+    def _find_seen(self, event: ReadEvent, image: Image, relation: isl.Set) -> isl.Set:
+        return (self.check.instances(image, SURE, WRITER) & event.bound & relation).coalesce()
+
     def overwritten(
         self, bad: isl.Set, event: ReadEvent, sources: Sources, at: Instance, cell: Cell, how: str
     ) -> Violation:
@@ -309,8 +323,7 @@ class ReadCheck:
                 continue
             for image in self.check.images_writing(origin, cell.array)[0]:
                 sure = Instance(image.statement, SURE)
-                both = bad & self.check.instances(image, SURE, WRITER)
-                both = both & event.bound & relation
+                both = bad & self.seen(event, image, relation, "perhaps")
                 for kind, piece in self.new.not_before(at, sure, cell.array, itself=False):
                     race = both & piece
                     if kind != "after" and not race.is_empty():
@@ -384,8 +397,7 @@ class ReadCheck:
                 continue
             for image in self.check.images_writing(origin, cell.array)[0]:
                 sure = Instance(image.statement, SURE)
-                after = bad & self.check.instances(image, SURE, WRITER)
-                after = after & event.bound & relation
+                after = bad & self.seen(event, image, relation, "surely")
                 late = [after & p for p in self.new.order.before(at, sure)]
                 for _, piece in self.new.unordered(at, sure, cell.array):
                     late = [one - piece for one in late]

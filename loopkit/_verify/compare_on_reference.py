@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from loopkit._arrays import Argument, ValueArg
 from loopkit._errors import LoopkitError
-from loopkit._expression import evaluate, to_text
+from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._reference import run_reference
+from loopkit._verify.confirm_difference import given_by
 from loopkit._verify.exact_numbers import close
 from loopkit._verify.example_data import ExampleData
-from loopkit._verify.kernel_at_sizes import Sizes
+from loopkit._verify.kernel_at_sizes import KernelAtSizes, Sizes
 from loopkit._verify.verdict import Difference
 
 _TRIALS = 2
@@ -27,12 +27,9 @@ def estimated_work(kernel: Kernel, sizes: Sizes) -> int:
 
 def difference_on_reference(before: Kernel, after: Kernel, sizes: Sizes) -> Difference | None:
     """The first difference of kernels in which data decide how often statements run."""
+    at_sizes = KernelAtSizes(before, sizes)
     for trial in range(_TRIALS):
-        data = ExampleData(trial)
-        given = {
-            **{n: sizes[n] for n in before.sizes},
-            **{a.name: _filled(a, before, data, sizes) for a in before.args if _is_data(a, before)},
-        }
+        given = {n: _rising(v) for n, v in given_by(at_sizes, ExampleData(trial)).items()}
         try:
             one, two = (run_reference(k, given) for k in (before, after))
         except LoopkitError:
@@ -46,20 +43,10 @@ def difference_on_reference(before: Kernel, after: Kernel, sizes: Sizes) -> Diff
     return None
 
 
-def _is_data(argument: Argument, kernel: Kernel) -> bool:
-    return argument.name not in kernel.sizes
-
-
-def _filled(argument: Argument, kernel: Kernel, data: ExampleData, sizes: Sizes) -> Any:
-    """An argument's values; integers rise, as where rows of a sparse matrix begin."""
-    dtype = argument.dtype or np.dtype(np.float32)
-    if isinstance(argument, ValueArg):
-        return data.cell(argument.name, (), dtype, 1)
-    shape = tuple(max(0, int(evaluate(e, sizes))) for e in argument.shape or ())
-    limit = min((v for v in sizes.values() if v > 0), default=1)
-    values = [data.cell(argument.name, p, dtype, limit) for p in np.ndindex(shape)]
-    filled = np.array(values).reshape(shape).astype(dtype)
-    return np.sort(filled) if dtype.kind in "iu" and len(shape) == 1 else filled
+def _rising(values: Any) -> Any:
+    """Integers in order, as where rows of a sparse matrix begin; other data as they are."""
+    is_row = isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iu"
+    return np.sort(values) if is_row else values
 
 
 def _result(kernel: Kernel, name: str, value: Any) -> str:

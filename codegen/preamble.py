@@ -261,7 +261,3 @@ def preamble(needed: Iterable[str]) -> str:
             lines.append(text)
             before = text
     return "\n".join(lines) + "\n" if lines else ""
-
-
-ALL_PIECES = tuple(_PIECES)
-"""Every name that :func:`preamble` knows."""

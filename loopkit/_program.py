@@ -45,7 +45,6 @@ class ArrayParam:
     ``shape`` is in elements, ``strides`` in elements (not bytes), as the
     generated code computes addresses.  ``role`` is ``"argument"``, or
     ``"scratch"`` for a temporary in global memory that the executor allocates.
-    ``alignment`` is what the code relies on for the base pointer, in bytes.
     """
 
     name: str
@@ -55,7 +54,6 @@ class ArrayParam:
     is_read: bool
     is_written: bool
     role: str = "argument"
-    alignment: int = 0
 
 
 @dataclass(frozen=True)

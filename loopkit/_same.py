@@ -100,12 +100,6 @@ def unique(values: Iterable[T]) -> list[T]:
     return [*found.values()]
 
 
-def among(value: Any, others: Iterable[Any]) -> bool:
-    """Whether one of ``others`` is the same as ``value``."""
-    key = key_of(value)
-    return any(key_of(other) == key for other in others)
-
-
 def remembered(size: int) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Let a function remember ``size`` answers; what was the same before has the same answer."""
 

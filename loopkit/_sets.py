@@ -520,15 +520,6 @@ def conditions(domain: isl.Set) -> Expression:
 # }}}
 
 
-def constant_value(domain: isl.Set, name: str) -> int | None:
-    """The one value of ``name`` in ``domain``, or None."""
-    position = domain.find_dim_by_name(PARAM, name)
-    if position < 0:
-        return None
-    value = domain.plain_get_val_if_fixed(PARAM, position)
-    return None if value.is_nan() else integer(value)
-
-
 def as_dimension(domain: isl.Set, name: str) -> isl.Set:
     """``domain`` with ``name`` as its only set dimension."""
     position = domain.find_dim_by_name(PARAM, name)

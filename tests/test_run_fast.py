@@ -330,20 +330,6 @@ def test_interleaved_memory_stays_allowed(gpu: Gpu) -> None:
         knl(x=Tensor(both[::2]), y=Tensor(both[::2]), alpha=1.0)
 
 
-def test_alignment_is_checked_each_time(gpu: Gpu) -> None:
-    wide = tuple(
-        dataclasses.replace(q, alignment=16) if isinstance(q, ArrayParam) else q
-        for q in axpy().params
-    )
-    knl = executor_of(dataclasses.replace(axpy(), params=wide), gpu)
-    raw = np.zeros(64, np.float32)
-    start = (-raw.ctypes.data % 16) // 4
-    x, y = Tensor(raw[start : start + 16]), Tensor(raw[start + 16 : start + 32])
-    knl(x=x, y=y, alpha=1.0)
-    with pytest.raises(InvalidArgumentError, match="multiple of 16 bytes"):
-        knl(x=Tensor(raw[start + 33 : start + 49]), y=y, alpha=1.0)
-
-
 def test_strided_variant(gpu: Gpu) -> None:
     knl = executor_of(axpy, gpu)
     x, y = Tensor(np.zeros(20, np.float32)[::2]), tensor(10)

@@ -367,16 +367,6 @@ def test_devices() -> None:
     )
 
 
-@pytest.mark.usefixtures("elsewhere")
-def test_alignment() -> None:
-    plan = program(array("a", 4, alignment=16))
-    plan.resolve((Elsewhere(0x1000, 0, 4),), {})
-    assert refused(plan, InvalidArgumentError, Elsewhere(0x1004, 0, 4)) == (
-        "a: the address should be a multiple of 16 bytes, which the code's wide accesses need, "
-        "but is 4 past one\npass a copy of it"
-    )
-
-
 def test_dlpack_objects_on_the_host() -> None:
     class Other:
         def __init__(self, inner: Any) -> None:

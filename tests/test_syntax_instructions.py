@@ -26,6 +26,10 @@ def parse(text: str) -> tuple[Any, ...]:
     return parse_instructions(textwrap.dedent(text))
 
 
+def for_inames(item: Any) -> tuple[str, ...]:
+    return tuple(iname for _, inames in item.scopes for iname in inames)
+
+
 def one(text: str) -> Any:
     (item,) = parse(text)
     return item
@@ -39,7 +43,7 @@ def test_assignment() -> None:
     assert item.declared is None
     assert item.update is None
     assert item.inames is None
-    assert item.for_inames == ()
+    assert for_inames(item) == ()
 
 
 @pytest.mark.parametrize(
@@ -115,7 +119,7 @@ def test_loops_keep_their_identity() -> None:
     )
     assert first.scopes == ((1, ("i", "j")),)
     assert second.scopes == ((1, ("i", "j")), (2, ("k",)))
-    assert second.for_inames == ("i", "j", "k")
+    assert for_inames(second) == ("i", "j", "k")
     assert third.scopes == ((3, ("i",)),)
     assert after.scopes == ()
 
@@ -206,7 +210,7 @@ def test_lines_that_go_on() -> None:
 
 def test_list_of_strings_is_one_text() -> None:
     items = parse_instructions(["for i", "a[i] = 1", "end", "b = 2"])
-    assert [item.for_inames for item in items] == [("i",), ()]
+    assert [for_inames(item) for item in items] == [("i",), ()]
 
 
 def test_words_of_blocks_are_good_names_elsewhere() -> None:

@@ -61,11 +61,6 @@ class Reads:
         """All values that have a name, inner ones before those that they lead to."""
         return tuple(self._found.values())
 
-    @property
-    def only_arrays(self) -> bool:
-        """Whether nothing but array reads was not affine."""
-        return all(read.array is not None for read in self._found.values())
-
     def side(self, number: int, expr: Expression) -> Expression:
         """:meth:`affine` for an expression of one of several instances."""
         self._side = number

@@ -97,7 +97,7 @@ def _array(program: Program, param: ArrayParam, arg: Any, bound: Bound) -> Array
         raise LaunchError(f"{asked} is an array of {param.dtype}, and one of {arg.dtype} came")
     if param.is_written and not arg.flags.writeable:
         raise LaunchError(f"{asked} is written, and the array that came is read-only")
-    needed = max(param.alignment, arg.dtype.alignment)
+    needed = arg.dtype.alignment
     if arg.ctypes.data % needed == 0:
         return arg
     if not (arg.flags.c_contiguous or arg.flags.f_contiguous):

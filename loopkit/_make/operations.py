@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._same import Exact
@@ -122,14 +122,6 @@ def operations_of(own: Iterable[ReductionOperation]) -> Mapping[str, ReductionOp
     """The built-in operations and a kernel's own, by name."""
     own = tuple(own)
     return {**_BUILT_IN, **{o.name: o for o in own}} if own else _BUILT_IN
-
-
-def find_operation(name: str, own: Iterable[ReductionOperation] = ()) -> ReductionOperation:
-    """The operation called ``name``."""
-    known = operations_of(own)
-    if name not in known:
-        raise UnknownNameError("reduction", name, known)
-    return known[name]
 
 
 def register_reduction(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from loopkit._errors import LaunchError
-from loopkit._expression import accesses, variable_names
+from loopkit._expression import variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.operations import operations_of
 from loopkit._reference import functions
@@ -142,9 +142,3 @@ def _value(kernel: Kernel, statement: Statement, translator: Translator, dtype: 
     known |= {"sum": functions.logical_sum, "product": functions.logical_product}
     function = known.get(operation.name, operation.reference)
     return translator.converted(Value(translator.apply(function, target, value), dtype), dtype)
-
-
-def names_read(statement: Statement) -> frozenset[str]:
-    """All names that a statement reads."""
-    found = {name for name, _ in accesses(statement.rhs)}
-    return frozenset(found | {name for name, _ in statement.reads})

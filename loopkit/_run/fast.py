@@ -169,16 +169,8 @@ class _Writer:
         return result
 
     def relations(self) -> list[str]:
-        """What must hold of the addresses: alignment, and outputs apart from the rest."""
+        """What must hold of the addresses: outputs lie apart from the rest."""
         result = []
-        by_alignment: dict[int, list[str]] = {}
-        for name in self.resolved.arrays:
-            alignment = self.plan.arrays[name].alignment
-            # Libraries give out whole elements, which need no test.
-            if alignment > 1 and alignment > self.plan.arrays[name].dtype.itemsize:
-                by_alignment.setdefault(alignment, []).append(_at(name))
-        for alignment, names in by_alignment.items():
-            result.append(f"not ({' | '.join(names)}) % {alignment}")
         outputs = self.plan.outputs
         for name in outputs:
             for other, info in self.resolved.arrays.items():

@@ -37,11 +37,6 @@ class RawStatement:
     text: str
     position: SourcePosition
 
-    @property
-    def for_inames(self) -> tuple[str, ...]:
-        """The inames of all enclosing ``for`` blocks, outermost first."""
-        return tuple(iname for _, inames in self.scopes for iname in inames)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RawAssignment(RawStatement):

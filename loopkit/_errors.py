@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 
 from loopkit._frozen import dataclass
 
@@ -178,6 +178,12 @@ class WitnessError(LoopkitError):
         super().__init__(why, asked=asked, instead=instead)
         self.witness = witness
         self.suggestions: Sequence[str] = ()
+
+    def suggest(self, suggestions: Sequence[str]) -> None:
+        """Add what would make the step legal, which may be found only when it is read."""
+        self.suggestions = suggestions
+        if self.witness is not None:
+            self.witness = replace(self.witness, suggestions=suggestions)
 
     def __str__(self) -> str:
         return "\n".join([super().__str__(), *self.suggestions])

@@ -17,7 +17,6 @@ from loopkit._change import Change
 from loopkit._check import check_change
 from loopkit._check.instance_maps import Lineage
 from loopkit._check.violation import Violation
-from loopkit._check.violation_report import with_suggestions
 from loopkit._compat.ignored import without_ignored
 from loopkit._errors import (
     IllegalTransformError,
@@ -149,7 +148,7 @@ def _suggest(error: LoopkitError, kernel: Kernel, step: Step) -> None:
         return
     # Not `if error.suggestions`, which would look for them.
     if error.suggestions == ():
-        with_suggestions(error, _suggestions(kernel, step))
+        error.suggest(_suggestions(kernel, step))
 
 
 def _suggestions(

@@ -23,7 +23,6 @@ from loopkit._check.step_proof import Obligations, StepProof
 from loopkit._check.storage_check import check_storage
 from loopkit._check.tree_wellformed import broken_structure
 from loopkit._check.violation import Violation
-from loopkit._check.violation_report import error_for, with_suggestions
 from loopkit._errors import IllegalTransformError, UndecidedError
 from loopkit._frozen import dataclass
 from loopkit._poly.dataflow import Dataflow
@@ -68,9 +67,12 @@ def check_change(
     """
     lineage, found = examine(before, change)
     if found:
+        # Most steps are legal, and need no report.
+        from loopkit._check.violation_report import error_for
+
         error = error_for(found, text_of(lineage.root).model, model_of(change.kernel))
         if suggest is not None:
-            with_suggestions(error, suggest(found))
+            error.suggest(suggest(found))
         raise error
     return lineage
 

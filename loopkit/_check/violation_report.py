@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from loopkit import _budget
 from loopkit._budget import SpentError, apart_from_kept
@@ -78,13 +77,6 @@ def _preference(pair: tuple[Violation, Case]) -> tuple[bool, tuple[int, ...]]:
     """What is told first: an order that is broken, then what follows from it; small cases first."""
     violation, case = pair
     return violation.detail == "stale" or violation.kind == "expression", case.rank
-
-
-def with_suggestions(error: WitnessError, suggestions: Sequence[str]) -> None:
-    """Add what would make the step legal, which may be found only when it is read."""
-    error.suggestions = suggestions
-    if error.witness is not None:
-        error.witness = replace(error.witness, suggestions=suggestions)
 
 
 def _numbers(cell: tuple[int | str, ...]) -> tuple[int, ...] | None:

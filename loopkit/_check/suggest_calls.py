@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from loopkit._arguments import names_in
 from loopkit._history import Step, as_literal
 from loopkit._registry import transform_named
 from loopkit._tags import InstructionParallel, LocalAuto, Tag, parse_tag
@@ -105,13 +106,6 @@ def _renamed(value: Any, rename: Callable[[str], str]) -> Any:
 # {{{ lists of names
 
 
-def names(value: Any) -> tuple[str, ...]:
-    """``"i, j"`` or a sequence of names, as a tuple."""
-    if isinstance(value, str):
-        return tuple(name.strip() for name in value.split(",") if name.strip())
-    return tuple(value) if isinstance(value, Iterable) else ()
-
-
 def like(given: Any, chosen: Sequence[str]) -> Any:
     """Names in the form in which the person gave them: a text or a sequence."""
     return ", ".join(chosen) if isinstance(given, str) else list(chosen)
@@ -165,7 +159,7 @@ def _tagged(step: Step, name: str) -> str:
     if name == "inner_tag":
         return str(given.get("inner_iname") or f"{base}_inner")
     if name == "tag":
-        return str(given.get("new_iname") or "_and_".join(names(given.get("inames", ()))))
+        return str(given.get("new_iname") or "_and_".join(names_in(given.get("inames", ()))))
     return "the copy's loops"
 
 
@@ -173,7 +167,7 @@ def _tag_pairs(request: Any) -> list[tuple[str, str]]:
     if isinstance(request, Mapping):
         return [(str(iname), _tag_text(tag)) for iname, tag in request.items()]
     pairs = []
-    for item in names(request):
+    for item in names_in(request):
         iname, tag = item.split(":", 1) if isinstance(item, str) else item
         pairs.append((iname.strip(), _tag_text(tag)))
     return pairs

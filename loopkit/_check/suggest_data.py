@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
+from loopkit._arguments import names_in
 from loopkit._arrays import AddressSpace
 from loopkit._check.suggest_calls import (
     accepts,
     call,
     like,
-    names,
     quoted,
     read_call,
     with_arguments,
@@ -41,7 +41,7 @@ def by_spaces(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     argument = _SETTERS.get(step.transform)
     chosen = refusal.temporaries
     if argument is not None:
-        chosen = names(dict(step.arguments)["temp_var_names"])
+        chosen = names_in(dict(step.arguments)["temp_var_names"])
     for space in _spaces(refusal, chosen):
         if argument is not None:
             steps: tuple[Step, ...] = (with_arguments(step, **{argument: space}),)
@@ -80,7 +80,7 @@ def by_axes(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         for iname in inames:
             yield from _in_strips(refusal, trials, iname, temporary)
     if len(refusal.kernel.temporaries) > 1:
-        for iname in names(dict(refusal.step.arguments).get("loop_priority", ())):
+        for iname in names_in(dict(refusal.step.arguments).get("loop_priority", ())):
             yield from _in_strips(refusal, trials, iname, None)
 
 
@@ -108,7 +108,7 @@ def _in_strips(
 ) -> Iterator[Suggestion]:
     """An axis for a strip of a loop, whose own length is no constant: for one or all."""
     step = refusal.step
-    asked = names(dict(step.arguments).get("loop_priority", ()))
+    asked = names_in(dict(step.arguments).get("loop_priority", ()))
     if step.transform != "prioritize_loops" or iname not in asked:
         return
     split = call("split_iname", iname, _STRIP)
@@ -152,7 +152,7 @@ def _copies(refusal: Refusal) -> Iterator[tuple[str, Step]]:
     given = dict(step.arguments)
     array = given.get("var_name")
     sweep_name = "buffer_inames" if step.transform == "buffer_array" else "sweep_inames"
-    swept = names(given.get(sweep_name, ()))
+    swept = names_in(given.get(sweep_name, ()))
     users = _users(refusal, array)
     outer_name = next(
         (

@@ -6,13 +6,14 @@ wrote.  The parts are made and the step is tried on each, as a kernel of its own
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from loopkit._arguments import names_in
 from loopkit._arrays import AddressSpace, ValueArg
-from loopkit._check.suggest_calls import names, retagged, tag_slots
+from loopkit._check.suggest_calls import retagged, tag_slots
 from loopkit._check.suggest_try import Refusal, Suggestion, Trials
 from loopkit._history import Step
 from loopkit._kernel import Kernel
@@ -123,7 +124,7 @@ def _inames_of(kernel: Kernel, step: Step) -> set[str]:
     """The inames that a step names."""
     words = {slot[1] for slot in tag_slots(step)}
     for _, value in step.arguments:
-        words |= {str(name) for name in names(value)}
+        words |= {str(n) for n in names_in(value if isinstance(value, Iterable) else ())}
     return words & set(kernel.all_inames)
 
 

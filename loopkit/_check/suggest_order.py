@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise, permutations
 
+from loopkit._arguments import names_in
 from loopkit._check.suggest_calls import (
     call,
     like,
-    names,
     quoted,
     renamed,
     tag_slots,
@@ -33,7 +33,7 @@ def by_order(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     argument = _ORDERS.get(step.transform, "inames" if step.transform == "join_inames" else "")
     if not argument:
         return
-    asked = names(dict(step.arguments)[argument])
+    asked = names_in(dict(step.arguments)[argument])
     if not 2 <= len(asked) <= 4:
         return
     now = _nest(refusal.kernel, asked)
@@ -71,7 +71,7 @@ def by_maps(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     found = _MAP.fullmatch(text) if isinstance(text, str) else None
     if found is None or not refusal.violations:
         return
-    old, new, body = names(found[1]), names(found[2]), found[3].strip()
+    old, new, body = names_in(found[1]), names_in(found[2]), found[3].strip()
     yield from _other_skews(refusal, trials, old, new, body)
     yield from _other_loop(refusal, trials, old, new, body)
     if not 2 <= len(new) <= 3:
@@ -149,14 +149,14 @@ def by_skewing(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
 def _is_turned(step: Step, outer: str, inner: str) -> bool:
     """Whether a step wants the second loop outside of the first."""
     given = dict(step.arguments)
-    asked = names(given.get("loop_priority", given.get("inames", ())))
+    asked = names_in(given.get("loop_priority", given.get("inames", ())))
     return outer in asked and inner in asked and asked.index(inner) < asked.index(outer)
 
 
 def _after_skewing(step: Step, outer: str, inner: str, name: str) -> tuple[Step, ...]:
     """What is left of the step once ``inner`` is ``name``, which stands outside of ``outer``."""
     after = renamed(step, lambda word: name if word == inner else word)
-    asked = names(dict(after.arguments).get("loop_priority", ()))
+    asked = names_in(dict(after.arguments).get("loop_priority", ()))
     return () if asked == (name, outer) else (after,)
 
 
@@ -202,7 +202,7 @@ def by_own_loops(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
 def by_turning(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     """Two loops exchanged together with their bounds, of which one needs the other."""
     step, kernel = refusal.step, refusal.kernel
-    asked = names(dict(step.arguments).get("loop_priority", ()))
+    asked = names_in(dict(step.arguments).get("loop_priority", ()))
     if refusal.violations or len(asked) != 2 or _nest(kernel, asked) != asked[::-1]:
         return
     new = (kernel.fresh_name("outer"), kernel.fresh_name("inner"))

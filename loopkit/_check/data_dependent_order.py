@@ -6,7 +6,7 @@ keep the order that they have in the text.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import islpy as isl
 
@@ -20,6 +20,35 @@ from loopkit._hidden import BASE, OTHER, READER, WRITER
 from loopkit._poly.dataflow import Access, is_update
 from loopkit._poly.model import Cell
 from loopkit._poly.pairs import Instance, Undecided
+
+
+@dataclass(frozen=True, eq=False)
+class Meeting:
+    """A read, and a write that may be of its cell.
+
+    ``cell`` is what the event reads, ``image`` the statement that writes, and ``pairs`` holds
+    ``{ names of the event, inames·OTHER of the image, inames·WRITER of its origin }``.
+    """
+
+    event: ReadEvent
+    image: Image
+    cell: Cell
+    pairs: isl.Set
+
+    @property
+    def at(self) -> Instance:
+        """The writing instance of the schedule."""
+        return Instance(self.image.statement, OTHER)
+
+    @property
+    def origin(self) -> Instance:
+        """That of the text."""
+        return Instance(self.image.origin, WRITER)
+
+    @property
+    def reader(self) -> Instance:
+        """The reading instance of the text."""
+        return Instance(self.event.reader, READER)
 
 
 class DataDependentOrder:
@@ -98,30 +127,27 @@ class DataDependentOrder:
 
     def read(self, event: ReadEvent, mine: Access, its: Access) -> None:
         """Check one read against all writes of its array."""
-        name = mine[0]
         cell = self.check.cell(event, its)
-        reader = Instance(event.reader, READER)
-        for writer in self.root.writers(name):
-            for image in self.images(writer.id, name, its[0]):
-                at = Instance(image.statement, OTHER)
+        for writer in self.root.writers(mine[0]):
+            for image in self.images(writer.id, mine[0], its[0]):
                 pairs = event.bound & self.check.instances(image, OTHER, WRITER)
-                origin = Instance(writer.id, WRITER)
-                self.in_one_copy(event, image, at, origin, reader, pairs, cell)
-                pairs = pairs & self.new.same_cell(self.new.write_cell(at), cell)
-                if pairs.is_empty():
-                    continue
-                self.ordered(event, image, at, origin, reader, pairs, cell)
+                meeting = Meeting(event, image, cell, pairs)
+                written = self.new.write_cell(meeting.at)
+                self.in_one_copy(meeting, written)
+                meeting = replace(meeting, pairs=pairs & self.new.same_cell(written, cell))
+                if not meeting.pairs.is_empty():
+                    self.ordered(meeting, written)
 
-    def seen(self, pairs: isl.Set, origin: Instance, reader: Instance) -> list[isl.Set]:
-        """The pairs of a write (``origin``) and a read of the text that may see it, as pieces.
+    def seen(self, meeting: Meeting) -> list[isl.Set]:
+        """The pairs in which the read of the text may see the write, as pieces.
 
         Over the names of ``pairs``; a superset: only what is surely replaced is left out.
         """
-        assert origin.statement is not None and reader.statement is not None
-        before = [pairs & piece for piece in self.root.order.before(origin, reader)]
+        origin, reader = meeting.origin, meeting.reader
+        before = [meeting.pairs & piece for piece in self.root.order.before(origin, reader)]
         if all(piece.is_empty() for piece in before):
             return []
-        replaced = self.check.dataflow.replaced(origin.statement, reader.statement)
+        replaced = self.check.dataflow.replaced(meeting.image.origin, meeting.event.reader)
         return before if replaced is None else [piece - replaced for piece in before]
 
     def images(self, origin: str, array: str, now: str) -> tuple[Image, ...]:
@@ -132,26 +158,19 @@ class DataDependentOrder:
             )
         return tuple(writing)
 
-    def ordered(
-        self,
-        event: ReadEvent,
-        image: Image,
-        at: Instance,
-        origin: Instance,
-        reader: Instance,
-        pairs: isl.Set,
-        cell: Cell,
-    ) -> None:
-        side = self.check.origin_side(image, at)
-        written = self.new.write_cell(at)
-        for before in self.seen(pairs, origin, reader):
+    def ordered(self, meeting: Meeting, written: Cell) -> None:
+        """Report a read that does not come after what it may see, or before what overwrites it."""
+        event, at, cell = meeting.event, meeting.at, meeting.cell
+        side = self.check.origin_side(meeting.image, at)
+        for before in self.seen(meeting):
             for how, piece in self.new.not_before(at, event.time, cell.array):
                 bad = before & piece
                 if not bad.is_empty():
                     found = Violation("order", bad, event.side, side, how=how)
                     self.check.report(self.judged(found, written, cell))
-        for before in (*self.root.order.before(reader, origin), *self.itself(reader, origin)):
-            tied = pairs & before
+        pair = meeting.reader, meeting.origin
+        for before in (*self.root.order.before(*pair), *self.itself(*pair)):
+            tied = meeting.pairs & before
             if tied.is_empty():
                 continue
             for how, piece in self.new.not_before(event.time, at, cell.array, itself=False):
@@ -160,30 +179,19 @@ class DataDependentOrder:
                     found = Violation("overwritten", bad, event.side, None, side, how=how)
                     self.check.report(self.judged(found, written, cell))
 
-    def in_one_copy(
-        self,
-        event: ReadEvent,
-        image: Image,
-        at: Instance,
-        origin: Instance,
-        reader: Instance,
-        pairs: isl.Set,
-        cell: Cell,
-    ) -> None:
+    def in_one_copy(self, meeting: Meeting, written: Cell) -> None:
         """Report values that one thread or block writes, and another one may read."""
-        written = self.new.write_cell(at)
+        cell = meeting.cell
         if not written.coordinates and not cell.coordinates:
             return
-        copies = replace(written, indices=()), replace(cell, indices=())
-        pairs = pairs & self.new.same_cell(
-            replace(written, coordinates=()), replace(cell, coordinates=())
-        )
-        for piece in self.new.other_cell(*copies):
-            for before in self.seen(pairs & piece, origin, reader):
-                bad = before
+        one, two = (replace(c, coordinates=()) for c in (written, cell))
+        pairs = meeting.pairs & self.new.same_cell(one, two)
+        one, two = (replace(c, indices=()) for c in (written, cell))
+        for piece in self.new.other_cell(one, two):
+            for bad in self.seen(replace(meeting, pairs=pairs & piece)):
                 if not bad.is_empty():
-                    side = self.check.origin_side(image, at)
-                    found = Violation("place", bad, event.side, side, written=cell.indices)
+                    side = self.check.origin_side(meeting.image, meeting.at)
+                    found = Violation("place", bad, meeting.event.side, side, written=cell.indices)
                     self.check.report(self.judged(found, written, cell))
 
     def judged(self, violation: Violation, first: Cell, second: Cell) -> Violation:

@@ -60,14 +60,16 @@ def _needed_by_all() -> lk.Kernel:
     )
 
 
+def _always_the_first(_original: Any) -> Any:
+    return lambda kernel: {t.name: frozenset(range(3)) for t in kernel.temporaries}
+
+
 fault(
     "memory: what all blocks need is fetched in the first alone",
     _needed_by_all,
     None,
-    Patch(
-        "_places:_first_block_alone",
-        lambda f: lambda kernel: {t.name: frozenset(range(3)) for t in kernel.temporaries},
-    ),
+    Patch("_places:first_block_alone", _always_the_first),
+    Patch("_poly.parallel_axes:first_block_alone", _always_the_first),
     chain=(
         do("split_iname", "i", 16, outer_tag="g.0", inner_tag="l.0"),
         do("set_temporary_address_space", "t", "shared"),

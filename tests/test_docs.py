@@ -52,3 +52,21 @@ def test_transforms_say_what_they_take_and_raise(name: str) -> None:
     assert "Before" in text and "After" in text and ":raises" in text
     arguments = set(inspect.signature(function).parameters) - {"kernel", "unchecked"}
     assert not {a for a in arguments if not re.search(rf"\b{a}\b", text)}
+
+
+def test_the_map_shows_the_house() -> None:
+    """What the page on the architecture names exists, and no room is missing from it."""
+    root = DOCS.parent
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    named = set(
+        re.findall(r"`((?:loopkit|codegen|tests)/[\w/.]*|transforms(?:/[\w/.]*)?|codegen)`", text)
+    )
+    assert len(named) > 40
+    assert not [path for path in named if not (root / path).exists()]
+    rooms = {
+        str(init.parent.relative_to(root))
+        for folder in ("loopkit", "codegen", "transforms")
+        for init in (root / folder).glob("**/__init__.py")
+        if not init.parent.is_symlink()
+    }
+    assert sorted(rooms - {"loopkit"} - named) == []

@@ -7,22 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from loopkit._promotion import (
-    BOOL,
-    COMPLEXES,
-    FLOAT32,
-    FLOAT64,
-    FLOATS,
-    INTEGERS,
-    SMALL_FLOATS,
-    UNSIGNED,
-    DType,
-    call_type,
-    fold_call,
-    power_type,
-    promote,
-    real_of,
-)
+from loopkit import _promotion as dt
 from loopkit.codegen import wrapping
 from loopkit.codegen.c.printer import expression_text
 from loopkit.codegen.c.tree import Call, CExpression, Element, Member, Name, Number, Unary
@@ -49,53 +34,57 @@ def lower_call(
 ) -> Operand:
     """A call of one of the functions that the language knows."""
     types = [typed(o) for o in operands]
-    result = call_type(name, types, asked)
+    result = dt.call_type(name, types, asked)
     if name == "pow":
         return lower_power(converter, operands[0], operands[1], asked)
     if not isinstance(result, np.dtype):
-        return cast(Operand, fold_call(name, types, asked))
+        return cast(Operand, dt.fold_call(name, types, asked))
     common = types[0]
     for other in types[1:]:
-        common = promote(common, other)
+        common = dt.promote(common, other)
     assert isinstance(common, np.dtype)
-    if common in COMPLEXES:
+    if common in dt.COMPLEXES:
         return _complex_call(converter, name, operands[0], result)
-    if common == BOOL or common in INTEGERS:
+    if common == dt.BOOL or common in dt.INTEGERS:
         special = _integer_call(converter, name, operands, common)
         if special is not None:
             return special
     if name == "imag":
         return converter.exact(0, result)
-    compute = FLOAT32 if common in SMALL_FLOATS else common if common in FLOATS else FLOAT64
+    compute = (
+        dt.FLOAT32 if common in dt.SMALL_FLOATS else common if common in dt.FLOATS else dt.FLOAT64
+    )
     arguments = [_argument(converter, operand, common, compute) for operand in operands]
     if name in ("real", "conj"):
         return converter.exact(operands[0], common)
     if name in _PREDICATES:
-        return called(name, arguments, BOOL)
+        return called(name, arguments, dt.BOOL)
     if name == "sign":
         return converter.exact(called("lk_sign", arguments, compute), result)
-    c_name = _SPELLED.get(name, name) + ("f" if compute == FLOAT32 else "")
+    c_name = _SPELLED.get(name, name) + ("f" if compute == dt.FLOAT32 else "")
     return converter.exact(called(c_name, arguments, compute), result)
 
 
-def _argument(converter: Converter, operand: Operand, common: DType, compute: DType) -> Value:
+def _argument(converter: Converter, operand: Operand, common: dt.DType, compute: dt.DType) -> Value:
     """An argument in the type that the function computes in, after NumPy's own conversion."""
-    if common in FLOATS:
+    if common in dt.FLOATS:
         operand = converter.exact(operand, common)
     return converter.reduced(converter.exact(operand, compute))
 
 
 def _integer_call(
-    converter: Converter, name: str, operands: Sequence[Operand], common: DType
+    converter: Converter, name: str, operands: Sequence[Operand], common: dt.DType
 ) -> Value | None:
     """A function of integers whose result is no floating-point number."""
     if name in _PREDICATES:
-        return converter.exact(_PREDICATES[name], BOOL)
+        return converter.exact(_PREDICATES[name], dt.BOOL)
     if name in ("fmin", "fmax"):
         arguments = [converter.reduced(converter.exact(o, common)) for o in operands]
         return called(name[1:], arguments, common)
     value = converter.exact(operands[0], common)
-    if name in _INTEGER_IDENTITIES or (name == "abs" and (common == BOOL or common in UNSIGNED)):
+    if name in _INTEGER_IDENTITIES or (
+        name == "abs" and (common == dt.BOOL or common in dt.UNSIGNED)
+    ):
         return value
     if name == "imag":
         return converter.exact(0, common)
@@ -109,10 +98,10 @@ def _integer_call(
     return None
 
 
-def _complex_call(converter: Converter, name: str, operand: Operand, result: DType) -> Value:
+def _complex_call(converter: Converter, name: str, operand: Operand, result: dt.DType) -> Value:
     assert isinstance(operand, Value)
     if name in ("real", "imag"):
-        return Value(Member(operand.node, name[:2]), real_of(operand.dtype))
+        return Value(Member(operand.node, name[:2]), dt.real_of(operand.dtype))
     return called(f"lk_{name}", [operand], result)
 
 
@@ -121,29 +110,29 @@ def lower_power(
 ) -> Operand:
     """``base ** exponent``: products for small constant exponents, else a function."""
     types = [typed(o) for o in (base, exponent)]
-    result = power_type(types[0], types[1], asked)
+    result = dt.power_type(types[0], types[1], asked)
     if not isinstance(result, np.dtype):
         return cast(Operand, result)
     number = exponent
-    if isinstance(number, float) and number.is_integer() and result not in INTEGERS:
+    if isinstance(number, float) and number.is_integer() and result not in dt.INTEGERS:
         number = int(number)
     if isinstance(base, Value):
         if type(number) is int and abs(number) <= _LARGEST_UNROLLED:
             return _constant_power(converter, base, number, result)
-        if number == 0.5 and result in FLOATS:
+        if number == 0.5 and result in dt.FLOATS:
             return lower_call(converter, "sqrt", [converter.exact(base, result)], asked)
-    if result in COMPLEXES:
+    if result in dt.COMPLEXES:
         return called("lk_pow", [converter.exact(x, result) for x in (base, exponent)], result)
-    if result in INTEGERS:
+    if result in dt.INTEGERS:
         arguments = [converter.reduced(converter.exact(x, result)) for x in (base, exponent)]
         return called(f"lk_ipow<{C_TYPES[result]}>", arguments, result)
-    compute = FLOAT32 if result in SMALL_FLOATS else result
+    compute = dt.FLOAT32 if result in dt.SMALL_FLOATS else result
     arguments = [_argument(converter, x, result, compute) for x in (base, exponent)]
-    name = "powf" if compute == FLOAT32 else "pow"
+    name = "powf" if compute == dt.FLOAT32 else "pow"
     return converter.exact(called(name, arguments, compute), result)
 
 
-def _constant_power(converter: Converter, base: Value, exponent: int, result: DType) -> Operand:
+def _constant_power(converter: Converter, base: Value, exponent: int, result: dt.DType) -> Operand:
     base = converter.reduced(converter.exact(base, result))
     if exponent == 0:
         return converter.exact(1, result)
@@ -153,11 +142,11 @@ def _constant_power(converter: Converter, base: Value, exponent: int, result: DT
         power = _constant_power(converter, base, -exponent, result)
         left, right = converter.unify(1, power, result)
         return binary(left, "/", right, result)
-    if result in SMALL_FLOATS and exponent > 2:  # rounded once, not after each multiplication
-        single = _constant_power(converter, converter.cast(base, FLOAT32), exponent, FLOAT32)
+    if result in dt.SMALL_FLOATS and exponent > 2:  # rounded once, not after each multiplication
+        single = _constant_power(converter, converter.cast(base, dt.FLOAT32), exponent, dt.FLOAT32)
         return converter.exact(single, result)
     first = base
-    if result in INTEGERS:
+    if result in dt.INTEGERS:
         most = wrapping.magnitude(base, result) ** exponent
         first = wrapping.guarded(base, most, result)
     wide = result in NARROW or first.unsigned

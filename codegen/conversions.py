@@ -6,29 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
+from loopkit import _promotion as dt
 from loopkit._errors import AssumptionError, TypeInferenceError
 from loopkit._expression import to_text
 from loopkit._nodes import Expression
-from loopkit._promotion import (
-    BFLOAT16,
-    BOOL,
-    COMPLEXES,
-    FLOAT16,
-    FLOAT32,
-    FLOAT64,
-    FLOATS,
-    INTEGERS,
-    SMALL_FLOATS,
-    Choice,
-    Constant,
-    DType,
-    RunTime,
-    Typed,
-    Weak,
-    dtype_name,
-    is_complex,
-    real_of,
-)
 from loopkit.codegen.c import tree
 from loopkit.codegen.c.arithmetic import common as common_type
 from loopkit.codegen.c.arithmetic import in_registers
@@ -43,11 +24,11 @@ from loopkit.codegen.operands import (
     operand_literal,
 )
 
-Operand = Value | Weak
+Operand = Value | dt.Weak
 """What an expression becomes: a value of C, or a constant that takes the type of what it meets."""
 
 
-def typed(operand: Operand) -> Typed:
+def typed(operand: Operand) -> dt.Typed:
     """The type of an operand, or the constant itself."""
     if not isinstance(operand, Value):
         return operand
@@ -75,13 +56,13 @@ def too_large(expr: Expression) -> AssumptionError:
     )
 
 
-def converted(value: Value, dtype: DType) -> Value:
+def converted(value: Value, dtype: dt.DType) -> Value:
     """``(type)value``."""
     return Value(tree.Cast(C_TYPES[dtype], value.node), dtype)
 
 
-_TO_FLOAT = {FLOAT16: "__half2float", BFLOAT16: "__bfloat162float"}
-_FROM_FLOAT = {FLOAT16: "__float2half", BFLOAT16: "__float2bfloat16"}
+_TO_FLOAT = {dt.FLOAT16: "__half2float", dt.BFLOAT16: "__bfloat162float"}
+_FROM_FLOAT = {dt.FLOAT16: "__float2half", dt.BFLOAT16: "__float2bfloat16"}
 
 
 class Converter:
@@ -89,7 +70,7 @@ class Converter:
 
     # {{{ to one exact type
 
-    def exact(self, operand: Operand, dtype: DType) -> Value:
+    def exact(self, operand: Operand, dtype: dt.DType) -> Value:
         """``operand`` as a value whose type in C is ``dtype`` (narrow ones may be wide)."""
         if isinstance(operand, Value):
             return self.cast(operand, dtype)
@@ -97,90 +78,90 @@ class Converter:
 
     def weak(
         self,
-        value: Weak,
-        dtype: DType,
-        make: Callable[[Constant, DType], Value],
+        value: dt.Weak,
+        dtype: dt.DType,
+        make: Callable[[dt.Constant, dt.DType], Value],
     ) -> Value:
         """A constant, or a choice between constants, as a value."""
-        if isinstance(value, Choice):
+        if isinstance(value, dt.Choice):
             then = self.weak(value.then, dtype, literal)
             else_ = self.weak(value.else_, dtype, literal)
             return Value(tree.Choice(value.condition, then.node, else_.node), dtype)
-        assert not isinstance(value, RunTime), "what is known at run time is a value of C"
+        assert not isinstance(value, dt.RunTime), "what is known at run time is a value of C"
         return make(value, dtype)
 
     def reduced(self, value: Value) -> Value:
         """A wide value reduced to its type."""
         return converted(value, value.dtype) if value.wide else value
 
-    def cast(self, value: Value, dtype: DType) -> Value:
+    def cast(self, value: Value, dtype: dt.DType) -> Value:
         """``value`` converted as ``astype`` does it."""
         source = value.dtype
         if source == dtype:
             return value
-        if dtype not in INTEGERS:
+        if dtype not in dt.INTEGERS:
             whole(value)
-        if dtype in COMPLEXES:
+        if dtype in dt.COMPLEXES:
             return self._to_complex(value, dtype)
-        if source in COMPLEXES and dtype == BOOL:
+        if source in dt.COMPLEXES and dtype == dt.BOOL:
             return self.condition(value)
-        if source in COMPLEXES:
-            return self.cast(Value(tree.Member(value.node, "re"), real_of(source)), dtype)
-        if source in SMALL_FLOATS:
-            single = called(_TO_FLOAT[source], [value], FLOAT32)
-            return single if dtype == FLOAT32 else self.cast(single, dtype)
+        if source in dt.COMPLEXES:
+            return self.cast(Value(tree.Member(value.node, "re"), dt.real_of(source)), dtype)
+        if source in dt.SMALL_FLOATS:
+            single = called(_TO_FLOAT[source], [value], dt.FLOAT32)
+            return single if dtype == dt.FLOAT32 else self.cast(single, dtype)
         value = self.reduced(value)
-        if dtype in SMALL_FLOATS:
-            if source == FLOAT64 and dtype == FLOAT16:
+        if dtype in dt.SMALL_FLOATS:
+            if source == dt.FLOAT64 and dtype == dt.FLOAT16:
                 return called("__double2half", [value], dtype)
-            single = value if source == FLOAT32 else self.cast(value, FLOAT32)
+            single = value if source == dt.FLOAT32 else self.cast(value, dt.FLOAT32)
             return called(_FROM_FLOAT[dtype], [single], dtype)
         return converted(value, dtype)
 
-    def _to_complex(self, value: Value, dtype: DType) -> Value:
-        part = real_of(dtype)
-        if value.dtype not in COMPLEXES:
+    def _to_complex(self, value: Value, dtype: dt.DType) -> Value:
+        part = dt.real_of(dtype)
+        if value.dtype not in dt.COMPLEXES:
             parts = (self.exact(value, part).node, literal(0, part).node)
             return Value(tree.Braces(C_TYPES[dtype], parts), dtype)
-        return called(f"lk_to_{dtype_name(dtype)}", [value], dtype)
+        return called(f"lk_to_{dt.dtype_name(dtype)}", [value], dtype)
 
     # }}}
 
     # {{{ for arithmetic
 
-    def unify(self, a: Operand, b: Operand, common: DType) -> tuple[Value, Value]:
+    def unify(self, a: Operand, b: Operand, common: dt.DType) -> tuple[Value, Value]:
         """Both operands such that C's arithmetic on them happens in the type ``common``."""
         a, b = (self._strong(x, common) for x in (a, b))
         left, right = self.operand(a, common), self.operand(b, common)
-        if common in SMALL_FLOATS:
+        if common in dt.SMALL_FLOATS:
             return self.exact(left, common), self.exact(right, common)
-        if common in COMPLEXES:
+        if common in dt.COMPLEXES:
             return self._unify_complex(left, right, common)
         # Small floats have no arithmetic with other types.
         left, right = (
-            self.cast(t, FLOAT32) if t.dtype in SMALL_FLOATS else t for t in (left, right)
+            self.cast(t, dt.FLOAT32) if t.dtype in dt.SMALL_FLOATS else t for t in (left, right)
         )
         goal = in_registers(common)
         if common_type(left.dtype, right.dtype) == goal:
             return left, right
         # One cast suffices; an integer that meets a float is the one to convert.
-        if goal in FLOATS and left.dtype in FLOATS:
+        if goal in dt.FLOATS and left.dtype in dt.FLOATS:
             return left, self.cast(right, common)
         if isinstance(a, Value) or not isinstance(b, Value):
             return self.cast(left, goal), right
         return left, self.cast(right, goal)
 
-    def _strong(self, operand: Operand, common: DType) -> Operand:
+    def _strong(self, operand: Operand, common: dt.DType) -> Operand:
         """What is made of inames and sizes in the type of what it meets, unless C sees to that."""
-        if not isinstance(operand, Value) or operand.weak is None or common in COMPLEXES:
+        if not isinstance(operand, Value) or operand.weak is None or common in dt.COMPLEXES:
             return operand
-        if common not in INTEGERS:
+        if common not in dt.INTEGERS:
             whole(operand)
-        if operand.dtype in INTEGERS and operand.dtype.itemsize <= max(4, common.itemsize):
+        if operand.dtype in dt.INTEGERS and operand.dtype.itemsize <= max(4, common.itemsize):
             return operand
         return self.exact(operand, in_registers(common))
 
-    def narrowed(self, operand: Operand, common: DType) -> Operand:
+    def narrowed(self, operand: Operand, common: dt.DType) -> Operand:
         """An operand of what is not computed modulo a power of two.
 
         There the bits of an iname that a narrow type has no room for would tell.
@@ -192,22 +173,22 @@ class Converter:
             return operand
         return self.exact(operand, common)
 
-    def operand(self, operand: Operand, common: DType) -> Value:
+    def operand(self, operand: Operand, common: dt.DType) -> Value:
         """An operand as a value; a constant as it is beside an operand of ``common``."""
         if isinstance(operand, Value):
             if operand.wide and operand.dtype != common:
                 return self.reduced(operand)
             return operand
-        if common in COMPLEXES:
-            part = common if is_complex(operand) else real_of(common)
+        if common in dt.COMPLEXES:
+            part = common if dt.is_complex(operand) else dt.real_of(common)
             return self.weak(operand, part, literal)
         return self.weak(operand, common, operand_literal)
 
-    def _unify_complex(self, left: Value, right: Value, common: DType) -> tuple[Value, Value]:
+    def _unify_complex(self, left: Value, right: Value, common: dt.DType) -> tuple[Value, Value]:
         # The operators take a complex and a real number of the same precision, too.
-        part = real_of(common)
-        texts = [self.exact(t, common if t.dtype in COMPLEXES else part) for t in (left, right)]
-        if all(t.dtype not in COMPLEXES for t in texts):
+        part = dt.real_of(common)
+        texts = [self.exact(t, common if t.dtype in dt.COMPLEXES else part) for t in (left, right)]
+        if all(t.dtype not in dt.COMPLEXES for t in texts):
             texts[0] = self.exact(texts[0], common)
         return texts[0], texts[1]
 
@@ -215,27 +196,27 @@ class Converter:
 
     # {{{ for a place that has a type, and for a condition
 
-    def stored(self, operand: Operand, dtype: DType) -> Value:
+    def stored(self, operand: Operand, dtype: dt.DType) -> Value:
         """An operand as the right side of an assignment to a variable of type ``dtype``."""
         if not isinstance(operand, Value):
-            if isinstance(operand, float) and dtype in INTEGERS and np.isfinite(operand):
+            if isinstance(operand, float) and dtype in dt.INTEGERS and np.isfinite(operand):
                 operand = int(operand)
             return self.weak(operand, dtype, _stored_literal)
         source = operand.dtype
         if source == dtype:
             return operand
-        if dtype not in INTEGERS:
+        if dtype not in dt.INTEGERS:
             whole(operand)
-        if source in COMPLEXES and dtype not in COMPLEXES:
+        if source in dt.COMPLEXES and dtype not in dt.COMPLEXES:
             raise TypeInferenceError(
-                f"a value of type {dtype_name(source)} would lose its imaginary part in a "
-                f"variable of type {dtype_name(dtype)}",
+                f"a value of type {dt.dtype_name(source)} would lose its imaginary part in a "
+                f"variable of type {dt.dtype_name(dtype)}",
                 instead="write real(...)",
             )
-        if source in SMALL_FLOATS or dtype in SMALL_FLOATS or dtype in COMPLEXES:
+        if source in dt.SMALL_FLOATS or dtype in dt.SMALL_FLOATS or dtype in dt.COMPLEXES:
             return self.cast(operand, dtype)
         # C converts on assignment; what is narrow is reduced by that, unless it only looks narrow.
-        if operand.wide and (dtype == BOOL or dtype not in NARROW):
+        if operand.wide and (dtype == dt.BOOL or dtype not in NARROW):
             return self.reduced(operand)
         if operand.wide and dtype.itemsize > source.itemsize:
             return self.reduced(operand)
@@ -244,27 +225,27 @@ class Converter:
     def condition(self, operand: Operand) -> Value:
         """An operand as a condition: what is not zero is true."""
         if not isinstance(operand, Value):
-            return self.weak(_truth(operand), BOOL, literal)
+            return self.weak(_truth(operand), dt.BOOL, literal)
         whole(operand)
-        if operand.dtype in COMPLEXES:
-            return binary(operand, "!=", literal(0, operand.dtype), BOOL)
-        if operand.dtype in SMALL_FLOATS:
-            single = self.cast(operand, FLOAT32)
-            return binary(single, "!=", literal(0, FLOAT32), BOOL)
+        if operand.dtype in dt.COMPLEXES:
+            return binary(operand, "!=", literal(0, operand.dtype), dt.BOOL)
+        if operand.dtype in dt.SMALL_FLOATS:
+            single = self.cast(operand, dt.FLOAT32)
+            return binary(single, "!=", literal(0, dt.FLOAT32), dt.BOOL)
         return self.reduced(operand)
 
     # }}}
 
 
-def _stored_literal(value: Constant, dtype: DType) -> Value:
+def _stored_literal(value: dt.Constant, dtype: dt.DType) -> Value:
     """A constant that is assigned: integers need no suffix."""
-    if dtype in INTEGERS:
+    if dtype in dt.INTEGERS:
         literal(value, dtype)  # whether it fits
         return operand_literal(value, dtype)
     return literal(value, dtype)
 
 
-def _truth(value: Weak) -> Weak:
-    if isinstance(value, Choice):
-        return Choice(value.condition, _truth(value.then), _truth(value.else_))
+def _truth(value: dt.Weak) -> dt.Weak:
+    if isinstance(value, dt.Choice):
+        return dt.Choice(value.condition, _truth(value.then), _truth(value.else_))
     return bool(value)

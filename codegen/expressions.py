@@ -18,35 +18,10 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit import _promotion as dt
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import to_text
 from loopkit._nodes import Expression, TypeCast
-from loopkit._promotion import (
-    BOOL,
-    FLOAT32,
-    FLOATS,
-    FOLD,
-    INT32,
-    INT64,
-    INTEGER,
-    INTEGERS,
-    SMALL_FLOATS,
-    UNSIGNED,
-    Choice,
-    Constant,
-    DType,
-    RunTime,
-    Subtraction,
-    call_type,
-    fits,
-    fold,
-    natural,
-    operation_type,
-    promote,
-    refuse,
-    run_time,
-    subtrahend,
-)
 from loopkit.codegen import wrapping
 from loopkit.codegen.c.tree import Binary, Call, CExpression, Unary
 from loopkit.codegen.calls import lower_call, lower_power
@@ -88,7 +63,7 @@ class ExpressionLowering(ConditionalLowering):
 
     def __init__(
         self,
-        dtype_of_name: Callable[[str], DType],
+        dtype_of_name: Callable[[str], dt.DType],
         variable_of: Callable[[str], CExpression],
         element_of: Callable[[str, tuple[Expression, ...]], CExpression],
         *,
@@ -107,7 +82,7 @@ class ExpressionLowering(ConditionalLowering):
 
     # {{{ what callers use
 
-    def __call__(self, expr: Expression, dtype: DType | None = None) -> CExpression:
+    def __call__(self, expr: Expression, dtype: dt.DType | None = None) -> CExpression:
         """``expr`` as the right side of an assignment to a variable of type ``dtype``.
 
         Without ``dtype`` it keeps its own type.
@@ -120,7 +95,7 @@ class ExpressionLowering(ConditionalLowering):
         return self.reduced(operand).node
 
     def update(
-        self, target: CExpression, dtype: DType, operation: str, expr: Expression
+        self, target: CExpression, dtype: dt.DType, operation: str, expr: Expression
     ) -> tuple[str, CExpression]:
         """What combines ``target`` with ``expr`` by a reduction's operation.
 
@@ -132,12 +107,12 @@ class ExpressionLowering(ConditionalLowering):
         old = Value(target, dtype)
         value = self.rec(expr)
         if operation in ("sum", "product"):
-            if dtype == BOOL:
+            if dtype == dt.BOOL:
                 symbol = "||" if operation == "sum" else "&&"
                 return "=", Binary(symbol, target, self.condition(value).node)
             symbol = "+" if operation == "sum" else "*"
             stored = self.stored(value, dtype)
-            if dtype in INTEGERS and not (isinstance(value, Value) and value.dtype in FLOATS):
+            if dtype in dt.INTEGERS and not (isinstance(value, Value) and value.dtype in dt.FLOATS):
                 stored = wrapping.addend(symbol, dtype, stored, value)
             return f"{symbol}=", stored.node
         if operation in ("max", "min"):
@@ -158,13 +133,13 @@ class ExpressionLowering(ConditionalLowering):
             return literal(value, dtype)
         raise TypeInferenceError(f"'{to_text(expr)}' cannot be printed as C")
 
-    def constant(self, expr: Constant) -> Operand:
+    def constant(self, expr: dt.Constant) -> Operand:
         return expr
 
     def variable(self, expr: prim.Variable) -> Operand:
         dtype = self.dtype_of_name(expr.name)
-        most = self.largest(expr) if dtype in INTEGERS else None
-        weak = INTEGER if self.is_weak(expr.name) else None
+        most = self.largest(expr) if dtype in dt.INTEGERS else None
+        weak = dt.INTEGER if self.is_weak(expr.name) else None
         return Value(self.variable_of(expr.name), dtype, most=most, weak=weak)
 
     def subscript(self, expr: Any) -> Operand:
@@ -173,11 +148,11 @@ class ExpressionLowering(ConditionalLowering):
 
     def meeting(
         self, node: type, a: Operand, b: Operand, asked: Callable[[], str], of: Expression
-    ) -> tuple[DType, RunTime | None]:
+    ) -> tuple[dt.DType, dt.RunTime | None]:
         """The type of an operation, and what it is where both operands are without one."""
         if not (is_late(a) and is_late(b)):
-            return operation_type(node, typed(a), typed(b), asked), None
-        weak = run_time(fold(FOLD[node], typed(a), typed(b), asked=asked))
+            return dt.operation_type(node, typed(a), typed(b), asked), None
+        weak = dt.run_time(dt.fold(dt.FOLD[node], typed(a), typed(b), asked=asked))
         return self.late(weak, (a, b), of), weak
 
     # {{{ sums and products
@@ -187,21 +162,21 @@ class ExpressionLowering(ConditionalLowering):
         total = self.rec(expr.children[0])
         for number, child in enumerate(expr.children[1:], 2):
             node: type = prim.Sum
-            subtracted = subtrahend(child)
+            subtracted = dt.subtrahend(child)
             if subtracted is None:
                 subtracted = _without_minus(child)
             if subtracted is not None:
-                child, node = subtracted, Subtraction
+                child, node = subtracted, dt.Subtraction
             term = self.rec(child)
             if not isinstance(total, Value) and not isinstance(term, Value):
-                total = fold(FOLD[node], total, term, asked=asked)
+                total = dt.fold(dt.FOLD[node], total, term, asked=asked)
                 continue
             part = prim.Sum(expr.children[:number])
             common, weak = self.meeting(node, total, term, asked, part)
             if node is prim.Sum and type(term) in (int, float) and term < 0:  # type: ignore[operator]
-                term, node = -term, Subtraction  # type: ignore[operator]
-            if common == BOOL:
-                total = binary(self.condition(total), "||", self.condition(term), BOOL)
+                term, node = -term, dt.Subtraction  # type: ignore[operator]
+            if common == dt.BOOL:
+                total = binary(self.condition(total), "||", self.condition(term), dt.BOOL)
                 continue
             symbol = "+" if node is prim.Sum else "-"
             total = self.arithmetic(symbol, total, term, common, part)
@@ -209,11 +184,11 @@ class ExpressionLowering(ConditionalLowering):
         return total
 
     def arithmetic(
-        self, symbol: str, a: Operand, b: Operand, common: DType, of: Expression
+        self, symbol: str, a: Operand, b: Operand, common: dt.DType, of: Expression
     ) -> Value:
         """``a symbol b`` in the type ``common``; ``of`` is the expression that this is."""
         left, right = self.unify(a, b, common)
-        if common in INTEGERS:
+        if common in dt.INTEGERS:
             return wrapping.combined(
                 symbol, (left, right), (a, b), common, lambda: self.largest(of)
             )
@@ -231,12 +206,12 @@ class ExpressionLowering(ConditionalLowering):
         for number, child in enumerate(children[1:], len(expr.children) - len(children) + 2):
             factor = self.rec(child)
             if not isinstance(result, Value) and not isinstance(factor, Value):
-                result = fold(FOLD[prim.Product], result, factor, asked=asked)
+                result = dt.fold(dt.FOLD[prim.Product], result, factor, asked=asked)
                 continue
             part = prim.Product(expr.children[:number])
             common, weak = self.meeting(prim.Product, result, factor, asked, part)
-            if common == BOOL:
-                result = binary(self.condition(result), "&&", self.condition(factor), BOOL)
+            if common == dt.BOOL:
+                result = binary(self.condition(result), "&&", self.condition(factor), dt.BOOL)
                 continue
             result = self.arithmetic("*", result, factor, common, part)
             result = self.late_value(result, weak, part)
@@ -244,11 +219,11 @@ class ExpressionLowering(ConditionalLowering):
 
     def negated(self, operand: Operand, asked: Callable[[], str]) -> Operand:
         if not isinstance(operand, Value):
-            return fold(lambda x: -1 * x, operand, asked=asked)  # type: ignore[no-any-return]
-        if operand.dtype == BOOL:  # -1 is an integer, and so is the result
-            operand = self.cast(operand, INT64)
+            return dt.fold(lambda x: -1 * x, operand, asked=asked)  # type: ignore[no-any-return]
+        if operand.dtype == dt.BOOL:  # -1 is an integer, and so is the result
+            operand = self.cast(operand, dt.INT64)
         dtype, most, weak = operand.dtype, None, operand.weak
-        if dtype in INTEGERS:
+        if dtype in dt.INTEGERS:
             most = wrapping.magnitude(operand, dtype)
             operand = wrapping.guarded(operand, most, dtype)
         wide = dtype in NARROW or operand.unsigned
@@ -271,7 +246,7 @@ class ExpressionLowering(ConditionalLowering):
         asked = asked_in(expr)
         a, b = self.rec(expr.numerator), self.rec(expr.denominator)
         if not isinstance(a, Value) and not isinstance(b, Value):
-            return fold(FOLD[prim.Quotient], a, b, asked=asked)  # type: ignore[no-any-return]
+            return dt.fold(dt.FOLD[prim.Quotient], a, b, asked=asked)  # type: ignore[no-any-return]
         common, weak = self.meeting(prim.Quotient, a, b, asked, expr)
         left, right = self.unify(a, b, common)
         return Value(Binary("/", left.node, right.node), common, weak=weak)
@@ -281,18 +256,18 @@ class ExpressionLowering(ConditionalLowering):
         asked = asked_in(expr)
         a, b = self.rec(expr.numerator), self.rec(expr.denominator)
         if not isinstance(a, Value) and not isinstance(b, Value):
-            return fold(FOLD[node], a, b, asked=asked)  # type: ignore[no-any-return]
+            return dt.fold(dt.FOLD[node], a, b, asked=asked)  # type: ignore[no-any-return]
         common, weak = self.meeting(node, a, b, asked, expr)
         if weak is not None:
             whole(a), whole(b)
         return self.late_value(self._divided(expr, a, b, common), weak, expr)
 
-    def _divided(self, expr: Any, a: Operand, b: Operand, common: DType) -> Value:
+    def _divided(self, expr: Any, a: Operand, b: Operand, common: dt.DType) -> Value:
         node = type(expr)
         is_floor = node is prim.FloorDiv
         name = "lk_floordiv" if is_floor else "lk_mod"
-        if common in FLOATS:
-            compute = FLOAT32 if common in SMALL_FLOATS else common
+        if common in dt.FLOATS:
+            compute = dt.FLOAT32 if common in dt.SMALL_FLOATS else common
             sides = [self.exact(self.exact(x, common), compute) for x in (a, b)]
             return self.exact(called(name, sides, compute), common)
         before = (a, b)
@@ -309,15 +284,15 @@ class ExpressionLowering(ConditionalLowering):
             # Shifting and masking round down for negative numbers, too.
             symbol, by = (">>", b.bit_length() - 1) if is_floor else ("&", b - 1)
             return Value(Binary(symbol, left.node, integer(by)), common, most=most)
-        wide = common in NARROW and common not in UNSIGNED
+        wide = common in NARROW and common not in dt.UNSIGNED
         return Value(Call(name, (left.node, right.node)), common, wide, most=most)
 
-    def _divides_like_c(self, expr: Any, common: DType, divisor: Operand) -> bool:
+    def _divides_like_c(self, expr: Any, common: dt.DType, divisor: Operand) -> bool:
         if isinstance(divisor, Value):
             positive = self.is_nonnegative(prim.Sum((expr.denominator, -1)))
         else:
             positive = type(divisor) is int and divisor > 0
-        return positive and (common in UNSIGNED or self.is_nonnegative(expr.numerator))
+        return positive and (common in dt.UNSIGNED or self.is_nonnegative(expr.numerator))
 
     def power(self, expr: Any) -> Operand:
         base, exponent = self.rec(expr.base), self.rec(expr.exponent)
@@ -329,7 +304,7 @@ class ExpressionLowering(ConditionalLowering):
         for operand in operands[1:] if name == "pow" else operands:
             whole(operand)
         if any(isinstance(o, Value) for o in operands) and all(is_late(o) for o in operands):
-            kind = call_type(name, [typed(o) for o in operands], asked)
+            kind = dt.call_type(name, [typed(o) for o in operands], asked)
             is_wide = name in _OF_INTEGERS
             strong = [
                 self._typed_as_computed(o, is_wide=is_wide) if isinstance(o, Value) else o
@@ -337,7 +312,7 @@ class ExpressionLowering(ConditionalLowering):
             ]
             result = self._called(name, strong, expr)
             if isinstance(result, Value) and not isinstance(kind, np.dtype):
-                result = self.late_value(result, run_time(kind), expr)
+                result = self.late_value(result, dt.run_time(kind), expr)
             return result
         if name == "pow":
             return lower_power(self, operands[0], operands[1], asked)
@@ -346,7 +321,7 @@ class ExpressionLowering(ConditionalLowering):
     def _typed_as_computed(self, operand: Value, *, is_wide: bool) -> Value:
         """A number without a type in that which C computes it in, or in the widest of its kind."""
         assert operand.weak is not None
-        value = self.exact(operand, natural(operand.weak)) if is_wide else operand
+        value = self.exact(operand, dt.natural(operand.weak)) if is_wide else operand
         unsigned, most = value.unsigned, operand.most
         return Value(value.node, value.dtype, value.wide, unsigned=unsigned, most=most)
 
@@ -362,7 +337,7 @@ class ExpressionLowering(ConditionalLowering):
         for child in expr.children[1:]:
             operand = self.rec(child)
             if not isinstance(result, Value) and not isinstance(operand, Value):
-                result = fold(FOLD[node], result, operand, asked=asked)
+                result = dt.fold(dt.FOLD[node], result, operand, asked=asked)
                 continue
             common, weak = self.meeting(node, result, operand, asked, expr)
             one, two = self.narrowed(result, common), self.narrowed(operand, common)
@@ -376,11 +351,11 @@ class ExpressionLowering(ConditionalLowering):
     def bitwise_not(self, expr: prim.BitwiseNot) -> Operand:
         operand = self.rec(expr.child)
         if not isinstance(operand, Value):
-            return fold(lambda x: ~x, operand, asked=asked_in(expr))  # type: ignore[no-any-return]
-        if operand.dtype == BOOL:
-            return Value(Unary("!", operand.node), BOOL)
-        if operand.dtype not in INTEGERS:
-            raise refuse("'~'", operand.dtype, asked_in(expr)())
+            return dt.fold(lambda x: ~x, operand, asked=asked_in(expr))  # type: ignore[no-any-return]
+        if operand.dtype == dt.BOOL:
+            return Value(Unary("!", operand.node), dt.BOOL)
+        if operand.dtype not in dt.INTEGERS:
+            raise dt.refuse("'~'", operand.dtype, asked_in(expr)())
         weak = operand.weak
         if weak is not None:
             operand = self._typed_as_computed(operand, is_wide=True)
@@ -393,9 +368,9 @@ class ExpressionLowering(ConditionalLowering):
         asked = asked_in(expr)
         a, n = self.rec(expr.shiftee), self.rec(expr.shift)
         if not isinstance(a, Value) and not isinstance(n, Value):
-            return fold(FOLD[node], a, n, asked=asked)  # type: ignore[no-any-return]
+            return dt.fold(dt.FOLD[node], a, n, asked=asked)  # type: ignore[no-any-return]
         common, weak = self.meeting(node, a, n, asked, expr)
-        common = common if weak is None else INT64
+        common = common if weak is None else dt.INT64
         left = self.reduced(self.exact(a, common))
         is_left = node is prim.LeftShift
         if weak is not None:
@@ -430,18 +405,18 @@ _OF_INTEGERS = frozenset(("pow", "abs", "sign", "fmin", "fmax"))
 """Functions whose results are integers where their arguments are."""
 
 
-def concrete_type(value: Operand) -> DType:
+def concrete_type(value: Operand) -> dt.DType:
     """The type of a constant that meets nothing: NumPy's default, but ``int32`` where it fits."""
     if isinstance(value, Value):
         return value.dtype
-    if isinstance(value, Choice):
-        return promote(concrete_type(value.then), value.else_)
+    if isinstance(value, dt.Choice):
+        return dt.promote(concrete_type(value.then), value.else_)
     if isinstance(value, int) and not isinstance(value, bool):
-        return INT32 if fits(value, INT32) else INT64
+        return dt.INT32 if dt.fits(value, dt.INT32) else dt.INT64
     return np.dtype(type(value))
 
 
-def _cast_literal(value: Constant, dtype: DType) -> Value:
+def _cast_literal(value: dt.Constant, dtype: dt.DType) -> Value:
     return literal(wrapped(value, dtype), dtype)
 
 

@@ -13,66 +13,48 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
-from loopkit._promotion import (
-    BOOL,
-    COMPLEX128,
-    COMPLEXES,
-    FLOAT64,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    INTEGERS,
-    UINT8,
-    UINT16,
-    UINT32,
-    UINT64,
-    DType,
-    fits,
-    promote,
-    real_of,
-)
+from loopkit import _promotion as dt
 from loopkit.codegen.proof.terms import Term, const, keeps_values, numbers_in
 
 # {{{ conversions
 
 
-def cast(dtype: DType, x: Term) -> Term:
+def cast(dtype: dt.DType, x: Term) -> Term:
     """``x`` converted as an assignment does it."""
     source = x.dtype
     if source == dtype:
         return x
-    if dtype == BOOL:
+    if dtype == dt.BOOL:
         return truth(x)
     if x.op == "choice":
         condition, then, other = x.args
         return Term("choice", dtype, (condition, cast(dtype, then), cast(dtype, other)), x.data)
-    if dtype in COMPLEXES:
-        if source in COMPLEXES:
+    if dtype in dt.COMPLEXES:
+        if source in dt.COMPLEXES:
             return const(x.data, dtype) if x.op == "const" else Term("cast", dtype, (x,))
-        return complex_of(dtype, x, const(0, real_of(dtype)))
-    if source in COMPLEXES:
+        return complex_of(dtype, x, const(0, dt.real_of(dtype)))
+    if source in dt.COMPLEXES:
         return cast(dtype, part(x, "re"))
     if x.op == "const":
-        whole = dtype in INTEGERS and isinstance(x.data, float)
-        if not whole or (math.isfinite(x.data) and fits(int(x.data), dtype)):
+        whole = dtype in dt.INTEGERS and isinstance(x.data, float)
+        if not whole or (math.isfinite(x.data) and dt.fits(int(x.data), dtype)):
             return const(x.data, dtype)
     if x.op == "cast":
         (inner,) = x.args
         before = inner.dtype
-        wraps = dtype in INTEGERS and source in INTEGERS and before in INTEGERS
+        wraps = dtype in dt.INTEGERS and source in dt.INTEGERS and before in dt.INTEGERS
         if keeps_values(before, source) or (wraps and dtype.itemsize <= source.itemsize):
             return cast(dtype, inner)
-    if dtype in INTEGERS and source in INTEGERS and dtype.itemsize <= source.itemsize:
+    if dtype in dt.INTEGERS and source in dt.INTEGERS and dtype.itemsize <= source.itemsize:
         rule = _WRAPPING.get(x.op)
         if rule is not None:
             return rule(dtype, x)
     return Term("cast", dtype, (x,))
 
 
-def complex_of(dtype: DType, re: Term, im: Term) -> Term:
+def complex_of(dtype: dt.DType, re: Term, im: Term) -> Term:
     """A complex number from its parts."""
-    kind = real_of(dtype)
+    kind = dt.real_of(dtype)
     re, im = cast(kind, re), cast(kind, im)
     if re.op == im.op == "const":
         return const(complex(re.data, im.data), dtype)
@@ -87,7 +69,7 @@ def part(x: Term, name: str) -> Term:
     """``x.re`` or ``x.im``."""
     if x.op == "complex":
         return x.args[0 if name == "re" else 1]
-    return Term("part", real_of(x.dtype), (x,), name)
+    return Term("part", dt.real_of(x.dtype), (x,), name)
 
 
 def value_of(x: Term) -> Term:
@@ -101,10 +83,10 @@ def value_of(x: Term) -> Term:
     return x
 
 
-_BY_WIDTH = (INT8, UINT8, INT16, UINT16, INT32, UINT32, INT64, UINT64)
+_BY_WIDTH = (dt.INT8, dt.UINT8, dt.INT16, dt.UINT16, dt.INT32, dt.UINT32, dt.INT64, dt.UINT64)
 
 
-def _exactly(dtype: DType, *operands: Term) -> tuple[DType, list[Term]]:
+def _exactly(dtype: dt.DType, *operands: Term) -> tuple[dt.DType, list[Term]]:
     """Operands of an operation on values, and the narrowest of their types that holds all.
 
     What is computed of them without rounding or wrapping has a value that does
@@ -114,13 +96,13 @@ def _exactly(dtype: DType, *operands: Term) -> tuple[DType, list[Term]]:
     numbers = [numbers_in(x) for x in values]
     kinds = [x.dtype for x, known in zip(values, numbers, strict=True) if known is None]
     if kinds:
-        kind = reduce(promote, kinds)
+        kind = reduce(dt.promote, kinds)
         known = [n for part in numbers if part is not None for n in part]
-        if kind in INTEGERS:
+        if kind in dt.INTEGERS:
             holds = [k for k in _BY_WIDTH if k == kind or keeps_values(kind, k)]
-            kind = next((k for k in holds if all(fits(int(n), k) for n in known)), kind)
-        fit = kind not in INTEGERS or all(fits(int(n), kind) for n in known)
-        if kind == BOOL and known:
+            kind = next((k for k in holds if all(dt.fits(int(n), k) for n in known)), kind)
+        fit = kind not in dt.INTEGERS or all(dt.fits(int(n), kind) for n in known)
+        if kind == dt.BOOL and known:
             fit = False
         if kind != dtype and fit and keeps_values(kind, dtype):
             dtype = kind
@@ -134,23 +116,23 @@ def _exactly(dtype: DType, *operands: Term) -> tuple[DType, list[Term]]:
 # {{{ arithmetic; operands have the operation's type
 
 
-def neg(dtype: DType, x: Term) -> Term:
+def neg(dtype: dt.DType, x: Term) -> Term:
     """``-x``."""
-    if x.op == "const" and dtype not in COMPLEXES:
+    if x.op == "const" and dtype not in dt.COMPLEXES:
         return const(-x.data, dtype)
     if x.op == "neg":
         return x.args[0]
     return Term("neg", dtype, (x,))
 
 
-def add(dtype: DType, a: Term, b: Term) -> Term:
+def add(dtype: dt.DType, a: Term, b: Term) -> Term:
     """``a + b``."""
-    if dtype in INTEGERS and a.op == b.op == "const":
+    if dtype in dt.INTEGERS and a.op == b.op == "const":
         return const(a.data + b.data, dtype)
     return Term("add", dtype, (a, b))
 
 
-def subtract(dtype: DType, a: Term, b: Term) -> Term:
+def subtract(dtype: dt.DType, a: Term, b: Term) -> Term:
     """``a - b``, which is ``a + (-b)``."""
     return add(dtype, a, neg(b.dtype, b))
 
@@ -159,22 +141,22 @@ def _unsigned(x: Term) -> tuple[bool, Term]:
     """Whether a factor has a minus, and the factor without it."""
     if x.op == "neg":
         return True, x.args[0]
-    if x.op == "const" and x.dtype not in COMPLEXES and math.copysign(1, x.data) < 0:
+    if x.op == "const" and x.dtype not in dt.COMPLEXES and math.copysign(1, x.data) < 0:
         return True, const(-x.data, x.dtype)
     # What wraps around is less than nothing as well.
     half = 1 << (8 * x.dtype.itemsize - 1)
-    if x.op == "const" and x.dtype in INTEGERS and x.dtype.kind == "u" and x.data > half:
+    if x.op == "const" and x.dtype in dt.INTEGERS and x.dtype.kind == "u" and x.data > half:
         return True, const(-x.data, x.dtype)
     return False, x
 
 
-def _signed(word: str) -> Callable[[DType, Term, Term], Term]:
-    def make(dtype: DType, a: Term, b: Term) -> Term:
-        if dtype in INTEGERS and a.op == b.op == "const":
+def _signed(word: str) -> Callable[[dt.DType, Term, Term], Term]:
+    def make(dtype: dt.DType, a: Term, b: Term) -> Term:
+        if dtype in dt.INTEGERS and a.op == b.op == "const":
             return const(a.data * b.data, dtype)
-        if a.dtype in COMPLEXES and b.dtype in COMPLEXES:
+        if a.dtype in dt.COMPLEXES and b.dtype in dt.COMPLEXES:
             return Term(word, dtype, (a, b))  # zeros would change their sign
-        if word == "div" and a.dtype not in COMPLEXES and b.dtype in COMPLEXES:
+        if word == "div" and a.dtype not in dt.COMPLEXES and b.dtype in dt.COMPLEXES:
             return Term(word, dtype, (a, b))
         (minus, a), (other, b) = _unsigned(a), _unsigned(b)
         result = Term(word, dtype, (a, b))
@@ -188,30 +170,30 @@ multiply = _signed("mul")
 _divide = _signed("div")
 
 
-def divide(dtype: DType, a: Term, b: Term) -> Term:
+def divide(dtype: dt.DType, a: Term, b: Term) -> Term:
     """``a / b`` of numbers that are no integers."""
     return _divide(dtype, a, b)
 
 
-def power(dtype: DType, x: Term, exponent: int) -> Term:
+def power(dtype: dt.DType, x: Term, exponent: int) -> Term:
     """A product of ``exponent`` equal factors, at least one."""
     if exponent == 1:
         return x
-    if dtype in INTEGERS and x.op == "const":
+    if dtype in dt.INTEGERS and x.op == "const":
         return const(x.data**exponent, dtype)
-    if x.op == "neg" and dtype not in COMPLEXES:
+    if x.op == "neg" and dtype not in dt.COMPLEXES:
         result = power(dtype, x.args[0], exponent)
         return neg(dtype, result) if exponent % 2 else result
     return Term("power", dtype, (x,), exponent)
 
 
-def extremum(word: str, dtype: DType, a: Term, b: Term) -> Term:
+def extremum(word: str, dtype: dt.DType, a: Term, b: Term) -> Term:
     """The smaller or larger of two; nested ones are one."""
-    if dtype == BOOL:
+    if dtype == dt.BOOL:
         return logic("any" if word == "max" else "all", [a, b])
     sides = [value_of(x) for x in (a, b)]
     kind, parts = _exactly(dtype, *(p for x in sides for p in (x.args if x.op == word else (x,))))
-    if kind == BOOL:
+    if kind == dt.BOOL:
         return cast(dtype, logic("any" if word == "max" else "all", parts))
     return cast(dtype, Term(word, kind, tuple(parts)))
 
@@ -221,49 +203,49 @@ def extremum(word: str, dtype: DType, a: Term, b: Term) -> Term:
 # {{{ integers
 
 
-def quotient(word: str, dtype: DType, a: Term, b: Term) -> Term:
+def quotient(word: str, dtype: dt.DType, a: Term, b: Term) -> Term:
     """``a // b`` (``fdiv``) or ``a % b`` (``mod``) of integers, rounding down."""
     if a.op == b.op == "const" and b.data:
         return const(a.data // b.data if word == "fdiv" else a.data % b.data, dtype)
     if b.op == "const" and b.data > 0 and b.data & (b.data - 1) == 0:
         if word == "mod":
             return bits("and", dtype, a, const(b.data - 1, dtype))
-        return shift("shr", dtype, a, const(b.data.bit_length() - 1, INT32))
+        return shift("shr", dtype, a, const(b.data.bit_length() - 1, dt.INT32))
     kind, parts = _exactly(dtype, a, b)
     # The least value divided by -1 is the one quotient that does not fit.
     fit = word == "mod" or kind.kind == "u" or (b.op == "const" and b.data > 0)
-    if kind != BOOL and fit:
+    if kind != dt.BOOL and fit:
         return cast(dtype, Term(word, kind, tuple(parts)))
     return Term(word, dtype, (a, b))
 
 
-def shift(word: str, dtype: DType, a: Term, count: Term) -> Term:
+def shift(word: str, dtype: dt.DType, a: Term, count: Term) -> Term:
     """``a << count`` or ``a >> count``, as NumPy has them."""
     count = value_of(count)
     if count.op == "const":
         bits = 8 * dtype.itemsize
         # By as many bits as there are, by more, or by less than none: that is all the same.
-        count = const(count.data if 0 <= count.data < bits else bits, INT32)
+        count = const(count.data if 0 <= count.data < bits else bits, dt.INT32)
         if a.op == "const" and count.data < bits:
             return const(a.data << count.data if word == "shl" else a.data >> count.data, dtype)
     if word == "shr":
         kind, (value,) = _exactly(dtype, a)
-        if kind != BOOL:
+        if kind != dt.BOOL:
             return cast(dtype, Term(word, kind, (value, count)))
     return Term(word, dtype, (a, count))
 
 
-def bits(word: str, dtype: DType, a: Term, b: Term) -> Term:
+def bits(word: str, dtype: dt.DType, a: Term, b: Term) -> Term:
     """``a & b``, ``a | b`` or ``a ^ b``."""
-    if dtype == BOOL:
+    if dtype == dt.BOOL:
         if word == "xor":
-            return Term("cmp", BOOL, (a, b), "!=")
+            return Term("cmp", dt.BOOL, (a, b), "!=")
         return logic("all" if word == "and" else "any", [a, b])
     if a.op == b.op == "const":
         return const(_OF_BITS[word](a.data, b.data), dtype)
     kind, (left, right) = _exactly(dtype, a, b)
-    if kind == BOOL:
-        return cast(dtype, bits(word, BOOL, left, right))
+    if kind == dt.BOOL:
+        return cast(dtype, bits(word, dt.BOOL, left, right))
     return cast(dtype, Term(word, kind, (left, right)))
 
 
@@ -274,13 +256,13 @@ _OF_BITS: dict[str, Callable[[int, int], int]] = {
 }
 
 
-def invert(dtype: DType, x: Term) -> Term:
+def invert(dtype: dt.DType, x: Term) -> Term:
     """``~x``."""
     return const(~x.data, dtype) if x.op == "const" else Term("inv", dtype, (x,))
 
 
-def _wrap_both(make: Callable[[DType, Term, Term], Term]) -> Callable[[DType, Term], Term]:
-    def wrapped(dtype: DType, x: Term) -> Term:
+def _wrap_both(make: Callable[[dt.DType, Term, Term], Term]) -> Callable[[dt.DType, Term], Term]:
+    def wrapped(dtype: dt.DType, x: Term) -> Term:
         # Long sums lean to the left.
         spine = [x]
         while spine[-1].args[0].op == x.op and spine[-1].args[0].dtype == x.dtype:
@@ -293,11 +275,11 @@ def _wrap_both(make: Callable[[DType, Term, Term], Term]) -> Callable[[DType, Te
     return wrapped
 
 
-def _wrap_bits(word: str) -> Callable[[DType, Term], Term]:
+def _wrap_bits(word: str) -> Callable[[dt.DType, Term], Term]:
     return _wrap_both(lambda dtype, a, b: bits(word, dtype, a, b))
 
 
-def _wrap_shift(dtype: DType, x: Term) -> Term:
+def _wrap_shift(dtype: dt.DType, x: Term) -> Term:
     by = x.args[1]
     if by.op != "const" or by.data < 0:
         return Term("cast", dtype, (x,))
@@ -306,7 +288,7 @@ def _wrap_shift(dtype: DType, x: Term) -> Term:
     return shift("shl", dtype, cast(dtype, x.args[0]), by)
 
 
-_WRAPPING: dict[str, Callable[[DType, Term], Term]] = {
+_WRAPPING: dict[str, Callable[[dt.DType, Term], Term]] = {
     "neg": lambda dtype, x: neg(dtype, cast(dtype, x.args[0])),
     "inv": lambda dtype, x: invert(dtype, cast(dtype, x.args[0])),
     "add": _wrap_both(add),
@@ -327,13 +309,13 @@ _WRAPPING: dict[str, Callable[[DType, Term], Term]] = {
 def truth(x: Term) -> Term:
     """Whether a value is not zero."""
     x = value_of(x)
-    if x.dtype == BOOL:
+    if x.dtype == dt.BOOL:
         return x
     if x.op == "const":
-        return const(x.data != 0, BOOL)
+        return const(x.data != 0, dt.BOOL)
     if x.op == "choice":
         condition, then, other = x.args
-        return Term("choice", BOOL, (condition, truth(then), truth(other)), x.data)
+        return Term("choice", dt.BOOL, (condition, truth(then), truth(other)), x.data)
     return compare("!=", x, const(0, x.dtype))
 
 
@@ -345,7 +327,7 @@ def compare(operator: str, a: Term, b: Term) -> Term:
     a, b = (_as_number(value_of(x)) for x in (a, b))
     if operator in _MIRRORED:
         a, b, operator = b, a, _MIRRORED[operator]
-    return Term("cmp", BOOL, (a, b), operator)
+    return Term("cmp", dt.BOOL, (a, b), operator)
 
 
 def _as_number(x: Term) -> Term:
@@ -360,11 +342,11 @@ def _as_number(x: Term) -> Term:
     if isinstance(value, complex) and value.imag == 0:
         value = value.real
     if isinstance(value, complex):
-        return Term("const", COMPLEX128, (), value)
+        return Term("const", dt.COMPLEX128, (), value)
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
         value = int(value)
     whole = isinstance(value, int)
-    return Term("const", INT64 if whole else FLOAT64, (), int(value) if whole else value)
+    return Term("const", dt.INT64 if whole else dt.FLOAT64, (), int(value) if whole else value)
 
 
 def logic(word: str, parts: list[Term], asked: Any = None) -> Term:
@@ -378,7 +360,7 @@ def logic(word: str, parts: list[Term], asked: Any = None) -> Term:
         else:
             flat.append(x)
             texts.append(asked[position] if asked else None)
-    return Term(word, BOOL, tuple(flat), tuple(texts))
+    return Term(word, dt.BOOL, tuple(flat), tuple(texts))
 
 
 def negation(x: Term) -> Term:
@@ -386,8 +368,8 @@ def negation(x: Term) -> Term:
     if x.op == "not":
         return x.args[0]
     if x.op == "cmp" and x.data in ("==", "!="):
-        return Term("cmp", BOOL, x.args, "!=" if x.data == "==" else "==")
-    return Term("not", BOOL, (x,))
+        return Term("cmp", dt.BOOL, x.args, "!=" if x.data == "==" else "==")
+    return Term("not", dt.BOOL, (x,))
 
 
 def choice(condition: Term, then: Term, other: Term, asked: Any = None) -> Term:
@@ -395,7 +377,7 @@ def choice(condition: Term, then: Term, other: Term, asked: Any = None) -> Term:
     return Term("choice", then.dtype, (condition, then, other), asked)
 
 
-def call(name: str, dtype: DType, *args: Term) -> Term:
+def call(name: str, dtype: dt.DType, *args: Term) -> Term:
     """A function that is not looked into."""
     return Term("call", dtype, args, name)
 

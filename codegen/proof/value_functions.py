@@ -6,20 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from loopkit._promotion import (
-    BOOL,
-    COMPLEXES,
-    FLOAT32,
-    FLOAT64,
-    FLOATS,
-    INTEGERS,
-    SMALL_FLOATS,
-    DType,
-    call_type,
-    fold_call,
-    power_type,
-    promote,
-)
+from loopkit import _promotion as dt
 from loopkit.codegen.c.arithmetic import in_registers
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
@@ -37,30 +24,30 @@ class Functions(Operands):
 
     def raised(self, base: Value, exponent: Value) -> Value:
         """A power: of a small constant exponent by products, of one half by a root."""
-        result = power_type(kind_of(base), kind_of(exponent), asked)
+        result = dt.power_type(kind_of(base), kind_of(exponent), asked)
         if not isinstance(result, np.dtype):
             return result
         number: Any = exponent
-        if isinstance(number, float) and number.is_integer() and result not in INTEGERS:
+        if isinstance(number, float) and number.is_integer() and result not in dt.INTEGERS:
             number = int(number)
         if isinstance(base, Term):
             if type(number) is int and abs(number) <= _LARGEST_POWER:
                 return self.product_of(self.typed(result, base), number, result)
-            if number == 0.5 and result in FLOATS:
+            if number == 0.5 and result in dt.FLOATS:
                 return self.call_of("sqrt", [self.typed(result, base)])
-        if result in COMPLEXES or result in INTEGERS:
+        if result in dt.COMPLEXES or result in dt.INTEGERS:
             sides = (self.typed(result, base), self.typed(result, exponent))
-            return ops.call("pow" if result in COMPLEXES else "ipow", result, *sides)
+            return ops.call("pow" if result in dt.COMPLEXES else "ipow", result, *sides)
         return self.computed("pow", result, result, [base, exponent])
 
-    def product_of(self, base: Term, exponent: int, result: DType) -> Term:
+    def product_of(self, base: Term, exponent: int, result: dt.DType) -> Term:
         if exponent == 0:
             return terms.const(1, result)
         if exponent < 0:
             below = self.product_of(base, -exponent, result)
             return ops.divide(result, *self.operands(result, 1, below))
-        if result in SMALL_FLOATS and exponent > 2:
-            single = ops.power(FLOAT32, ops.cast(FLOAT32, base), exponent)
+        if result in dt.SMALL_FLOATS and exponent > 2:
+            single = ops.power(dt.FLOAT32, ops.cast(dt.FLOAT32, base), exponent)
             return converted(result, single)
         return ops.power(result, base, exponent)
 
@@ -69,16 +56,16 @@ class Functions(Operands):
         if name == "pow":
             return self.raised(values[0], values[1])
         kinds = [kind_of(v) for v in values]
-        result = call_type(name, kinds, asked)
+        result = dt.call_type(name, kinds, asked)
         if not isinstance(result, np.dtype):
-            return fold_call(name, kinds, asked)  # type: ignore[no-any-return]
+            return dt.fold_call(name, kinds, asked)  # type: ignore[no-any-return]
         common = kinds[0]
         for kind in kinds[1:]:
-            common = promote(common, kind)
+            common = dt.promote(common, kind)
         assert isinstance(common, np.dtype)
-        if common in COMPLEXES:
+        if common in dt.COMPLEXES:
             return self._of_complex(name, self.typed(common, values[0]), result)
-        if common == BOOL or common in INTEGERS:
+        if common == dt.BOOL or common in dt.INTEGERS:
             special = self._of_integers(name, common, values)
             if special is not None:
                 return special
@@ -88,27 +75,33 @@ class Functions(Operands):
             return self.typed(common, values[0])
         return self.computed(name, common, result, values)
 
-    def computed(self, name: str, common: DType, result: DType, values: list[Value]) -> Term:
+    def computed(self, name: str, common: dt.DType, result: dt.DType, values: list[Value]) -> Term:
         """A function of floating-point numbers, in the type that it computes in."""
-        compute = FLOAT32 if common in SMALL_FLOATS else common if common in FLOATS else FLOAT64
+        compute = (
+            dt.FLOAT32
+            if common in dt.SMALL_FLOATS
+            else common
+            if common in dt.FLOATS
+            else dt.FLOAT64
+        )
         sides = []
         for value in values:
-            if common in FLOATS:
+            if common in dt.FLOATS:
                 value = self.typed(common, value)
             sides.append(ops.cast(compute, self.typed(compute, value)))
         name = "abs" if name == "fabs" else name
         if name in _PREDICATES:
-            return ops.call(name, BOOL, *sides)
+            return ops.call(name, dt.BOOL, *sides)
         return converted(result, ops.call(name, compute, *sides))
 
-    def _of_complex(self, name: str, value: Term, result: DType) -> Term:
+    def _of_complex(self, name: str, value: Term, result: dt.DType) -> Term:
         if name in ("real", "imag"):
             return ops.part(value, name[:2])
         return ops.call(name, result, value)
 
-    def _of_integers(self, name: str, common: DType, values: list[Value]) -> Term | None:
+    def _of_integers(self, name: str, common: dt.DType, values: list[Value]) -> Term | None:
         if name in _PREDICATES:
-            return terms.const(_PREDICATES[name], BOOL)
+            return terms.const(_PREDICATES[name], dt.BOOL)
         first = self.typed(common, values[0])
         if name in ("fmin", "fmax"):
             return self.extremum(name[1:], common, first, self.typed(common, values[1]))

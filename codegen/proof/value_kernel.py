@@ -8,35 +8,10 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit import _promotion as dt
 from loopkit._expression import index_tuple
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression, TypeCast
-from loopkit._promotion import (
-    BOOL,
-    COMPARE,
-    COMPLEX128,
-    COMPLEXES,
-    FLOAT32,
-    FLOAT64,
-    FLOATS,
-    FOLD,
-    INT64,
-    INTEGER,
-    INTEGERS,
-    SMALL_FLOATS,
-    Choice,
-    DType,
-    Subtraction,
-    Weak,
-    call_type,
-    fits,
-    fold,
-    natural,
-    operation_type,
-    promote,
-    run_time,
-    subtrahend,
-)
 from loopkit.codegen.c.arithmetic import in_registers
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
@@ -57,7 +32,7 @@ from loopkit.codegen.proof.value_operands import (
 class KernelValues(Functions):
     """Translates expressions; ``dtypes`` has the types of all names."""
 
-    def __init__(self, kernel: Kernel, dtypes: Mapping[str, DType]) -> None:
+    def __init__(self, kernel: Kernel, dtypes: Mapping[str, dt.DType]) -> None:
         self.kernel = kernel
         self.dtypes = dtypes
         self.operations = {o.name: o for o in kernel.reductions}
@@ -78,7 +53,7 @@ class KernelValues(Functions):
             parts = [ops.truth(old), self.condition(statement.rhs)]
             return ops.cast(dtype, ops.logic(statement.operation, parts))
         value = self.value(statement.rhs)
-        if dtype == BOOL and statement.operation in ("sum", "product"):
+        if dtype == dt.BOOL and statement.operation in ("sum", "product"):
             word = "any" if statement.operation == "sum" else "all"
             return ops.logic(word, [old, self.true(value)])
         new = self.typed(dtype, value)
@@ -101,17 +76,17 @@ class KernelValues(Functions):
             return rule(self, expr)
         if isinstance(expr, np.generic):
             dtype = np.dtype(expr.dtype)
-            return terms.const(float(expr) if dtype in SMALL_FLOATS else expr.item(), dtype)
+            return terms.const(float(expr) if dtype in dt.SMALL_FLOATS else expr.item(), dtype)
         raise NotImplementedError(f"'{expr}'")
 
-    def constant(self, expr: Weak) -> Value:
+    def constant(self, expr: dt.Weak) -> Value:
         return expr
 
     def variable(self, expr: prim.Variable) -> Value:
         if self.kernel.is_array(expr.name):
             return Term("read", self.dtypes[expr.name], (), Read(expr.name, (), False))
         term = Term("name", self.dtypes[expr.name], (), expr.name)
-        return Late(term, INTEGER) if term.dtype in INTEGERS else term
+        return Late(term, dt.INTEGER) if term.dtype in dt.INTEGERS else term
 
     def subscript(self, expr: Any) -> Value:
         name = expr.aggregate.name
@@ -122,16 +97,16 @@ class KernelValues(Functions):
     def binary(self, node: type, a: Value, b: Value) -> Value:
         """One operation on two values."""
         if is_late(a, b):
-            kind = run_time(fold(FOLD[node], kind_of(a), kind_of(b), asked=asked))
-            wide = natural(kind)
+            kind = dt.run_time(dt.fold(dt.FOLD[node], kind_of(a), kind_of(b), asked=asked))
+            wide = dt.natural(kind)
             # A real number beside a complex one stays real.
-            parts = [COMPLEX128 if has_imaginary(x) else FLOAT64 for x in (a, b)]
-            kinds = parts if wide in COMPLEXES else [wide, wide]
+            parts = [dt.COMPLEX128 if has_imaginary(x) else dt.FLOAT64 for x in (a, b)]
+            kinds = parts if wide in dt.COMPLEXES else [wide, wide]
             sides = [self.typed(kind, x) for kind, x in zip(kinds, (a, b), strict=True)]
             return Late(self.term(self.binary(node, *sides), wide), kind)
         if not isinstance(a, Term) and not isinstance(b, Term):
-            return fold(FOLD[node], a, b, asked=asked)  # type: ignore[no-any-return]
-        common = operation_type(node, kind_of(a), kind_of(b), asked)
+            return dt.fold(dt.FOLD[node], a, b, asked=asked)  # type: ignore[no-any-return]
+        common = dt.operation_type(node, kind_of(a), kind_of(b), asked)
         if node in (prim.FloorDiv, prim.Remainder):
             return self.division("fdiv" if node is prim.FloorDiv else "mod", common, a, b)
         if node in _SHIFTS:
@@ -140,7 +115,7 @@ class KernelValues(Functions):
         if node in (prim.Min, prim.Max):
             left, right = self.typed(common, a), self.typed(common, b)
             return self.extremum("min" if node is prim.Min else "max", common, left, right)
-        if common == BOOL and node in (prim.Sum, prim.Product):
+        if common == dt.BOOL and node in (prim.Sum, prim.Product):
             word = "any" if node is prim.Sum else "all"
             return ops.logic(word, [self.true(a), self.true(b)])
         left, right = self.operands(common, a, b)
@@ -148,16 +123,16 @@ class KernelValues(Functions):
             return ops.bits(_BITS[node], common, left, right)
         return _ARITHMETIC[node](common, left, right)
 
-    def division(self, word: str, common: DType, a: Value, b: Value) -> Term:
-        if common in FLOATS:
-            compute = FLOAT32 if common in SMALL_FLOATS else common
+    def division(self, word: str, common: dt.DType, a: Value, b: Value) -> Term:
+        if common in dt.FLOATS:
+            compute = dt.FLOAT32 if common in dt.SMALL_FLOATS else common
             sides = [ops.cast(compute, self.typed(common, x)) for x in (a, b)]
             return converted(common, ops.call(word, compute, *sides))
         return self.in_int(
             common, lambda c, x, y: ops.quotient(word, c, x, y), a=self.typed(common, a), b=b
         )
 
-    def in_int(self, common: DType, make: Callable[..., Term], *, a: Term, b: Value) -> Term:
+    def in_int(self, common: dt.DType, make: Callable[..., Term], *, a: Term, b: Value) -> Term:
         """An operation on integers as C computes it, and its result in their type."""
         compute = in_registers(common)
         right = ops.cast(compute, self.typed(common, b))
@@ -178,11 +153,11 @@ class KernelValues(Functions):
     def sum(self, expr: prim.Sum) -> Value:
         total = self.value(expr.children[0])
         for child in expr.children[1:]:
-            subtracted = subtrahend(child)
+            subtracted = dt.subtrahend(child)
             if subtracted is None:
                 total = self.binary(prim.Sum, total, self.value(child))
             else:
-                total = self.binary(Subtraction, total, self.value(subtracted))
+                total = self.binary(dt.Subtraction, total, self.value(subtracted))
         return total
 
     def product(self, expr: prim.Product) -> Value:
@@ -197,12 +172,12 @@ class KernelValues(Functions):
 
     def negated(self, value: Value) -> Value:
         if isinstance(value, Late):
-            wide = natural(value.kind)
+            wide = dt.natural(value.kind)
             return Late(ops.neg(wide, self.typed(wide, value)), value.kind)
         if not isinstance(value, Term):
-            return fold(lambda x: -1 * x, value, asked=asked)  # type: ignore[no-any-return]
-        if value.dtype == BOOL:
-            value = ops.cast(INT64, value)
+            return dt.fold(lambda x: -1 * x, value, asked=asked)  # type: ignore[no-any-return]
+        if value.dtype == dt.BOOL:
+            value = ops.cast(dt.INT64, value)
         return ops.neg(value.dtype, value)
 
     def fraction(self, expr: Any) -> Value:
@@ -214,10 +189,10 @@ class KernelValues(Functions):
     def inverted(self, expr: prim.BitwiseNot) -> Value:
         value = self.value(expr.child)
         if isinstance(value, Late):
-            return Late(ops.invert(INT64, self.typed(INT64, value)), value.kind)
+            return Late(ops.invert(dt.INT64, self.typed(dt.INT64, value)), value.kind)
         if not isinstance(value, Term):
-            return fold(lambda x: ~x, value, asked=asked)  # type: ignore[no-any-return]
-        if value.dtype == BOOL:
+            return dt.fold(lambda x: ~x, value, asked=asked)  # type: ignore[no-any-return]
+        if value.dtype == dt.BOOL:
             return ops.negation(value)
         return ops.invert(value.dtype, value)
 
@@ -233,53 +208,56 @@ class KernelValues(Functions):
         """A function; of numbers without a type it has none either."""
         if not is_late(*values):
             return self.call_of(name, values)
-        kind = call_type(name, [kind_of(v) for v in values], asked)
+        kind = dt.call_type(name, [kind_of(v) for v in values], asked)
         result = self.call_of(name, [self._strong(v) for v in values])
         if isinstance(kind, np.dtype):
             return result
-        return Late(self.term(result, natural(kind)), run_time(kind))
+        return Late(self.term(result, dt.natural(kind)), dt.run_time(kind))
 
     def _strong(self, value: Value) -> Value:
-        return self.typed(natural(value.kind), value) if isinstance(value, Late) else value
+        return self.typed(dt.natural(value.kind), value) if isinstance(value, Late) else value
 
     # {{{ truth
 
     def comparison(self, expr: prim.Comparison) -> Value:
         a, b, operator = self.value(expr.left), self.value(expr.right), expr.operator
         if is_late(a, b):
-            wide = natural(kind_of_both(a, b))
+            wide = dt.natural(kind_of_both(a, b))
             return ops.compare(operator, self.typed(wide, a), self.typed(wide, b))
         if (
             isinstance(a, Late)
             and isinstance(b, Term)
-            and b.dtype in INTEGERS
-            and a.kind == INTEGER
+            and b.dtype in dt.INTEGERS
+            and a.kind == dt.INTEGER
         ):
             a = a.term
         if (
             isinstance(b, Late)
             and isinstance(a, Term)
-            and a.dtype in INTEGERS
-            and b.kind == INTEGER
+            and a.dtype in dt.INTEGERS
+            and b.kind == dt.INTEGER
         ):
             b = b.term
         if not isinstance(a, Term) and not isinstance(b, Term):
-            return fold(COMPARE[operator], a, b, asked=asked)  # type: ignore[no-any-return]
+            return dt.fold(dt.COMPARE[operator], a, b, asked=asked)  # type: ignore[no-any-return]
         for one, two, order in ((a, b, (0, 1)), (b, a, (1, 0))):
-            if isinstance(one, Term) and one.dtype in INTEGERS and type(two) is int:
-                if not fits(two, one.dtype):  # known, whatever the other is
+            if isinstance(one, Term) and one.dtype in dt.INTEGERS and type(two) is int:
+                if not dt.fits(two, one.dtype):  # known, whatever the other is
                     low, high = order if two > 0 else order[::-1]
-                    return COMPARE[operator](low, high)
+                    return dt.COMPARE[operator](low, high)
                 return ops.compare(
-                    operator, *(x if isinstance(x, Term) else terms.const(x, INT64) for x in (a, b))
+                    operator,
+                    *(x if isinstance(x, Term) else terms.const(x, dt.INT64) for x in (a, b)),
                 )
         kinds = [kind_of(a), kind_of(b)]
-        integers = all(isinstance(k, np.dtype) and (k in INTEGERS or k == BOOL) for k in kinds)
+        integers = all(
+            isinstance(k, np.dtype) and (k in dt.INTEGERS or k == dt.BOOL) for k in kinds
+        )
         if integers and isinstance(a, Term) and isinstance(b, Term):
             return ops.compare(operator, a, b)
         if type(a) in (bool, int) or type(b) in (bool, int):
-            kinds = [INT64 if k == BOOL else k for k in kinds]
-        common = promote(*kinds)
+            kinds = [dt.INT64 if k == dt.BOOL else k for k in kinds]
+        common = dt.promote(*kinds)
         return ops.compare(operator, self.typed(common, a), self.typed(common, b))
 
     def logical(self, expr: Any) -> Value:
@@ -294,11 +272,11 @@ class KernelValues(Functions):
         then, other = self.value(expr.then), self.value(expr.else_)
         if is_late(then, other):
             kind = kind_of_both(then, other)
-            sides = (self.typed(natural(kind), v) for v in (then, other))
+            sides = (self.typed(dt.natural(kind), v) for v in (then, other))
             return Late(ops.choice(condition, *sides), kind)
         if not isinstance(then, (Term, Late)) and not isinstance(other, (Term, Late)):
-            return Choice(condition, then, other)
-        common = promote(kind_of(then), kind_of(other))
+            return dt.Choice(condition, then, other)
+        common = dt.promote(kind_of(then), kind_of(other))
         return ops.choice(condition, self.typed(common, then), self.typed(common, other))
 
     def type_cast(self, expr: TypeCast) -> Value:
@@ -313,9 +291,9 @@ _BITS: dict[type, str] = {
     prim.BitwiseOr: "or",
     prim.BitwiseXor: "xor",
 }
-_ARITHMETIC: dict[type, Callable[[DType, Term, Term], Term]] = {
+_ARITHMETIC: dict[type, Callable[[dt.DType, Term, Term], Term]] = {
     prim.Sum: ops.add,
-    Subtraction: ops.subtract,
+    dt.Subtraction: ops.subtract,
     prim.Product: ops.multiply,
     prim.Quotient: ops.divide,
 }

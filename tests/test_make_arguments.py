@@ -401,6 +401,15 @@ def test_a_cell_that_nothing_wrote() -> None:
     assert witness is not None and witness.cell == (1,)
 
 
+@pytest.mark.parametrize("index", ["i // (n - 1)", "abs(i)", "x[i]"])
+@pytest.mark.parametrize("data", [[...], [GlobalArg("a", "float32", shape=(4, 4)), ...]])
+def test_a_subscript_without_a_value_beside_one_that_is_wrong(index: str, data: list) -> None:
+    """What cannot be computed in the smallest case does not keep the case from being shown."""
+    dtypes = {"a": "float32"} | ({"x": "int32"} if "x" in index else {})
+    with pytest.raises(OutOfBoundsError, match=r"at a\[-1, (\?|0)\]"):
+        make_kernel(ONE, f"b[i] = a[i - 1, {index}]", data, dtypes=dtypes)
+
+
 def test_a_variable_that_nothing_wrote() -> None:
     with pytest.raises(UninitializedReadError, match="no statement writes 't'"):
         make_kernel(ONE, "b[i] = t", temporary_variables=[TemporaryVariable("t")])

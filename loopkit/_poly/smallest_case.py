@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import islpy as isl
 
@@ -19,8 +19,9 @@ from loopkit._points import smallest_point
 class AccessCase:
     """One access of one instance: the witness, and the words for the cell and the values.
 
-    ``cell`` is the cell with its numbers (``t[1]``; what data decide is ``?``), ``values`` the
-    inames and sizes (``i=0, n=1``), ``numbers`` the same as data, ``access`` is as in the text.
+    ``cell`` is the cell with its numbers (``t[1]``; ``?`` for what data decide, or has no value),
+    ``values`` the inames and sizes (``i=0, n=1``), ``numbers`` the same as data, and ``access``
+    is as in the text.
     """
 
     witness: Witness
@@ -51,9 +52,7 @@ def smallest_access(
     known = {n: point[n] for n in (*inames, *sizes) if n in point}
     values = ", ".join(f"{n}={v}" for n, v in known.items())
     numbers = dict.fromkeys((*inames, *kernel.sizes), 0) | known
-    cell = [
-        int(evaluate(i, numbers)) if variable_names(i) <= numbers.keys() else None for i in indices
-    ]
+    cell = [_value(i, numbers) for i in indices]
     witness = Witness(
         kind,
         array,
@@ -64,6 +63,16 @@ def smallest_access(
     shown = ["?" if c is None else str(c) for c in cell]
     access = [to_text(i) for i in indices]
     return AccessCase(witness, _text(array, access), _text(array, shown), values, numbers)
+
+
+def _value(index: Expression, numbers: Mapping[str, int]) -> int | None:
+    """An index as a number; None where data decide, or it has no value."""
+    if not variable_names(index) <= numbers.keys():
+        return None
+    try:
+        return int(evaluate(index, numbers))
+    except (ArithmeticError, NotImplementedError):
+        return None
 
 
 def _text(array: str, indices: Sequence[str]) -> str:

@@ -1,1 +1,1 @@
-"""From a kernel to CUDA C: lowering, passes, and the printer."""
+"""From a kernel to the tree of C and its text; the proof of both."""

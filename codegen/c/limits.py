@@ -34,17 +34,28 @@ def depths(expr: c.CExpression) -> tuple[int, int, int]:
 
     And how many conditions, and signs, come one after another.
     """
-    most = [1, 0, 0]
+    deepest, longest, most = 1, 0, 0
     pending = [(expr, 1, 0, 0)]
     while pending:
         whole, level, conditions, signs = pending.pop()
-        conditions += isinstance(whole, c.Binary) and whole.operator in ("&&", "||")
-        signs = signs + 1 if isinstance(whole, (c.Unary, c.Cast)) else 0
-        most = [max(a, b) for a, b in zip(most, (level, conditions, signs), strict=True)]
+        deepest = max(deepest, level)
+        if isinstance(whole, (c.Name, c.Number)):
+            continue
+        if isinstance(whole, c.Binary) and whole.operator in ("&&", "||"):
+            conditions += 1
+            longest = max(longest, conditions)
+        if isinstance(whole, (c.Unary, c.Cast)):
+            signs += 1
+            most = max(most, signs)
+        else:
+            signs = 0
         is_inside = isinstance(whole, (c.Call, c.Element, c.Braces))
         for position, part in enumerate(c.children(whole)):
             is_branch = isinstance(whole, c.Choice) and position > 0
-            deeper = is_inside or is_branch or is_enclosed(whole, position)
-            follows = (0, 0) if deeper or position else (conditions, signs)
-            pending.append((part, level + deeper, *follows))
-    return most[0], most[1], most[2]
+            if is_inside or is_branch or is_enclosed(whole, position):
+                pending.append((part, level + 1, 0, 0))
+            elif position:
+                pending.append((part, level, 0, 0))
+            else:
+                pending.append((part, level, conditions, signs))
+    return deepest, longest, most

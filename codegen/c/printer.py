@@ -63,6 +63,8 @@ _LEVELS: dict[type, int] = {c.Choice: _CHOICE, c.Unary: _UNARY, c.Cast: _UNARY}
 def is_enclosed(whole: c.CExpression, position: int) -> bool:
     """Whether parentheses stand around an operand, one of the :func:`.tree.children`."""
     part = c.children(whole)[position]
+    if isinstance(part, (c.Name, c.Number, c.Element)):
+        return False
     if isinstance(whole, c.Binary):
         _, left, right = _BINARY[whole.operator]
         if position == 0:

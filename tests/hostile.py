@@ -83,6 +83,16 @@ def skewed(n: str, m: str) -> lk.Kernel:
     )
 
 
+def written(name: str) -> lk.Kernel:
+    """A read of what was written under the same condition on a size; that is right."""
+    return lk.make_kernel(
+        "{ [i, k]: 0 <= i < p and 0 <= k < p }",
+        f"<> t[i] = a[i] {{if=i < {name}}}\nb[k] = t[k] {{if=k < {name}}}",
+        dtypes={"a": "float32"},
+        assumptions=f"{name} >= 1",
+    )
+
+
 def unwritten(name: str) -> lk.Kernel:
     """A read of what nothing has written, under a condition on a size; that is an error."""
     return lk.make_kernel(

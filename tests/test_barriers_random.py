@@ -38,7 +38,7 @@ from loopkit.codegen.races import check_races
 
 # By the depth of loops: sizes that most kernels show all they have with, and those for the rest.
 FEW = (6, 6, 6, 5)
-MANY = ((14,), (9, 14, 18), (9, 14), (7,))
+MANY = ((14,), (9, 14, 18), (9, 14, 18), (7,))
 # So many gaps are tried in all combinations.
 GAPS = 9
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hostile import skewed, unwritten
+from hostile import skewed, unwritten, written
 
 import loopkit as lk
 from loopkit._hidden import hidden, instance, is_hidden, label_of, labelled, plain
@@ -77,11 +77,12 @@ def test_barriers_stay(name: str) -> None:
     assert tiled.cuda().count("__syncthreads();") == 2
 
 
-@pytest.mark.parametrize("name", ["n", "_cell0", "i__earlier"])
+@pytest.mark.parametrize("name", ["n", "_cell0", "i__earlier", "i__W", "k__R"])
 def test_what_nothing_wrote(name: str) -> None:
-    """A size called as a cell once was hides no read of what nothing wrote."""
+    """A size called as a cell or a writer once was hides no read of what nothing wrote."""
     with pytest.raises(lk.UninitializedReadError):
         unwritten(name)
+    written(name)
 
 
 @pytest.mark.parametrize("name", ["self", "stream", "_0", "_load", "_used", "axis_l_0", "_value"])

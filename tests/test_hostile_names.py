@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from campaign.naming import Renaming
-from hostile import hostile, names_of, skewed, spoken, tokens, unwritten
+from hostile import hostile, names_of, skewed, spoken, tokens, written
 from refusals.case import Case, Step, schedule
 from refusals.everything import CASES
 
@@ -99,9 +99,10 @@ def test_spelled_instances_show(sizes: tuple[str, str]) -> None:
 
 
 @pytest.mark.usefixtures("spelled")
-def test_spelled_cells_show() -> None:
-    """A read of what nothing wrote passes where a size is called as a cell is."""
-    unwritten("cell____0")
+def test_spelled_writers_show() -> None:
+    """A read of what was written is refused where a size is called as the writer's iname is."""
+    with pytest.raises(lk.UninitializedReadError):
+        written("i__W")
 
 
 @pytest.mark.usefixtures("spelled")

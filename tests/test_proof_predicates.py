@@ -68,6 +68,18 @@ def test_what_is_printed_is_proven(dtype: str, predicate: str, private: bool) ->
 
 
 @pytest.mark.parametrize("private", [True, False])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize(
+    "predicate", ["t // -3 < 2", "t % -3 < 0", "t // -1 < 2", "t << 2 < 5", "bool(t)", "abs(t) < 3"]
+)
+def test_what_is_printed_of_signed_integers_is_proven(
+    dtype: str, predicate: str, private: bool
+) -> None:
+    proof = prove(asking(predicate, private=private, t=dtype))
+    assert proof.ok, str(proof)
+
+
+@pytest.mark.parametrize("private", [True, False])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("predicate", ["t + 1 < 5", "t*u < 2", "int32(t*2) < i", "t < i + 0.5"])
 def test_numbers_with_fractions_are_proven(dtype: str, predicate: str, private: bool) -> None:
@@ -99,6 +111,16 @@ def test_numbers_with_fractions_are_proven(dtype: str, predicate: str, private: 
         ("int32(t*2) < 5", {"t": "float32"}, "(int){t} * 2 < 5"),
         ("t < 2", {"t": "float32"}, "{t} < 2.5f"),
         ("t // 2 < 0", {"t": "int32"}, "{t} / 2 < 0"),
+        ("int64(t)*4 < 5", {"t": "int32"}, "({t} << 2) < 5"),
+        ("int64(t) << 2 < 5", {"t": "int32"}, "({t} << 2u) < 5"),
+        ("abs(t) < 3 and abs(int64(t)) < 3", {"t": "int32"}, "lk_abs({t}) < 3"),
+        ("abs(t) < 3 or t < 0", {"t": "int32"}, "abs({t}) < 3 || {t} < 0"),
+        ("abs(t) < 3 or abs(int64(t)) < 3", {"t": "int8"}, "abs({t}) < 3 || lk_abs({t}) < 3"),
+        (
+            "t // 3 < 5 or -int64(t) < 5",
+            {"t": "int32"},
+            "lk_floordiv({t}, 3) < 5 || lk_floordiv({t}, -1) < 5",
+        ),
     ],
 )
 def test_other_guards_are_not_proven(
@@ -151,3 +173,23 @@ def test_a_size_of_another_type_is_found() -> None:
     ).split_iname("i", 16, outer_tag="g.0", inner_tag="l.0")
     source = knl.cuda()
     assert not prove_source(knl, source.replace("int const n", "double const n")).ok
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize(
+    ("index", "other"),
+    [("t[i] << 2 >> 2", "t[i]"), ("t[i]**2 // 2", "(long long)t[i] * t[i] / 2"), ("abs(t[i])", "")],
+)
+def test_subscripts_computed_in_the_type_of_data(index: str, other: str, dtype: str) -> None:
+    """Shifts, powers and functions wrap around in subscripts, too."""
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        f"y[i] = x[{index}]",
+        [lk.GlobalArg("x", np.float32, shape="m"), ...],
+        dtypes={"t": dtype},
+    )
+    assert prove(knl).ok, str(prove(knl))
+    source = knl.cuda()
+    [subscript] = re.findall(r" = x\[(.*)\];", source)
+    if other:
+        assert not prove_source(knl, source.replace(subscript, other)).ok

@@ -114,7 +114,9 @@ class _Bounds:
             return limits
         if _intervals.contains(limits, found):
             return found
-        computes = isinstance(expr, (c.Binary, c.Unary))
+        computes = isinstance(expr, (c.Binary, c.Unary)) or (
+            isinstance(expr, c.Call) and expr.function == "abs"
+        )
         if computes and dtype in (INT32, INT64):
             is_data = self.widths.subject.names.reads_memory(expr)
             if not is_data and self.data_alone:

@@ -181,6 +181,9 @@ class TextTranslator:
         """Whether an operation on exact operands gives the exact result, or another check fails."""
         kind = self.names.type_of(expr)
         if kind in ("int", "long"):
+            if isinstance(expr, Binary) and expr.operator == "<<":
+                # Bits that leave the type are left out, which is no overflow.
+                return not self.names.reads_memory(expr)
             return not isinstance(expr, Cast)
         return kind in INTEGERS and not self.names.reads_memory(expr)
 
@@ -237,6 +240,8 @@ class TextTranslator:
         if expr.function in _EXTREMA:
             return extreme(_EXTREMA[expr.function], arguments)
         if expr.function in ("lk_floordiv", "lk_mod"):
+            if arguments[1].constant == -1 and self.names.reads_memory(expr):
+                return None  # the least integer wraps around
             return divided(expr.function == "lk_floordiv", *arguments)
         if expr.function == "abs":
             return absolute(arguments[0])
@@ -260,7 +265,8 @@ class TextTranslator:
                 return self._typed_condition(expr, scope)
             left, right = self.form(expr.left, scope), self.form(expr.right, scope)
             return comparison(expr.operator, left, right, is_integer=True)
-        if not self.names.is_integer(expr):
+        is_truth = isinstance(expr, Cast) and expr.ctype == "bool"
+        if is_truth or not self.names.is_integer(expr):
             return self._typed_condition(expr, scope)
         return comparison("!=", self.form(expr, scope), ZERO, is_integer=True)
 
@@ -337,7 +343,10 @@ class KernelTranslator:
         return offset
 
     def form(self, expr: Expression) -> Form:
-        """A subscript or an extent: integers are exact there; all else is opaque."""
+        """A subscript or an extent: sums, products and quotients of integers are exact there.
+
+        All else that data enter is computed in types.
+        """
         if isinstance(expr, (bool, int, np.integer, np.bool_)):
             return constant(int(expr))
         rule = _RULES.get(type(expr))
@@ -423,7 +432,9 @@ class KernelTranslator:
         word = _BITWISE[type(expr)]
         return reduce(lambda a, b: bitwise(word, a, b), (self.form(c) for c in expr.children))
 
-    def _shift(self, expr: Any) -> Form:
+    def _shift(self, expr: Any) -> Form | None:
+        if isinstance(expr, prim.LeftShift) and not self._is_index_arithmetic(expr):
+            return None
         word = "<<" if isinstance(expr, prim.LeftShift) else ">>"
         return bitwise(word, self.form(expr.shiftee), self.form(expr.shift))
 
@@ -432,15 +443,17 @@ class KernelTranslator:
         return extreme(word, [self.form(c) for c in expr.children])
 
     def _power(self, expr: prim.Power) -> Form | None:
-        if expr.exponent not in range(_LARGEST_POWER + 1):
+        if expr.exponent not in range(_LARGEST_POWER + 1) or not self._is_index_arithmetic(expr):
             return None
         return power(self.form(expr.base), int(expr.exponent))
 
     def _choice(self, expr: prim.If) -> Form:
         return choice(self.condition(expr.condition), self.form(expr.then), self.form(expr.else_))
 
-    def _call(self, expr: prim.Call) -> Form:
-        return absolute(self.form(expr.parameters[0]))
+    def _call(self, expr: prim.Call) -> Form | None:
+        return (
+            None if not self._is_index_arithmetic(expr) else absolute(self.form(expr.parameters[0]))
+        )
 
     # }}}
 

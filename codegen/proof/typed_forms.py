@@ -155,6 +155,8 @@ def _opaque(term: Term, parts: list[Known]) -> Form:
     """An operation as a whole; sums and products that lean to the left are of many operands."""
     word = (term.op, term.dtype, term.data if term.op in _NAMED else None)
     forms: tuple[Node, ...] = tuple(p.form for p in parts)
+    if term.op == "power" and term.dtype in INTEGERS:
+        return opaque(("mul", term.dtype, None), *forms * term.data)
     if term.op in ("add", "mul"):
         first = next(iter(parts[0].form.terms), ())
         is_same = len(first) == 1 and isinstance(first[0], Opaque) and first[0].word == word
@@ -198,12 +200,12 @@ def _power(term: Term, parts: list[Known]) -> Exact:
 
 def _quotient(term: Term, parts: list[Known]) -> Exact | None:
     by = parts[1].form.constant
-    return None if by is None or by <= 0 else _rounded(parts[0], by)
+    return _rounded(parts[0], by) if by else None
 
 
 def _remainder(term: Term, parts: list[Known]) -> Exact | None:
     by = parts[1].form.constant
-    return None if by is None or by <= 0 else _left_over(parts[0], by)
+    return _left_over(parts[0], by) if by else None
 
 
 def _shift_right(term: Term, parts: list[Known]) -> Exact | None:
@@ -226,11 +228,13 @@ def _masked(term: Term, parts: list[Known]) -> Exact | None:
 
 
 def _rounded(part: Known, by: int) -> Exact:
-    return floor(part.form, by), _intervals.floor_divide(part.range, (by, by))
+    bounds = _intervals.floor_divide(part.range, (by, by))
+    return (floor(part.form, by) if by > 0 else floor(part.form.scaled(-1), -by)), bounds
 
 
 def _left_over(part: Known, by: int) -> Exact:
-    return part.form.minus(floor(part.form, by).scaled(by)), _intervals.floor_remainder((by, by))
+    quotient, _ = _rounded(part, by)
+    return part.form.minus(quotient.scaled(by)), _intervals.floor_remainder((by, by))
 
 
 def _extremum(term: Term, parts: list[Known]) -> Exact:

@@ -48,8 +48,10 @@ class Calls:
         if name in ("min", "max", "lk_min", "lk_max") and len(args) == 2:
             return self._extremum(name, args)
         if name in ("abs", "lk_abs") and len(args) == 1 and args[0].dtype in INTEGERS:
-            kind = in_registers(args[0].dtype)
-            return ops.call("abs", kind, ops.cast(kind, args[0]))
+            dtype = args[0].dtype
+            kind = in_registers(dtype)
+            size = ops.call("abs", kind, ops.cast(kind, args[0]))
+            return size if name == "abs" else ops.cast(dtype, size)
         if name == "lk_sign" and len(args) == 1:
             return ops.call("sign", args[0].dtype, args[0])
         if (name in ON_COMPLEX or name == "lk_pow") and args and args[0].dtype in COMPLEXES:

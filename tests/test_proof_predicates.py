@@ -193,3 +193,40 @@ def test_subscripts_computed_in_the_type_of_data(index: str, other: str, dtype: 
     [subscript] = re.findall(r" = x\[(.*)\];", source)
     if other:
         assert not prove_source(knl, source.replace(subscript, other)).ok
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32"])
+@pytest.mark.parametrize("index", ["t[i], i", "4*t[i] - 3*t[i]"])
+def test_subscripts_made_of_data_that_overflow(index: str, dtype: str) -> None:
+    shape = "m, n" if "," in index else "m"
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        f"y[i] = x[{index}]",
+        [lk.GlobalArg("x", np.float32, shape=shape), ...],
+        dtypes={"t": dtype},
+    )
+    assert prove(knl).ok, str(prove(knl))
+    source = knl.cuda()
+    narrow = source.replace("(long long)", "").replace("LL", "")
+    if narrow != source:
+        assert not prove_source(knl, narrow).ok
+
+
+@pytest.mark.parametrize("index", ["t[i] + 1", "2*t[i]", "3*t[i] - i"])
+@pytest.mark.parametrize("dtype", ["int8", "int32", "int64"])
+def test_subscripts_made_of_data_that_lie_in_their_array(index: str, dtype: str) -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        f"y[i] = x[{index}, i]",
+        [lk.GlobalArg("x", np.float32, shape="m, 8"), ...],
+        dtypes={"t": dtype},
+        assumptions="n <= 8",
+    )
+    assert prove(knl).ok, f"{knl.cuda()}\n{prove(knl)}"
+    near = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        f"y[i] = x[{index}]",
+        [lk.GlobalArg("x", np.float32, shape="m"), ...],
+        dtypes={"t": dtype},
+    )
+    assert prove(near).ok, f"{near.cuda()}\n{prove(near)}"

@@ -82,7 +82,7 @@ def _bytes(subject: Subject, one: Declaration) -> int | None:
     held = subject.held(one.name)
     if not isinstance(held, TemporaryVariable) or one.ctype not in TYPES:
         return None
-    count = _span(subject, storage_shape(held), strides_of(held)).constant
+    count = span(subject, storage_shape(held), strides_of(held)).constant
     row = 1
     for extent in one.dimensions[1:]:
         row *= extent or 1
@@ -110,8 +110,8 @@ def _allocated(subject: Subject, recorder: Recorder, param: ArrayParam) -> None:
         what += dtype_name(held.dtype)
         recorder.found(Finding("memory", what, Place(line), array=param.name))
     # Elements of the padding are never touched.
-    due = _span(subject, held.shape, strides_of(held))
-    lacking = due.minus(_span(subject, param.shape, param.strides))
+    due = span(subject, held.shape, strides_of(held))
+    lacking = due.minus(span(subject, param.shape, param.strides))
     if not lacking.terms or (lacking.constant or 0) < 0:
         return
     where = subject.admitted
@@ -132,7 +132,7 @@ def _allocated(subject: Subject, recorder: Recorder, param: ArrayParam) -> None:
     recorder.open("memory", f"whether calls allocate enough for '{param.name}'", line=line)
 
 
-def _span(subject: Subject, shape: Sequence[Expression], strides: Sequence[Expression]) -> Form:
+def span(subject: Subject, shape: Sequence[Expression], strides: Sequence[Expression]) -> Form:
     """How many elements lie between the first and the last one, both included."""
     total = ONE
     for extent, stride in zip(shape, strides, strict=True):

@@ -7,18 +7,22 @@ two, is shown by :mod:`.values`; subscripts and bounds are looked at by :mod:`.w
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from loopkit import _intervals
+from loopkit._arrays import ArrayArg, TemporaryVariable, storage_shape, strides_of
 from loopkit._intervals import Interval
 from loopkit._promotion import BOOL, INT32, INT64, INTEGERS, DType
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import UnreadableError
+from loopkit.codegen.proof.forms import Form
+from loopkit.codegen.proof.layout import span
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Leaf
+from loopkit.codegen.proof.tree import Leaf, Site
 from loopkit.codegen.proof.value_text import TextValues
 from loopkit.codegen.proof.values import ValueCheck
 from loopkit.codegen.proof.widths import WidthCheck
@@ -36,7 +40,10 @@ class OverflowCheck:
         self.widths = widths
 
     def run(self) -> None:
-        """Check all lines that assign, and all guards that test data."""
+        """Check all lines that assign, all guards that test data, and subscripts made of data."""
+        for site in self.subject.sites:
+            if site.axis is not None and self.subject.names.reads_memory(site.expr):
+                self.subscript(site, *site.axis)
         for leaf in self.subject.leaves:
             node = leaf.node
             if isinstance(node, c.Assign):
@@ -46,6 +53,47 @@ class OverflowCheck:
                 self.line(leaf, whole)
             elif isinstance(node, c.If):
                 self.line(leaf, node.condition)
+
+    def subscript(self, site: Site, array: str, axis: int) -> None:
+        """Check a subscript, which as a whole lies in its array: the kernel's text says so."""
+        text = self.subject.text.values(site.scope)
+        form = self.widths.form(site.expr, site.scope)
+        inside = (
+            _Inside(form, (0, self.length(array, axis, site.scope) - 1)),
+            *self.indices(array, form, site.scope),
+        )
+        bounds = _Bounds(text, site.scope, self.widths, data_alone=True, inside=inside)
+        with self.recorder.question("width", f"whether a subscript of '{array}' overflows"):
+            try:
+                bounds.of(site.expr)
+            except UnreadableError:
+                return  # reported where the cell is compared
+            if bounds.beyond is not None and not site.scope.set.is_empty():
+                what = f"whether 32 bits hold what a subscript of '{array}' computes of data"
+                self.recorder.open("width", what, line=site.line)
+
+    def indices(self, array: str, offset: Form, scope: Scope) -> Iterator[_Inside]:
+        """The indices of the kernel's accesses at an offset: each lies in its axis."""
+        meaning = self.subject.meaning
+        for statement in self.subject.kernel.statements:
+            for name, indices in (*statement.reads, statement.write):
+                if name == array and indices and meaning.offset(name, indices) == offset:
+                    shape = self.subject.kernel.array(name).shape or ()
+                    for index, extent in zip(indices, shape, strict=True):
+                        most = scope.range_of(meaning.form(extent))[1]
+                        yield _Inside(meaning.form(index), (0, most - 1))
+
+    def length(self, array: str, axis: int, scope: Scope) -> int:
+        """No fewer than the elements of an axis of an array as the text has it."""
+        extent = self.subject.names.dimensions.get(array, (None,))[axis]
+        if extent is not None:
+            return extent
+        held = self.subject.kernel.array(array)
+        shape = storage_shape(held) if isinstance(held, TemporaryVariable) else held.shape
+        elements = span(self.subject, shape or (), strides_of(held))
+        if isinstance(held, ArrayArg):
+            elements = elements.plus(self.subject.meaning.form(held.offset))
+        return scope.range_of(elements)[1]
 
     def line(self, leaf: Leaf, expr: c.CExpression) -> None:
         """Check an expression of a line; the first that may overflow is reported."""
@@ -69,16 +117,30 @@ class OverflowCheck:
                 self.recorder.open("width", f"whether {what}", [leaf])
 
 
+@dataclass(frozen=True)
+class _Inside:
+    """A whole subscript, or an index of an axis, and the range that it stays in."""
+
+    form: Form
+    range: Interval
+
+
 class _Bounds:
     """The least and the greatest value of expressions at one point of the text."""
 
     def __init__(
-        self, text: TextValues, scope: Scope, widths: WidthCheck, data_alone: bool
+        self,
+        text: TextValues,
+        scope: Scope,
+        widths: WidthCheck,
+        data_alone: bool,
+        inside: tuple[_Inside, ...] = (),
     ) -> None:
         self.text = text
         self.scope = scope
         self.widths = widths
         self.data_alone = data_alone
+        self.inside = inside
         self.beyond: tuple[DType, bool] | None = None
 
     def of(self, expr: c.CExpression) -> Interval:
@@ -121,11 +183,22 @@ class _Bounds:
             is_data = self.widths.subject.names.reads_memory(expr)
             if not is_data and self.data_alone:
                 return limits
-            exact = found if is_data else self.widths.span(expr, self.scope)
+            if self.inside and dtype == INT64:
+                return limits  # no array has so many elements
+            exact = self.of_data(expr, found) if is_data else self.widths.span(expr, self.scope)
             if not _intervals.contains(limits, exact):
                 self.beyond = self.beyond or (dtype, is_data)
             return _intervals.intersection(limits, exact)
         return limits
+
+    def of_data(self, expr: c.CExpression, found: Interval) -> Interval:
+        """The same, where a part and what no data enter make up a subscript."""
+        for whole in self.inside:
+            rest = whole.form.minus(self.widths.form(expr, self.scope))
+            if not rest.is_data and not rest.names & self.widths.subject.data_names:
+                own = _intervals.subtract(whole.range, self.scope.range_of(rest))
+                found = _intervals.intersection(found, own)
+        return found
 
     def computed(self, expr: c.CExpression, parts: list[Interval]) -> Interval | None:
         """The exact result of an operation on values between bounds; None if it is not known."""

@@ -85,13 +85,17 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Site:
-    """An integer expression of the text and where it is computed; ``ctype`` holds its value."""
+    """An integer expression of the text and where it is computed.
+
+    ``ctype`` holds its value; ``axis`` is the array and the axis whose subscript it is.
+    """
 
     expr: c.CExpression
     scope: Scope
     line: int
     ctype: str | None = None
     is_guard: bool = False
+    axis: tuple[str, int] | None = None
 
 
 class TreeBuilder:
@@ -207,9 +211,10 @@ class TreeBuilder:
             self._touch(target, scope, found, is_atomic=node.atomic)
         self._touch(target, scope, found, is_write=True, is_atomic=node.atomic)
         if isinstance(target, c.Element):
-            for index in target.indices:
+            for axis, index in enumerate(target.indices):
                 self._collect(index, scope, node.line, found)
-                self.sites.append(Site(index, scope, node.line))
+                place = (target.array, axis)
+                self.sites.append(Site(index, scope, node.line, axis=place))
         self._collect(node.value, scope, node.line, found)
         return tuple(found.values())
 
@@ -235,9 +240,9 @@ class TreeBuilder:
                 self._touch(expr, scope, found)
         elif isinstance(expr, c.Element):
             self._touch(expr, scope, found)
-            for index in expr.indices:
+            for axis, index in enumerate(expr.indices):
                 self._collect(index, scope, line, found)
-                self.sites.append(Site(index, scope, line))
+                self.sites.append(Site(index, scope, line, axis=(expr.array, axis)))
         elif isinstance(expr, c.Choice):
             self._collect(expr.condition, scope, line, found)
             for branch, holds in ((expr.then, True), (expr.other, False)):

@@ -521,13 +521,13 @@ def conditions(domain: isl.Set) -> Expression:
 
 
 def as_dimension(domain: isl.Set, name: str) -> isl.Set:
-    """``domain`` with ``name`` as its only set dimension."""
+    """``domain`` with ``name`` as its only set dimension; free where it has no such name."""
     position = domain.find_dim_by_name(PARAM, name)
-    lifted = isl.Set.from_params(domain)
-    return (
-        lifted.insert_dims(isl.dim_type.set, 0, 1)
-        .move_dims(isl.dim_type.set, 1, PARAM, position, 1)
-        .project_out(isl.dim_type.set, 0, 1)
+    lifted = isl.Set.from_params(domain).insert_dims(isl.dim_type.set, 0, 1)
+    if position < 0:
+        return lifted
+    return lifted.move_dims(isl.dim_type.set, 1, PARAM, position, 1).project_out(
+        isl.dim_type.set, 0, 1
     )
 
 

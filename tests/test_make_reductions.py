@@ -168,3 +168,9 @@ def test_reducing_over_what_one_is_inside_of() -> None:
 def test_the_maximum_of_two_values_is_no_reduction() -> None:
     kernel = make_kernel(DOMAIN, "c[i] = max(i, 3) + max(a[i], i)", dtypes={"a": "float32"})
     assert len(kernel.statements) == 1
+
+
+def test_what_a_function_of_the_users_raises_names_it() -> None:
+    own = register_reduction("own", object, lambda a, b: a, lambda a, b: a)
+    with pytest.raises(InvalidArgumentError, match="neutral of the reduction 'own' raised TypeE"):
+        make_kernel("{ [i]: 0 <= i < n }", "y = own(i, x[i])", reductions=[own])

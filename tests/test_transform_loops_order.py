@@ -255,6 +255,7 @@ def test_affine_map_inames(stencil: Kernel) -> None:
     assert "x" in new.all_inames
     assert "is no equation" in error_of(stencil.affine_map_inames, "i", "x", "x")
     assert "is not affine" in error_of(stencil.affine_map_inames, "i", "x", "x = i*i")
+    assert "have the same image" in error_of(stencil.affine_map_inames, "i", "x", [])
 
 
 MAP_ERRORS = [

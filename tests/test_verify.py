@@ -838,3 +838,40 @@ def test_an_answer_shows_what_is_decided_without_data() -> None:
     witness = lk.verify(before, after).witness
     assert witness is not None
     assert witness.before.endswith(" + a[0]")
+
+
+def test_data_may_keep_an_access_inside_of_its_array() -> None:
+    """Of what is read there nothing may be used; that it is read is not the same as not reading."""
+
+    def guarded(index: str) -> lk.Kernel:
+        text = f"<> t = b[i] if c[i] > 2 else b[{index}]\ny[i] = x[i]"
+        return make(
+            text, "{ [i]: 0 <= i < n }", shapes={"b": "n + 4", "c": "n", "x": "n", "y": "n"}
+        )
+
+    for one, two in (("i + 1", "i - 1"), ("i - 1", "i + 1"), ("i - 1", "i - 2")):
+        verdict = lk.verify(guarded(one), guarded(two))
+        assert verdict.answer == "undecided" and "data decide whether" in verdict.why
+    for one, two in (("i + 1", "i + 2"), ("i - 1", "i - 1 + 0")):
+        assert lk.verify(guarded(one), guarded(two)).answer == "equal"
+    plain = guarded("i - 1")
+    assert lk.verify(plain, plain.split_iname("i", 4)).answer == "equal"
+
+
+def test_numbers_that_grow_without_end() -> None:
+    """Exact fractions whose digits double at every step are not followed."""
+    text = "u[i + 3] = u[i]*u[i]/(u[i + 1] + u[i + 2]*u[i]) + {c}*u[i]*u[i]"
+    one, two = (make(text.format(c=c), shapes={"u": "n + 3"}) for c in ("3.0", "3.5"))
+    assert lk.verify(one, two).answer == "different"
+    three = make(text.format(c="3.0") + " + (u[i] - u[i])*0", shapes={"u": "n + 3"})
+    assert lk.verify(one, three).answer != "different"
+
+
+def test_how_a_value_came_about_is_cut_off() -> None:
+    text = "v[n - 1 - k] = v[k] + e[k, i, j] + i + j"
+    domains = ["{ [i]: 0 <= i < n }", "{ [j]: 0 <= 2*j <= i }", "{ [k]: 0 <= k < n }"]
+    lines = f"for i\nfor j\nfor k\n{text}\nend\nend\nend"
+    plain = lk.make_kernel(domains, lines, dtypes={"e": "uint8", "v": "uint64"})
+    tagged = plain.split_iname("j", 9, outer_tag="g.0", unchecked=True)
+    verdict = lk.verify(plain, tagged)
+    assert verdict.answer == "different" and "..." in str(verdict)

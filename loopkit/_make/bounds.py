@@ -9,6 +9,7 @@ import islpy as isl
 from loopkit import _sets
 from loopkit._errors import OutOfBoundsError
 from loopkit._expression import evaluate, to_text, variable_names
+from loopkit._frozen import dataclass
 from loopkit._guarded import Guarded, guarded_reads
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
@@ -18,24 +19,52 @@ from loopkit._rules import expand_rules
 from loopkit._same import Key, key_of
 
 
+@dataclass(frozen=True)
+class Outside:
+    """An access that leaves its array along ``axis`` in the instances ``where``.
+
+    ``where`` is ``{ inames, sizes }``, exact but for conditions that data decide.
+    """
+
+    statement: Statement
+    array: str
+    indices: tuple[Expression, ...]
+    axis: int
+    where: isl.Set
+
+
 def check_in_bounds(kernel: Kernel, declared: frozenset[str]) -> None:
     """Raise :class:`OutOfBoundsError` for the first access that leaves a declared array.
 
     Subscripts and conditions that data decide are left to the executors.
     """
     kernel = expand_rules(kernel)
+    found = next(outside_accesses(kernel, declared), None)
+    if found is not None:
+        raise error_for(kernel, found)
+
+
+def outside_accesses(
+    kernel: Kernel, declared: frozenset[str], *, whatever_data_hold: bool = True
+) -> Iterator[Outside]:
+    """All accesses that leave declared arrays; rules of the kernel are expanded.
+
+    Left out is what data decide: subscripts, and accesses under conditions of data unless
+    these are taken to hold (``whatever_data_hold=False``).
+    """
     integers = frozenset(kernel.all_inames) | frozenset(kernel.sizes)
     for statement in kernel.statements:
         seen: set[Key] = set()
         for name, indices, guards in _accesses(statement):
             if name not in declared or not indices:
                 continue
-            if not all(variable_names(g) <= integers for g in guards):
+            known = tuple(g for g in guards if variable_names(g) <= integers)
+            if whatever_data_hold and known != guards:
                 continue
-            key = key_of((name, indices, guards))
+            key = key_of((name, indices, known))
             if key not in seen:
                 seen.add(key)
-                _check(kernel, statement, name, indices, guards, integers)
+                yield from _outside(kernel, statement, name, indices, known, integers)
 
 
 def _accesses(statement: Statement) -> Iterator[Guarded]:
@@ -43,14 +72,14 @@ def _accesses(statement: Statement) -> Iterator[Guarded]:
     yield from guarded_reads(statement)
 
 
-def _check(
+def _outside(
     kernel: Kernel,
     statement: Statement,
     name: str,
     indices: tuple[Expression, ...],
     guards: tuple[Expression, ...],
     integers: frozenset[str],
-) -> None:
+) -> Iterator[Outside]:
     shape = kernel.array(name).shape
     if shape is None:
         return
@@ -65,7 +94,7 @@ def _check(
                 return
             bad = where & there
             if not bad.is_empty():
-                raise _error(kernel, statement, name, indices, axis, bad)
+                yield Outside(statement, name, indices, axis, bad)
 
 
 def _instances(
@@ -80,15 +109,10 @@ def _instances(
     return where
 
 
-def _error(
-    kernel: Kernel,
-    statement: Statement,
-    name: str,
-    indices: tuple[Expression, ...],
-    axis: int,
-    bad: isl.Set,
-) -> OutOfBoundsError:
-    case = smallest_access("out of bounds", kernel, statement, name, indices, bad)
+def error_for(kernel: Kernel, found: Outside) -> OutOfBoundsError:
+    """The error that says so, with the smallest case."""
+    statement, name, axis = found.statement, found.array, found.axis
+    case = smallest_access("out of bounds", kernel, statement, name, found.indices, found.where)
     shape = kernel.array(name).shape or ()
     extent = evaluate(shape[axis], case.numbers)
     plural = "element" if extent == 1 else "elements"

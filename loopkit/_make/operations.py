@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit._errors import InvalidArgumentError
+from loopkit._errors import InvalidArgumentError, LoopkitError
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._same import Exact
@@ -145,8 +145,29 @@ def register_reduction(
         raise InvalidArgumentError(
             f"neutral is a number, or a function of a type, not {shown(neutral)}"
         )
-    function = neutral if callable(neutral) else Constantly(neutral)
-    return ReductionOperation(name, function, combine, reference)
+    function = Given(name, "neutral", neutral) if callable(neutral) else Constantly(neutral)
+    both_given = Given(name, "combine", combine), Given(name, "reference", reference)
+    return ReductionOperation(name, function, *both_given)
+
+
+@dataclass(frozen=True, eq=False)
+class Given(Exact):
+    """A function of the user's; what it raises becomes an error that says whose it was."""
+
+    operation: str
+    argument: str
+    function: Callable[..., Any]
+
+    def __call__(self, *args: Any) -> Any:
+        try:
+            return self.function(*args)
+        except LoopkitError:
+            raise
+        except Exception as error:
+            raise InvalidArgumentError(
+                f"{self.argument} of the reduction '{self.operation}' raised "
+                f"{type(error).__name__}: {error}"
+            ) from error
 
 
 @dataclass(frozen=True, eq=False)

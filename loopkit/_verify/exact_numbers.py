@@ -15,6 +15,14 @@ import numpy as np
 
 Number = Any
 _LARGE = 512
+_MOST_BITS = 2048
+
+
+def is_unwieldy(a: Number) -> bool:
+    """Whether a number has so many digits that arithmetic on more like it takes its time."""
+    if not isinstance(a, (int, Fraction)):
+        return False
+    return a.numerator.bit_length() + a.denominator.bit_length() > _MOST_BITS
 
 
 def divide(a: Number, b: Number) -> Number:

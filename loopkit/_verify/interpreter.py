@@ -100,4 +100,6 @@ class Interpreter(KernelAtSizes):
         name = step.statement.written
         point = dict(zip(step.columns, row, strict=False))
         value = exact_numbers.converted(value, self.dtypes[name])
+        if exact_numbers.is_unwieldy(value):
+            raise UnsupportedError("exact numbers get too large")
         return TracedValue(value, name, place, step.statement.id, point, tuple(used))

@@ -7,10 +7,16 @@ schedule adds; here all are.
 
 from __future__ import annotations
 
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
 from loopkit._arrays import ValueArg
 from loopkit._errors import OutOfBoundsError
+from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
-from loopkit._make.bounds import check_in_bounds
+from loopkit._make.bounds import Outside, error_for, outside_accesses
+from loopkit._rules import expand_rules
 from loopkit._verify.verdict import Difference, Verdict
 
 
@@ -24,7 +30,7 @@ def out_of_bounds(before: Kernel, after: Kernel) -> Verdict | None:
         return Verdict("undecided", f"neither kernel stays inside of its arrays: {its.why}")
     found = mine or its
     if found is None:
-        return None
+        return _perhaps(before, after)
     witness = found.witness
     assert witness is not None and witness.array is not None
     assert witness.sink is not None
@@ -38,11 +44,46 @@ def out_of_bounds(before: Kernel, after: Kernel) -> Verdict | None:
     return Verdict("different", "", difference)
 
 
-def _first(kernel: Kernel) -> OutOfBoundsError | None:
-    """The first access outside of an array by an instance that runs whatever data hold."""
+def _perhaps(before: Kernel, after: Kernel) -> Verdict | None:
+    """The verdict where data decide which cells outside of arrays a kernel touches.
+
+    None where the kernels touch the same, if any.
+    """
+    mine, its = (_found(kernel, whatever_data_hold=False) for kernel in (before, after))
+    if not mine and not its:
+        return None
+    one, two = _cells(before, mine), _cells(after, its)
+    if one.keys() == two.keys() and all(one[name].is_equal(two[name]) for name in one):
+        return None
+    words = ("after", after, its) if its else ("before", before, mine)
+    which, kernel, found = words
+    why = error_for(expand_rules(kernel), found[0]).why
+    return Verdict("undecided", f"data decide whether '{which}' stays inside of its arrays: {why}")
+
+
+def _cells(kernel: Kernel, found: list[Outside]) -> dict[str, isl.Set]:
+    """``{ cell, sizes }`` of each array: what may be touched outside; a superset."""
+    cells: dict[str, isl.Set] = {}
+    for access in found:
+        where = access.where
+        for axis, index in enumerate(access.indices):
+            if _sets.is_affine(index):
+                cell = prim.Variable(hidden("cell", axis))
+                where = where & _sets.condition_set(prim.Comparison(cell, "==", index))
+        inames = [i for i in kernel.all_inames if i in _sets.names_of(where)]
+        where = _sets.project_out(where, inames)
+        cells[access.array] = cells[access.array] | where if access.array in cells else where
+    return cells
+
+
+def _found(kernel: Kernel, *, whatever_data_hold: bool = True) -> list[Outside]:
+    """The accesses outside of arrays, by instances that run whatever data hold or not."""
     arrays = [a for a in (*kernel.args, *kernel.temporaries) if not isinstance(a, ValueArg)]
-    try:
-        check_in_bounds(kernel, frozenset(a.name for a in arrays))
-    except OutOfBoundsError as error:
-        return error
-    return None
+    names = frozenset(a.name for a in arrays)
+    expanded = expand_rules(kernel)
+    return list(outside_accesses(expanded, names, whatever_data_hold=whatever_data_hold))
+
+
+def _first(kernel: Kernel) -> OutOfBoundsError | None:
+    found = _found(kernel)
+    return error_for(expand_rules(kernel), found[0]) if found else None

@@ -23,6 +23,7 @@ from loopkit._verify.example_data import TracedValue
 from loopkit._verify.kernel_at_sizes import KernelAtSizes
 
 _LEAVES = 10
+_DEPTH = 20
 _TERMS = 3
 _MORE = prim.Variable("...")
 
@@ -36,18 +37,23 @@ class _Renderer:
     def __init__(self, at_sizes: KernelAtSizes) -> None:
         self.at_sizes = at_sizes
         self.leaves = _LEAVES
+        self.depth = 0
 
     def entry(self, entry: TracedValue) -> Expression:
         """The expression of a value."""
         if entry.statement is None:
             self.leaves -= 1
             return prim.Variable(self.cell(entry))
-        if self.leaves <= 0:
+        if self.leaves <= 0 or self.depth == _DEPTH:
             return _MORE
         statement = self.at_sizes.kernel.statement_by_id[entry.statement]
-        if statement.operation is not None:
-            return self.reduced(entry, statement.operation)
-        return _Walker(self, entry)(statement.rhs)
+        self.depth += 1
+        try:
+            if statement.operation is not None:
+                return self.reduced(entry, statement.operation)
+            return _Walker(self, entry)(statement.rhs)
+        finally:
+            self.depth -= 1
 
     def cell(self, entry: TracedValue) -> str:
         """The name of a cell that nothing has written."""

@@ -311,6 +311,8 @@ def is_inside(access: Use, box: Sequence[Axis], ranges: Mapping[str, Range]) -> 
     for index, axis in zip(access.indices, box, strict=True):
         if _is_linear(index):
             gap: _Hull | None = _hull(linear(index) - axis.lower, ranges)
+        elif not _sets.is_pw_affine(index):
+            return False
         else:
             distance = prim.Sum((index, (axis.lower * -1).expression))
             gap = _relative_hull(distance, Linear({}), access, ranges)

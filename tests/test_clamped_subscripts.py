@@ -150,3 +150,23 @@ def test_refused_where_the_copy_is_overwritten() -> None:
     with pytest.raises(lk.IllegalTransformError) as info:
         kernel.add_prefetch("x", "i_inner", default_tag=None)
     assert "'s' (i=1) would read x[0] before 's' (i=0) has written it" in str(info.value)
+
+
+def test_accesses_that_data_decide_stay_outside_of_the_box() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "y[i] = x[i] + x[col[i]]",
+        [lk.GlobalArg("x", "float32", shape="n"), ...],
+        dtypes={"col": "int32"},
+    ).split_iname("i", 16)
+    where = "16*i_outer + i_inner"
+    staged = knl.add_prefetch("x", "i_inner", footprint_subscripts=where, default_tag=None)
+    assert "x[col[" in staged.cuda()
+    with pytest.raises(lk.LoopkitError, match="a list of none spans nothing"):
+        knl.add_prefetch("x", "i_inner", footprint_subscripts=[])
+
+
+@pytest.mark.parametrize("declared", [{"strides": "b[0]"}, {"dim_tags": "stride:b[0]"}])
+def test_strides_are_expressions_over_sizes(declared: dict[str, str]) -> None:
+    with pytest.raises(lk.LoopkitError, match="cannot hold cells of 'b'"):
+        lk.GlobalArg("a", "float32", shape="n", **declared)

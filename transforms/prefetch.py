@@ -202,6 +202,11 @@ def _spanning(
         return found, found
     rank = len(found[0].indices)
     several = subscripts if isinstance(subscripts, list) else [subscripts]
+    if not several:
+        raise InvalidArgumentError(
+            "footprint_subscripts: a list of none spans nothing",
+            instead="leave it out, or name a subscript, as in footprint_subscripts='i, j'",
+        )
     spanning = []
     for subscript in several:
         indices = _parse_subscript(subscript)

@@ -130,7 +130,7 @@ def as_dim_tags(given: Any) -> tuple[DimTag, ...]:
         elif isinstance(tag, str) and _NESTED.fullmatch(tag):
             tags.append(Nested(int(tag[1:])))
         elif isinstance(tag, str) and tag.startswith("stride:"):
-            tags.append(Strided(parse_expression(tag.removeprefix("stride:"))))
+            tags.append(Strided(as_expression(tag.removeprefix("stride:"), "a stride")))
         else:
             raise InvalidArgumentError(
                 f"{shown(tag)} is no dim tag", instead="dim tags are 'N0', 'N1', ... or 'stride:4'"
@@ -167,7 +167,7 @@ def as_shape(given: Any) -> tuple[Expression, ...] | None:
         given = kind.text("a shape", given)
         pieces = split_outside_brackets(given, 0, len(given), ",")
         texts = [given[start:stop].strip() for start, stop in pieces]
-        return tuple(parse_expression(t) for t in (texts if texts[-1] else texts[:-1]))
+        return tuple(as_expression(t) for t in (texts if texts[-1] else texts[:-1]))
     if isinstance(given, prim.ExpressionNode) or kind.is_integer(given):
         return (as_expression(given),)
     if isinstance(given, (tuple, list)):

@@ -23,6 +23,7 @@ from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Site
+from loopkit.codegen.proof.typed_forms import limits
 from loopkit.codegen.proof.value_text import TextValues
 from loopkit.codegen.proof.values import ValueCheck
 from loopkit.codegen.proof.widths import WidthCheck
@@ -158,23 +159,23 @@ class _Bounds:
     def whole(self, expr: c.CExpression, parts: list[Interval]) -> Interval:
         """The same, given the bounds of its parts."""
         if isinstance(expr, c.Element):
-            return _limits(self.dtype(expr))
+            return limits(self.dtype(expr))
         if isinstance(expr, c.Number):
             return int(expr.value), int(expr.value)
         dtype = self.dtype(expr)
-        limits = _limits(dtype)
+        own = limits(dtype)
         if dtype not in INTEGERS:
-            return limits
+            return own
         if isinstance(expr, c.Name):
             if self.widths.subject.names.reads_memory(expr):
-                return limits
+                return own
             return _intervals.intersection(
-                limits, self.scope.range_of(self.widths.form(expr, self.scope))
+                own, self.scope.range_of(self.widths.form(expr, self.scope))
             )
         found = self.computed(expr, parts)
         if found is None:
-            return limits
-        if _intervals.contains(limits, found):
+            return own
+        if _intervals.contains(own, found):
             return found
         computes = isinstance(expr, (c.Binary, c.Unary)) or (
             isinstance(expr, c.Call) and expr.function == "abs"
@@ -182,14 +183,14 @@ class _Bounds:
         if computes and dtype in (INT32, INT64):
             is_data = self.widths.subject.names.reads_memory(expr)
             if not is_data and self.data_alone:
-                return limits
+                return own
             if self.inside and dtype == INT64:
-                return limits  # no array has so many elements
+                return own  # no array has so many elements
             exact = self.of_data(expr, found) if is_data else self.widths.span(expr, self.scope)
-            if not _intervals.contains(limits, exact):
+            if not _intervals.contains(own, exact):
                 self.beyond = self.beyond or (dtype, is_data)
-            return _intervals.intersection(limits, exact)
-        return limits
+            return _intervals.intersection(own, exact)
+        return own
 
     def of_data(self, expr: c.CExpression, found: Interval) -> Interval:
         """The same, where a part and what no data enter make up a subscript."""
@@ -258,8 +259,3 @@ def _call(function: str, parts: list[Interval]) -> Interval | None:
     if function == "lk_floordiv" and parts[1][0] > 0:
         return _intervals.floor_divide(*parts)
     return None
-
-
-def _limits(dtype: DType) -> Interval:
-    # Truth is a number, too; what is no integer is never looked at.
-    return _intervals.of_dtype(dtype) if dtype in INTEGERS else (0, 1)

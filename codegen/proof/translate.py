@@ -54,7 +54,7 @@ from loopkit.codegen.proof.forms import (
 from loopkit.codegen.proof.names import INTEGERS, Names, common
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.terms import Read, keeps_values
-from loopkit.codegen.proof.typed_forms import RangeOf, TypedForms, limits
+from loopkit.codegen.proof.typed_forms import RangeOf, TypedForms, absolute, limits
 from loopkit.codegen.proof.value_kernel import KernelValues
 from loopkit.codegen.proof.value_text import TextValues
 
@@ -78,11 +78,6 @@ def bitwise(operator: str, left: Form, right: Form) -> Form:
 
 
 _OF_BITS = {"&": and_, "|": or_, "^": xor}
-
-
-def absolute(form: Form) -> Form:
-    """The absolute value."""
-    return extreme("max", (form, form.scaled(-1)))
 
 
 def power(base: Form, exponent: int) -> Form:

@@ -170,6 +170,11 @@ def limits(dtype: DType) -> Interval:
     return _intervals.of_dtype(dtype) if dtype in INTEGERS else (0, 1)
 
 
+def absolute(form: Form) -> Form:
+    """The absolute value."""
+    return extreme("max", (form, form.scaled(-1)))
+
+
 # {{{ exact arithmetic
 
 Exact = tuple[Form, Interval]
@@ -253,7 +258,7 @@ def _choice(term: Term, parts: list[Known]) -> Exact | None:
 def _call(term: Term, parts: list[Known]) -> Exact | None:
     form = parts[0].form
     if term.data == "abs":
-        return extreme("max", (form, form.scaled(-1))), _intervals.absolute(parts[0].range)
+        return absolute(form), _intervals.absolute(parts[0].range)
     if term.data == "sign":
         return extreme("max", (constant(-1), extreme("min", (constant(1), form)))), (-1, 1)
     return None

@@ -7,6 +7,8 @@ schedule adds; here all are.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import islpy as isl
 import pymbolic.primitives as prim
 
@@ -25,6 +27,7 @@ def out_of_bounds(before: Kernel, after: Kernel) -> Verdict | None:
 
     Both assume the same.
     """
+    before, after = expand_rules(before), expand_rules(after)
     mine, its = _first(before), _first(after)
     if mine is not None and its is not None:
         return Verdict("undecided", f"neither kernel stays inside of its arrays: {its.why}")
@@ -49,7 +52,7 @@ def _perhaps(before: Kernel, after: Kernel) -> Verdict | None:
 
     None where the kernels touch the same, if any.
     """
-    mine, its = (_found(kernel, whatever_data_hold=False) for kernel in (before, after))
+    mine, its = (list(_found(kernel, whatever_data_hold=False)) for kernel in (before, after))
     if not mine and not its:
         return None
     one, two = _cells(before, mine), _cells(after, its)
@@ -57,7 +60,7 @@ def _perhaps(before: Kernel, after: Kernel) -> Verdict | None:
         return None
     words = ("after", after, its) if its else ("before", before, mine)
     which, kernel, found = words
-    why = error_for(expand_rules(kernel), found[0]).why
+    why = error_for(kernel, found[0]).why
     return Verdict("undecided", f"data decide whether '{which}' stays inside of its arrays: {why}")
 
 
@@ -76,14 +79,13 @@ def _cells(kernel: Kernel, found: list[Outside]) -> dict[str, isl.Set]:
     return cells
 
 
-def _found(kernel: Kernel, *, whatever_data_hold: bool = True) -> list[Outside]:
+def _found(kernel: Kernel, *, whatever_data_hold: bool = True) -> Iterator[Outside]:
     """The accesses outside of arrays, by instances that run whatever data hold or not."""
     arrays = [a for a in (*kernel.args, *kernel.temporaries) if not isinstance(a, ValueArg)]
     names = frozenset(a.name for a in arrays)
-    expanded = expand_rules(kernel)
-    return list(outside_accesses(expanded, names, whatever_data_hold=whatever_data_hold))
+    return outside_accesses(kernel, names, whatever_data_hold=whatever_data_hold)
 
 
 def _first(kernel: Kernel) -> OutOfBoundsError | None:
-    found = _found(kernel)
-    return error_for(expand_rules(kernel), found[0]) if found else None
+    found = next(_found(kernel), None)
+    return None if found is None else error_for(kernel, found)

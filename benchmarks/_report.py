@@ -19,6 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+HERE = Path(__file__).resolve().parent
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options that every benchmark has."""
@@ -74,9 +76,8 @@ def versions(*packages: str) -> dict[str, str]:
     return found
 
 
-def commit() -> str | None:
-    """The commit of this checkout, with ``+`` behind it where files differ from it."""
-    here = Path(__file__).resolve().parent
+def commit(here: Path = HERE) -> str | None:
+    """The commit of a checkout (this one), with ``+`` behind it where files differ from it."""
     try:
         name = subprocess.run(
             ["git", "rev-parse", "--short=12", "HEAD"],

@@ -1,0 +1,180 @@
+"""What one process of `before_after.py` measures.
+
+    PYTHONPATH=CHECKOUT python _before_after_work.py TASK EXAMPLES_FOLDER
+
+Only public names are used that checkouts of some age have too.  Stdout gets one line of JSON:
+``numbers`` (name: value), ``steps`` (which: seconds), ``facts`` (name: text), ``missing`` (what
+could not be measured: why).
+"""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import importlib
+import json
+import os
+import pkgutil
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+CALLS, BATCHES = 100, 15
+
+# Steps time themselves with this clock.  Here it is the processor time of the process, which others
+# on the machine disturb least.
+wall = time.perf_counter
+time.perf_counter = time.process_time
+
+
+class Found:
+    """The numbers of one process."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, float] = {}
+        self.steps: dict[str, float] = {}
+        self.facts: dict[str, str] = {}
+        self.missing: dict[str, str] = {}
+
+    @contextmanager
+    def part(self, name: str) -> Iterator[None]:
+        """Something that a checkout may lack: the reason is kept, and the others go on."""
+        try:
+            yield
+        except Exception as error:
+            lines = str(error).splitlines() or [""]
+            self.missing[name] = f"{type(error).__name__}: {lines[0]}"
+
+
+def small_kernel(lk: Any) -> Any:
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", "b[i] = 2*a[i]", dtypes={"a, b": "float32"})
+    return knl.split_iname("i", 128, outer_tag="g.0", inner_tag="l.0")
+
+
+def imports(found: Found) -> None:
+    """`import loopkit`, and the first kernel after it, in a process that did neither before."""
+    loaded = set(sys.modules)
+    start = time.process_time()
+    lk = importlib.import_module("loopkit")
+    found.numbers["import loopkit, s"] = time.process_time() - start
+    new = set(sys.modules) - loaded
+    small_kernel(lk).cuda()
+    found.numbers["import and first CUDA C, s"] = time.process_time() - start
+    found.numbers["modules that import loads"] = len(new)
+    found.numbers["... of them loopkit's"] = sum(name.split(".")[0] == "loopkit" for name in new)
+    root = Path(lk.__file__).resolve().parent.parent
+    files = [
+        f for room in ("loopkit", "codegen", "transforms") for f in (root / room).rglob("*.py")
+    ]
+    texts = {f.resolve(): f.read_text(encoding="utf-8") for f in files}
+    found.numbers["modules of the product"] = len(texts)
+    found.numbers["lines of the product"] = sum(t.count("\n") for t in texts.values())
+
+
+def import_everything(lk: Any) -> None:
+    """Imports are a task of their own, and no part of what is measured here, lazy ones neither."""
+    for module in pkgutil.walk_packages(lk.__path__, "loopkit.", onerror=lambda _: None):
+        if not module.name.endswith("__main__"):
+            with suppress(ImportError):
+                importlib.import_module(module.name)
+
+
+def example(found: Found, name: str, folder: str) -> None:
+    """All schedules of one example: their making and CUDA C, each step, and their proofs."""
+    import loopkit as lk
+
+    sys.path.insert(0, folder)
+    module = importlib.import_module(name)
+    import_everything(lk)
+    # Nor is what the first kernel of a process makes once for all others.
+    warm = small_kernel(lk)
+    warm.cuda()
+    with found.part("prove"):
+        warm.prove()
+    gc.collect()
+    gc.freeze()
+    kernels: dict[str, Any] = {}
+    with found.part("text to CUDA"):
+        start = time.process_time()
+        kernels = module.make()
+        sources = {title: knl.cuda() for title, knl in kernels.items()}
+        found.numbers["text to CUDA"] = time.process_time() - start
+        for title, source in sources.items():
+            digest = hashlib.sha256(source.encode()).hexdigest()
+            found.facts[f"CUDA C of {name}, {title}"] = digest[:12]
+    with found.part("steps"):
+        for title, knl in kernels.items():
+            for number, step in enumerate(knl.history, start=1):
+                found.steps[f"{name}, {title}, {number}: {step.call()}"] = step.seconds
+        found.numbers["steps"] = sum(found.steps.values())
+    with found.part("prove"):
+        start = time.process_time()
+        proofs = {title: knl.prove() for title, knl in kernels.items()}
+        found.numbers["prove"] = time.process_time() - start
+        for title, proof in proofs.items():
+            found.facts[f"proof of {name}, {title}"] = str(proof).split(" (")[0].splitlines()[0]
+
+
+def warm_call(
+    call: Callable[[], Any], clock: Callable[[], float], wait: Callable[[], Any]
+) -> float:
+    """Microseconds of one call: the median of some batches."""
+    for _ in range(CALLS):
+        call()
+    times = []
+    for _ in range(BATCHES):
+        wait()
+        start = clock()
+        for _ in range(CALLS):
+            call()
+        times.append((clock() - start) / CALLS * 1e6)
+    return statistics.median(times)
+
+
+def calls(found: Found, executor: str) -> None:
+    """A warm call, and a bound one, of a kernel that does next to nothing."""
+    import loopkit as lk
+
+    clock, wait = time.process_time, lambda: None
+    if executor == "host":
+        import numpy as np
+
+        a, b = np.ones(16, np.float32), np.zeros(16, np.float32)
+    else:
+        import torch
+
+        a, b = torch.ones(16, device="cuda"), torch.zeros(16, device="cuda")
+        clock, wait = wall, torch.cuda.synchronize
+    knl = small_kernel(lk)
+    with found.part(f"call on {executor}"):
+        run = knl.executor(executor)
+        run(a=a, b=b)
+        assert float(b.sum()) == 32, "the result is wrong"
+        found.numbers[f"call on {executor}, µs"] = warm_call(lambda: run(a=a, b=b), clock, wait)
+    with found.part(f"bound call on {executor}"):
+        bound = run.bind(a=a, b=b)
+        found.numbers[f"bound call on {executor}, µs"] = warm_call(bound, clock, wait)
+
+
+def main() -> None:
+    task, folder = sys.argv[1:]
+    out = os.dup(1)  # what a library prints must not mix with the JSON
+    os.dup2(2, 1)
+    found = Found()
+    with found.part(task):
+        if task == "imports":
+            imports(found)
+        elif task in ("host", "cuda"):
+            calls(found, task)
+        else:
+            example(found, task, folder)
+    found.facts["loopkit"] = str(getattr(sys.modules.get("loopkit"), "__file__", None))
+    os.write(out, json.dumps(vars(found)).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main()

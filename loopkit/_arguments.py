@@ -20,9 +20,9 @@ import pymbolic.primitives as prim
 from loopkit._arrays import AddressSpace, Nested, Strided
 from loopkit._errors import InvalidArgumentError
 from loopkit._match import Match
+from loopkit._promotion import as_dtype
 from loopkit._spelling import check_expression, check_name, is_name, shown
 from loopkit._tags import Tag
-from loopkit._types import as_dtype
 
 Kind = Callable[[str, Any], Any]
 

@@ -31,6 +31,17 @@ class SourcePosition:
         return f"    {line}\n    {marker}"
 
 
+def caret_at(position: SourcePosition | None) -> str:
+    """The source line with a caret under a place; empty where the place is not known."""
+    return "" if position is None else position.caret()
+
+
+def nearest(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """The names like one that does not exist, as a proposal; ``otherwise`` if there are none."""
+    near = difflib.get_close_matches(name, list(known), n=3)
+    return "did you mean " + " or ".join(f"'{n}'" for n in near) + "?" if near else otherwise
+
+
 @dataclass(frozen=True)
 class Instance:
     """One execution of a statement: its id and the value of each of its inames."""

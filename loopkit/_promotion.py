@@ -11,7 +11,6 @@ functions of constants are constants, and bfloat16 meets other types as a
 
 from __future__ import annotations
 
-import difflib
 import math
 import operator
 from collections.abc import Callable, Sequence
@@ -23,7 +22,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _intervals
-from loopkit._errors import InvalidArgumentError, TypeInferenceError
+from loopkit._errors import InvalidArgumentError, TypeInferenceError, nearest
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._spelling import shown
@@ -142,26 +141,28 @@ def as_dtype(spec: Any) -> DType:
         name = spec.removeprefix("np.")
         found = DTYPES.get(name)
         if found is None:
-            near = difflib.get_close_matches(name, DTYPES, n=2)
             raise InvalidArgumentError(
-                f"{shown(spec)} is not the name of a type",
-                instead=f"did you mean {' or '.join(near)}?" if near else _all_types(),
+                f"{shown(spec)} is not the name of a type", instead=like_types(name)
             )
         return found
     if spec is None:  # NumPy takes it for float64
-        raise InvalidArgumentError("None is not a type", instead=_all_types())
+        raise InvalidArgumentError("None is not a type", instead=_ALL)
     try:
         dtype = np.dtype(spec)
     except Exception:  # what NumPy asks a value from outside may raise anything
-        raise InvalidArgumentError(f"{shown(spec)} is not a type", instead=_all_types()) from None
+        raise InvalidArgumentError(f"{shown(spec)} is not a type", instead=_ALL) from None
     native: DType = dtype.newbyteorder("=")
     if native not in _NAMES:
-        raise InvalidArgumentError(f"the type {dtype} is not supported", instead=_all_types())
+        raise InvalidArgumentError(f"the type {dtype} is not supported", instead=_ALL)
     return native
 
 
-def _all_types() -> str:
-    return "types: " + ", ".join(DTYPES)
+_ALL = "types: " + ", ".join(DTYPES)
+
+
+def like_types(name: str) -> str:
+    """The types whose names are like one that is none, or all types."""
+    return nearest(name, DTYPES, _ALL)
 
 
 # {{{ promotion
@@ -494,13 +495,11 @@ def check_call(name: str, count: int, asked: Callable[[], str]) -> None:
     """Raise if there is no function ``name``, or it takes another number of arguments."""
     arity = _ARITIES.get(name)
     if arity is None:
-        near = difflib.get_close_matches(name, sorted(FUNCTIONS), n=3)
+        every = sorted(FUNCTIONS)
         raise TypeInferenceError(
             f"there is no function '{name}'",
             asked=asked(),
-            instead=f"did you mean {' or '.join(near)}?"
-            if near
-            else "functions: " + ", ".join(sorted(FUNCTIONS)),
+            instead=nearest(name, every, "functions: " + ", ".join(every)),
         )
     if count != arity:
         raise TypeInferenceError(

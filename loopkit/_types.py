@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -13,28 +12,15 @@ from loopkit._errors import TypeInferenceError
 from loopkit._expression import to_text
 from loopkit._nodes import Expression, Reduction, TypeCast, TypeName
 from loopkit._promotion import (
-    BFLOAT16,
     BOOL,
-    COMPLEX64,
-    COMPLEX128,
     COMPLEXES,
-    DTYPES,
-    FLOAT16,
     FLOAT32,
-    FLOAT64,
-    FLOATS,
     FOLD,
-    FUNCTIONS,
-    INT8,
-    INT16,
     INT32,
     INT64,
     INTEGER,
     INTEGERS,
     SMALL_FLOATS,
-    UINT8,
-    UINT16,
-    UINT32,
     UINT64,
     UNSIGNED,
     Choice,
@@ -45,84 +31,36 @@ from loopkit._promotion import (
     Weak,
     as_dtype,
     call_type,
-    check_call,
     check_comparison,
     check_constant,
-    dtype_name,
-    fits,
     fold,
+    natural,
     operation_type,
     promote,
     refuse,
+    run_time,
     subtrahend,
 )
 
-__all__ = [
-    "BFLOAT16",
-    "BOOL",
-    "COMPLEX64",
-    "COMPLEX128",
-    "COMPLEXES",
-    "DTYPES",
-    "FLOAT16",
-    "FLOAT32",
-    "FLOAT64",
-    "FLOATS",
-    "FUNCTIONS",
-    "INT8",
-    "INT16",
-    "INT32",
-    "INT64",
-    "INTEGERS",
-    "UINT8",
-    "UINT16",
-    "UINT32",
-    "UINT64",
-    "UNSIGNED",
-    "DType",
-    "Typed",
-    "WeakType",
-    "as_dtype",
-    "check_call",
-    "concrete",
-    "dtype_name",
-    "dtype_of",
-    "fits",
-    "known_types",
-    "promote",
-    "reduction_type",
-]
+Kind = DType | RunTime
+"""The type of an expression; without typed operands one of Python's own."""
 
 
-class WeakType(Enum):
-    """The type of an expression without typed operands: one of Python's own."""
-
-    INT = "int"
-    FLOAT = "float"
-    COMPLEX = "complex"
-
-
-def dtype_of(expr: Expression, env: Callable[[str], Typed]) -> DType | WeakType:
+def dtype_of(expr: Expression, env: Callable[[str], Typed]) -> Kind:
     """The type of ``expr``; ``env`` gives that of a variable, or of an array's elements."""
     found = Typer(env)(expr)
-    return found if isinstance(found, np.dtype) else weak_type_of(found)
+    return found if isinstance(found, np.dtype) else _weak_type_of(found)
 
 
-def weak_type_of(value: Weak) -> DType | WeakType:
-    """The weak type of a constant; ``bool`` is a type like NumPy's."""
+def _weak_type_of(value: Weak) -> Kind:
+    """The kind of a constant; ``bool`` is a type like NumPy's."""
+    return BOOL if _is_truth(value) else run_time(value)
+
+
+def _is_truth(value: Weak) -> bool:
     if isinstance(value, Choice):
-        kinds = [weak_type_of(value.then), weak_type_of(value.else_)]
-        return max(kinds, key=_ORDER.index)
-    if isinstance(value, RunTime):
-        return WeakType(value.kind.__name__)
-    if isinstance(value, bool):
-        return BOOL
-    if isinstance(value, int):
-        return WeakType.INT
-    return WeakType.FLOAT if isinstance(value, float) else WeakType.COMPLEX
-
-
-_ORDER = [BOOL, *WeakType]
+        return _is_truth(value.then) and _is_truth(value.else_)
+    return isinstance(value, bool)
 
 
 def known_types(kernel: Any) -> dict[str, Typed]:
@@ -138,11 +76,9 @@ def known_types(kernel: Any) -> dict[str, Typed]:
     return found
 
 
-def concrete(kind: DType | WeakType) -> DType:
+def concrete(kind: Kind) -> DType:
     """The type of a variable that is given a value of type ``kind``: for weak ones NumPy's."""
-    if isinstance(kind, WeakType):
-        return {WeakType.INT: INT64, WeakType.FLOAT: FLOAT64, WeakType.COMPLEX: COMPLEX128}[kind]
-    return kind
+    return kind if isinstance(kind, np.dtype) else natural(kind)
 
 
 def reduction_type(operation: str, operand: DType) -> DType:
@@ -190,7 +126,7 @@ class Typer:
 
     def operation(self, expr: Any) -> Typed:
         node = type(expr)
-        children = _operands(expr)
+        children = operands(expr)
         if node in (prim.Min, prim.Max):  # min(a, b, c) is min(a, min(b, c))
             children = children[::-1]
 
@@ -260,11 +196,12 @@ class Typer:
         if expr.dtype is not None:
             return expr.dtype
         if not isinstance(operand, np.dtype):
-            operand = concrete(weak_type_of(operand))
+            operand = concrete(_weak_type_of(operand))
         return reduction_type(expr.operation, operand)
 
 
-def _operands(expr: Any) -> tuple[Expression, ...]:
+def operands(expr: Any) -> tuple[Expression, ...]:
+    """The operands of an arithmetic operation, in order."""
     match expr:
         case prim.FloorDiv() | prim.Remainder() | prim.Quotient():
             return expr.numerator, expr.denominator

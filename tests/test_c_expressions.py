@@ -21,10 +21,10 @@ import pytest
 import loopkit._host
 from loopkit._errors import TypeInferenceError
 from loopkit._nodes import TypeCast
-from loopkit._promotion import subtrahend
+from loopkit._promotion import DTYPES, RunTime, subtrahend
 from loopkit._run.headers import include_options
 from loopkit._syntax import parse_expression
-from loopkit._types import DTYPES, WeakType, dtype_of
+from loopkit._types import dtype_of
 from loopkit.codegen.c.expression_types import Variable, type_of
 from loopkit.codegen.c.printer import expression_text, statement_text
 from loopkit.codegen.c.tree import Assign, CExpression, Element, Name
@@ -485,7 +485,7 @@ def compute(texts: list[str], env: dict[str, Any], folder: Path) -> list[np.ndar
     for number, text in enumerate(texts):
         expr = parse_expression(text)
         dtype = dtype_of(expr, ENV.__getitem__)
-        assert not isinstance(dtype, WeakType)
+        assert not isinstance(dtype, RunTime)
         p = ExpressionLowering(
             ENV.__getitem__, lambda n: Element(f"{n}_", (Name("at"),)), lambda n, _: Name(n)
         )
@@ -588,7 +588,7 @@ def test_random_expressions_have_numpys_values(names: list[str], tmp_path: Path)
             assert expected is None, text
             refused += 1
             continue
-        if isinstance(dtype, WeakType) or expected is None:
+        if isinstance(dtype, RunTime) or expected is None:
             continue
         assert dtype == expected.dtype, (text, dtype, expected.dtype)
         texts.append(text)
@@ -696,7 +696,7 @@ def test_everything_compiles_with_nvrtc() -> None:
         expr = parse_expression(line.replace("a[i]", "a"))
         text = expression_text(p(expr))
         dtype = dtype_of(expr, ENV.__getitem__)
-        assert not isinstance(dtype, WeakType)
+        assert not isinstance(dtype, RunTime)
         arguments = ", ".join(f"{C_TYPES[ENV[n]]} {n}" for n in TYPES)
         functions.append(
             f'extern "C" __global__ void f{number}({C_TYPES[dtype]} *out, {arguments}) '

@@ -14,7 +14,7 @@ import pytest
 
 import loopkit as lk
 from loopkit._arrays import ArrayArg
-from loopkit._types import COMPLEXES, DTYPES, dtype_name
+from loopkit._promotion import COMPLEXES, DTYPES, dtype_name
 
 SIZE = 7
 ARCHITECTURES = ("sm_80", "sm_90a", "sm_100")

@@ -18,10 +18,10 @@ from loopkit._errors import (
     UnknownNameError,
 )
 from loopkit._make import GlobalArg, make_kernel
+from loopkit._promotion import as_dtype
 from loopkit._reference import run_reference
 from loopkit._reference.source import code_of
 from loopkit._tags import parse_tag
-from loopkit._types import as_dtype
 
 ONE = "{ [i]: 0 <= i < n }"
 RNG = np.random.default_rng(1)

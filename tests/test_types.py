@@ -13,18 +13,9 @@ import pytest
 
 from loopkit._errors import InvalidArgumentError, TypeInferenceError
 from loopkit._nodes import Reduction
+from loopkit._promotion import BFLOAT16, DTYPES, RunTime, as_dtype, dtype_name, promote
 from loopkit._syntax import parse_expression
-from loopkit._types import (
-    BFLOAT16,
-    DTYPES,
-    WeakType,
-    as_dtype,
-    concrete,
-    dtype_name,
-    dtype_of,
-    promote,
-    reduction_type,
-)
+from loopkit._types import concrete, dtype_of, reduction_type
 
 ENV = {f"v_{name}": dtype for name, dtype in DTYPES.items()}
 
@@ -42,7 +33,7 @@ def test_names(name: str) -> None:
 
 
 def test_other_types_are_refused() -> None:
-    with pytest.raises(InvalidArgumentError, match="did you mean float"):
+    with pytest.raises(InvalidArgumentError, match="did you mean 'float"):
         as_dtype("flaot32")
     with pytest.raises(InvalidArgumentError, match="not supported"):
         as_dtype(np.dtype("U3"))
@@ -87,12 +78,12 @@ def test_bfloat16_meets_others_as_a_16_bit_float() -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("1", WeakType.INT),
-        ("2 + 0.5", WeakType.FLOAT),
-        ("1/3", WeakType.FLOAT),
-        ("2j*3", WeakType.COMPLEX),
+        ("1", RunTime(int)),
+        ("2 + 0.5", RunTime(float)),
+        ("1/3", RunTime(float)),
+        ("2j*3", RunTime(complex)),
         ("1 < 2", "bool"),
-        ("if(i < 3, 1, 0.5)", WeakType.FLOAT),
+        ("if(i < 3, 1, 0.5)", RunTime(float)),
         ("x*if(i < 3, 1, 0.5)", "float32"),
         ("x*(1/3)", "float32"),
         ("x*sqrt(2)", "float32"),
@@ -126,7 +117,8 @@ def test_numpy_scalars_have_a_type() -> None:
 
 
 def test_what_a_variable_of_weak_type_becomes() -> None:
-    assert [concrete(kind) for kind in WeakType] == [np.int64, np.float64, np.complex128]
+    kinds = [concrete(RunTime(kind)) for kind in (int, float, complex)]
+    assert kinds == [np.int64, np.float64, np.complex128]
     assert concrete(DTYPES["int8"]) == np.int8
 
 

@@ -21,11 +21,11 @@ from loopkit._expression import ExpressionMapper, is_constant, substitute, varia
 from loopkit._kernel import Domain, Kernel, SubstitutionRule
 from loopkit._make import check_types, infer_known_types, infer_types
 from loopkit._nodes import Expression
+from loopkit._promotion import as_dtype, dtype_name
 from loopkit._simplify import simplify
 from loopkit._spelling import shown
 from loopkit._syntax import parse_assumptions
 from loopkit._transform import transform
-from loopkit._types import as_dtype, dtype_name
 from loopkit.transforms._common import integer_names, simplified
 
 # {{{ assume

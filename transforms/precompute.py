@@ -31,10 +31,11 @@ from loopkit._guarded import GuardedWalker, Guards
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._match import called_names, matching
 from loopkit._nodes import Expression
+from loopkit._promotion import as_dtype
 from loopkit._rules import expand_in
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import transform
-from loopkit._types import as_dtype, concrete, dtype_of, known_types
+from loopkit._types import concrete, dtype_of, known_types
 from loopkit.transforms._rule_uses import called_by, expand_rules_that_use
 from loopkit.transforms._staging import (
     Access,

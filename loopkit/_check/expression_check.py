@@ -34,7 +34,7 @@ from loopkit._make.operations import operations_of
 from loopkit._nodes import Expression, TypeCast
 from loopkit._poly.dataflow import Access, Sources
 from loopkit._poly.pairs import Instance, Undecided, equal
-from loopkit._types import FLOAT64
+from loopkit._promotion import FLOAT64
 
 DEPTH = 8
 """As deep are statements of the text looked for inside of one of the schedule."""

@@ -9,7 +9,8 @@ from loopkit._cached import cached_property
 from loopkit._errors import TypeInferenceError
 from loopkit._nodes import Expression
 from loopkit._poly.model import Model
-from loopkit._types import Typed, WeakType, dtype_of, known_types
+from loopkit._promotion import INTEGER, RunTime, Typed
+from loopkit._types import Kind, dtype_of, known_types
 
 
 class ValueTypes:
@@ -28,7 +29,7 @@ class ValueTypes:
         found = self.known.get(name)
         return found if isinstance(found, np.dtype) else None
 
-    def of(self, expr: Expression) -> DType | WeakType | None:
+    def of(self, expr: Expression) -> Kind | None:
         """The type of an expression; None where it is unknown."""
         try:
             return dtype_of(expr, self.known.__getitem__)
@@ -40,8 +41,8 @@ class ValueTypes:
         here, there = self.array(array), self.of(expr)
         if here is None or there is None or here == there:
             return ""
-        if there == WeakType.INT:
+        if there == INTEGER:
             return ""  # exact; what it does to the types of a whole line is asked there
-        if isinstance(there, WeakType):
+        if isinstance(there, RunTime):
             return f"'{array}' holds {here}, and what is kept there is a number without a type"
         return f"'{array}' holds {here}, and what is kept there is {there}"

@@ -10,7 +10,13 @@ from typing import Any
 from loopkit import _arguments as kind
 from loopkit._arguments import values_of
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
-from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, UnknownNameError
+from loopkit._errors import (
+    InvalidArgumentError,
+    ParseError,
+    SourcePosition,
+    UnknownNameError,
+    caret_at,
+)
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import guarded_reads
@@ -18,9 +24,9 @@ from loopkit._kernel import Statement
 from loopkit._make.data import as_shape, column_major, normal_argument, normal_temporary
 from loopkit._make.names import names_beside_inames, names_in_values
 from loopkit._nodes import Expression
+from loopkit._promotion import INT32
 from loopkit._spelling import is_name, shown
 from loopkit._syntax.conditions import NO_NUMBERS
-from loopkit._types import INT32
 
 PositionOf = Callable[[str, str], SourcePosition | None]
 
@@ -124,7 +130,7 @@ class Uses:
         elif known != len(indices):
             raise InvalidArgumentError(
                 f"'{name}' is used with {known} and with {len(indices)} indices",
-                asked=statement.position.caret() if statement.position else "",
+                asked=caret_at(statement.position),
                 instead="an array is always used with all its indices",
             )
         self.accesses.setdefault(name, []).append(Access(statement, indices, guards))

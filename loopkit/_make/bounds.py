@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._errors import OutOfBoundsError
+from loopkit._errors import OutOfBoundsError, caret_at
 from loopkit._expression import evaluate, to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guarded, guarded_reads
@@ -124,7 +124,7 @@ def error_for(kernel: Kernel, found: Outside) -> OutOfBoundsError:
         + (f" for {case.values}" if case.values else "")
         + f": {limits}",
         witness=case.witness,
-        asked=statement.position.caret() if statement.position else "",
+        asked=caret_at(statement.position),
         instead="make the domain smaller, guard the access with if, declare a larger shape, "
         "or state the sizes by assumptions=",
     )

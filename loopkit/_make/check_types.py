@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit._errors import LoopkitWarning, TypeInferenceError
+from loopkit._errors import LoopkitWarning, TypeInferenceError, caret_at
 from loopkit._expression import is_constant, to_text
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.infer import located
@@ -20,6 +20,7 @@ from loopkit._promotion import (
     DOUBLES,
     FLOATS,
     INTEGERS,
+    DType,
     RunTime,
     Typed,
     check_constant,
@@ -28,7 +29,7 @@ from loopkit._promotion import (
     real_of,
 )
 from loopkit._rules import expand_rules
-from loopkit._types import DType, Typer, known_types
+from loopkit._types import Typer, known_types, operands
 
 _ARITHMETIC = (prim.Sum, prim.Product, prim.Quotient, prim.Power, prim.FloorDiv, prim.Remainder)
 _MEETINGS = (*_ARITHMETIC, prim.Comparison, prim.Min, prim.Max, prim.If)
@@ -59,14 +60,11 @@ def check_types(
             continue  # a type that only a call will say
         except TypeInferenceError as error:
             raise located(error, statement) from None
-        said.update(dict.fromkeys(_placed(text, statement) for text in watch.said))
+        where = caret_at(statement.position)
+        for text in watch.said:
+            said[f"in '{statement.id}': {text}" + (f"\n{where}" if where else "")] = None
     for text in said:
         warnings.warn(LoopkitWarning(text), stacklevel=frames_inside())
-
-
-def _placed(text: str, statement: Statement) -> str:
-    where = statement.position.caret() if statement.position is not None else ""
-    return f"in '{statement.id}': {text}" + (f"\n{where}" if where else "")
 
 
 def _computes_floats(kernel: Kernel) -> bool:
@@ -146,7 +144,7 @@ class _Watch(Typer):
 
     def meeting(self, expr: Expression, found: Typed) -> None:
         """An operation: its literals take its type, and it may be the first in double precision."""
-        parts = tuple(_parts(expr))
+        parts = _parts(expr)
         kinds = [self(part) for part in parts]
         typed = [k for k in kinds if isinstance(k, np.dtype)]
         if typed:
@@ -161,7 +159,8 @@ class _Watch(Typer):
             doubles = common in DOUBLES and not any(k in DOUBLES for k in typed)
         else:
             doubles = found in _DOUBLE
-        if self.double_is_news and doubles and not any(k in _DOUBLE for k in kinds if _late(k)):
+        late = [kind for kind in kinds if isinstance(kind, RunTime)]
+        if self.double_is_news and doubles and not any(kind in _DOUBLE for kind in late):
             self.said.append(
                 f"'{to_text(expr)}' is computed in double precision, in a kernel of floats: "
                 "float32(...) around an operand avoids it"
@@ -184,24 +183,13 @@ class _Watch(Typer):
             self.said.append(f"the literal {value!r} is {kept!s} in {dtype_name(part)}")
 
 
-def _late(kind: Typed) -> bool:
-    return isinstance(kind, RunTime)
-
-
-def _parts(expr: Expression) -> Iterable[Expression]:
+def _parts(expr: Expression) -> tuple[Expression, ...]:
     """The operands of an operation that meet in one type; a sign is no operand."""
-    match expr:
-        case prim.FloorDiv() | prim.Remainder() | prim.Quotient():
-            return expr.numerator, expr.denominator
-        case prim.Power():
-            return expr.base, expr.exponent
-        case prim.Comparison():
-            return expr.left, expr.right
-        case prim.If():
-            return expr.then, expr.else_
-        case _:
-            children: tuple[Expression, ...] = expr.children
-            return children
+    if isinstance(expr, prim.Comparison):
+        return expr.left, expr.right
+    if isinstance(expr, prim.If):
+        return expr.then, expr.else_
+    return operands(expr)
 
 
 def _computes(expr: Expression) -> bool:

@@ -15,7 +15,13 @@ from loopkit._arrays import Argument, ArrayArg, TemporaryVariable
 from loopkit._budget import in_turn
 from loopkit._called import fitting
 from loopkit._depth import INSTEAD, MOST_NESTED, TOO_DEEP, nesting
-from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, UnknownNameError
+from loopkit._errors import (
+    InvalidArgumentError,
+    ParseError,
+    SourcePosition,
+    UnknownNameError,
+    caret_at,
+)
 from loopkit._expression import accesses, substitute, variable_names
 from loopkit._kernel import Domain, Kernel, Options, Statement, SubstitutionRule
 from loopkit._make.arguments import (
@@ -42,6 +48,7 @@ from loopkit._make.reductions import Splitter
 from loopkit._make.scopes import Inames, check_sources, find_inames
 from loopkit._make.sense import check_sense
 from loopkit._make.shapes import Shapes
+from loopkit._promotion import FUNCTIONS
 from loopkit._rules import check_rules, expand_rules
 from loopkit._spelling import check_kernel_name, shown
 from loopkit._syntax import (
@@ -53,7 +60,6 @@ from loopkit._syntax import (
     position_of_name,
 )
 from loopkit._tree import build
-from loopkit._types import FUNCTIONS
 
 
 @fitting
@@ -298,7 +304,7 @@ class _Maker:
         for name in sorted(_arrays_in(item) & self.fixed.keys()):
             raise InvalidArgumentError(
                 f"fixed_parameters gives a value to '{name}', which is an array or written",
-                asked=item.position.caret() if item.position else "",
+                asked=caret_at(item.position),
                 instead="fixed parameters are sizes",
             )
         return replace(

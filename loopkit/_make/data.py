@@ -23,10 +23,10 @@ from loopkit._called import fitting
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._expression import accesses
 from loopkit._nodes import Expression
+from loopkit._promotion import as_dtype
 from loopkit._spelling import check_expression, check_name, shown
 from loopkit._syntax import parse_expression
 from loopkit._syntax.options import split_outside_brackets
-from loopkit._types import as_dtype
 
 AUTO = "auto"
 

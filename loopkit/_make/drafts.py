@@ -8,7 +8,13 @@ from typing import Any
 import pymbolic.primitives as prim
 
 from loopkit._cached import cached_property
-from loopkit._errors import InvalidArgumentError, ParseError, SourcePosition, UnknownNameError
+from loopkit._errors import (
+    InvalidArgumentError,
+    ParseError,
+    SourcePosition,
+    UnknownNameError,
+    caret_at,
+)
 from loopkit._expression import accesses, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import conjuncts
@@ -261,7 +267,7 @@ def check_supported(drafts: Iterable[Draft], known: Collection[str]) -> None:
             if reduction.operation not in known:
                 raise InvalidArgumentError(
                     f"the reduction '{reduction.operation}' is not supported yet",
-                    asked=draft.position.caret() if draft.position else "",
+                    asked=caret_at(draft.position),
                     instead="compute the extremum with max or min first, and the place where "
                     "it is reached with a second reduction: min(k, if(a[k] == m, k, n))",
                 )

@@ -10,22 +10,16 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._arrays import TemporaryVariable
-from loopkit._errors import TypeInferenceError
+from loopkit._errors import TypeInferenceError, caret_at
 from loopkit._expression import _NameCollector, is_constant, to_text
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.operations import operations_of
 from loopkit._nodes import Expression
-from loopkit._promotion import RunTime
+from loopkit._promotion import Choice, RunTime, Typed, promote, run_time
 from loopkit._rules import expand_rules
-from loopkit._types import Typed, WeakType, concrete, dtype_of, known_types, promote
+from loopkit._types import Kind, concrete, dtype_of, known_types
 
 DType = np.dtype[Any]
-_RUN_TIME = {
-    WeakType.INT: RunTime(int),
-    WeakType.FLOAT: RunTime(float),
-    WeakType.COMPLEX: RunTime(complex),
-}
-_RANK = (WeakType.INT, WeakType.FLOAT, WeakType.COMPLEX)
 
 
 class _Unknown(Exception):
@@ -56,7 +50,7 @@ class Types:
             raise _Unknown(name)
         return found
 
-    def of_value(self, statement: Statement) -> DType | WeakType | None:
+    def of_value(self, statement: Statement) -> Kind | None:
         """The type of what a statement assigns; None where that is not known yet."""
         try:
             kind = dtype_of(statement.rhs, self.of_name)
@@ -88,7 +82,7 @@ class Types:
         open_ = _closure({n for n in self.unknown if n not in needs}, needs)
         kinds = self._grown([n for n in writers if n not in open_], writers, needs)
         if self.for_calls:
-            weak = {n for n, kind in kinds.items() if isinstance(kind, WeakType)}
+            weak = {n for n, kind in kinds.items() if isinstance(kind, RunTime)}
             open_ = _closure(open_ | (weak & self.kernel.arg_by_name.keys()), needs)
         for name, kind in kinds.items():
             if name in open_:
@@ -102,9 +96,9 @@ class Types:
         names: Sequence[str],
         writers: Mapping[str, Sequence[Statement]],
         needs: Mapping[str, frozenset[str]],
-    ) -> dict[str, DType | WeakType]:
+    ) -> dict[str, Kind]:
         """The joined types of all writers of each name; those of numbers stay weak."""
-        kinds: dict[str, DType | WeakType] = {}
+        kinds: dict[str, Kind] = {}
         waiting = dict.fromkeys(names)
         while waiting:
             name = next(iter(waiting))
@@ -118,8 +112,7 @@ class Types:
             # A type compares equal to None where NumPy's default is that type.
             if joined is not None and (before is None or joined != before):
                 kinds[name] = joined
-                weak = isinstance(joined, WeakType)
-                self.known[name] = _RUN_TIME[joined] if weak else joined  # type: ignore[index,assignment]
+                self.known[name] = joined
                 waiting.update(dict.fromkeys(n for n in names if name in needs[n]))
         return kinds
 
@@ -149,19 +142,17 @@ def typed_names(expr: Expression) -> frozenset[str]:
     return frozenset(found)
 
 
-def join(a: DType | WeakType, b: DType | WeakType) -> DType | WeakType:
+def join(a: Kind, b: Kind) -> Kind:
     """The type of a variable that holds values of both types."""
-    if isinstance(a, WeakType) and isinstance(b, WeakType):
-        return max(a, b, key=_RANK.index)
-    if isinstance(a, WeakType):
-        a, b = b, a
-    assert isinstance(a, np.dtype)
-    return promote(a, _RUN_TIME[b] if isinstance(b, WeakType) else b)
+    if isinstance(a, RunTime) and isinstance(b, RunTime):
+        return run_time(Choice(None, a, b))
+    return promote(a, b)
 
 
 def located(error: TypeInferenceError, statement: Statement) -> TypeInferenceError:
     """An error about types that says in which statement it arose."""
-    where = f"in statement '{statement.id}': {to_text(statement.lhs)} = {to_text(statement.rhs)}"
+    spelled = f"in statement '{statement.id}': {to_text(statement.lhs)} = {to_text(statement.rhs)}"
+    where = caret_at(statement.position) or spelled
     asked = "\n".join(p for p in (error.asked, where) if p)
     return TypeInferenceError(error.why, asked=asked, instead=error.instead)
 

@@ -9,7 +9,7 @@ import islpy as isl
 
 from loopkit._arrays import Argument, ArrayArg
 from loopkit._cached import cached_property
-from loopkit._errors import UninitializedReadError
+from loopkit._errors import UninitializedReadError, caret_at
 from loopkit._guarded import Guarded, guarded_reads
 from loopkit._kernel import Kernel, Statement
 from loopkit._poly.dataflow import Access, Dataflow
@@ -132,6 +132,6 @@ class Checker:
             f"statement '{reader.id}' reads {case.cell} before anything has been written "
             f"there{where}: {how}",
             witness=replace(case.witness, suggestions=(instead,)),
-            asked=reader.position.caret() if reader.position else "",
+            asked=caret_at(reader.position),
             instead=instead,
         )

@@ -15,7 +15,7 @@ from loopkit._make.names import fresh_names, has_reduction
 from loopkit._make.operations import ReductionOperation
 from loopkit._make.scopes import Inames
 from loopkit._nodes import Expression, Reduction
-from loopkit._types import FLOAT64
+from loopkit._promotion import FLOAT64
 
 
 class _Replacer(ExpressionMapper):

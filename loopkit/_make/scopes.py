@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import pymbolic.primitives as prim
 
 from loopkit._cached import cached_property
-from loopkit._errors import InvalidArgumentError, ParseError
+from loopkit._errors import InvalidArgumentError, ParseError, caret_at
 from loopkit._expression import index_tuple, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Domain
@@ -237,7 +237,7 @@ def _fail_at_clash(
             raise InvalidArgumentError(
                 f"statement '{draft.id}' reduces over '{iname}', but reads '{name}', which has "
                 f"its value only inside the loop over '{iname}'",
-                asked=draft.position.caret() if draft.position else "",
+                asked=caret_at(draft.position),
                 instead=f"write what '{name}' stands for inside the reduction, as a substitution "
                 f"rule if need be, or store it per '{iname}': {name}[{iname}] = ...",
             )

@@ -8,14 +8,16 @@ from typing import NoReturn
 
 import pymbolic.primitives as prim
 
-from loopkit._errors import InvalidArgumentError, TypeInferenceError
+from loopkit._errors import InvalidArgumentError, TypeInferenceError, caret_at
 from loopkit._expression import _Walker, index_tuple, is_constant, to_text
 from loopkit._kernel import Statement
 from loopkit._linear import NotAffineError, linear
+from loopkit._make.infer import located
 from loopkit._nodes import Expression
+from loopkit._promotion import check_call
 from loopkit._same import remembered
 from loopkit._syntax.conditions import LARGEST
-from loopkit._types import check_call, dtype_of
+from loopkit._types import dtype_of
 
 
 class _NotConstant(Exception):
@@ -115,7 +117,7 @@ def check_sense(statements: Iterable[Statement], inames: Collection[str]) -> Non
             if indices and name in inames:
                 raise InvalidArgumentError(
                     f"'{name}' is an iname and has no elements",
-                    asked=statement.position.caret() if statement.position else "",
+                    asked=caret_at(statement.position),
                     instead="another name is free for an array",
                 )
         try:
@@ -123,13 +125,7 @@ def check_sense(statements: Iterable[Statement], inames: Collection[str]) -> Non
                 if not is_constant(expr):
                     _check(expr)
         except TypeInferenceError as error:
-            raise _located(error, statement) from None
+            raise located(error, statement) from None
         except InvalidArgumentError as error:
-            where = statement.position.caret() if statement.position else error.asked
+            where = caret_at(statement.position) or error.asked
             raise InvalidArgumentError(error.why, asked=where, instead=error.instead) from None
-
-
-def _located(error: TypeInferenceError, statement: Statement) -> TypeInferenceError:
-    where = statement.position.caret() if statement.position else f"in '{statement.id}'"
-    asked = "\n".join(p for p in (error.asked, where) if p)
-    return TypeInferenceError(error.why, asked=asked, instead=error.instead)

@@ -19,7 +19,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._errors import InvalidArgumentError, OutOfBoundsError
+from loopkit._errors import InvalidArgumentError, OutOfBoundsError, caret_at
 from loopkit._expression import to_text, variable_names
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
@@ -220,7 +220,7 @@ class Shapes:
             f"index {to_text(indices[axis])} of axis {axis} is negative"
             + (f" for {case.values}" if case.values else ""),
             witness=case.witness,
-            asked=statement.position.caret() if statement.position else "",
+            asked=caret_at(statement.position),
             instead="shift the index, or make the domain start later",
         )
 

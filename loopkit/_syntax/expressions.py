@@ -17,9 +17,8 @@ import pymbolic.primitives as prim
 
 from loopkit._depth import INSTEAD, MOST_NESTED, TOO_DEEP
 from loopkit._nodes import Expression, TypeCast, TypeName
-from loopkit._promotion import LARGEST_BITS
+from loopkit._promotion import DTYPES, LARGEST_BITS
 from loopkit._syntax.lexer import CLOSING, END, OPENING, PositionOf, Words
-from loopkit._types import DTYPES
 
 TERNARY, OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, ADD, MULTIPLY, UNARY, POWER = (
     range(1, 14)

@@ -12,11 +12,11 @@ import pymbolic.primitives as prim
 from loopkit._errors import ParseError, SourcePosition
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
+from loopkit._promotion import DTYPES
 from loopkit._syntax.expressions import ExpressionParser
 from loopkit._syntax.items import RawAssignment, RawItem, RawNop, RawSubstitution
 from loopkit._syntax.lexer import CLOSING, END, OPENING, position_in
 from loopkit._syntax.options import NO_OPTIONS, Options, parse_options
-from loopkit._types import DTYPES
 
 # Blanked out before anything else, and offsets stay.  The newline of a line that goes on becomes a
 # vertical tab: a blank, but no end of a line.

@@ -21,7 +21,8 @@ from loopkit._nodes import Expression
 from loopkit._poly.dataflow import Access
 from loopkit._poly.model import Cell, Model
 from loopkit._poly.pairs import Instance, Undecided
-from loopkit._types import WeakType, dtype_of, known_types
+from loopkit._promotion import RunTime
+from loopkit._types import dtype_of, known_types
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +219,7 @@ class KernelTypes:
     def fits(self, statement: Statement) -> bool:
         """Whether a statement's value has the type of the variable that it is stored in."""
         kind = dtype_of(statement.rhs, self.of)
-        return not isinstance(kind, WeakType) and kind == self.of(statement.written)
+        return not isinstance(kind, RunTime) and kind == self.of(statement.written)
 
 
 def same_initial_value(a: Any, b: Any, dtype: Any) -> bool:

@@ -41,7 +41,6 @@ def test_assignment() -> None:
     assert item.lhs == parse_expression("c[i, j]")
     assert item.rhs == parse_expression("a[i] + 1")
     assert item.declared is None
-    assert item.update is None
     assert item.inames is None
     assert for_inames(item) == ()
 
@@ -70,7 +69,6 @@ def test_declaration(text: str, declared: Any) -> None:
 def test_update(text: str, rhs: Any) -> None:
     item = one(text)
     assert item.rhs == rhs
-    assert item.update == text.split()[1][0]
 
 
 def test_options() -> None:

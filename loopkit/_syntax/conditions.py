@@ -7,13 +7,23 @@ parentheses.  Integer division and modulo are Python's, also of and by negative 
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable
 from fractions import Fraction
 from typing import NoReturn
 
-from loopkit._frozen import dataclass
+from loopkit._syntax.isl_text import (
+    Condition,
+    Part,
+    Value,
+    chained,
+    extreme,
+    joined,
+    number,
+    quotient,
+    rounded,
+    total,
+)
 from loopkit._syntax.lexer import CLOSING, END, OPENING, Words
 
 LARGEST = 2**63 - 1
@@ -47,70 +57,18 @@ _INSTEAD = {
     "~": "write 'not'",
     "#": "a domain holds no comments",
 }
-_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
+NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
 _DIGITS = re.compile(r"[0-9]+\Z")
 _NUMBER_AND_NAME = re.compile(r"([0-9]+)([A-Za-z][A-Za-z_0-9]*)\Z")
 _NUMBER_ELSEWHERE = re.compile(r"0[xXbBoO]|[0-9]+[eE][0-9]+\Z")
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """An affine expression divided by a positive number; ``text`` is isl's, and whole.
-
-    ``constant`` is the value of a number; ``is_atom`` says that no operator
-    stands outside of parentheses, ``has_factor`` that the text begins with a
-    sign or a number and a factor behind it, which isl applies last.
-    """
-
-    text: str
-    divisor: int = 1
-    constant: Fraction | None = None
-    is_atom: bool = False
-    has_factor: bool = False
-
-    @property
-    def atom(self) -> str:
-        """The text as one operand."""
-        return self.text if self.is_atom else f"({self.text})"
-
-    def times(self, factor: int) -> str:
-        """The text of the numerator, multiplied."""
-        if factor == 1:
-            return self.text
-        return f"-{self.atom}" if factor == -1 else f"{factor}*{self.atom}"
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One of the conditions that ``and`` joins, as isl is to read it, and the names it is about."""
-
-    text: str
-    names: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """A condition: all of its parts hold."""
-
-    parts: tuple[Part, ...]
-
-    @property
-    def text(self) -> str:
-        """The whole as isl is to read it."""
-        return " and ".join(p.text for p in self.parts)
-
-
-def number(value: Fraction, *, has_factor: bool = False) -> Value:
-    """A number as a value."""
-    is_atom = value >= 0
-    return Value(str(value.numerator), value.denominator, value, is_atom, has_factor)
 
 
 class ConditionParser(Words):
     """Reads conditions from the words of a text.
 
     ``found`` collects the names that nothing binds, in the order of the text;
-    ``bound`` holds what the tuple and the quantifiers around bind.
+    ``bound`` holds what the tuple and the quantifiers around bind, ``used`` all names that stand
+    in the comparison that is read.
     """
 
     __slots__ = ("bound", "found", "used")
@@ -118,7 +76,7 @@ class ConditionParser(Words):
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.found: dict[str, None] = {}
-        self.used: dict[str, None] = {}
+        self.used: set[str] = set()
         self.bound: frozenset[str] = frozenset()
 
     def condition(self) -> Condition:
@@ -163,7 +121,7 @@ class ConditionParser(Words):
             return joined(f"(not ({inner.text}))", inner)
         if word == "exists":
             return self.quantified()
-        outside, self.used = self.used, {}
+        outside, self.used = self.used, set()
         found = self.comparison()
         if isinstance(found, str):
             found = Condition((Part(found, frozenset(self.used)),))
@@ -195,11 +153,7 @@ class ConditionParser(Words):
         if opened is not None:
             self.close(opened)
         text = f"(exists ({', '.join(names)} : {inner.text}))"
-        return Condition((Part(text, self.names_of(inner) - set(names)),))
-
-    @staticmethod
-    def names_of(condition: Condition) -> frozenset[str]:
-        return frozenset().union(*(p.names for p in condition.parts))
+        return Condition((Part(text, inner.names - set(names)),))
 
     def comparison(self) -> Condition | str:
         word = self.words[self.at]
@@ -212,19 +166,19 @@ class ConditionParser(Words):
             if self.words[self.at] in RELATIONS:
                 self.fail(at, "a condition has no value to compare", last=self.at - 1)
             return first
-        chain = [self.rest_of_list(first)]
+        chain = [[first, *self.rest_of_list()]]
         relations: list[str] = []
         while self.words[self.at] in RELATIONS:
             relations.append(self.words[self.at])
             self.at += 1
-            chain.append(self.rest_of_list(self.value()))
+            chain.append([self.value(), *self.rest_of_list()])
         if not relations:
             self.fail_behind_value(at)
         return chained(chain, relations)
 
-    def rest_of_list(self, first: Value) -> list[Value]:
-        """``first`` and what follows it behind commas: each is compared."""
-        values = [first]
+    def rest_of_list(self) -> list[Value]:
+        """The values that follow behind commas: each is compared."""
+        values = []
         while self.words[self.at] == ",":
             self.at += 1
             values.append(self.value())
@@ -295,8 +249,7 @@ class ConditionParser(Words):
         if right.constant == 0:
             self.fail(operator, "division by zero", last=operator + 1)
         if word == "/":
-            text = left.times(right.constant.denominator * (1 if right.constant > 0 else -1))
-            return simplest(text, left, right.constant)
+            return quotient(left, right.constant)
         if right.constant.denominator != 1 or (left.divisor != 1 and word != "//"):
             self.fail(operator, f"'{word}' is of integers", last=operator + 1)
         if left.has_factor:
@@ -308,8 +261,8 @@ class ConditionParser(Words):
             )
         divisor = int(right.constant)
         if left.constant is not None:
-            quotient = Fraction(left.constant // divisor)
-            return number(quotient if word == "//" else left.constant - divisor * quotient)
+            whole = Fraction(left.constant // divisor)
+            return number(whole if word == "//" else left.constant - divisor * whole)
         sign = 1 if divisor > 0 else -1
         if word == "//":
             return Value(f"floor(({left.times(sign)})/{abs(divisor) * left.divisor})", is_atom=True)
@@ -361,10 +314,7 @@ class ConditionParser(Words):
     def call(self, name: str) -> Value:
         at = self.at
         self.at += 2
-        arguments = [self.value()]
-        while self.words[self.at] == ",":
-            self.at += 1
-            arguments.append(self.value())
+        arguments = [self.value(), *self.rest_of_list()]
         self.close(at + 1)
         if name in ("min", "max"):
             return extreme(name, arguments)
@@ -378,36 +328,32 @@ class ConditionParser(Words):
                 self.fail(at, "division by a variable is not affine", last=self.at - 1)
             if by == 0:
                 self.fail(at, "division by zero", last=self.at - 1)
-            text = value.times(by.denominator * (1 if by > 0 else -1))
-            value = simplest(text, value, by)
+            value = quotient(value, by)
         return rounded(name.removesuffix("d"), value)
 
     def number_or_name(self) -> Value:
         at = self.at
         word = self.words[at]
+        self.at += 1
         if _DIGITS.match(word):
-            self.at += 1
-            value = self.small(number(Fraction(self.integer(word, at))), at)
-            if self.words[self.at] == "(" or _NAME.match(self.words[self.at]):
+            value = self.integer(word, at)
+            if self.words[self.at] == "(" or NAME.match(self.words[self.at]):
                 return self.juxtaposed(value, at)
             return value
         pair = _NUMBER_AND_NAME.match(word)
-        if (
-            pair is not None
-            and pair[2] not in WORDS
-            and (
-                not _NUMBER_ELSEWHERE.match(word) or pair[2] in self.bound or pair[2] in self.found
-            )
-        ):
-            self.at += 1
-            factor = self.small(number(Fraction(self.integer(pair[1], at))), at)
-            return self.multiplied(factor, self.variable(pair[2], at), at)
+        if pair is not None and pair[2] not in WORDS and self.is_factor_of_name(word, pair[2]):
+            return self.multiplied(self.integer(pair[1], at), self.variable(pair[2], at), at)
         if word[:1].isdigit() or (word[:1] == "." and word != "."):
             self.fail(at, f"'{word}' is not an integer")
-        if not _NAME.match(word) or word in WORDS:
-            self.fail_at_operand(at)
-        self.at += 1
+        if not NAME.match(word) or word in WORDS:
+            if word in _INSTEAD:
+                self.fail_at_foreign(at)
+            self.fail_expecting("a value", _word_of_domains(word), at=at)
         return self.variable(word, at)
+
+    def is_factor_of_name(self, word: str, name: str) -> bool:
+        """Whether ``2e5`` and its kin are a number times a name: where the name is known."""
+        return not _NUMBER_ELSEWHERE.match(word) or name in self.bound or name in self.found
 
     def juxtaposed(self, value: Value, at: int) -> Value:
         """``2 i`` and ``2(i + 1)``."""
@@ -415,10 +361,10 @@ class ConditionParser(Words):
             return value
         return self.multiplied(value, self.operand_of(self.factor()), at)
 
-    def integer(self, digits: str, at: int) -> int:
+    def integer(self, digits: str, at: int) -> Value:
         if len(digits.lstrip("0")) > 19:
             self.fail_too_large(at, at, digits)
-        return int(digits)
+        return self.small(number(Fraction(int(digits))), at)
 
     def variable(self, name: str, at: int) -> Value:
         if name.lower() in NO_NUMBERS:
@@ -439,7 +385,7 @@ class ConditionParser(Words):
                 f"there is no function '{name}' in domains",
                 instead="there are floor, ceil, min and max",
             )
-        self.used[name] = None
+        self.used.add(name)
         if name not in self.bound:
             self.found[name] = None
         return Value(name, is_atom=True)
@@ -451,12 +397,8 @@ class ConditionParser(Words):
     def name(self, what: str) -> str:
         """The name that stands next."""
         word = self.words[self.at]
-        if not _NAME.match(word) or word in WORDS:
-            self.fail(
-                self.at,
-                f"expected {what} but found {self.describe(self.at)}",
-                instead=_word_of_domains(word),
-            )
+        if not NAME.match(word) or word in WORDS:
+            self.fail_expecting(what, _word_of_domains(word))
         if word.lower() in NO_NUMBERS:
             self.fail(self.at, f"'{word}' cannot be a name in a domain")
         self.at += 1
@@ -491,18 +433,6 @@ class ConditionParser(Words):
             instead="only multiples by integers are; fix_parameters makes a size one",
         )
 
-    def fail_at_operand(self, at: int) -> NoReturn:
-        word = self.words[at]
-        if word in _INSTEAD:
-            self.fail_at_foreign(at)
-        if word == END:
-            self.fail(at, "expected a value but found the end of the text")
-        self.fail(
-            at,
-            f"expected a value but found {self.describe(at)}",
-            instead=_word_of_domains(word),
-        )
-
     def fail_at_foreign(self, at: int) -> NoReturn:
         word = self.words[at]
         self.fail(at, f"'{word}' is not part of a domain's language", instead=_INSTEAD[word])
@@ -530,76 +460,7 @@ class ConditionParser(Words):
             self.fail(at, "a condition has no value to compare")
         self.fail_expecting("an operator")
 
-    def fail_expecting(self, what: str, instead: str = "") -> NoReturn:
-        self.fail(self.at, f"expected {what} but found {self.describe(self.at)}", instead=instead)
-
     # }}}
-
-
-def joined(text: str, *conditions: Condition) -> Condition:
-    """One part that is made of several conditions."""
-    names = frozenset().union(*(p.names for c in conditions for p in c.parts))
-    return Condition((Part(text, names),))
-
-
-def chained(chain: list[list[Value]], relations: list[str]) -> str:
-    """``a <= b, c < d``: every neighbour with every neighbour."""
-    if all(len(values) == 1 and values[0].divisor == 1 for values in chain):
-        words = [chain[0][0].text]
-        for relation, values in zip(relations, chain[1:], strict=True):
-            words += [relation, values[0].text]
-        if "!=" not in relations or len(relations) == 1:
-            return " ".join(words)
-    pairs = []
-    for relation, left, right in zip(relations, chain, chain[1:], strict=False):
-        for a in left:
-            for b in right:
-                common = math.lcm(a.divisor, b.divisor)
-                sides = a.times(common // a.divisor), b.times(common // b.divisor)
-                pairs.append(f"{sides[0]} {relation} {sides[1]}")
-    return " and ".join(pairs)
-
-
-def total(terms: list[tuple[int, Value]]) -> Value:
-    """A sum of values with signs."""
-    numbers = [sign * value.constant for sign, value in terms if value.constant is not None]
-    if len(numbers) == len(terms):
-        return number(sum(numbers, Fraction(0)))
-    common = math.lcm(*(v.divisor for _, v in terms))
-    text = ""
-    for sign, value in terms:
-        piece = value.times(common // value.divisor)
-        if not text:
-            text = piece
-            continue
-        operand = value.divisor == common and (value.is_atom or not piece.startswith("-"))
-        plain = piece if operand and (value.is_atom or value.has_factor) else f"({piece})"
-        text += f" {'+' if sign > 0 else '-'} {plain}"
-    return Value(text, common)
-
-
-def simplest(numerator: str, left: Value, divisor: Fraction) -> Value:
-    """``left`` divided exactly; ``numerator`` is its text times the divisor's denominator."""
-    if left.constant is not None:
-        return number(left.constant / divisor)
-    return Value(numerator, left.divisor * abs(divisor.numerator), has_factor=left.has_factor)
-
-
-def rounded(name: str, value: Value) -> Value:
-    """``value`` rounded down (``floor``) or up (``ceil``)."""
-    if value.constant is not None:
-        whole = math.floor(value.constant) if name == "floor" else math.ceil(value.constant)
-        return number(Fraction(whole))
-    if value.divisor == 1:
-        return Value(value.atom, is_atom=True)
-    return Value(f"{name}(({value.text})/{value.divisor})", is_atom=True)
-
-
-def extreme(name: str, values: list[Value]) -> Value:
-    """The smallest or largest of several values."""
-    common = math.lcm(*(v.divisor for v in values))
-    texts = ", ".join(v.times(common // v.divisor) for v in values)
-    return Value(f"{name}({texts})", common, is_atom=True)
 
 
 def _word_of_domains(word: str) -> str:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
+from typing import TypeVar
 
 import islpy as isl
 
 from loopkit._budget import is_spent
 from loopkit._errors import ParseError, UnknownNameError
 from loopkit._frozen import dataclass
-from loopkit._syntax.conditions import Condition, ConditionParser, Value
+from loopkit._syntax.conditions import NAME, ConditionParser
+from loopkit._syntax.isl_text import Condition, Value
 from loopkit._syntax.lexer import END
 
-_BRACKETED_NAME = re.compile(r"[A-Za-z_][A-Za-z_0-9]*\Z")
+T = TypeVar("T")
+_MAP = "a map is written { [i] -> [j]: j = i + 1 }"
+_TUPLE = "a tuple is written [i, j]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +34,7 @@ class Piece:
     @property
     def text(self) -> str:
         """The piece as isl is to read it."""
-        condition = self.condition.text
-        return f"[{', '.join(self.entries)}]" + (f" : {condition}" if condition else "")
+        return f"[{', '.join(self.entries)}]{self.condition.behind_colon}"
 
     @property
     def is_plain(self) -> bool:
@@ -82,8 +85,7 @@ def parse_assumptions(text: str) -> isl.Set:
     if parser.words[0] == END:
         return isl.Set("{ : }")
     condition = parser.condition()
-    if parser.words[parser.at] != END:
-        parser.fail_at_leftover()
+    parser.finish()
     return _read(f"[{', '.join(parser.found)}] -> {{ : {condition.text} }}").params()
 
 
@@ -103,43 +105,55 @@ def parse_map(text: str) -> isl.Map:
 
     What a domain may say, its conditions may; an output may be primed.
     """
-    return _MapParser(text).map()
+    return _SetParser(text, primed=True).map()
 
 
 class _SetParser(ConditionParser):
-    """Reads a set: parameters, and tuples with conditions."""
+    """Reads a set: parameters, and tuples with conditions; or a map, whose names may be primed."""
 
-    __slots__ = ()
+    __slots__ = ("inames", "primed")
+
+    def __init__(self, text: str, *, primed: bool = False) -> None:
+        super().__init__(text)
+        self.primed = primed
+        self.inames: list[str] = []  # all that tuples bind
 
     def domain(self) -> DomainText:
-        self.fail_on_brackets()
-        words = self.words
-        if "{" not in words:
-            self.fail(
-                0,
-                "a domain is a set in braces",
-                last=max(0, len(words) - 2),
-                instead="it is written { [i]: 0 <= i < n }",
-            )
-        listed = self.parameter_list()
-        pieces = [self.piece()]
-        while words[self.at] == ";":
-            self.at += 1
-            pieces.append(self.piece())
-        self.check_end()
+        parameters, pieces = self.whole(
+            self.piece, "a domain is a set in braces", "it is written { [i]: 0 <= i < n }"
+        )
         first = pieces[0].names
         for piece in pieces[1:]:
             if piece.names != first:
                 raise ParseError(
                     "the pieces of a domain have different inames: "
                     f"[{_tuple_text(first)}] and [{_tuple_text(piece.names)}]",
-                    position=self.position(0, len(words) - 2),
+                    position=self.position(0, len(self.words) - 2),
                     instead="several domains are given as a list of texts",
                 )
-        if listed is not None:
-            self.check_listed(listed, [n for p in pieces for n in p.names if n is not None])
-        parameters = tuple(self.found) if listed is None else tuple(listed)
         return DomainText(parameters, tuple(pieces))
+
+    def map(self) -> isl.Map:
+        parameters, pieces = self.whole(self.arrow, "a map stands in braces", _MAP)
+        return isl.Map(f"[{', '.join(parameters)}] -> {{ {'; '.join(pieces)} }}")
+
+    def whole(
+        self, one: Callable[[], T], what: str, written: str
+    ) -> tuple[tuple[str, ...], list[T]]:
+        """The parameters and the pieces of all of the text; ``one`` reads a piece."""
+        self.fail_on_brackets()
+        words = self.words
+        if "{" not in words:
+            self.fail(0, what, last=max(0, len(words) - 2), instead=written)
+        listed = self.parameter_list()
+        pieces = [one()]
+        while words[self.at] == ";":
+            self.at += 1
+            pieces.append(one())
+        self.check_end()
+        if listed is not None:
+            self.check_listed(listed)
+        return tuple(self.found if listed is None else listed), pieces
 
     def check_end(self) -> None:
         """Report what stands where the set should be closed, or behind it."""
@@ -171,21 +185,17 @@ class _SetParser(ConditionParser):
             )
         listed: list[str] = []
         self.at = 1
-        while words[self.at] != "]":
+        for at in self.listed("]"):
             name = self.name("the name of a parameter")
             if name in listed:
-                self.fail(self.at - 1, f"the parameter '{name}' is listed twice")
+                self.fail(at, f"the parameter '{name}' is listed twice")
             listed.append(name)
-            if words[self.at] == ",":
-                self.at += 1
-            elif words[self.at] != "]":
-                self.fail_expecting("',' or ']'")
         self.at = opened + 1
         return listed
 
-    def check_listed(self, listed: list[str], inames: list[str]) -> None:
+    def check_listed(self, listed: list[str]) -> None:
         """Every name that the set does not bind is listed, and no iname is."""
-        for name in inames:
+        for name in self.inames:
             if name in listed:
                 at = self.words.index(name)
                 self.fail(at, f"'{name}' is listed as a parameter, and is an iname of the set")
@@ -194,8 +204,8 @@ class _SetParser(ConditionParser):
                 raise UnknownNameError(
                     "parameter",
                     name,
-                    [*listed, *inames],
-                    position=self.position(self.words.index(name)),
+                    [*listed, *self.inames],
+                    position=self.position(self.words.index(name.rstrip("'"))),
                     asked="the set lists its parameters",
                 )
 
@@ -204,7 +214,7 @@ class _SetParser(ConditionParser):
     def piece(self) -> Piece:
         """``[i, j] : condition``, each part of which may be missing."""
         self.bound = frozenset()
-        if _BRACKETED_NAME.match(self.words[self.at]) and self.words[self.at + 1] == "[":
+        if NAME.match(self.words[self.at]) and self.words[self.at + 1] == "[":
             self.at += 1  # a name for the tuple says nothing
         is_tuple = self.words[self.at] == "["
         names, entries = self.dimensions() if is_tuple else ((), ())
@@ -212,25 +222,27 @@ class _SetParser(ConditionParser):
             self.fail(self.at, "a set without inames", instead="it is written { [i]: 0 <= i < n }")
         return Piece(names, entries, self.condition_of_piece())
 
+    def arrow(self) -> str:
+        """``[i] -> [j] : condition`` as isl is to read it."""
+        self.bound = frozenset()
+        _, inputs = self.dimensions()
+        if self.words[self.at] != "->":
+            self.fail_expecting("'->'", _MAP)
+        self.at += 1
+        _, outputs = self.dimensions()
+        condition = self.condition_of_piece()
+        return f"[{', '.join(inputs)}] -> [{', '.join(outputs)}]{condition.behind_colon}"
+
     def dimensions(self) -> tuple[tuple[str | None, ...], tuple[str, ...]]:
         """``[i, j]``: its names, and its entries as isl is to read them."""
-        words = self.words
-        names: list[str | None] = []
-        entries: list[str] = []
-        if words[self.at] != "[":
-            self.fail_expecting("'['", "a tuple is written [i, j]")
+        if self.words[self.at] != "[":
+            self.fail_expecting("'['", _TUPLE)
         self.at += 1
         self.bound |= self.tuple_names()
-        while words[self.at] != "]":
-            name, entry = self.entry()
-            names.append(name)
-            entries.append(entry)
-            if words[self.at] == ",":
-                self.at += 1
-            elif words[self.at] != "]":
-                self.fail_expecting("',' or ']'", "a tuple is written [i, j]")
-        self.at += 1
-        return tuple(names), tuple(entries)
+        dimensions = [self.entry() for _ in self.listed("]", _TUPLE)]
+        names = tuple(name for name, _ in dimensions)
+        self.inames += [name for name in names if name is not None]
+        return names, tuple(entry for _, entry in dimensions)
 
     def condition_of_piece(self) -> Condition:
         """What stands behind the ':' of a piece, if there is one."""
@@ -247,70 +259,30 @@ class _SetParser(ConditionParser):
         words = self.words
         bound: set[str] = set()
         at = self.at
-        while words[at] != "]":
-            starts_entry = words[at - 1] in ("[", ",")
-            if starts_entry and words[at + 1] in (",", "]", "="):
-                name = words[at]
-                if name in bound:
-                    self.fail(at, f"the name '{name}' stands twice in the tuple")
-                if _BRACKETED_NAME.match(name):
-                    bound.add(name)
-            at += 1
-            if words[at] in (END, "}"):
-                break
+        while words[at] not in ("]", "}", END):
+            begin, at = at, at + 1
+            if words[begin - 1] not in ("[", ",") or not NAME.match(words[begin]):
+                continue
+            while self.primed and words[at] == "'":
+                at += 1
+            if words[at] in (",", "]", "="):
+                name = "".join(words[begin:at])
+                if name in bound and not self.primed:
+                    self.fail(begin, f"the name '{name}' stands twice in the tuple")
+                bound.add(name)
         return frozenset(bound)
 
     def entry(self) -> tuple[str | None, str]:
         """A dimension: a name, ``name = expression``, or an expression."""
-        words = self.words
-        if words[self.at + 1] in (",", "]", "=") and _BRACKETED_NAME.match(words[self.at]):
-            name = self.name("the name of an iname")
-            if words[self.at] != "=":
-                return name, name
+        word, following = self.words[self.at], self.words[self.at + 1]
+        is_named = following in (",", "]", "=") or (self.primed and following == "'")
+        if not is_named or not NAME.match(word):
+            return None, self.whole_value()
+        name = self.name("the name of an iname")
+        if self.words[self.at] == "=":
             self.at += 1
             return name, f"{name} = {self.whole_value()}"
-        return None, self.whole_value()
-
-    def whole_value(self) -> str:
-        at = self.at
-        value: Value = self.value()
-        if value.divisor != 1:
-            self.fail(at, "an iname is an integer", last=self.at - 1, instead="write floor(x / 2)")
-        return value.text
-
-
-class _MapParser(_SetParser):
-    """Reads a map: two tuples with conditions, names with primes."""
-
-    __slots__ = ()
-
-    def map(self) -> isl.Map:
-        self.fail_on_brackets()
-        if "{" not in self.words:
-            self.fail(0, "a map stands in braces", last=max(0, len(self.words) - 2))
-        listed = self.parameter_list()
-        pieces = [self.arrow()]
-        while self.words[self.at] == ";":
-            self.at += 1
-            pieces.append(self.arrow())
-        self.check_end()
-        if listed is not None:
-            self.check_listed(listed, [])
-        parameters = ", ".join(self.found if listed is None else listed)
-        return isl.Map(f"[{parameters}] -> {{ {'; '.join(pieces)} }}")
-
-    def arrow(self) -> str:
-        """``[i] -> [j] : condition`` as isl is to read it."""
-        self.bound = frozenset()
-        _, inputs = self.dimensions()
-        if self.words[self.at] != "->":
-            self.fail_expecting("'->'", "a map is written { [i] -> [j]: j = i + 1 }")
-        self.at += 1
-        _, outputs = self.dimensions()
-        condition = self.condition_of_piece().text
-        return f"[{', '.join(inputs)}] -> [{', '.join(outputs)}]" + (
-            f" : {condition}" if condition else ""
-        )
+        return name, name
 
     def name(self, what: str) -> str:
         return self.with_primes(super().name(what))
@@ -320,36 +292,17 @@ class _MapParser(_SetParser):
 
     def with_primes(self, name: str) -> str:
         """The name that was read, with the primes that the text has behind it."""
-        while self.words[self.at] == "'":
+        while self.primed and self.words[self.at] == "'":
             name += "'"
             self.at += 1
         return name
 
-    def tuple_names(self) -> frozenset[str]:
-        words = self.words
-        bound: set[str] = set()
+    def whole_value(self) -> str:
         at = self.at
-        while words[at] not in ("]", "}", END):
-            name = words[at] if words[at - 1] in ("[", ",") else ""
-            at += 1
-            while name and words[at] == "'":
-                name += "'"
-                at += 1
-            if name and words[at] in (",", "]", "=") and _BRACKETED_NAME.match(name.rstrip("'")):
-                bound.add(name)
-        return frozenset(bound)
-
-    def entry(self) -> tuple[str | None, str]:
-        word, following = self.words[self.at], self.words[self.at + 1]
-        if _BRACKETED_NAME.match(word) and following in (",", "]", "=", "'"):
-            name = self.name("the name of an iname")
-            if self.words[self.at] in (",", "]"):
-                return name, name
-            if self.words[self.at] == "=":
-                self.at += 1
-                return name, f"{name} = {self.whole_value()}"
-            self.fail_expecting("',' or ']'")
-        return None, self.whole_value()
+        value = self.value()
+        if value.divisor != 1:
+            self.fail(at, "an iname is an integer", last=self.at - 1, instead="write floor(x / 2)")
+        return value.text
 
 
 def _tuple_text(names: tuple[str | None, ...]) -> str:

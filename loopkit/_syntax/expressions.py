@@ -7,48 +7,21 @@ associativity are Python's.
 
 from __future__ import annotations
 
-import difflib
-import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NoReturn
+from typing import Any
 
 import pymbolic.primitives as prim
 
-from loopkit._depth import INSTEAD, MOST_NESTED, TOO_DEEP
+from loopkit._depth import MOST_NESTED
 from loopkit._nodes import Expression, TypeCast, TypeName
-from loopkit._promotion import DTYPES, LARGEST_BITS
-from loopkit._syntax.lexer import CLOSING, END, OPENING, PositionOf, Words
+from loopkit._promotion import DTYPES
+from loopkit._syntax.expression_words import COMPARISONS, FOREIGN, KEYWORDS, ExpressionWords
+from loopkit._syntax.lexer import PositionOf
 
 TERNARY, OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, ADD, MULTIPLY, UNARY, POWER = (
     range(1, 14)
 )
-
-# `for`, `end` and their kin are words of the language only where a line begins: a loop may well
-# run to a size named `end`.
-KEYWORDS = frozenset(("and", "or", "not", "if", "else"))
-_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-
-# What people write who come from C or C++.
-_FOREIGN = {
-    "&&": "write 'and'",
-    "||": "write 'or'",
-    "!": "write 'not'",
-    "?": "write 'a if condition else b' or 'if(condition, a, b)'",
-    "=": "comparing for equality is written '=='",
-    "->": "no such operator in an expression",
-    ":": "slices are not part of the language: name an iname for each index",
-    "'": "there are no strings in the language",
-    '"': "there are no strings in the language",
-    ";": "one instruction stands on a line",
-    "$": "tagged names are not part of the language",
-    "@": "matrix products are written as sums: sum(k, a[i, k] * b[k, j])",
-    ".": "names have no dots",
-    "lambda": "there are no functions as values; a substitution rule is written f(x) := ...",
-}
-
-_LONGEST_NUMBER = 1000
-"""How many characters a number may have; no value of any type needs more."""
 
 # Names are few and used often: one node each.
 _variable = lru_cache(maxsize=1 << 13)(prim.Variable)
@@ -64,12 +37,11 @@ def parse_expression(text: str, *, position_of: PositionOf | None = None) -> Exp
     """
     parser = ExpressionParser(text, position_of)
     expr = parser.expression()
-    if parser.words[parser.at] != END:
-        parser.fail_at_leftover()
+    parser.finish()
     return expr
 
 
-class ExpressionParser(Words):
+class ExpressionParser(ExpressionWords):
     """Reads expressions from the words of a text, one after another."""
 
     __slots__ = ("depth",)
@@ -83,12 +55,12 @@ class ExpressionParser(Words):
         try:
             return self._expression(power)
         except RecursionError:  # whoever calls is deep in calls already
-            self._fail_at_depth()
+            self.fail_at_depth()
 
     def _expression(self, power: int) -> Expression:
         self.depth += 1
         if self.depth > 2 * MOST_NESTED:  # a part of an operation may stand in parentheses
-            self._fail_at_depth()
+            self.fail_at_depth()
         left = self._operand()
         words = self.words
         infix = _INFIX
@@ -98,9 +70,6 @@ class ExpressionParser(Words):
                 self.depth -= 1
                 return left
             left = entry[1](self, left)
-
-    def _fail_at_depth(self) -> NoReturn:
-        self.fail(min(self.at, len(self.words) - 1), TOO_DEEP, instead=INSTEAD)
 
     # {{{ operands
 
@@ -118,15 +87,13 @@ class ExpressionParser(Words):
                 return self._subscript(word)
             if following == "(":
                 return self._call(word)
-            if word in KEYWORDS or word in _FOREIGN:
-                self.fail(
-                    at, f"expected a value but found '{word}'", instead=_FOREIGN.get(word, "")
-                )
+            if word in KEYWORDS or word in FOREIGN:
+                self.fail_expecting("a value", FOREIGN.get(word, ""), at=at)
             if word[2:3] == ".":
-                self._fail_at_dotted(at)
+                self.fail_at_dotted(at)
             return _variable(word)
         if first.isdigit() or (first == "." and word != "..." and len(word) > 1):
-            return self._number(word)
+            return self.number(word)
         if word == "-":
             operand = self._expression(UNARY)
             if type(operand) in (int, float, complex):
@@ -138,49 +105,7 @@ class ExpressionParser(Words):
             return self._expression(UNARY)
         if word == "~":
             return prim.BitwiseNot(self._expression(UNARY))
-        self._fail_at_operand(at)
-
-    def _number(self, word: str) -> Expression:
-        if len(word) > _LONGEST_NUMBER:
-            self.fail(self.at - 1, "this number is larger than all that any type can hold")
-        if word[0] == "0" and word.isdigit() and word.strip("0"):
-            self.fail(
-                self.at - 1,
-                f"'{word}' is no number: a 0 stands in front",
-                instead=f"write {word.lstrip('0')}",
-            )
-        try:
-            whole = int(word)
-        except ValueError:
-            pass
-        else:
-            if whole.bit_length() > LARGEST_BITS:
-                self.fail(self.at - 1, "this number is larger than all that any type can hold")
-            return whole
-        try:
-            value = float(word)
-        except ValueError:
-            pass
-        else:
-            if math.isinf(value):
-                self.fail(self.at - 1, "this number is larger than all that any type can hold")
-            return value
-        try:
-            if word[-1] in "jJ":
-                return complex(word)
-            return int(word, 0)
-        except ValueError:
-            pass
-        at = self.at - 1
-        body, suffix = word.rstrip("fFlLuUhH"), word[-1]
-        if suffix in "fF" and body and not word.lower().startswith("0x"):
-            self.fail(
-                at,
-                f"the number '{word}' has a suffix",
-                instead=f"write {body}: constants take the type of what they meet; "
-                f"float32({body}) has a type of its own",
-            )
-        self.fail(at, f"'{word}' is neither a number nor a name")
+        self.fail_at_operand(at)
 
     def _parenthesis(self) -> Expression:
         opened = self.at - 1
@@ -223,7 +148,7 @@ class ExpressionParser(Words):
                 has_comma = True
                 self.at += 1
             elif word != closing:
-                self._fail_in_list(opened, closing)
+                self.fail_in_list(opened, closing)
 
     def _type_name(self, closing: str) -> Expression:
         """``dtype=int32`` at the end of a list."""
@@ -244,9 +169,9 @@ class ExpressionParser(Words):
     def _subscript(self, name: str) -> Expression:
         at = self.at
         if name in KEYWORDS:
-            self.fail(at - 1, f"expected a value but found '{name}'")
+            self.fail_expecting("a value", at=at - 1)
         if name[2:3] == ".":
-            self._fail_at_dotted(at - 1)
+            self.fail_at_dotted(at - 1)
         self.at = at + 1
         indices, has_comma = self._list(at, "]")
         if not indices:
@@ -269,14 +194,14 @@ class ExpressionParser(Words):
     def _call(self, name: str) -> Expression:
         at = self.at
         if name in KEYWORDS and name != "if":
-            self.fail(at - 1, f"expected a value but found '{name}'")
+            self.fail_expecting("a value", at=at - 1)
         self.at = at + 1
         special = _CALLS.get(name)
         if special is not None:
             return special(self, name, at)
         arguments, _ = self._list(at, ")")
         if name[2:3] == ".":
-            self._fail_at_dotted(at - 1)
+            self.fail_at_dotted(at - 1)
         following = self.words[self.at]
         if following in ("[", "("):
             self.fail(self.at, "the result of a call can be neither subscripted nor called")
@@ -314,7 +239,7 @@ class ExpressionParser(Words):
             self.fail_at_type(at)
         self.at += 1
         if self.words[self.at] != ",":
-            self._fail_in_list(opened, ",")
+            self.fail_in_list(opened, ",")
         self.at += 1
         arguments, _ = self._list(opened, ")")
         if len(arguments) != 1:
@@ -418,7 +343,7 @@ class ExpressionParser(Words):
         parts = []
         while True:
             word = words[self.at]
-            if word not in _COMPARISONS:
+            if word not in COMPARISONS:
                 break
             self.at += 1
             right = self._expression(BIT_OR)
@@ -444,72 +369,8 @@ class ExpressionParser(Words):
 
     def _if_operand(self) -> Expression:
         if self.words[self.at] != "(":
-            self.fail(self.at - 1, "expected a value but found 'if'", instead="write if(c, a, b)")
+            self.fail_expecting("a value", "write if(c, a, b)", at=self.at - 1)
         return self._call("if")
-
-    # }}}
-
-    # {{{ errors
-
-    def fail_at_leftover(self) -> NoReturn:
-        """Report the word after a complete expression."""
-        at = self.at
-        word = self.words[at]
-        if word in OPENING or word in CLOSING:
-            self.fail_on_brackets()
-        if word in _FOREIGN:
-            self.fail(at, f"{self.describe(at)} is not an operator", instead=_FOREIGN[word])
-        if word == ",":
-            self.fail(at, "a comma stands only inside brackets")
-        if word in ("{", "}"):
-            self.fail(at, f"'{word}' does not belong in an expression")
-        if word[:1].isalnum() or word[:1] == "_" or word in OPENING:
-            self.fail(at, f"expected an operator before {self.describe(at)}")
-        self.fail(at, f"'{word}' is out of place")
-
-    def fail_at_type(self, at: int) -> NoReturn:
-        """Report that word ``at`` does not name a type."""
-        near = difflib.get_close_matches(self.words[at], DTYPES, n=2)
-        self.fail(
-            at,
-            f"{self.describe(at)} is not the name of a type",
-            instead=f"did you mean {' or '.join(near)}?" if near else "types: " + ", ".join(DTYPES),
-        )
-
-    def _fail_at_operand(self, at: int) -> NoReturn:
-        word = self.words[at]
-        if word == END or word in CLOSING:
-            self.fail_on_brackets()
-        if word == "[":
-            self.fail_on_brackets()
-            self.fail(at, "'[' needs the name of an array before it")
-        if word in ("*", "**", "/") and self.words[max(at - 1, 0)] in ("*", "/"):
-            self.fail(at, f"expected a value but found '{word}'", instead="a power is written a**b")
-        self.fail(
-            at, f"expected a value but found {self.describe(at)}", instead=_FOREIGN.get(word, "")
-        )
-
-    def _fail_in_list(self, opened: int, closing: str) -> NoReturn:
-        at = self.at
-        word = self.words[at]
-        if word == END or word == "=" or word in CLOSING:
-            self.fail_on_brackets()
-        if word == "=":
-            self.fail(
-                at, "arguments cannot be named", instead="comparing for equality is written '=='"
-            )
-        if word in _FOREIGN:
-            self.fail(at, f"'{word}' is not an operator", instead=_FOREIGN[word])
-        where = self.position(opened)
-        wanted = "','" if closing == "," else f"',' or '{closing}'"
-        self.fail(
-            at,
-            f"expected {wanted} but found {self.describe(at)}",
-            instead=f"'{self.words[opened]}' opened at line {where.line}, column {where.column}",
-        )
-
-    def _fail_at_dotted(self, at: int) -> NoReturn:
-        self.fail(at, f"'{self.words[at]}' is not a value", instead="names have no dots")
 
     # }}}
 
@@ -551,7 +412,7 @@ _INFIX: dict[str, tuple[int, Callable[[ExpressionParser, Expression], Expression
     "and": _nary(AND, prim.LogicalAnd),
     "or": _nary(OR, prim.LogicalOr),
     "if": (TERNARY, ExpressionParser._ternary),
-    **dict.fromkeys(_COMPARISONS, (COMPARE, ExpressionParser._comparison)),
+    **dict.fromkeys(COMPARISONS, (COMPARE, ExpressionParser._comparison)),
 }
 
 _PREFIX_WORDS: dict[str, Callable[[ExpressionParser], Expression]] = {

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -14,9 +15,16 @@ from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._promotion import DTYPES
 from loopkit._syntax.expressions import ExpressionParser
-from loopkit._syntax.items import RawAssignment, RawItem, RawNop, RawSubstitution
+from loopkit._syntax.items import (
+    NO_OPTIONS,
+    Options,
+    RawAssignment,
+    RawItem,
+    RawNop,
+    RawSubstitution,
+)
 from loopkit._syntax.lexer import CLOSING, END, OPENING, position_in
-from loopkit._syntax.options import NO_OPTIONS, Options, parse_options
+from loopkit._syntax.options import parse_options
 
 # Blanked out before anything else, and offsets stay.  The newline of a line that goes on becomes a
 # vertical tab: a blank, but no end of a line.
@@ -26,7 +34,14 @@ _BLOCK_WORDS = ("for", "if", "elif", "else", "end", "with")
 _HEAD = re.compile(r"(for|if|elif|else|end|with)(?!\w)(?!\s*(?:=(?!=)|:=|[-+*/%]=))")
 # What begins a line like this is never the inside of a bracket that a line before left open.
 _BREAK = re.compile(r"\s*(?:for\s+\w|with\s*\{|elif\b|end\s*\Z)")
-_UPDATES = {"+=": "+", "-=": "-", "*=": "*", "/=": "/"}
+# ``lhs += rhs`` and its kin: ``rhs`` is computed as a whole first.
+_UPDATES: dict[str, Callable[[Expression, Expression], Expression]] = {
+    "+=": lambda lhs, rhs: prim.Sum((lhs, rhs)),
+    "-=": lambda lhs, rhs: prim.Sum((lhs, prim.Product((-1, rhs)))),
+    "*=": lambda lhs, rhs: prim.Product((lhs, rhs)),
+    "/=": prim.Quotient,
+}
+_ASSIGNING = ("=", *_UPDATES)
 _OTHER_UPDATES = ("//=", "%=", "**=", "<<=", ">>=", "&=", "|=", "^=")
 
 
@@ -45,7 +60,7 @@ class _Block:
     """A block that is open, and what instructions inside it inherit."""
 
     word: str
-    at: int
+    at: int  # where its line begins
     number: int = 0
     scopes: tuple[tuple[int, tuple[str, ...]], ...] = ()
     predicates: tuple[Expression, ...] = ()
@@ -149,56 +164,43 @@ class _Reader:
                 self.fail(0, len(word), "this 'end' ends nothing: no block is open here")
             self.blocks.pop()
 
+    def parser(self, text: str, begin: int = 0) -> ExpressionParser:
+        """Reads ``text``, which stands ``begin`` characters into the line."""
+        return ExpressionParser(text, lambda at, length: self.position_of(begin + at, length))
+
     def open_for(self, rest: str) -> None:
         outer = self.blocks[-1]
-        parser = ExpressionParser(rest, lambda offset, length: self.position_of(3 + offset, length))
-        words = parser.words
+        parser = self.parser(rest, len("for"))
         enclosing = {iname for _, inames in outer.scopes for iname in inames}
         inames: list[str] = []
-        at = 0
         while True:
-            iname = words[at]
+            iname = parser.words[parser.at]
             if not iname.isidentifier():
-                parser.fail(
-                    at,
-                    f"expected the name of an iname but found {parser.describe(at)}",
-                    instead="a loop is written 'for i, j' and closed by 'end'",
+                parser.fail_expecting(
+                    "the name of an iname", "a loop is written 'for i, j' and closed by 'end'"
                 )
             if iname in enclosing or iname in inames:
-                parser.fail(at, f"this is already inside a loop over '{iname}'")
+                parser.fail(parser.at, f"this is already inside a loop over '{iname}'")
             inames.append(iname)
-            at += 1
-            if words[at] == END:
+            parser.at += 2
+            if parser.words[parser.at - 1] == END:
                 break
-            if words[at] != ",":
-                parser.fail(
-                    at,
-                    f"expected ',' or the end of the line but found {parser.describe(at)}",
-                    instead="the bounds of an iname stand in its domain",
+            if parser.words[parser.at - 1] != ",":
+                parser.fail_expecting(
+                    "',' or the end of the line",
+                    "the bounds of an iname stand in its domain",
+                    at=parser.at - 1,
                 )
-            at += 1
         self.blocks_seen += 1
-        self.blocks.append(
-            _Block(
-                "for",
-                self.start,
-                self.blocks_seen,
-                (*outer.scopes, (self.blocks_seen, tuple(inames))),
-                outer.predicates,
-                outer.predicate_blocks,
-                outer.options,
-            )
-        )
+        scopes = (*outer.scopes, (self.blocks_seen, tuple(inames)))
+        self.blocks.append(replace(outer, word="for", at=self.start, scopes=scopes))
 
     def condition(self, line: str, begin: int) -> Expression:
-        parser = ExpressionParser(
-            line[begin:], lambda offset, length: self.position_of(begin + offset, length)
-        )
+        parser = self.parser(line[begin:], begin)
         if parser.words[0] == END:
             self.fail(0, begin, f"'{line[:begin]}' needs a condition")
         condition = parser.expression()
-        if parser.words[parser.at] != END:
-            parser.fail_at_leftover()
+        parser.finish()
         return condition
 
     def open_if(
@@ -210,20 +212,18 @@ class _Reader:
         condition: Expression | None,
     ) -> None:
         """Open a branch that runs where none of ``earlier`` holds, and ``condition`` does."""
-        new: tuple[Expression, ...] = tuple(prim.LogicalNot(c) for c in earlier)
-        if condition is not None:
-            new = (*new, condition)
+        own = () if condition is None else (condition,)
+        new = (*(prim.LogicalNot(c) for c in earlier), *own)
         self.blocks.append(
-            _Block(
-                "if",
-                start,
-                number,
-                outer.scopes,
-                outer.predicates + new,
-                outer.predicate_blocks + (number,) * len(new),
-                outer.options,
-                earlier if condition is None else (*earlier, condition),
-                condition is None,
+            replace(
+                outer,
+                word="if",
+                at=start,
+                number=number,
+                predicates=outer.predicates + new,
+                predicate_blocks=outer.predicate_blocks + (number,) * len(new),
+                branches=earlier + own,
+                has_else=condition is None,
             )
         )
 
@@ -252,17 +252,7 @@ class _Reader:
         if options.id is not None:
             self.fail(brace, len(line) - brace, "an id belongs to one instruction, not to a block")
         merged = options.inside(outer.options)
-        self.blocks.append(
-            _Block(
-                "with",
-                self.start,
-                0,
-                outer.scopes,
-                outer.predicates,
-                outer.predicate_blocks,
-                merged,
-            )
-        )
+        self.blocks.append(replace(outer, word="with", at=self.start, options=merged))
 
     # }}}
 
@@ -299,15 +289,9 @@ class _Reader:
         if block.options is not NO_OPTIONS:
             options = options.inside(block.options)
         shared: dict[str, Any] = {
-            "id": options.id,
-            "id_prefix": options.id_prefix,
-            "depends_on": options.depends_on,
-            "depends_on_is_final": options.depends_on_is_final,
-            "inames": options.inames,
-            "inames_is_final": options.inames_is_final,
+            **{name: getattr(options, name) for name in Options.__slots__},
             "predicates": block.predicates + options.predicates,
             "predicate_blocks": block.predicate_blocks + (0,) * len(options.predicates),
-            "tags": options.tags,
             "scopes": block.scopes,
             **self.place(line),
         }
@@ -318,25 +302,18 @@ class _Reader:
         lhs = self.target(parser)
         operator = words[parser.at]
         at = parser.at
-        if operator != "=" and operator not in _UPDATES:
+        if operator not in _ASSIGNING:
             self.fail_at_operator(parser, lhs)
         parser.at = at + 1
         rhs = parser.expression()
-        if words[parser.at] != END:
-            if words[parser.at] in ("=", *_UPDATES):
-                parser.fail(parser.at, "an instruction holds one assignment")
-            parser.fail_at_leftover()
+        if words[parser.at] in _ASSIGNING:
+            parser.fail(parser.at, "an instruction holds one assignment")
+        parser.finish()
         if operator != "=":
             if declared is not None:
                 parser.fail(at, f"'{operator}' cannot declare: the variable has no value yet")
-            rhs = _updated(lhs, _UPDATES[operator], rhs)
-        return RawAssignment(
-            lhs=lhs,
-            rhs=rhs,
-            declared=declared,
-            update=_UPDATES.get(operator),
-            **shared,
-        )
+            rhs = _UPDATES[operator](lhs, rhs)
+        return RawAssignment(lhs=lhs, rhs=rhs, declared=declared, **shared)
 
     def place(self, line: str) -> dict[str, Any]:
         """The text of an item without its comments, and where it stands."""
@@ -372,7 +349,7 @@ class _Reader:
                 instead="write one instruction for each",
             )
         if not isinstance(lhs, (prim.Variable, prim.Subscript)):
-            if parser.words[parser.at] in ("=", *_UPDATES):
+            if parser.words[parser.at] in _ASSIGNING:
                 parser.fail(
                     first,
                     "only a variable or an element of an array can be assigned to",
@@ -392,7 +369,7 @@ class _Reader:
                 instead = "an assignment is written with one '='"
             parser.fail(0, "this assigns to nothing", last=max(0, at - 1), instead=instead)
         if word not in OPENING and word not in CLOSING:
-            parser.fail(at, f"expected '=' but found {parser.describe(at)}")
+            parser.fail_expecting("'='")
         parser.fail_at_leftover()
         raise AssertionError
 
@@ -402,7 +379,7 @@ class _Reader:
             instead = "the only special instruction is '... nop'"
             if words[1].endswith("barrier"):
                 instead = "barriers are not written: they follow from what threads share"
-            parser.fail(1, f"expected 'nop' but found {parser.describe(1)}", instead=instead)
+            parser.fail_expecting("'nop'", instead, at=1)
         if words[2] != END:
             parser.fail(2, "nothing but options stands behind '... nop'")
 
@@ -412,39 +389,24 @@ class _Reader:
         usage = "a substitution rule is written 'f(x, y) := ...' or 'f := ...'"
         if not name.isidentifier() or name in _BLOCK_WORDS:
             parser.fail(0, f"{parser.describe(0)} cannot name a substitution rule", instead=usage)
-        at = 1
         arguments: list[str] = []
-        if words[at] == "(":
-            at += 1
-            while words[at] != ")":
+        parser.at = 1
+        if words[1] == "(":
+            parser.at = 2
+            for at in parser.listed(")", usage):
                 if not words[at].isidentifier():
-                    parser.fail(
-                        at,
-                        f"expected the name of an argument but found {parser.describe(at)}",
-                        instead=usage,
-                    )
+                    parser.fail_expecting("the name of an argument", usage)
                 if words[at] in arguments:
                     parser.fail(at, f"there are two arguments '{words[at]}'")
                 arguments.append(words[at])
-                at += 1
-                if words[at] == ",":
-                    at += 1
-                elif words[at] != ")":
-                    parser.fail(
-                        at,
-                        f"expected ',' or ')' but found {parser.describe(at)}",
-                        instead=usage,
-                    )
-            at += 1
-        if words[at] != ":=":
-            parser.fail(at, f"expected ':=' but found {parser.describe(at)}", instead=usage)
-        parser.at = at + 1
+                parser.at += 1
+        if words[parser.at] != ":=":
+            parser.fail_expecting("':='", usage)
+        parser.at += 1
         expression = parser.expression()
-        if words[parser.at] != END:
-            parser.fail_at_leftover()
-        return RawSubstitution(
-            name=name, arguments=tuple(arguments), expression=expression, **self.place(line)
-        )
+        parser.finish()
+        rule = {"name": name, "arguments": tuple(arguments), "expression": expression}
+        return RawSubstitution(**rule, **self.place(line))
 
     # }}}
 
@@ -452,14 +414,3 @@ class _Reader:
 def _blanks(skipped: re.Match[str]) -> str:
     length = skipped.end() - skipped.start()
     return " " * (length - 1) + "\v" if skipped[0].endswith("\n") else " " * length
-
-
-def _updated(lhs: Expression, operator: str, rhs: Expression) -> Expression:
-    """``lhs operator rhs``, with ``rhs`` computed as a whole first."""
-    if operator == "+":
-        return prim.Sum((lhs, rhs))
-    if operator == "-":
-        return prim.Sum((lhs, prim.Product((-1, rhs))))
-    if operator == "*":
-        return prim.Product((lhs, rhs))
-    return prim.Quotient(lhs, rhs)

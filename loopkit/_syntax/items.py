@@ -12,15 +12,10 @@ from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RawStatement:
-    """What all instructions have, enclosing blocks folded in.
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options of one instruction, or those that a ``with`` block gives to all inside.
 
-    ``scopes`` are the enclosing ``for`` blocks, outermost first: the number of
-    the block in the text and its inames (two blocks over one iname are two
-    loops).  ``predicates`` are the conditions, outermost first;
-    ``predicate_blocks`` gives for each the number of the ``if`` block it comes
-    from, 0 for the option ``if=``: a block decides once, before its body runs.
     ``depends_on`` holds ids that may contain wildcards.
     """
 
@@ -31,8 +26,46 @@ class RawStatement:
     inames: frozenset[str] | None = None
     inames_is_final: bool = False
     predicates: tuple[Expression, ...] = ()
-    predicate_blocks: tuple[int, ...] = ()
     tags: tuple[str, ...] = ()
+
+    def inside(self, outer: Options) -> Options:
+        """These options for an instruction in a ``with`` block that has ``outer``."""
+        inames, is_final = self.inames, self.inames_is_final
+        if inames is None:
+            inames, is_final = outer.inames, outer.inames_is_final
+        elif not is_final and outer.inames is not None:
+            inames, is_final = inames | outer.inames, outer.inames_is_final
+        return Options(
+            id=self.id,
+            id_prefix=self.id_prefix or outer.id_prefix,
+            depends_on=_joined(outer.depends_on, self.depends_on),
+            depends_on_is_final=self.depends_on_is_final or outer.depends_on_is_final,
+            inames=inames,
+            inames_is_final=is_final,
+            predicates=outer.predicates + self.predicates,
+            tags=_joined(outer.tags, self.tags),
+        )
+
+
+NO_OPTIONS = Options()
+
+
+def _joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(first + second))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawStatement(Options):
+    """What all instructions have: their options, and enclosing blocks folded in.
+
+    ``scopes`` are the enclosing ``for`` blocks, outermost first: the number of
+    the block in the text and its inames (two blocks over one iname are two
+    loops).  ``predicates`` are the conditions, outermost first;
+    ``predicate_blocks`` gives for each the number of the ``if`` block it comes
+    from, 0 for the option ``if=``: a block decides once, before its body runs.
+    """
+
+    predicate_blocks: tuple[int, ...] = ()
     scopes: tuple[tuple[int, tuple[str, ...]], ...] = ()
     text: str
     position: SourcePosition
@@ -43,14 +76,12 @@ class RawAssignment(RawStatement):
     """``lhs = rhs``.
 
     ``declared`` is None, ``"auto"`` for ``<> t = ...``, or the type of
-    ``<float32> t = ...``.  For ``a[i] += x``, ``update`` is ``"+"`` and ``rhs``
-    already ``a[i] + x``.
+    ``<float32> t = ...``.  For ``a[i] += x``, ``rhs`` is ``a[i] + x``.
     """
 
     lhs: Expression
     rhs: Expression
     declared: np.dtype[Any] | Literal["auto"] | None = None
-    update: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

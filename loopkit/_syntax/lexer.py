@@ -8,7 +8,7 @@ otherwise.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 from loopkit._errors import ParseError, SourcePosition
@@ -77,6 +77,33 @@ class Words:
     ) -> NoReturn:
         """Report an error at word ``number``."""
         raise ParseError(why, position=self.position(number, last), instead=instead) from None
+
+    def fail_expecting(self, what: str, instead: str = "", *, at: int | None = None) -> NoReturn:
+        """Report that something else stands next, or at word ``at``."""
+        at = self.at if at is None else at
+        self.fail(at, f"expected {what} but found {self.describe(at)}", instead=instead)
+
+    def finish(self) -> None:
+        """Report what stands behind that which was read, if anything does."""
+        if self.words[self.at] != END:
+            self.fail_at_leftover()
+
+    def fail_at_leftover(self) -> NoReturn:
+        """Report the word behind what was understood."""
+        self.fail_expecting("the end of the text")
+
+    def listed(self, closing: str, instead: str = "") -> Iterator[int]:
+        """The numbers of the words at which the items of a list begin; the caller reads the items.
+
+        Commas stand between them, and one may stand behind the last; ``closing`` is read, too.
+        """
+        while self.words[self.at] != closing:
+            yield self.at
+            if self.words[self.at] == ",":
+                self.at += 1
+            elif self.words[self.at] != closing:
+                self.fail_expecting(f"',' or '{closing}'", instead)
+        self.at += 1
 
     def describe(self, number: int) -> str:
         """Word ``number`` as a message names it."""

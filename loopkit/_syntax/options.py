@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import NoReturn
 
 from loopkit._compat.ignored import IGNORED_OPTIONS
-from loopkit._errors import ParseError
+from loopkit._errors import ParseError, SourcePosition, nearest
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._syntax.expressions import parse_expression
+from loopkit._syntax.items import NO_OPTIONS, Options
 from loopkit._syntax.lexer import CLOSING, OPENING, PositionOf
 
 _PATTERN = re.compile(r"[\w*?\[\]!.$-]+\Z")
@@ -25,45 +25,6 @@ _NOT_HERE = {
     "dup": "call duplicate_inames on the kernel",
 }
 _KNOWN = ("id", "id_prefix", "dep", "inames", "if", "tags")
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """The options of one instruction, or those that a ``with`` block gives to all inside."""
-
-    id: str | None = None
-    id_prefix: str | None = None
-    depends_on: tuple[str, ...] = ()
-    depends_on_is_final: bool = False
-    inames: frozenset[str] | None = None
-    inames_is_final: bool = False
-    predicates: tuple[Expression, ...] = ()
-    tags: tuple[str, ...] = ()
-
-    def inside(self, outer: Options) -> Options:
-        """These options for an instruction in a ``with`` block that has ``outer``."""
-        inames, is_final = self.inames, self.inames_is_final
-        if inames is None:
-            inames, is_final = outer.inames, outer.inames_is_final
-        elif not is_final and outer.inames is not None:
-            inames, is_final = inames | outer.inames, outer.inames_is_final
-        return Options(
-            id=self.id,
-            id_prefix=self.id_prefix or outer.id_prefix,
-            depends_on=_joined(outer.depends_on, self.depends_on),
-            depends_on_is_final=self.depends_on_is_final or outer.depends_on_is_final,
-            inames=inames,
-            inames_is_final=is_final,
-            predicates=outer.predicates + self.predicates,
-            tags=_joined(outer.tags, self.tags),
-        )
-
-
-NO_OPTIONS = Options()
-
-
-def _joined(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(first + second))
 
 
 def parse_options(text: str, position_of: PositionOf) -> Options:
@@ -119,13 +80,10 @@ def _fail_at_unknown(key: str, at: int, position_of: PositionOf) -> NoReturn:
         raise ParseError(
             f"the option '{key}' is not supported", position=position, instead=_NOT_HERE[key]
         )
-    near = difflib.get_close_matches(key, _KNOWN, n=2, cutoff=0.5)
     raise ParseError(
         f"there is no option '{key}'",
         position=position,
-        instead="did you mean " + " or ".join(f"'{name}'" for name in near) + "?"
-        if near
-        else "options: " + ", ".join(_KNOWN),
+        instead=nearest(key, _KNOWN, "options: " + ", ".join(_KNOWN)),
     )
 
 
@@ -171,15 +129,10 @@ class _Value:
         found = []
         for start, stop in split_outside_brackets(self.value, 0, len(self.value), ":"):
 
-            def position_of(offset: int, length: int, start: int = start) -> object:
+            def position_of(offset: int, length: int, start: int = start) -> SourcePosition:
                 return self.position_of(self.at + start + offset, length)
 
-            found.append(
-                parse_expression(
-                    self.value[start:stop],
-                    position_of=position_of,  # type: ignore[arg-type]
-                )
-            )
+            found.append(parse_expression(self.value[start:stop], position_of=position_of))
         return tuple(found)
 
 

@@ -151,8 +151,9 @@ def join(a: Kind, b: Kind) -> Kind:
 
 def located(error: TypeInferenceError, statement: Statement) -> TypeInferenceError:
     """An error about types that says in which statement it arose."""
-    spelled = f"in statement '{statement.id}': {to_text(statement.lhs)} = {to_text(statement.rhs)}"
-    where = caret_at(statement.position) or spelled
+    caret = caret_at(statement.position)
+    spelled = f"\n{caret}" if caret else f" {to_text(statement.lhs)} = {to_text(statement.rhs)}"
+    where = f"in statement '{statement.id}':{spelled}"
     asked = "\n".join(p for p in (error.asked, where) if p)
     return TypeInferenceError(error.why, asked=asked, instead=error.instead)
 

@@ -15,7 +15,7 @@ Context = tuple[isl.Set, ...]
 """What loops and guards around a node enforce: the intersection of sets."""
 
 
-@prim.expr_dataclass()
+@dataclass(frozen=True)
 class Whole(prim.Comparison):  # type: ignore[misc]
     """A comparison that a domain asks for: of whole numbers, whatever types data in it have.
 

@@ -36,12 +36,12 @@ from loopkit._kernel import Kernel, Options, Statement, SubstitutionRule
 from loopkit._make import ConstantArg, GlobalArg, make_kernel, register_reduction
 from loopkit._methods import Methods as _Methods  # noqa: F401 - makes them methods
 from loopkit._transform import replay
-from loopkit.transforms import *  # noqa: F403
 from loopkit.transforms import __all__ as _transforms
 
 if TYPE_CHECKING:
     from loopkit._compare import auto_test_vs_ref
     from loopkit._verify import Difference, Verdict, verify
+    from loopkit.transforms import *  # noqa: F403
 
 __version__ = "0.1.0"
 
@@ -50,6 +50,7 @@ _LATER = {
     "Difference": "loopkit._verify",
     "Verdict": "loopkit._verify",
     "verify": "loopkit._verify",
+    **dict.fromkeys(_transforms, "loopkit.transforms"),
 }
 """What is imported when somebody first asks for it, and from where."""
 

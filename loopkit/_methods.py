@@ -7,6 +7,9 @@ checkers and editors take the table for a base of the class, and see the functio
 
 from __future__ import annotations
 
+from types import MethodType
+from typing import TYPE_CHECKING, Any
+
 from loopkit import _execute, _inspect, transforms
 from loopkit._cached import cached_property
 from loopkit._compat import names as _compat
@@ -39,43 +42,6 @@ class Methods:
 
     # }}}
 
-    # {{{ transforms
-
-    add_and_infer_dtypes = transforms.add_and_infer_dtypes
-    add_dtypes = transforms.add_dtypes
-    add_padding = transforms.add_padding
-    add_prefetch = transforms.add_prefetch
-    affine_map_inames = transforms.affine_map_inames
-    assignment_to_subst = transforms.assignment_to_subst
-    assume = transforms.assume
-    assume_disjoint = transforms.assume_disjoint
-    assume_increasing = transforms.assume_increasing
-    assume_injective = transforms.assume_injective
-    assume_within = transforms.assume_within
-    buffer_array = transforms.buffer_array
-    chunk_iname = transforms.chunk_iname
-    duplicate_inames = transforms.duplicate_inames
-    expand_subst = transforms.expand_subst
-    extract_subst = transforms.extract_subst
-    fix_parameters = transforms.fix_parameters
-    join_inames = transforms.join_inames
-    map_domain = transforms.map_domain
-    pad_temporary = transforms.pad_temporary
-    peel_iname = transforms.peel_iname
-    precompute = transforms.precompute
-    prioritize_loops = transforms.prioritize_loops
-    privatize_temporaries_with_inames = transforms.privatize_temporaries_with_inames
-    remove_unused_inames = transforms.remove_unused_inames
-    rename_iname = transforms.rename_iname
-    rename_inames = transforms.rename_inames
-    set_temporary_address_space = transforms.set_temporary_address_space
-    split_iname = transforms.split_iname
-    tag_array_axes = transforms.tag_array_axes
-    tag_inames = transforms.tag_inames
-    untag_inames = transforms.untag_inames
-
-    # }}}
-
     # {{{ Loopy's names
 
     set_loop_priority = _compat.set_loop_priority
@@ -83,11 +49,63 @@ class Methods:
 
     # }}}
 
+    # {{{ transforms: at run time, those that there are
+
+    if TYPE_CHECKING:
+        add_and_infer_dtypes = transforms.add_and_infer_dtypes
+        add_dtypes = transforms.add_dtypes
+        add_padding = transforms.add_padding
+        add_prefetch = transforms.add_prefetch
+        affine_map_inames = transforms.affine_map_inames
+        assignment_to_subst = transforms.assignment_to_subst
+        assume = transforms.assume
+        assume_disjoint = transforms.assume_disjoint
+        assume_increasing = transforms.assume_increasing
+        assume_injective = transforms.assume_injective
+        assume_within = transforms.assume_within
+        buffer_array = transforms.buffer_array
+        chunk_iname = transforms.chunk_iname
+        duplicate_inames = transforms.duplicate_inames
+        expand_subst = transforms.expand_subst
+        extract_subst = transforms.extract_subst
+        fix_parameters = transforms.fix_parameters
+        join_inames = transforms.join_inames
+        map_domain = transforms.map_domain
+        pad_temporary = transforms.pad_temporary
+        peel_iname = transforms.peel_iname
+        precompute = transforms.precompute
+        prioritize_loops = transforms.prioritize_loops
+        privatize_temporaries_with_inames = transforms.privatize_temporaries_with_inames
+        remove_unused_inames = transforms.remove_unused_inames
+        rename_iname = transforms.rename_iname
+        rename_inames = transforms.rename_inames
+        set_temporary_address_space = transforms.set_temporary_address_space
+        split_iname = transforms.split_iname
+        tag_array_axes = transforms.tag_array_axes
+        tag_inames = transforms.tag_inames
+        untag_inames = transforms.untag_inames
+
+    # }}}
+
+
+class _Later:
+    """A transform as a method, imported when somebody first looks it up."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, kernel: Kernel | None, owner: type) -> Any:
+        function = getattr(transforms, self.name)
+        setattr(Kernel, self.name, function)
+        return function if kernel is None else MethodType(function, kernel)
+
 
 def _attach() -> None:
     for name, method in vars(Methods).items():
         if name not in vars(object) and name not in ("__module__", "__dict__", "__weakref__"):
             setattr(Kernel, name, method)
+    for name in transforms.__all__:
+        setattr(Kernel, name, _Later(name))
     Kernel.__str__ = _inspect.show  # type: ignore[method-assign, assignment]
 
 

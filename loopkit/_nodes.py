@@ -17,11 +17,24 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit._frozen import dataclass
+
 Expression = Any
 
 
-@prim.expr_dataclass()
-class Reduction(prim.ExpressionNode):  # type: ignore[misc]
+class _Node(prim.ExpressionNode):  # type: ignore[misc]
+    """What pymbolic's own decorator compiles for each class, which takes it milliseconds."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self.__match_args__}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True)
+class Reduction(_Node):
     """``operation(inames, operand)``, for example ``sum((k, l), a[k] * b[l])``.
 
     ``dtype`` is the type that it accumulates in, None where that follows from the operand.
@@ -29,22 +42,28 @@ class Reduction(prim.ExpressionNode):  # type: ignore[misc]
     with an accumulator.
     """
 
+    mapper_method = "map_reduction"
+
     operation: str
     inames: tuple[str, ...]
     operand: Expression
     dtype: np.dtype[Any] | None = None
 
 
-@prim.expr_dataclass()
-class TypeName(prim.ExpressionNode):  # type: ignore[misc]
+@dataclass(frozen=True)
+class TypeName(_Node):
     """The last argument of a call as it is parsed: ``sum(k, x, dtype=int32)``."""
+
+    mapper_method = "map_type_name"
 
     dtype: np.dtype[Any]
 
 
-@prim.expr_dataclass()
-class TypeCast(prim.ExpressionNode):  # type: ignore[misc]
+@dataclass(frozen=True)
+class TypeCast(_Node):
     """The value of ``operand`` converted to ``dtype``, as ``numpy.astype`` would."""
+
+    mapper_method = "map_type_cast"
 
     dtype: np.dtype[Any]
     operand: Expression

@@ -2,26 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from loopkit._errors import UnknownNameError
 from loopkit._kernel import Kernel
 from loopkit._spelling import check_identifier
 
-_transforms: dict[str, Callable[..., Kernel]] = {}
-
-transforms: Mapping[str, Callable[..., Kernel]] = MappingProxyType(_transforms)
-"""Every transform that there is."""
+_finders: dict[str, Callable[[str], Any]] = {}
 
 
-def register(function: Callable[..., Kernel]) -> None:
-    """Let a transform be found under its name."""
-    _transforms[function.__name__] = function
+class _Transforms(Mapping[str, Callable[..., Kernel]]):
+    """Every transform that there is; what defines one is imported when somebody asks for it."""
+
+    def __getitem__(self, name: str) -> Callable[..., Kernel]:
+        found: Callable[..., Kernel] = _finders[name](name)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in _finders
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_finders)
+
+    def __len__(self) -> int:
+        return len(_finders)
+
+
+transforms = _Transforms()
+
+
+def register(name: str, find: Callable[[str], Any]) -> None:
+    """Let a transform be found under its name, by ``find(name)``."""
+    _finders[name] = find
 
 
 def transform_named(name: str) -> Callable[..., Kernel]:
     """The transform called ``name``."""
-    if check_identifier(name, "the name of a transform") not in _transforms:
-        raise UnknownNameError("transform", name, _transforms)
-    return _transforms[name]
+    if check_identifier(name, "the name of a transform") not in transforms:
+        raise UnknownNameError("transform", name, transforms)
+    return transforms[name]

@@ -26,7 +26,7 @@ from loopkit._errors import (
 )
 from loopkit._history import History, Step
 from loopkit._kernel import Kernel
-from loopkit._registry import register, transform_named
+from loopkit._registry import transform_named
 from loopkit._spelling import shown
 
 P = ParamSpec("P")
@@ -90,7 +90,6 @@ def transform(function: Makes[P]) -> Transform[P]:
 
     apply.__annotations__ = {**function.__annotations__, "return": "Kernel"}
     apply.__signature__ = signature.replace(return_annotation="Kernel")  # type: ignore[attr-defined]
-    register(apply)
     return apply
 
 

@@ -1,6 +1,7 @@
 """Transforms: pure functions from kernel to kernel, one small file per family.
 
-Importing this package makes them methods of :class:`~loopkit._kernel.Kernel`.
+Importing this package makes them known by name (:mod:`loopkit._registry`); the file of a family is
+imported when the first of its transforms is used.
 
 What a docstring calls *before* and *after* are loop nests; ``S(i)`` is a statement inside ``i``.
 Beside what its docstring says, every transform raises :class:`~loopkit.UnknownNameError` for
@@ -10,33 +11,61 @@ compute something else, and :class:`~loopkit.UndecidedError` where that is open;
 ``unchecked=True`` neither of the last two.
 """
 
-from loopkit.transforms.assertions import (
-    assume_disjoint,
-    assume_increasing,
-    assume_injective,
-    assume_within,
-)
-from loopkit.transforms.assume import add_and_infer_dtypes, add_dtypes, assume, fix_parameters
-from loopkit.transforms.buffer import buffer_array
-from loopkit.transforms.duplicate import duplicate_inames
-from loopkit.transforms.join import join_inames
-from loopkit.transforms.map_domain import affine_map_inames, map_domain
-from loopkit.transforms.precompute import precompute
-from loopkit.transforms.prefetch import add_prefetch
-from loopkit.transforms.prioritize import prioritize_loops
-from loopkit.transforms.privatize import privatize_temporaries_with_inames
-from loopkit.transforms.rename import rename_iname, rename_inames
-from loopkit.transforms.slabs import peel_iname
-from loopkit.transforms.split import chunk_iname, split_iname
-from loopkit.transforms.storage import (
-    add_padding,
-    pad_temporary,
-    set_temporary_address_space,
-    tag_array_axes,
-)
-from loopkit.transforms.subst import assignment_to_subst, expand_subst, extract_subst
-from loopkit.transforms.tag import tag_inames, untag_inames
-from loopkit.transforms.unused import remove_unused_inames
+from importlib import import_module
+from typing import Any
+
+from loopkit._registry import register
+
+_EAGER = False
+if _EAGER:  # for type checkers, which follow what no Python executes
+    from loopkit.transforms.assertions import (
+        assume_disjoint,
+        assume_increasing,
+        assume_injective,
+        assume_within,
+    )
+    from loopkit.transforms.assume import add_and_infer_dtypes, add_dtypes, assume, fix_parameters
+    from loopkit.transforms.buffer import buffer_array
+    from loopkit.transforms.duplicate import duplicate_inames
+    from loopkit.transforms.join import join_inames
+    from loopkit.transforms.map_domain import affine_map_inames, map_domain
+    from loopkit.transforms.precompute import precompute
+    from loopkit.transforms.prefetch import add_prefetch
+    from loopkit.transforms.prioritize import prioritize_loops
+    from loopkit.transforms.privatize import privatize_temporaries_with_inames
+    from loopkit.transforms.rename import rename_iname, rename_inames
+    from loopkit.transforms.slabs import peel_iname
+    from loopkit.transforms.split import chunk_iname, split_iname
+    from loopkit.transforms.storage import (
+        add_padding,
+        pad_temporary,
+        set_temporary_address_space,
+        tag_array_axes,
+    )
+    from loopkit.transforms.subst import assignment_to_subst, expand_subst, extract_subst
+    from loopkit.transforms.tag import tag_inames, untag_inames
+    from loopkit.transforms.unused import remove_unused_inames
+
+_FAMILIES = {
+    "assertions": "assume_disjoint assume_increasing assume_injective assume_within",
+    "assume": "add_and_infer_dtypes add_dtypes assume fix_parameters",
+    "buffer": "buffer_array",
+    "duplicate": "duplicate_inames",
+    "join": "join_inames",
+    "map_domain": "affine_map_inames map_domain",
+    "precompute": "precompute",
+    "prefetch": "add_prefetch",
+    "prioritize": "prioritize_loops",
+    "privatize": "privatize_temporaries_with_inames",
+    "rename": "rename_iname rename_inames",
+    "slabs": "peel_iname",
+    "split": "chunk_iname split_iname",
+    "storage": "add_padding pad_temporary set_temporary_address_space tag_array_axes",
+    "subst": "assignment_to_subst expand_subst extract_subst",
+    "tag": "tag_inames untag_inames",
+    "unused": "remove_unused_inames",
+}
+"""The transforms of each file."""
 
 __all__ = [
     "add_and_infer_dtypes",
@@ -72,3 +101,15 @@ __all__ = [
     "tag_inames",
     "untag_inames",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        family = next(file for file, names in _FAMILIES.items() if name in names.split())
+        found = globals()[name] = getattr(import_module(f"{__name__}.{family}"), name)
+        return found
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+
+
+for _name in __all__:
+    register(_name, __getattr__)

@@ -9,14 +9,14 @@ import pymbolic.primitives as prim
 
 from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
-from loopkit._nodes import Expression
+from loopkit._nodes import Expression, Node
 
 Context = tuple[isl.Set, ...]
 """What loops and guards around a node enforce: the intersection of sets."""
 
 
 @dataclass(frozen=True)
-class Whole(prim.Comparison):  # type: ignore[misc]
+class Whole(Node, prim.Comparison):  # type: ignore[misc]
     """A comparison that a domain asks for: of whole numbers, whatever types data in it have.
 
     What a statement asks for, as ``if t + 1 < n``, is computed in the types of its data.

@@ -30,7 +30,13 @@ def _made(cls: Any, *, frozen: bool, eq: bool, slots: bool, kw_only: bool) -> An
     own = set(vars(cls))
     if not cls.__doc__:
         cls.__doc__ = cls.__name__  # or else its signature, which takes a while
-    cls = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots, kw_only=kw_only)(cls)
+    # A class of pymbolic's says that it is frozen, and then those that derive from it must.
+    known = [vars(base).get("__dataclass_params__") for base in cls.__mro__[1:]]
+    foreign = any(parameters is not None and parameters.frozen for parameters in known)
+    made = dataclasses.dataclass(
+        init=False, repr=False, eq=False, frozen=foreign, slots=slots, kw_only=kw_only
+    )
+    cls = made(cls)
     fields = dataclasses.fields(cls)
     added: dict[str, Any] = {"__init__": _Init(frozen), "__repr__": _repr}
     if eq:

@@ -22,8 +22,10 @@ from loopkit._frozen import dataclass
 Expression = Any
 
 
-class _Node(prim.ExpressionNode):  # type: ignore[misc]
+class Node(prim.ExpressionNode):  # type: ignore[misc]
     """What pymbolic's own decorator compiles for each class, which takes it milliseconds."""
+
+    __ne__ = object.__ne__
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__match_args__}
@@ -34,7 +36,7 @@ class _Node(prim.ExpressionNode):  # type: ignore[misc]
 
 
 @dataclass(frozen=True)
-class Reduction(_Node):
+class Reduction(Node):
     """``operation(inames, operand)``, for example ``sum((k, l), a[k] * b[l])``.
 
     ``dtype`` is the type that it accumulates in, None where that follows from the operand.
@@ -51,7 +53,7 @@ class Reduction(_Node):
 
 
 @dataclass(frozen=True)
-class TypeName(_Node):
+class TypeName(Node):
     """The last argument of a call as it is parsed: ``sum(k, x, dtype=int32)``."""
 
     mapper_method = "map_type_name"
@@ -60,7 +62,7 @@ class TypeName(_Node):
 
 
 @dataclass(frozen=True)
-class TypeCast(_Node):
+class TypeCast(Node):
     """The value of ``operand`` converted to ``dtype``, as ``numpy.astype`` would."""
 
     mapper_method = "map_type_cast"

@@ -44,6 +44,12 @@ def test_every_transform_is_a_function_a_method_and_in_the_table() -> None:
         assert getattr(lk, name) is getattr(Kernel, name) is function
 
 
+def test_no_file_bears_the_name_of_a_transform() -> None:
+    """Importing the file would put it in the place of the function."""
+    files = {path.stem for path in (ROOT / "transforms").glob("*.py")}
+    assert not files & registered.keys()
+
+
 def test_a_method_shows_its_signature_and_what_comes_out() -> None:
     signature = inspect.signature(kernel().split_iname)
     assert list(signature.parameters)[:2] == ["split_iname", "inner_length"]

@@ -18,18 +18,23 @@ from loopkit._registry import register
 
 _EAGER = False
 if _EAGER:  # for type checkers, which follow what no Python executes
+    from loopkit.transforms.affine_maps import affine_map_inames, map_domain
     from loopkit.transforms.assertions import (
         assume_disjoint,
         assume_increasing,
         assume_injective,
         assume_within,
     )
-    from loopkit.transforms.assume import add_and_infer_dtypes, add_dtypes, assume, fix_parameters
     from loopkit.transforms.buffer import buffer_array
+    from loopkit.transforms.declarations import (
+        add_and_infer_dtypes,
+        add_dtypes,
+        assume,
+        fix_parameters,
+    )
     from loopkit.transforms.duplicate import duplicate_inames
     from loopkit.transforms.join import join_inames
-    from loopkit.transforms.map_domain import affine_map_inames, map_domain
-    from loopkit.transforms.precompute import precompute
+    from loopkit.transforms.precomputed import precompute
     from loopkit.transforms.prefetch import add_prefetch
     from loopkit.transforms.prioritize import prioritize_loops
     from loopkit.transforms.privatize import privatize_temporaries_with_inames
@@ -48,12 +53,12 @@ if _EAGER:  # for type checkers, which follow what no Python executes
 
 _FAMILIES = {
     "assertions": "assume_disjoint assume_increasing assume_injective assume_within",
-    "assume": "add_and_infer_dtypes add_dtypes assume fix_parameters",
+    "declarations": "add_and_infer_dtypes add_dtypes assume fix_parameters",
     "buffer": "buffer_array",
     "duplicate": "duplicate_inames",
     "join": "join_inames",
-    "map_domain": "affine_map_inames map_domain",
-    "precompute": "precompute",
+    "affine_maps": "affine_map_inames map_domain",
+    "precomputed": "precompute",
     "prefetch": "add_prefetch",
     "prioritize": "prioritize_loops",
     "privatize": "privatize_temporaries_with_inames",

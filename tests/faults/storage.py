@@ -238,7 +238,7 @@ fault(
     "fix_parameters: another number in a bound",
     kernels.added,
     FIX,
-    Patch("transforms.assume:_fixed_set", _wrong_domain),
+    Patch("transforms.declarations:_fixed_set", _wrong_domain),
     sizes={"n": 5},
 )
 fault(
@@ -246,7 +246,7 @@ fault(
     kernels.added,
     FIX,
     Patch(
-        "transforms.assume:_fixed_set",
+        "transforms.declarations:_fixed_set",
         lambda f: (
             lambda domain, values: f(
                 domain,
@@ -267,7 +267,7 @@ fault(
     "fix_parameters: another number in an expression",
     kernels.scaled_by_size,
     FIX,
-    Patch("transforms.assume:_Fixer", _wrong_values),
+    Patch("transforms.declarations:_Fixer", _wrong_values),
     sizes={"n": 5},
 )
 

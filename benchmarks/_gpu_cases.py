@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,32 +27,55 @@ try:
     import _triton_kernels as tr
 except ImportError:
     tr = None  # type: ignore[assignment]
+try:
+    import _cuda_texts as texts
+except ImportError:
+    texts = None  # type: ignore[assignment]
 
 Run = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Rival:
+    """Somebody else's way: what is run, and ``how`` it was tuned, if it was, asked after a run."""
+
+    run: Run
+    how: Callable[[], str]
+
+
+@dataclass(frozen=True)
+class Target:
+    """At least ``share`` of what the reference reaches in the same run; ``origin`` says why."""
+
+    share: float
+    origin: str
 
 
 @dataclass
 class Case:
     """One problem and those who solve it.
 
-    ``kernels`` are loopkit's schedules, the one that counts first; ``arrays`` their
-    arguments, the one called ``output`` the result.  ``rivals`` write into
-    ``output`` too.  ``work`` is in ``unit`` times seconds.  ``target`` is a fraction
-    of what ``against`` (a rival, or a bandwidth of this run) reaches, or a number.
+    ``kernels`` are loopkit's schedules; those whose names ``counts`` holds are always timed,
+    the others with ``--variants``.  A name says for which sizes a schedule is right.  ``arrays``
+    are their arguments, the one called ``output`` the result.  ``rivals`` write into ``output``
+    too.  ``work`` is in ``unit`` times seconds.  ``against`` are the references, the first that
+    is there counts: a limit of the hardware that is measured in the same run (``copy``, ``read``),
+    or a rival.  ``targets`` are of the kernels of these names.
     """
 
     name: str
     size: str
     work: float
     unit: str
-    kernels: dict[str, lk.Kernel]
-    arrays: dict[str, Any]
+    kernels: Mapping[str, lk.Kernel]
+    counts: tuple[str, ...]
+    arrays: Mapping[str, Any]
     output: str
     check: Callable[[Any], float]
     tolerance: float
-    rivals: dict[str, Run] = field(default_factory=dict)
-    target: float = 0.0
-    against: str | None = None
+    against: tuple[str, ...]
+    rivals: Mapping[str, Rival] = field(default_factory=dict)
+    targets: Mapping[str, Target] = field(default_factory=dict)
 
 
 def random(*shape: int) -> Any:
@@ -69,79 +92,105 @@ def error(result: Any, expected: Any) -> float:
     return float(difference)
 
 
-def with_triton(run: Run) -> dict[str, Run]:
+def untuned(run: Run, what: str) -> Rival:
+    return Rival(run, lambda: f"untuned: {what}")
+
+
+def by_triton(run: Run, kernel: str) -> dict[str, Rival]:
     """A rival that needs Triton; none without it."""
-    return {"Triton": run} if tr is not None else {}
+    if tr is None:
+        return {}
+    return {"Triton, any size": Rival(run, lambda: tr.tuned(getattr(tr, kernel)))}
 
 
 def add(quick: bool) -> Case:
     n = 2**26 if quick else 2**28
     a, b, c = random(n), random(n), blank(n)
-    kernels = {"256 threads, 4 each": vector_add.scheduled()}
-    for threads, each in ((256, 8), (512, 4), (256, 2), (256, 1)):
-        kernels[f"{threads} threads, {each} each"] = vector_add.scheduled(threads, each)
+    kernels = {
+        f"256 threads, {each} each, any size": vector_add.scheduled(256, each)
+        for each in (4, 8, 2, 1)
+    }
+    kernels["512 threads, 4 each, any size"] = vector_add.scheduled(512, 4)
+    first = next(iter(kernels))
     return Case(
         "vector add",
         f"2^{n.bit_length() - 1}",
         12e-12 * n,
         "TB/s",
         kernels,
+        (first,),
         {"a": a, "b": b, "c": c},
         "c",
         lambda got: error(got, a + b),
         0.0,
-        {"torch": lambda: torch.add(a, b, out=c), **with_triton(lambda: tr.add(a, b, c))},
-        0.95,
-        "copy",
+        ("copy",),
+        {
+            "torch, any size": untuned(lambda: torch.add(a, b, out=c), "torch.add"),
+            **by_triton(lambda: tr.add(a, b, c), "add_kernel"),
+        },
+        {first: Target(0.95, "12 n bytes, each moved once, at the speed of a copy; share chosen")},
     )
 
 
 def transposition(quick: bool) -> Case:
     n = 8192 if quick else 16384
     a, out = random(n, n), blank(n, n)
-    kernels = {}
-    for tile, rows in ((64, 8), (64, 4), (32, 8), (32, 4)):
-        kernels[f"tile {tile}, {tile}x{rows} threads"] = transpose.scheduled(tile, rows)
+    kernels = {
+        f"tile {tile}, {tile}x{rows} threads, any size": transpose.scheduled(tile, rows)
+        for tile, rows in ((64, 8), (64, 4), (32, 8), (32, 4))
+    }
+    first = next(iter(kernels))
     return Case(
         "transpose",
         f"{n}^2",
         8e-12 * n * n,
         "TB/s",
         kernels,
+        (first,),
         {"a": a, "out": out},
         "out",
         lambda got: error(got, a.t()),
         0.0,
+        ("copy",),
         {
-            "torch": lambda: out.copy_(a.t()),
-            **with_triton(lambda: tr.transpose(a, out)),
+            "torch, any size": untuned(lambda: out.copy_(a.t()), "copy_ of a transposed view"),
+            **by_triton(lambda: tr.transpose(a, out), "transpose_kernel"),
         },
-        0.80,
-        "copy",
+        {first: Target(0.80, "8 n^2 bytes, each moved once, at the speed of a copy; share chosen")},
     )
 
 
 def sgemm(quick: bool) -> Case:
     n = 2048 if quick else 4096
     a, b, c = random(n, n), random(n, n), blank(n, n)
-    kernels = {}
-    for full_tiles in (True, False):
-        for depth in (8, 16, 32):
-            label = f"depth {depth}, {'full tiles' if full_tiles else 'any size'}"
-            kernels[label] = matmul_registers.registers(depth, full_tiles=full_tiles)
+    full = "full tiles (n, m mod 128 = 0, l mod 16 = 0)"
+    kernels = {
+        f"depth {depth}, {full if known else 'any size'}": matmul_registers.registers(
+            depth, full_tiles=known
+        )
+        for known in (True, False)
+        for depth in (8, 16, 32)
+    }
+    counts = (f"depth 8, {full}", "depth 16, any size")
+    origin = "cuBLAS in this run, TF32 off, any size, its own heuristics; share chosen"
     return Case(
         "SGEMM",
         f"{n}^3",
         2e-12 * n**3,
         "TFLOP/s",
         kernels,
+        counts,
         {"a": a, "b": b, "c": c},
         "c",
         lambda got: error(got, a.double() @ b.double()),
         1e-5,
-        {"cuBLAS": lambda: torch.matmul(a, b, out=c)},
-        0.70,
-        "cuBLAS",
+        ("cuBLAS, any size",),
+        {
+            "cuBLAS, any size": Rival(
+                lambda: torch.matmul(a, b, out=c), lambda: "its own heuristics, TF32 off"
+            )
+        },
+        dict.fromkeys(counts, Target(0.70, origin)),
     )
 
 
@@ -164,27 +213,41 @@ def stencil(quick: bool) -> Case:
 
     kernels = {}
     for full_tiles in (True, False):
-        for shape in ((8, 32, 32, 4), (8, 16, 32, 4), (8, 16, 32, 2), (4, 32, 32, 4)):
-            label = "planes of {}x{}x{}, {} a thread".format(*shape)
-            label += ", full tiles" if full_tiles else ""
-            kernels[label] = stencil_25.planes(*shape, full_tiles=full_tiles)
-    for shape in ((16, 8, 32, 1), (32, 8, 32, 1), (16, 4, 64, 1)):
-        label = "columns of {}, {}x{} threads, {} a thread".format(*shape)
-        kernels[label] = stencil_25.columns(*shape, full_tiles=True)
-    kernels["cubes"] = stencil_25.tiled()
+        for depth, height, width, each in (
+            (8, 32, 32, 4),
+            (8, 16, 32, 2),
+            (8, 16, 32, 4),
+            (4, 32, 32, 4),
+        ):
+            sizes = (
+                f"full tiles (n mod {depth} = 0, m mod {height} = 0, l mod {width} = 0)"
+                if full_tiles
+                else "any size"
+            )
+            label = f"planes of {depth}x{height}x{width}, {each} a thread, {sizes}"
+            kernels[label] = stencil_25.planes(depth, height, width, each, full_tiles=full_tiles)
+    for depth, height, width in ((16, 8, 32), (32, 8, 32), (16, 4, 64)):
+        sizes = f"full tiles (n mod {depth} = 0, m mod {height} = 0, l mod {width} = 0)"
+        label = f"columns of {depth}, {height}x{width} threads, {sizes}"
+        kernels[label] = stencil_25.columns(depth, height, width, full_tiles=True)
+    kernels["cubes, any size"] = stencil_25.tiled()
+    names = list(kernels)
+    counts = (names[0], "planes of 8x16x32, 2 a thread, any size")
+    origin = "8 n^3 bytes, each point read and written once, at the speed of a copy; share chosen"
     return Case(
         "25-point stencil",
         f"{n}^3",
         8e-12 * n**3,
         "TB/s",
         kernels,
+        counts,
         {"u": u, "v": v, **weights},
         "v",
         check,
         1e-5,
-        with_triton(lambda: tr.stencil_25(u, v, list(weights.values()))),
-        0.55,
-        "copy",
+        ("copy",),
+        by_triton(lambda: tr.stencil_25(u, v, list(weights.values())), "stencil_kernel"),
+        {counts[0]: Target(0.55, origin)},
     )
 
 
@@ -202,21 +265,31 @@ def bodies(quick: bool) -> Case:
         wanted = (away * (wide[:, 3] * inverse**3)[:, :, None]).sum(1)
         return error(got[some], wanted) if bool(got.isfinite().all()) else float("nan")
 
-    kernels = {}
-    for threads, each in ((256, 2), (128, 2), (128, 1), (128, 4)):
-        kernels[f"{threads} threads, {each} each"] = n_body.scheduled(threads, each)
+    kernels = {
+        f"{threads} threads, {each} each, any size": n_body.scheduled(threads, each)
+        for threads, each in ((256, 2), (128, 2), (128, 1), (128, 4))
+    }
+    first = next(iter(kernels))
+    by_hand = "CUDA by hand (n mod 256 = 0)"
+    rivals = by_triton(lambda: tr.n_body(p, acc, soft), "bodies_kernel")
+    if texts is not None:
+        how = "256 threads, a body each, 32 unrolled"
+        rivals[by_hand] = untuned(texts.n_body(p, acc, soft), how)
+    origin = "the text of `_cuda_texts.py` in this run, which knows that tiles are full; chosen"
     return Case(
         "n-body",
         f"{n}",
         1e-12 * n * n,
         "T interactions/s",
         kernels,
+        (first,),
         {"p": p, "q": p.clone(), "soft": soft, "acc": acc},
         "acc",
         check,
         1e-4,
-        with_triton(lambda: tr.n_body(p, acc, soft)),
-        2 * 0.54,
+        (by_hand, "Triton, any size"),
+        rivals,
+        {first: Target(0.80, origin)},
     )
 
 
@@ -231,65 +304,85 @@ def gradient(quick: bool) -> Case:
         r = torch.einsum("xij,ej->xei", D.double(), u.double())
         return error(got, torch.einsum("yze,zei->yei", G.double(), r))
 
-    kernels = {}
-    for together, rounds in ((8, 16), (8, 8), (8, 20), (16, 8), (4, 16)):
-        label = f"{together} together, {rounds} rounds"
-        kernels[label] = dg_gradient.registers(together, rounds)
-    kernels["matrices in shared memory"] = dg_gradient.staged()
+    kernels = {
+        f"{together} together, {rounds} rounds, any size": dg_gradient.registers(together, rounds)
+        for together, rounds in ((8, 16), (8, 8), (8, 20), (16, 8), (4, 16))
+    }
+    kernels["matrices in shared memory, any size"] = dg_gradient.staged()
+    first = next(iter(kernels))
+    origin = "4 (20 + 9 + 60) bytes an element, each moved once, at the speed of a copy; chosen"
     return Case(
         "DG gradient",
         f"{ne} elements",
         4e-12 * ne * (nodes + 9 + 3 * nodes),
         "TB/s",
         kernels,
+        (first,),
         {"D": D, "u": u, "G": G, "g": g},
         "g",
         check,
         1e-5,
-        {"torch einsum": lambda: g.copy_(by_einsum())},
-        2 * 0.48,
+        ("copy",),
+        {
+            "torch, any size": untuned(
+                lambda: g.copy_(by_einsum()), "two einsums, with arrays between, and a copy"
+            )
+        },
+        {first: Target(0.50, origin)},
     )
 
 
 def segments(quick: bool) -> Case:
     rows, length = (2**18 if quick else 2**20), 128
     x, out = random(rows, length), blank(rows)
-    kernels = {}
-    for threads, piece in ((128, 32), (64, 32), (256, 32), (128, 64), (128, 16)):
-        kernels[f"{threads} threads, pieces of {piece}"] = segmented_sum.scheduled(threads, piece)
+    kernels = {
+        f"{threads} threads, pieces of {piece}, any size": segmented_sum.scheduled(threads, piece)
+        for threads, piece in ((128, 32), (64, 32), (256, 32), (128, 64), (128, 16))
+    }
+    first = next(iter(kernels))
     return Case(
         "segmented sum",
         f"{rows} x {length}",
         4e-12 * rows * (length + 1),
         "TB/s",
         kernels,
+        (first,),
         {"x": x, "out": out},
         "out",
         lambda got: error(got, x.double().sum(1)),
         1e-5,
+        ("read",),
         {
-            "torch": lambda: torch.sum(x, 1, out=out),
-            **with_triton(lambda: tr.row_sums(x, out)),
+            "torch, any size": untuned(lambda: torch.sum(x, 1, out=out), "torch.sum"),
+            **by_triton(lambda: tr.row_sums(x, out), "rows_kernel"),
         },
-        0.6,
-        "read",
+        {first: Target(0.60, "4 rows (length + 1) bytes at the speed of reading; share chosen")},
     )
 
 
 def batched(quick: bool) -> Case:
     count = 2**20 if quick else 2**23
     a, b, c = random(count, 4, 4), random(count, 4, 4), blank(count, 4, 4)
+    first = "64 a block, any size"
     return Case(
         "batched 4x4",
         f"{count}",
         192e-12 * count,
         "TB/s",
-        {"64 a block": batched_4x4.scheduled()},
+        {first: batched_4x4.scheduled()},
+        (first,),
         {"a": a, "b": b, "c": c},
         "c",
         lambda got: error(got, a.double() @ b.double()),
         1e-5,
-        {"cuBLAS (bmm)": lambda: torch.bmm(a, b, out=c)},
+        ("copy",),
+        {
+            "cuBLAS, any size": untuned(
+                lambda: torch.bmm(a, b, out=c), "torch.bmm, which is not made for 4x4"
+            ),
+            **by_triton(lambda: tr.batched_4x4(a, b, c), "batched_kernel"),
+        },
+        {first: Target(0.80, "192 bytes a product, each moved once, at a copy's speed; chosen")},
     )
 
 

@@ -1,11 +1,16 @@
-"""Speed on the GPU: schedules from `examples/` beside torch, cuBLAS and Triton, in one process.
+"""Speed on the GPU: schedules from `examples/` beside torch, cuBLAS, Triton and CUDA by hand.
 
 Data are random and larger than the caches where that can matter. Every result is checked against
-float64 before anything is timed, from outputs filled with NaN. Contestants take turns, each launch
-timed by CUDA events of its own; what counts is the median.
+float64 before anything is timed, from outputs filled with NaN. Each row says for which sizes its
+kernel is right ("any size": guarded; "full tiles": such sizes are assumed, and checked at a call),
+and of rivals how they were tuned ("untuned": as a user writes it first). In each case there is one
+reference, a limit of the hardware or a rival; every other contestant alternates with it in short
+slots, and what counts is the median of the ratios of neighbouring slots. Targets are shares of the
+reference; below each table stands where they come from.
 
     python benchmarks/gpu.py
     python benchmarks/gpu.py --only sgemm stencil --variants
+    python benchmarks/gpu.py --rest 0.06     # the card idles before each slot: clocks stay high
 """
 
 from __future__ import annotations
@@ -13,14 +18,10 @@ from __future__ import annotations
 import argparse
 import functools
 import sys
-import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import _report
-
-HERE = Path(__file__).resolve().parent
 
 
 def parse() -> argparse.Namespace:
@@ -30,89 +31,26 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="smaller data, fewer repeats")
     parser.add_argument("--variants", action="store_true", help="other schedules too")
     parser.add_argument("--seconds", type=float, default=1.0, help="time for each contestant")
+    parser.add_argument("--rest", type=float, default=0.0, help="idle seconds before each slot")
     return parser.parse_args()
 
 
-def timed(contestants: Mapping[str, Callable[[], Any]], seconds: float) -> dict[str, list[float]]:
-    """Milliseconds of every launch; contestants take turns, for about ``seconds`` each."""
+def limits(quick: bool) -> dict[str, Any]:
+    """What memory does at best, as contestants in TB/s: a copy (read plus written), reading."""
     import torch
-
-    def once(run: Callable[[], Any]) -> tuple[Any, Any]:
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        run()
-        end.record()
-        return start, end
-
-    for run in contestants.values():
-        run()
-        run()
-    torch.cuda.synchronize()
-    begin = time.perf_counter()
-    for run in contestants.values():
-        run()
-    torch.cuda.synchronize()
-    a_round = time.perf_counter() - begin
-    rounds = max(10, min(200, int(seconds * len(contestants) / a_round)))
-    events: dict[str, list[tuple[Any, Any]]] = {name: [] for name in contestants}
-    for _ in range(rounds):
-        for name, run in contestants.items():
-            events[name].append(once(run))
-    torch.cuda.synchronize()
-    return {n: [float(s.elapsed_time(e)) for s, e in pairs] for n, pairs in events.items()}
-
-
-def bandwidths(quick: bool, seconds: float) -> dict[str, float]:
-    """TB/s of a copy (read plus written) and of reading, the best of several ways."""
-    import torch
+    from _gpu_timing import Contestant
 
     n = 2**26 if quick else 2**28
     a = torch.rand(n, device="cuda")
     b = torch.empty_like(a)
-    ways: dict[str, Callable[[], Any]] = {
-        "copy": lambda: b.copy_(a),
-        "read by torch": lambda: torch.sum(a),
-    }
-    reader = _raw_reader(a)
-    if reader is not None:
-        ways["read"] = reader
-    times = {name: _report.median(t) * 1e-3 for name, t in timed(ways, seconds).items()}
-    rates = {name: (8e-12 if name == "copy" else 4e-12) * n / t for name, t in times.items()}
-    reads = [rate for name, rate in rates.items() if name != "copy"]
-    return {"copy": rates["copy"], "read": max(reads)}
-
-
-READ = r"""
-extern "C" __global__ void __launch_bounds__(512) read(float4 const *a, float *out, long long n)
-{
-    float sum = 0.0f;
-    long long const step = 2048LL * gridDim.x;
-    for (long long i = 2048LL * blockIdx.x + threadIdx.x; i + 1536 < n; i += step) {
-        float4 v[4];
-        #pragma unroll
-        for (int u = 0; u < 4; ++u) v[u] = a[i + 512 * u];
-        #pragma unroll
-        for (int u = 0; u < 4; ++u) sum += (v[u].x + v[u].y) + (v[u].z + v[u].w);
-    }
-    if (sum == 1234.5f) out[0] = sum;
-}
-"""
-
-
-def _raw_reader(a: Any) -> Callable[[], Any] | None:
-    """A kernel that only reads; None without CuPy, which compiles it."""
     try:
-        import cupy
-        import torch
-    except ImportError:
-        return None
-    kernel = cupy.RawKernel(READ, "read")
-    out = torch.empty(1, device="cuda")
-    arguments = (a.data_ptr(), out.data_ptr(), cupy.int64(a.numel() // 4))
+        from _cuda_texts import reader
 
-    blocks = 4 * torch.cuda.get_device_properties(0).multi_processor_count
-    # Both libraries launch on the default stream.
-    return lambda: kernel((blocks,), (512,), arguments)
+        read = Contestant("read: a kernel that only reads", reader(a), 4e-12 * n)
+    except ImportError:
+        read = Contestant("read: torch.sum, as CuPy is missing", lambda: torch.sum(a), 4e-12 * n)
+    copy = Contestant("copy: torch's copy_, read plus written", lambda: b.copy_(a), 8e-12 * n)
+    return {"copy": copy, "read": read}
 
 
 def check(case: Any, output: Any) -> None:
@@ -122,50 +60,70 @@ def check(case: Any, output: Any) -> None:
         raise ValueError(f"the result is wrong: error {error:.3g}, not {case.tolerance:g} at most")
 
 
-def measure(
-    case: Any, variants: bool, seconds: float, known: Mapping[str, float], wrong: list[str]
-) -> list[Any]:
-    """A row of the table for each contestant; what fails is not timed, but told in ``wrong``."""
+def right(case: Any, variants: bool, wrong: list[str]) -> dict[str, tuple[str, Any]]:
+    """Who computes what is wanted: the row's text and what to run, by name; others in ``wrong``."""
     output = case.arrays[case.output]
-    kernels = case.kernels if variants else dict(list(case.kernels.items())[:1])
-    prepared: dict[str, Callable[[], Callable[[], Any]]] = {
-        f"loopkit: {label}": functools.partial(kernel.bind, **case.arrays)
-        for label, kernel in kernels.items()
+    prepared: dict[str, tuple[Callable[[], Any], Callable[[], str]]] = {
+        f"loopkit: {label}": (functools.partial(kernel.bind, **case.arrays), str)
+        for label, kernel in case.kernels.items()
+        if variants or label in case.counts
     }
-    prepared |= {name: functools.partial(lambda r: r, run) for name, run in case.rivals.items()}
-    contestants: dict[str, Callable[[], Any]] = {}
-    for name, prepare in prepared.items():
+    for name, rival in case.rivals.items():
+        prepared[name] = (functools.partial(lambda run: run, rival.run), rival.how)
+    found = {}
+    for name, (prepare, how) in prepared.items():
         output.fill_(float("nan"))
         try:
             run = prepare()
             run()
             check(case, output)
+            text = how()
         except Exception as error:
             wrong.append(f"{case.name}, {name}: {type(error).__name__}: {error}")
             print(wrong[-1], file=sys.stderr)
             continue
-        contestants[name] = run
-    times = timed(contestants, seconds)
-    rates = {name: case.work / (_report.median(t) * 1e-3) for name, t in times.items()}
-    base = {**known, **rates}.get(case.against) if case.against else 1.0
+        found[name] = (f"{name}; {text}" if text else name, run)
+    return found
+
+
+def measure(
+    case: Any, arguments: argparse.Namespace, known: Mapping[str, Any], wrong: list[str]
+) -> list[Any]:
+    """A row of the table for each contestant; what fails is not timed, but told in ``wrong``."""
+    from _gpu_timing import Contestant, clocks, compare
+
+    runs = right(case, arguments.variants, wrong)
+    contestants = {name: Contestant(name, run, case.work) for name, (_, run) in runs.items()}
+    if not contestants:
+        return []
+    references = [known.get(name) or contestants.get(name) for name in case.against]
+    reference = next((r for r in references if r is not None), None)
+    slots = compare(reference, list(contestants.values()), arguments.seconds, arguments.rest)
+    state = clocks()
     rows = []
-    for name, rate in rates.items():
-        ours = name.startswith("loopkit")
+    for name in [*contestants, *(n for n in slots if n not in contestants)]:
+        found = slots[name]
+        work = contestants[name].work if name in contestants else reference.work
+        label = name.removeprefix("loopkit: ")
+        target = case.targets.get(label) if label != name and reference is references[0] else None
         row: dict[str, Any] = {
             "case": case.name,
             "size": case.size,
-            "who": name,
-            "ms": _report.median(times[name]),
-            "ms min": min(times[name]),
-            "ms max": max(times[name]),
-            "rate": rate,
+            "who": runs[name][0] if name in runs else name,
+            "ms": _report.median(found.milliseconds),
+            "ms min": min(found.milliseconds),
+            "ms max": max(found.milliseconds),
+            "rate": work / (_report.median(found.milliseconds) * 1e-3),
             "unit": case.unit,
-            "of": case.against,
-            "ratio": rate / base if case.against and base else None,
-            "target": case.target if ours and case.target else None,
+            "of": reference.name if reference else None,
+            "ratio": _report.median(found.ratios) if found.ratios else None,
+            "ratios": found.ratios,
+            "target": target.share if target else None,
+            "origin of the target": target.origin if target else None,
+            "clocks after": state,
         }
-        if ours:
-            used = case.kernels[name.removeprefix("loopkit: ")].resources()
+        if label != name:
+            used = case.kernels[label].resources()
             row["registers"], row["spilled"] = used.registers, used.spill_stores
             row["shared"] = used.shared
         rows.append(row)
@@ -181,6 +139,7 @@ def main() -> None:
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.manual_seed(2026)
     import _gpu_cases
+    from _gpu_timing import clocks, told
 
     from loopkit._run.nvrtc import nvrtc_version
 
@@ -189,35 +148,40 @@ def main() -> None:
         sys.exit(
             f"there is no {', '.join(sorted(unknown))}; there are {', '.join(_gpu_cases.CASES)}"
         )
-    seconds = 0.1 if arguments.quick else arguments.seconds
+    if arguments.quick:
+        arguments.seconds = min(arguments.seconds, 0.1)
     head = _report.header(
         "speed on the GPU", "torch", "triton", "cupy-cuda13x", "cuda-core", cuda=torch.version.cuda
     )
     head["versions"]["NVRTC"] = nvrtc_version()
+    head |= {"clocks before": clocks(), "rest": arguments.rest, "seconds": arguments.seconds}
     _report.print_header(head)
-    known = bandwidths(arguments.quick, seconds)
-    print(f"copy {known['copy']:.3f} TB/s (read plus written), read {known['read']:.3f} TB/s\n")
+    regime = f"rested {arguments.rest:g} s before each" if arguments.rest else "back to back"
+    print(f"{told(head['clocks before'])}; slots {regime}\n")
+    known = limits(arguments.quick)
     rows: list[Any] = []
     wrong: list[str] = []
     for _, case in _gpu_cases.cases(arguments.only, arguments.quick):
-        found = measure(case, arguments.variants, seconds, known, wrong)
+        found = measure(case, arguments, known, wrong)
         rows += found
         if found:
             print_rows(found)
         del case
         torch.cuda.empty_cache()
-    _report.write_json(arguments.json, {**head, "bandwidth": known, "rows": rows, "wrong": wrong})
+    _report.write_json(arguments.json, {**head, "rows": rows, "wrong": wrong})
     if wrong:
         sys.exit("\n".join(wrong))
 
 
 def print_rows(rows: list[Any]) -> None:
+    from _gpu_timing import told
+
     first = rows[0]
     columns = [
         f"{first['case']} {first['size']}",
         "ms",
         first["unit"],
-        f"of {first['of']}" if first["of"] else "",
+        "of reference",
         "target",
         "registers",
         "spilled",
@@ -225,6 +189,10 @@ def print_rows(rows: list[Any]) -> None:
     ]
     keys = ("ms", "rate", "ratio", "target", "registers", "spilled", "shared")
     _report.print_table(columns, [[row["who"], *(row.get(k) for k in keys)] for row in rows])
+    print(f"reference: {first['of'] or 'none'}; {told(first['clocks after'])}")
+    for share, origin in {(row["target"], row["origin of the target"]) for row in rows}:
+        if share:
+            print(f"target {share:g} of the reference: {origin}")
     print()
 
 

@@ -1,7 +1,9 @@
 """The CUDA driver: devices, their contexts and limits, modules, memory, errors.
 
-Everything here is off the fast path, and works through ``cuda.bindings``.  Contexts
-are the devices' primary ones, which PyTorch, CuPy, JAX and Numba use as well.
+Everything here is off the fast path.  Contexts are the devices' primary ones, which PyTorch,
+CuPy, JAX and Numba use as well.  What a device is, ``cuda.core`` says; calls that can find a
+context lost go through ``cuda.bindings``, as the errors of ``cuda.core`` have no number to tell
+that by, and its contexts, streams and buffers cannot be given back when one is.
 """
 
 from __future__ import annotations
@@ -139,33 +141,30 @@ class Device:
             if error.status not in STICKY:
                 raise
             self.lost = error.why  # another library's kernel did it
-        name = call("cuDeviceGetName", 256, self._handle)
-        self.name = name.split(b"\0")[0].decode()
-        self.capability = (
-            self.attribute("COMPUTE_CAPABILITY_MAJOR"),
-            self.attribute("COMPUTE_CAPABILITY_MINOR"),
-        )
+        # After the call above: where the driver does not answer, `cuda.core` hangs when it is asked
+        # again.
+        from cuda.core import Device as Described
+
+        described = Described(index)
+        self.name = described.name
+        self.capability = described.compute_capability
+        limits = described.properties
         #: What this device can do: CUDA, with limits of its own.
         self.target = replace(
             CUDA,
-            block_threads=self.attribute("MAX_THREADS_PER_BLOCK"),
-            block_extents=self._three("MAX_BLOCK_DIM"),
-            grid_extents=self._three("MAX_GRID_DIM"),
-            shared=self.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
-            registers=self.attribute("MAX_REGISTERS_PER_BLOCK"),
+            block_threads=limits.max_threads_per_block,
+            block_extents=(
+                limits.max_block_dim_x,
+                limits.max_block_dim_y,
+                limits.max_block_dim_z,
+            ),
+            grid_extents=(limits.max_grid_dim_x, limits.max_grid_dim_y, limits.max_grid_dim_z),
+            shared=limits.max_shared_memory_per_block_optin,
+            registers=limits.max_registers_per_block,
         )
 
     def __repr__(self) -> str:
         return f"<cuda:{self.index} {self.name}>"
-
-    def attribute(self, name: str) -> int:
-        """One of the driver's ``CU_DEVICE_ATTRIBUTE_...`` numbers."""
-        attribute = getattr(api().CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
-        return int(call("cuDeviceGetAttribute", attribute, self._handle))
-
-    def _three(self, name: str) -> tuple[int, int, int]:
-        x, y, z = (self.attribute(f"{name}_{axis}") for axis in "XYZ")
-        return x, y, z
 
     @functools.cached_property
     def arch(self) -> str:

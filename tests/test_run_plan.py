@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import dataclasses
+import sys
 from typing import Any
 
 import ml_dtypes
@@ -20,6 +22,7 @@ from loopkit._errors import (
 )
 from loopkit._program import Check, Program, ValueParam
 from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, Location, contiguous_strides
+from loopkit._run.libraries import DLPackKind
 from loopkit._run.plan import ArgumentPlan
 from loopkit._run.scalars import pack_scalar, struct_code
 
@@ -388,6 +391,71 @@ def test_dlpack_objects_on_the_host() -> None:
     assert (info.shape, info.strides, info.dtype) == ((3, 3), (4, 1), np.dtype("f4"))
     assert info.pointer == inner.ctypes.data and info.location == HOST
     assert np.shares_memory(kind.as_numpy(other), inner)
+    inner.flags.writeable = False
+    assert kind.describe(other).readonly
+
+
+class Capsule(ctypes.Structure):
+    """A ``DLManagedTensor`` of 3 x 4 elements on a GPU, which nobody needs to have."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p),
+        ("device", ctypes.c_int32 * 2),
+        ("ndim", ctypes.c_int32),
+        ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8),
+        ("lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+        ("context", ctypes.c_void_p),
+        ("deleter", ctypes.c_void_p),
+    )
+
+    def __init__(self, device: int, code: int, bits: int, *strides: int) -> None:
+        super().__init__(4096, (device, 1), 2, code, bits, 1, (ctypes.c_int64 * 2)(3, 4))
+        self.byte_offset = 64
+        if strides:
+            self.strides = (ctypes.c_int64 * 2)(*strides)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device[0], self.device[1]
+
+    def __dlpack__(self, *, stream: int) -> Any:
+        assert stream == 1
+        make = ctypes.pythonapi.PyCapsule_New
+        make.restype = ctypes.py_object
+        make.argtypes = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p
+        return make(ctypes.addressof(self), b"dltensor", None)
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="there is no CUDA for macOS")
+@pytest.mark.parametrize(
+    ("device", "code", "bits", "strides", "dtype"),
+    [
+        (2, 2, 32, (), "float32"),
+        (2, 0, 64, (1, 3), "int64"),
+        (13, 4, 16, (-4, 1), ml_dtypes.bfloat16),
+        (2, 5, 128, (8, 2), "complex128"),
+        (2, 6, 8, (), "bool"),
+    ],
+)
+def test_dlpack_objects_on_a_gpu(
+    device: int, code: int, bits: int, strides: Any, dtype: Any
+) -> None:
+    other = Capsule(device, code, bits, *strides)
+    info = DLPackKind().describe(other, "x")
+    assert (info.pointer, info.shape, info.strides) == (4096 + 64, (3, 4), strides or (4, 1))
+    assert (info.dtype, info.location, info.stream) == (np.dtype(dtype), Location("cuda", 1), 1)
+    assert info.object is other and not info.readonly
+
+
+def test_dlpack_objects_that_no_kernel_reads() -> None:
+    with pytest.raises(InvalidArgumentError, match="x is neither on the host nor on a CUDA device"):
+        DLPackKind().describe(Capsule(4, 2, 32), "x")
+    if sys.platform != "darwin":
+        with pytest.raises(InvalidArgumentError, match=r"x: .* cannot be read as an array"):
+            DLPackKind().describe(Capsule(2, 3, 64), "x")
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ import loopkit._host
 from loopkit._errors import TypeInferenceError
 from loopkit._nodes import TypeCast
 from loopkit._promotion import DTYPES, RunTime, subtrahend
-from loopkit._run.headers import include_options
+from loopkit._run.nvrtc import include_options
 from loopkit._syntax import parse_expression
 from loopkit._types import dtype_of
 from loopkit.codegen.c.expression_types import Variable, type_of

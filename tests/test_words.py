@@ -12,7 +12,7 @@ import pytest
 
 import loopkit as lk
 from loopkit import _host, _words
-from loopkit._run.headers import include_directory
+from loopkit._run.nvrtc import include_directory
 from loopkit.codegen.preamble import _PIECES, preamble
 
 WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{0,60}")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import importlib.util
+import os
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from loopkit import _cache, _once
 from loopkit._cached import cached_property
 from loopkit._errors import CompileError, MissingDependencyError
 from loopkit._program import Program
-from loopkit._run import headers, resources
+from loopkit._run import resources
 
 
 @dataclass(frozen=True)
@@ -125,7 +130,7 @@ def _compile(program: Program, arch: str) -> CompiledProgram:
     options = (
         f"--gpu-architecture={arch}",
         *_BASE_OPTIONS,
-        *headers.include_options(program.source),
+        *include_options(program.source),
         *program.options,
     )
     file_name = f"{program.name}.cu".encode()
@@ -175,3 +180,64 @@ def _checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:
     if int(status):
         raise CompileError(f"NVRTC fails with {status}")
     return tuple(values)
+
+
+# {{{ where it finds cuda_fp16.h and its kin
+
+_PROBE = "cuda_fp16.h"
+
+
+def include_options(source: str) -> tuple[str, ...]:
+    """The options that make the headers of ``source`` known; none for none."""
+    return (f"--include-path={include_directory()}",) if "#include" in source else ()
+
+
+@functools.cache
+def include_directory() -> str:
+    """A directory with CUDA's headers, those that NVRTC itself carries before all others."""
+    for places in (_bundled(), _installed()):
+        for folder in places:
+            if (folder / _PROBE).is_file():
+                return str(folder)
+    raise MissingDependencyError(
+        f"{_PROBE}, which this kernel's types need, is not installed",
+        instead="pip install --upgrade 'loopkit[cuda]' brings an NVRTC that has it inside; "
+        "or set CUDA_HOME to a CUDA toolkit",
+    )
+
+
+def _bundled() -> Iterator[Path]:
+    """Where NVRTC puts the headers that newer ones carry, unless they are there already."""
+    nvrtc = _nvrtc()
+    install = getattr(nvrtc, "nvrtcInstallBundledHeaders", None)
+    if install is None or _checked(nvrtc.nvrtcVersion()) < (13, 3):
+        return
+
+    def filled(folder: Path) -> Path:
+        with contextlib.suppress(RuntimeError):  # whether it did shows
+            install(os.fsencode(folder), 0)
+        return folder
+
+    kept = _cache.find(f"headers-{nvrtc_version()}")
+    if kept is not None:
+        yield filled(kept)
+    yield filled(_cache.private() / "headers")
+
+
+def _installed() -> Iterator[Path]:
+    for variable in ("CUDA_HOME", "CUDA_PATH"):
+        if os.environ.get(variable):
+            yield Path(os.environ[variable]) / "include"
+    with contextlib.suppress(ImportError, AttributeError, RuntimeError):
+        from cuda import pathfinder
+
+        found = pathfinder.find_nvidia_header_directory("cudart")
+        if found:
+            yield Path(found)
+    spec = importlib.util.find_spec("nvidia")
+    for place in spec.submodule_search_locations or () if spec else ():
+        yield from sorted(Path(place).glob("*/include"))
+    yield Path("/usr/local/cuda/include")
+
+
+# }}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from loopkit._nodes import Expression
 from loopkit.codegen.c import tree
 from loopkit.codegen.c.arithmetic import common as common_type
 from loopkit.codegen.c.arithmetic import in_registers
+from loopkit.codegen.c.calls import CONVERSIONS
 from loopkit.codegen.c.types import C_TYPES
 from loopkit.codegen.operands import (
     NARROW,
@@ -26,6 +27,8 @@ from loopkit.codegen.operands import (
 
 Operand = Value | dt.Weak
 """What an expression becomes: a value of C, or a constant that takes the type of what it meets."""
+
+_CONVERTED = {types: name for name, types in CONVERSIONS.items()}
 
 
 def typed(operand: Operand) -> dt.Typed:
@@ -61,191 +64,182 @@ def converted(value: Value, dtype: dt.DType) -> Value:
     return Value(tree.Cast(C_TYPES[dtype], value.node), dtype)
 
 
-_TO_FLOAT = {dt.FLOAT16: "__half2float", dt.BFLOAT16: "__bfloat162float"}
-_FROM_FLOAT = {dt.FLOAT16: "__float2half", dt.BFLOAT16: "__float2bfloat16"}
+# {{{ to one exact type
 
 
-class Converter:
-    """Gives operands a type."""
+def exact(operand: Operand, dtype: dt.DType) -> Value:
+    """``operand`` as a value whose type in C is ``dtype`` (narrow ones may be wide)."""
+    return cast(operand, dtype) if isinstance(operand, Value) else of_constant(operand, dtype)
 
-    # {{{ to one exact type
 
-    def exact(self, operand: Operand, dtype: dt.DType) -> Value:
-        """``operand`` as a value whose type in C is ``dtype`` (narrow ones may be wide)."""
-        if isinstance(operand, Value):
-            return self.cast(operand, dtype)
-        return self.weak(operand, dtype, literal)
+def of_constant(
+    value: dt.Weak, dtype: dt.DType, make: Callable[[dt.Constant, dt.DType], Value] = literal
+) -> Value:
+    """A constant, or a choice between constants, as a value."""
+    if isinstance(value, dt.Choice):
+        branches = (of_constant(v, dtype).node for v in (value.then, value.else_))
+        return Value(tree.Choice(value.condition, *branches), dtype)
+    assert not isinstance(value, dt.RunTime), "what is known at run time is a value of C"
+    return make(value, dtype)
 
-    def weak(
-        self,
-        value: dt.Weak,
-        dtype: dt.DType,
-        make: Callable[[dt.Constant, dt.DType], Value],
-    ) -> Value:
-        """A constant, or a choice between constants, as a value."""
-        if isinstance(value, dt.Choice):
-            then = self.weak(value.then, dtype, literal)
-            else_ = self.weak(value.else_, dtype, literal)
-            return Value(tree.Choice(value.condition, then.node, else_.node), dtype)
-        assert not isinstance(value, dt.RunTime), "what is known at run time is a value of C"
-        return make(value, dtype)
 
-    def reduced(self, value: Value) -> Value:
-        """A wide value reduced to its type."""
-        return converted(value, value.dtype) if value.wide else value
+def reduced(value: Value) -> Value:
+    """A wide value reduced to its type."""
+    return converted(value, value.dtype) if value.wide else value
 
-    def cast(self, value: Value, dtype: dt.DType) -> Value:
-        """``value`` converted as ``astype`` does it."""
-        source = value.dtype
-        if source == dtype:
-            return value
-        if dtype not in dt.INTEGERS:
-            whole(value)
-        if dtype in dt.COMPLEXES:
-            return self._to_complex(value, dtype)
-        if source in dt.COMPLEXES and dtype == dt.BOOL:
-            return self.condition(value)
-        if source in dt.COMPLEXES:
-            return self.cast(Value(tree.Member(value.node, "re"), dt.real_of(source)), dtype)
-        if source in dt.SMALL_FLOATS:
-            single = called(_TO_FLOAT[source], [value], dt.FLOAT32)
-            return single if dtype == dt.FLOAT32 else self.cast(single, dtype)
-        value = self.reduced(value)
-        if dtype in dt.SMALL_FLOATS:
-            if source == dt.FLOAT64 and dtype == dt.FLOAT16:
-                return called("__double2half", [value], dtype)
-            single = value if source == dt.FLOAT32 else self.cast(value, dt.FLOAT32)
-            return called(_FROM_FLOAT[dtype], [single], dtype)
-        return converted(value, dtype)
 
-    def _to_complex(self, value: Value, dtype: dt.DType) -> Value:
+def cast(value: Value, dtype: dt.DType) -> Value:
+    """``value`` converted as ``astype`` does it."""
+    source = value.dtype
+    if source == dtype:
+        return value
+    if dtype not in dt.INTEGERS:
+        whole(value)
+    if (source, dtype) in _CONVERTED:
+        return called(_CONVERTED[source, dtype], [value], dtype)
+    if source in dt.COMPLEXES and dtype == dt.BOOL:
+        return truth_of(value)
+    if source in dt.COMPLEXES:
+        return cast(Value(tree.Member(value.node, "re"), dt.real_of(source)), dtype)
+    if dtype in dt.COMPLEXES:
         part = dt.real_of(dtype)
-        if value.dtype not in dt.COMPLEXES:
-            parts = (self.exact(value, part).node, literal(0, part).node)
-            return Value(tree.Braces(C_TYPES[dtype], parts), dtype)
-        return called(f"lk_to_{dt.dtype_name(dtype)}", [value], dtype)
+        parts = (exact(value, part).node, literal(0, part).node)
+        return Value(tree.Braces(C_TYPES[dtype], parts), dtype)
+    if source in dt.SMALL_FLOATS or dtype in dt.SMALL_FLOATS:
+        return cast(cast(value, dt.FLOAT32), dtype)
+    return converted(reduced(value), dtype)
 
-    # }}}
 
-    # {{{ for arithmetic
+def computed_in(dtype: dt.DType) -> dt.DType:
+    """The type in which C's functions compute: single precision for floats of 16 bits."""
+    return dt.FLOAT32 if dtype in dt.SMALL_FLOATS else dtype
 
-    def unify(self, a: Operand, b: Operand, common: dt.DType) -> tuple[Value, Value]:
-        """Both operands such that C's arithmetic on them happens in the type ``common``."""
-        a, b = (self._strong(x, common) for x in (a, b))
-        left, right = self.operand(a, common), self.operand(b, common)
-        if common in dt.SMALL_FLOATS:
-            return self.exact(left, common), self.exact(right, common)
-        if common in dt.COMPLEXES:
-            return self._unify_complex(left, right, common)
-        # Small floats have no arithmetic with other types.
-        left, right = (
-            self.cast(t, dt.FLOAT32) if t.dtype in dt.SMALL_FLOATS else t for t in (left, right)
-        )
-        goal = in_registers(common)
-        if common_type(left.dtype, right.dtype) == goal:
-            return left, right
-        # One cast suffices; an integer that meets a float is the one to convert.
-        if goal in dt.FLOATS and left.dtype in dt.FLOATS:
-            return left, self.cast(right, common)
-        if isinstance(a, Value) or not isinstance(b, Value):
-            return self.cast(left, goal), right
-        return left, self.cast(right, goal)
 
-    def _strong(self, operand: Operand, common: dt.DType) -> Operand:
-        """What is made of inames and sizes in the type of what it meets, unless C sees to that."""
-        if not isinstance(operand, Value) or operand.weak is None or common in dt.COMPLEXES:
-            return operand
-        if common not in dt.INTEGERS:
-            whole(operand)
-        if operand.dtype in dt.INTEGERS and operand.dtype.itemsize <= max(4, common.itemsize):
-            return operand
-        return self.exact(operand, in_registers(common))
+def argument(operand: Operand, dtype: dt.DType) -> Value:
+    """An operand, converted to ``dtype`` as NumPy does, for one of C's functions."""
+    return reduced(exact(exact(operand, dtype), computed_in(dtype)))
 
-    def narrowed(self, operand: Operand, common: dt.DType) -> Operand:
-        """An operand of what is not computed modulo a power of two.
 
-        There the bits of an iname that a narrow type has no room for would tell.
-        """
-        if not isinstance(operand, Value) or operand.weak is None or common not in NARROW:
-            return operand
-        most = operand.most
-        if most is not None and common in SIGNED and most < 2 ** (8 * common.itemsize - 1):
-            return operand
-        return self.exact(operand, common)
+def function_of(name: str, operands: Iterable[Operand], dtype: dt.DType) -> Value:
+    """A function of C's that takes and gives what is of one type."""
+    arguments = [argument(o, dtype) for o in operands]
+    return exact(called(name, arguments, computed_in(dtype)), dtype)
 
-    def operand(self, operand: Operand, common: dt.DType) -> Value:
-        """An operand as a value; a constant as it is beside an operand of ``common``."""
-        if isinstance(operand, Value):
-            if operand.wide and operand.dtype != common:
-                return self.reduced(operand)
-            return operand
-        if common in dt.COMPLEXES:
-            part = common if dt.is_complex(operand) else dt.real_of(common)
-            return self.weak(operand, part, literal)
-        return self.weak(operand, common, operand_literal)
 
-    def _unify_complex(self, left: Value, right: Value, common: dt.DType) -> tuple[Value, Value]:
+# }}}
+
+# {{{ for arithmetic
+
+
+def unify(a: Operand, b: Operand, common: dt.DType) -> tuple[Value, Value]:
+    """Both operands such that C's arithmetic on them happens in the type ``common``."""
+    a, b = (_strong(x, common) for x in (a, b))
+    left, right = beside(a, common), beside(b, common)
+    if common in dt.SMALL_FLOATS:
+        return exact(left, common), exact(right, common)
+    if common in dt.COMPLEXES:
         # The operators take a complex and a real number of the same precision, too.
         part = dt.real_of(common)
-        texts = [self.exact(t, common if t.dtype in dt.COMPLEXES else part) for t in (left, right)]
-        if all(t.dtype not in dt.COMPLEXES for t in texts):
-            texts[0] = self.exact(texts[0], common)
-        return texts[0], texts[1]
+        left, right = (exact(t, common if t.dtype in dt.COMPLEXES else part) for t in (left, right))
+        both_real = left.dtype not in dt.COMPLEXES and right.dtype not in dt.COMPLEXES
+        return (exact(left, common) if both_real else left), right
+    # Small floats have no arithmetic with other types.
+    left, right = (cast(t, dt.FLOAT32) if t.dtype in dt.SMALL_FLOATS else t for t in (left, right))
+    goal = in_registers(common)
+    if common_type(left.dtype, right.dtype) == goal:
+        return left, right
+    # One cast suffices; an integer that meets a float is the one to convert.
+    if goal in dt.FLOATS and left.dtype in dt.FLOATS:
+        return left, cast(right, common)
+    if isinstance(a, Value) or not isinstance(b, Value):
+        return cast(left, goal), right
+    return left, cast(right, goal)
 
-    # }}}
 
-    # {{{ for a place that has a type, and for a condition
-
-    def stored(self, operand: Operand, dtype: dt.DType) -> Value:
-        """An operand as the right side of an assignment to a variable of type ``dtype``."""
-        if not isinstance(operand, Value):
-            if isinstance(operand, float) and dtype in dt.INTEGERS and np.isfinite(operand):
-                operand = int(operand)
-            return self.weak(operand, dtype, _stored_literal)
-        source = operand.dtype
-        if source == dtype:
-            return operand
-        if dtype not in dt.INTEGERS:
-            whole(operand)
-        if source in dt.COMPLEXES and dtype not in dt.COMPLEXES:
-            raise TypeInferenceError(
-                f"a value of type {dt.dtype_name(source)} would lose its imaginary part in a "
-                f"variable of type {dt.dtype_name(dtype)}",
-                instead="write real(...)",
-            )
-        if source in dt.SMALL_FLOATS or dtype in dt.SMALL_FLOATS or dtype in dt.COMPLEXES:
-            return self.cast(operand, dtype)
-        # C converts on assignment; what is narrow is reduced by that, unless it only looks narrow.
-        if operand.wide and (dtype == dt.BOOL or dtype not in NARROW):
-            return self.reduced(operand)
-        if operand.wide and dtype.itemsize > source.itemsize:
-            return self.reduced(operand)
-        return Value(operand.node, dtype)
-
-    def condition(self, operand: Operand) -> Value:
-        """An operand as a condition: what is not zero is true."""
-        if not isinstance(operand, Value):
-            return self.weak(_truth(operand), dt.BOOL, literal)
+def _strong(operand: Operand, common: dt.DType) -> Operand:
+    """What is made of inames and sizes in the type of what it meets, unless C sees to that."""
+    if not isinstance(operand, Value) or operand.weak is None or common in dt.COMPLEXES:
+        return operand
+    if common not in dt.INTEGERS:
         whole(operand)
-        if operand.dtype in dt.COMPLEXES:
-            return binary(operand, "!=", literal(0, operand.dtype), dt.BOOL)
-        if operand.dtype in dt.SMALL_FLOATS:
-            single = self.cast(operand, dt.FLOAT32)
-            return binary(single, "!=", literal(0, dt.FLOAT32), dt.BOOL)
-        return self.reduced(operand)
+    if operand.dtype in dt.INTEGERS and operand.dtype.itemsize <= max(4, common.itemsize):
+        return operand
+    return exact(operand, in_registers(common))
 
-    # }}}
+
+def narrowed(operand: Operand, common: dt.DType) -> Operand:
+    """An operand of what is not computed modulo a power of two.
+
+    There the bits of an iname that a narrow type has no room for would tell.
+    """
+    if not isinstance(operand, Value) or operand.weak is None or common not in NARROW:
+        return operand
+    most = operand.most
+    if most is not None and common in SIGNED and most < 2 ** (8 * common.itemsize - 1):
+        return operand
+    return exact(operand, common)
+
+
+def beside(operand: Operand, common: dt.DType) -> Value:
+    """An operand as a value; a constant as it is beside an operand of ``common``."""
+    if isinstance(operand, Value):
+        return reduced(operand) if operand.dtype != common else operand
+    if common in dt.COMPLEXES:
+        return of_constant(operand, common if dt.is_complex(operand) else dt.real_of(common))
+    return of_constant(operand, common, operand_literal)
+
+
+# }}}
+
+# {{{ for a place that has a type, and for a condition
+
+
+def stored(operand: Operand, dtype: dt.DType) -> Value:
+    """An operand as the right side of an assignment to a variable of type ``dtype``."""
+    if not isinstance(operand, Value):
+        if isinstance(operand, float) and dtype in dt.INTEGERS and np.isfinite(operand):
+            operand = int(operand)
+        return of_constant(operand, dtype, _stored_literal)
+    source = operand.dtype
+    if source == dtype:
+        return operand
+    if dtype not in dt.INTEGERS:
+        whole(operand)
+    if source in dt.COMPLEXES and dtype not in dt.COMPLEXES:
+        raise TypeInferenceError(
+            f"a value of type {dt.dtype_name(source)} would lose its imaginary part in a "
+            f"variable of type {dt.dtype_name(dtype)}",
+            instead="write real(...)",
+        )
+    if source in dt.SMALL_FLOATS or dtype in dt.SMALL_FLOATS or dtype in dt.COMPLEXES:
+        return cast(operand, dtype)
+    # C converts on assignment; what is narrow is reduced by that, unless it only looks narrow.
+    keeps_bits = dtype in NARROW and dtype != dt.BOOL and dtype.itemsize <= source.itemsize
+    return Value((operand if keeps_bits else reduced(operand)).node, dtype)
 
 
 def _stored_literal(value: dt.Constant, dtype: dt.DType) -> Value:
     """A constant that is assigned: integers need no suffix."""
-    if dtype in dt.INTEGERS:
-        literal(value, dtype)  # whether it fits
-        return operand_literal(value, dtype)
-    return literal(value, dtype)
+    found = literal(value, dtype)  # whether it fits
+    return operand_literal(value, dtype) if dtype in dt.INTEGERS else found
+
+
+def truth_of(operand: Operand) -> Value:
+    """An operand as a condition: what is not zero is true."""
+    if not isinstance(operand, Value):
+        return of_constant(_truth(operand), dt.BOOL)
+    whole(operand)
+    if operand.dtype in dt.COMPLEXES:
+        return binary(operand, "!=", literal(0, operand.dtype), dt.BOOL)
+    if operand.dtype in dt.SMALL_FLOATS:
+        return binary(cast(operand, dt.FLOAT32), "!=", literal(0, dt.FLOAT32), dt.BOOL)
+    return reduced(operand)
 
 
 def _truth(value: dt.Weak) -> dt.Weak:
     if isinstance(value, dt.Choice):
         return dt.Choice(value.condition, _truth(value.then), _truth(value.else_))
     return bool(value)
+
+
+# }}}

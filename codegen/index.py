@@ -39,7 +39,7 @@ class IndexLowering:
     def __init__(self, ranges: Ranges, values: ValueLowering) -> None:
         self.ranges = ranges
         self.values = values
-        self.sized = Sizing(ranges, values.dtype_of, values.computed_in)
+        self.sized = Sizing(ranges, values.dtype_of, values.type_in_c)
 
     def __call__(self, expr: Expression) -> CExpression:
         """An integer expression or a condition in C."""
@@ -84,9 +84,9 @@ class IndexLowering:
         if isinstance(expr, (bool, np.bool_)):
             return Number(int(expr), "bool")
         if self._is_of_types(expr):
-            return self.values.condition(expr)
+            return self.values.truth(expr)
         if isinstance(expr, Whole) and self._needs_no_sign(expr):
-            return self.values.condition(prim.Comparison(expr.left, expr.operator, expr.right))
+            return self.values.truth(prim.Comparison(expr.left, expr.operator, expr.right))
         if isinstance(expr, prim.Comparison):
             left, right = (self._compared(e) for e in (expr.left, expr.right))
             return Binary(expr.operator, left, right)
@@ -166,7 +166,7 @@ class IndexLowering:
             (bool, np.bool_, prim.Comparison, prim.LogicalAnd, prim.LogicalOr, prim.LogicalNot),
         ):
             return self._condition(expr)
-        return self.values.integer(expr)
+        return self.values(expr)
 
     def _alike(self, node: Sized) -> list[CExpression]:
         """The parts of a node, in its type."""

@@ -20,22 +20,13 @@ from loopkit.codegen.widths import Ranges
 Access = Callable[[str, tuple[Expression, ...]], Name | Element]
 
 
-class ValueLowering:
+class ValueLowering(ExpressionLowering):
     """Lowers typed expressions and whole assignments of one kernel."""
 
     def __init__(self, kernel: Kernel, ranges: Ranges, access: Access) -> None:
         self.kernel = kernel
         self.ranges = ranges
         self.access = access
-        self.expressions = ExpressionLowering(
-            self.dtype_of,
-            self.variable,
-            access,
-            is_weak=self._integers.__contains__,
-            is_nonnegative=ranges.is_nonnegative,
-            largest=self.largest,
-            holds=ranges.holds,
-        )
 
     def dtype_of(self, name: str) -> DType:
         """The type of a name in the generated code."""
@@ -46,21 +37,22 @@ class ValueLowering:
         assert found.dtype is not None
         return np.dtype(found.dtype)
 
-    def variable(self, name: str) -> CExpression:
-        """A bare name: an iname, a size, or a scalar."""
-        return self.access(name, ()) if self.kernel.is_array(name) else Name(name)
+    def named(self, name: str, indices: tuple[Expression, ...] = ()) -> CExpression:
+        """A bare name is an iname, a size, or a scalar."""
+        return self.access(name, indices) if self.kernel.is_array(name) else Name(name)
 
-    def integer(self, expr: Expression) -> CExpression:
-        """An element of an index array, or what else integers are computed from."""
-        return self.expressions(expr)
+    def is_weak(self, name: str) -> bool:
+        return name in self._integers
 
-    def computed_in(self, expr: Expression) -> DType:
-        """The type in which C computes such an integer."""
-        return concrete_type(whole(self.expressions.rec(expr)))
+    def is_nonnegative(self, expr: Expression) -> bool:
+        return self.ranges.is_nonnegative(expr)
 
-    def condition(self, expr: Expression) -> CExpression:
-        """A predicate that reads data."""
-        return self.expressions.truth(expr)
+    def holds(self, expr: Expression) -> bool:
+        return self.ranges.holds(expr)
+
+    def type_in_c(self, expr: Expression) -> DType:
+        """The type in which C computes an integer that data make."""
+        return concrete_type(whole(self.rec(expr)))
 
     def assignment(self, statement: Statement, comment: str) -> Assign:
         """What executes one statement."""
@@ -79,11 +71,11 @@ class ValueLowering:
         """The operator and the right side of a statement's assignment."""
         dtype = self.dtype_of(statement.write[0])
         if statement.operation is None:
-            return "=", self.expressions(statement.rhs, dtype)
+            return "=", self(statement.rhs, dtype)
         own = {r.name: r for r in self.kernel.reductions}.get(statement.operation)
         if own is not None:
-            return "=", self.expressions(own.combine(statement.lhs, statement.rhs), dtype)
-        return self.expressions.update(target, dtype, statement.operation, statement.rhs)
+            return "=", self(own.combine(statement.lhs, statement.rhs), dtype)
+        return self.update(target, dtype, statement.operation, statement.rhs)
 
     def is_data(self, expr: Expression) -> bool:
         """Whether an expression reads more than inames and sizes, or computes with more."""

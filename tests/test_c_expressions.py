@@ -58,15 +58,20 @@ TYPES = {
 ENV = {name: DTYPES[dtype] for name, dtype in TYPES.items()}
 
 
-def lowering(**options: Any) -> ExpressionLowering:
-    def element(name: str, indices: tuple[Any, ...]) -> CExpression:
-        return Element(name, tuple(Name(str(index)) for index in indices))
+class Lowering(ExpressionLowering):
+    def __init__(self, **known: Any) -> None:
+        self.__dict__.update(known)
 
-    return ExpressionLowering(ENV.__getitem__, Name, element, **options)
+    def dtype_of(self, name: str) -> Any:
+        return ENV[name]
+
+    def named(self, name: str, indices: tuple[Any, ...] = ()) -> CExpression:
+        listed = tuple(Name(str(index)) for index in indices)
+        return Element(name, listed) if indices else Name(name)
 
 
 def printed(text: str, dtype: str | None = None, **options: Any) -> str:
-    lowered = lowering(**options)(parse_expression(text), DTYPES[dtype] if dtype else None)
+    lowered = Lowering(**options)(parse_expression(text), DTYPES[dtype] if dtype else None)
     return expression_text(lowered)
 
 
@@ -283,7 +288,7 @@ def test_what_cannot_overflow_is_computed_as_it_stands() -> None:
 )
 def test_update(operation: str, dtype: str, text: str, expected: str) -> None:
     target = Name("acc")
-    operator, value = lowering().update(target, DTYPES[dtype], operation, parse_expression(text))
+    operator, value = Lowering().update(target, DTYPES[dtype], operation, parse_expression(text))
     assert statement_text(Assign(target, operator, value, "s")) == expected
 
 
@@ -308,7 +313,7 @@ def test_type_errors(text: str, message: str) -> None:
     with pytest.raises(TypeInferenceError) as from_types:
         dtype_of(expr, ENV.__getitem__)
     with pytest.raises(TypeInferenceError) as from_lowering:
-        lowering()(expr)
+        Lowering()(expr)
     assert message in str(from_types.value)
     assert str(from_types.value) == str(from_lowering.value)
 
@@ -486,9 +491,7 @@ def compute(texts: list[str], env: dict[str, Any], folder: Path) -> list[np.ndar
         expr = parse_expression(text)
         dtype = dtype_of(expr, ENV.__getitem__)
         assert not isinstance(dtype, RunTime)
-        p = ExpressionLowering(
-            ENV.__getitem__, lambda n: Element(f"{n}_", (Name("at"),)), lambda n, _: Name(n)
-        )
+        p = Lowering(named=lambda n: Element(f"{n}_", (Name("at"),)))
         c_text = expression_text(p(expr, dtype))
         arguments = ", ".join(f"{C_TYPES[ENV[n]]} const *{n}_" for n in names)
         functions.append(
@@ -671,7 +674,7 @@ def test_types_are_those_in_which_c_computes() -> None:
     texts += [random_text(random, REAL, 3) for _ in range(600)]
     for text in texts:
         try:
-            value = lowering().rec(parse_expression(text))
+            value = Lowering().rec(parse_expression(text))
         except TypeInferenceError:
             continue
         if not isinstance(value, Value):
@@ -692,7 +695,7 @@ def test_everything_compiles_with_nvrtc() -> None:
 
     functions = []
     for number, line in enumerate(TEXTS.strip().splitlines()):
-        p = lowering()
+        p = Lowering()
         expr = parse_expression(line.replace("a[i]", "a"))
         text = expression_text(p(expr))
         dtype = dtype_of(expr, ENV.__getitem__)

@@ -164,7 +164,7 @@ fault(
     positive,
     None,
     Patch(
-        "codegen.values:ValueLowering.condition",
+        "codegen.values:ValueLowering.truth",
         lambda f: (
             lambda self, expr: reworded_expression(
                 f(self, expr), lambda text: text.replace("> 0", ">= 0")

@@ -11,10 +11,9 @@ from loopkit._errors import AssumptionError, TypeInferenceError
 from loopkit._expression import to_text
 from loopkit._nodes import Expression
 from loopkit.codegen.c import tree
-from loopkit.codegen.c.arithmetic import common as common_type
-from loopkit.codegen.c.arithmetic import in_registers
 from loopkit.codegen.c.calls import CONVERSIONS
-from loopkit.codegen.c.types import C_TYPES
+from loopkit.codegen.c.types import C_TYPES, in_registers
+from loopkit.codegen.c.types import common as common_type
 from loopkit.codegen.operands import (
     NARROW,
     SIGNED,

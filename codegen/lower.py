@@ -104,7 +104,7 @@ def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
 def _completed(function: Function, notes: Iterable[str]) -> Function:
     """The function under what it needs, once it is known to be C; ``notes`` on top."""
     try:
-        needs = check(function).needs
+        needs = check(function)
     except ReadError as error:
         raise CompileError(
             f"what was generated is no CUDA C: {error.what}", source=function_text(function)

@@ -25,8 +25,8 @@ from loopkit._promotion import DTYPES, RunTime, subtrahend
 from loopkit._run.nvrtc import include_options
 from loopkit._syntax import parse_expression
 from loopkit._types import dtype_of
-from loopkit.codegen.c.expression_types import Variable, type_of
 from loopkit.codegen.c.printer import expression_text, statement_text
+from loopkit.codegen.c.spec import Checker, Variable
 from loopkit.codegen.c.tree import Assign, CExpression, Element, Name
 from loopkit.codegen.c.types import C_TYPES
 from loopkit.codegen.expressions import ExpressionLowering
@@ -680,7 +680,7 @@ def test_types_are_those_in_which_c_computes() -> None:
         if not isinstance(value, Value):
             continue
         variables["a"] = Variable(ENV["a"], int("a[" in text))
-        kind = type_of(value.node, variables)
+        kind = Checker(variables).of(value.node)
         if value.unsigned:
             assert kind in (DTYPES["uint32"], DTYPES["uint64"]), text
         elif value.dtype in NARROW:

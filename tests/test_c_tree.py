@@ -20,7 +20,6 @@ from loopkit.codegen.c.printer import expression_text, function_text, with_lines
 from loopkit.codegen.c.read_expressions import ExpressionReader
 from loopkit.codegen.c.reader import by_comment, read_function
 from loopkit.codegen.c.spec import check as check_c
-from loopkit.codegen.c.table import table
 from loopkit.codegen.c.tree import (
     Assign,
     Binary,
@@ -210,7 +209,7 @@ def test_dynamic_shared_memory_and_many_parameters() -> None:
 # }}}
 
 
-# {{{ the specification, and the table
+# {{{ the specification
 
 
 def function(*body: Node) -> Function:
@@ -257,9 +256,7 @@ def test_what_the_specification_lets_through() -> None:
     loop = For("int", "j", ZERO, Name("n"), False, 1, (Wait("block"),))
     warp = If(Name("threadIdx.x"), (Wait("warp"),))
     value = Call("lk_floordiv", (Name("n"), Number(3, "int")))
-    found = check_c(function(loop, warp, stored(value)))
-    assert set(found.needs) == {"lk_floordiv"}
-    assert [str(dtype) for dtype in found.types.values()][-1] == "float32"
+    assert set(check_c(function(loop, warp, stored(value)))) == {"lk_floordiv"}
 
 
 def test_lowering_shows_what_is_no_c(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,19 +264,6 @@ def test_lowering_shows_what_is_no_c(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(lk.CompileError, match="'i_outer' is not declared") as raised:
         tiled().program()
     assert "__global__" in raised.value.source
-
-
-def test_the_table_shows_each_line() -> None:
-    tree = tiled().program().tree
-    assert tree is not None
-    head, *lines = table(tree).splitlines()
-    assert head.split() == ["line", "node", "type", "statement", "code"]
-    assert [line.split()[1] for line in lines] == ["Let", "Let", "If", "Assign"]
-    source = tiled().cuda().splitlines()
-    for line in lines:
-        number, code = int(line.split()[0]), line.split("  ")[-1].strip()
-        assert source[number - 1].strip().startswith(code)
-    assert "float32  insn" in lines[-1]
 
 
 # }}}

@@ -9,7 +9,7 @@ import pytest
 from proof_kernels import dynamic, matmul
 
 import loopkit as lk
-from loopkit.codegen.c.literals import literal
+from loopkit.codegen.c.lexer import literal
 from loopkit.codegen.proof import prove, prove_source
 
 

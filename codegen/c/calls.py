@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from loopkit import _promotion as dt
-from loopkit.codegen.c.arithmetic import common, converts, in_registers
 from loopkit.codegen.c.errors import UnreadableError
-from loopkit.codegen.c.types import PIECES, TYPES
+from loopkit.codegen.c.types import C_TYPES, PIECES, TYPES, WHOLE, common, converts, in_registers
 
 CONSTANTS = frozenset(("LK_INFINITY", "LK_NAN"))
 """Names of numbers; a piece of the preamble defines each."""
@@ -30,116 +29,53 @@ ON_COMPLEX = frozenset(
     f"lk_{n}"
     for n in ("abs", "conj", "exp", "log", "sqrt", "sin", "cos", "isnan", "isinf", "isfinite")
 )
-_WHOLE = dt.INTEGERS | {dt.BOOL}
 
 Result = tuple[dt.DType, tuple[str, ...]]
 
 
 def result_of(name: str, args: list[dt.DType]) -> Result:
     """A call's type and what must be defined for it; raises :class:`UnreadableError`."""
-    plain, _, template = name.partition("<")
-    rule = _RULES.get(plain)
-    if name in CONVERSIONS and len(args) == 1:
-        return _conversion(name, args[0])
-    if name in ON_COMPLEX and len(args) == 1 and args[0] in dt.COMPLEXES:
-        return _of_complex(name, args[0])
-    found = rule(args, template.rstrip(">")) if rule is not None else _mathematical(name, args)
-    if found is None:
-        listed = ", ".join(map(str, args))
-        raise UnreadableError(f"no function '{name}' of ({listed}) is known")
-    return found
+    for rule in (_conversion, _of_complex, _divided, _ordered, _templated, _plain, _mathematical):
+        found = rule(name, args)
+        if found is not None:
+            return found
+    listed = ", ".join(map(str, args))
+    raise UnreadableError(f"no function '{name}' of ({listed}) is known")
 
 
-def _conversion(name: str, given: dt.DType) -> Result:
+def _conversion(name: str, args: list[dt.DType]) -> Result | None:
+    if name not in CONVERSIONS or len(args) != 1:
+        return None
     source, target = CONVERSIONS[name]
-    if not converts(given, source):
-        raise UnreadableError(f"'{name}' takes {source}, not {given}")
-    if name.startswith("lk_"):
-        return target, ("lk_complex.convert",)
-    return target, (PIECES[source if source in PIECES else target],)
+    if not converts(args[0], source):
+        return None
+    own = PIECES[source if source in PIECES else target]
+    return target, ("lk_complex.convert" if name.startswith("lk_") else own,)
 
 
-def _of_complex(name: str, kind: dt.DType) -> Result:
+def _of_complex(name: str, args: list[dt.DType]) -> Result | None:
+    kind = _one(args)
+    if kind not in dt.COMPLEXES or (name, len(args)) not in _ON_COMPLEX:
+        return None
+    assert kind is not None
     piece = PIECES[kind]
     if name in ("lk_abs", "lk_conj"):
         return (dt.real_of(kind) if name == "lk_abs" else kind), (piece,)
     return (dt.BOOL if name.startswith("lk_is") else kind), (piece, f"{piece}.functions")
 
 
-def _divided(word: str) -> Callable[[list[dt.DType], str], Result | None]:
-    def rule(args: list[dt.DType], template: str) -> Result | None:
-        if len(args) != 2 or template:
-            return None
-        if set(args) <= _WHOLE:
-            return common(*args), (word,)
-        for kind, spelled in ((dt.FLOAT32, "float"), (dt.FLOAT64, "double")):
-            if args == [kind, kind]:
-                return kind, (f"lk_floordiv.{spelled}",)
-        return None
-
-    return rule
-
-
-def _extremum(args: list[dt.DType], template: str) -> Result | None:
-    kinds = {in_registers(a) for a in args}
-    if len(args) != 2 or len(kinds) != 1 or not kinds <= dt.INTEGERS or template:
-        return None
-    return kinds.pop(), ()
-
-
-def _floating(word: str) -> Callable[[list[dt.DType], str], Result | None]:
-    def rule(args: list[dt.DType], template: str) -> Result | None:
-        if template or args not in ([dt.FLOAT32] * 2, [dt.FLOAT64] * 2):
-            return None
-        return args[0], (word,)
-
-    return rule
-
-
-def _shifted(word: str) -> Callable[[list[dt.DType], str], Result | None]:
-    def rule(args: list[dt.DType], template: str) -> Result | None:
-        if len(args) != 2 or template or not set(args) <= dt.INTEGERS:
-            return None
-        return args[0], (word,)
-
-    return rule
-
-
-def _power(args: list[dt.DType], template: str) -> Result | None:
-    if len(args) != 1 or not template.isdigit() or args[0] == dt.BOOL:
-        return None
-    return args[0], ("lk_power",)
-
-
-def _whole_power(args: list[dt.DType], template: str) -> Result | None:
-    kind = TYPES.get(template)
-    if len(args) != 2 or kind not in dt.INTEGERS or not set(args) <= _WHOLE:
+def _divided(name: str, args: list[dt.DType]) -> Result | None:
+    """Division of floating-point numbers; that of integers is a plain function."""
+    kind = _one(args)
+    if name not in ("lk_floordiv", "lk_mod") or len(args) != 2 or kind not in _FLOATING:
         return None
     assert kind is not None
-    return kind, ("lk_ipow",)
+    return kind, (f"lk_floordiv.{C_TYPES[kind]}",)
 
 
-def _magnitude(args: list[dt.DType], template: str) -> Result | None:
-    """C's own, of which there is none for unsigned integers."""
-    if len(args) != 1 or template or in_registers(args[0]) not in (dt.INT32, dt.INT64):
-        return None
-    return in_registers(args[0]), ()
-
-
-def _own_magnitude(args: list[dt.DType], template: str) -> Result | None:
-    if len(args) != 1 or template or args[0] not in dt.INTEGERS:
-        return None
-    return args[0], ("lk_abs",)
-
-
-def _sign(args: list[dt.DType], template: str) -> Result | None:
-    known = dt.INTEGERS | {dt.FLOAT32, dt.FLOAT64}
-    return (args[0], ("lk_sign",)) if len(args) == 1 and args[0] in known and not template else None
-
-
-def _ordered(args: list[dt.DType], template: str) -> Result | None:
+def _ordered(name: str, args: list[dt.DType]) -> Result | None:
     """One overload must suit better than the other."""
-    if len(args) != 2 or template or not set(args) <= _WHOLE:
+    if name != "lk_compare" or len(args) != 2 or not set(args) <= WHOLE:
         return None
     first = [args[0] == dt.INT64, args[1] == dt.UINT64]
     second = [args[0] == dt.UINT64, args[1] == dt.INT64]
@@ -149,44 +85,70 @@ def _ordered(args: list[dt.DType], template: str) -> Result | None:
     return dt.INT32, ("lk_compare",)
 
 
-def _complex_power(args: list[dt.DType], template: str) -> Result | None:
-    if len(args) != 2 or template or args[0] != args[1] or args[0] not in dt.COMPLEXES:
+def _templated(name: str, args: list[dt.DType]) -> Result | None:
+    """``lk_power<3>(x)`` and ``lk_ipow<int>(x, n)``."""
+    plain, _, template = name.removesuffix(">").partition("<")
+    kind = TYPES.get(template)
+    if plain == "lk_power" and template.isdigit() and len(args) == 1 and args[0] != dt.BOOL:
+        return args[0], (plain,)
+    if plain == "lk_ipow" and kind in dt.INTEGERS and len(args) == 2 and set(args) <= WHOLE:
+        assert kind is not None
+        return kind, (plain,)
+    return None
+
+
+def _plain(name: str, args: list[dt.DType]) -> Result | None:
+    if name not in _PLAIN:
         return None
-    piece = PIECES[args[0]]
-    return args[0], (piece, f"{piece}.functions")
+    count, takes, gives = _PLAIN[name]
+    kind = gives(args) if len(args) == count and set(args) <= takes else None
+    return None if kind is None else (kind, (name,) if name.startswith("lk_") else ())
 
 
 def _mathematical(name: str, args: list[dt.DType]) -> Result | None:
     """A function of C's library: with ``f`` it converts, without it takes the type it is given."""
-    suffixed = name.endswith("f") and name[:-1] in MATHEMATICAL
-    plain = name[:-1] if suffixed and name not in MATHEMATICAL else name
+    is_suffixed = name.endswith("f") and name[:-1] in MATHEMATICAL and name not in MATHEMATICAL
+    plain = name[:-1] if is_suffixed else name
+    tests = plain.startswith("is")
     if plain not in MATHEMATICAL or len(args) != dt.arity_of(SPELLED.get(plain, plain)):
         return None
-    if suffixed and plain.startswith("is"):
-        return None
-    if plain != name:
-        kind = dt.FLOAT32 if all(converts(a, dt.FLOAT32) for a in args) else None
+    if is_suffixed:
+        kind = dt.FLOAT32 if all(converts(a, dt.FLOAT32) for a in args) and not tests else None
     else:
-        kind = args[0] if set(args) in ({dt.FLOAT32}, {dt.FLOAT64}) else None
-    if kind is None:
+        kind = _one(args)
+    if kind not in _FLOATING:
         return None
-    return (dt.BOOL if plain.startswith("is") else kind), ()
+    assert kind is not None
+    return (dt.BOOL if tests else kind), ()
 
 
-_RULES: dict[str, Callable[[list[dt.DType], str], Result | None]] = {
-    "lk_floordiv": _divided("lk_floordiv"),
-    "lk_mod": _divided("lk_mod"),
-    "min": _extremum,
-    "max": _extremum,
-    "lk_min": _floating("lk_min"),
-    "lk_max": _floating("lk_max"),
-    "lk_shl": _shifted("lk_shl"),
-    "lk_shr": _shifted("lk_shr"),
-    "lk_power": _power,
-    "lk_ipow": _whole_power,
-    "abs": _magnitude,
-    "lk_abs": _own_magnitude,
-    "lk_sign": _sign,
-    "lk_compare": _ordered,
-    "lk_pow": _complex_power,
+def _one(args: list[dt.DType]) -> dt.DType | None:
+    """The type that all have."""
+    return args[0] if len(set(args)) == 1 else None
+
+
+def _one_in_registers(args: list[dt.DType]) -> dt.DType | None:
+    return _one([in_registers(a) for a in args])
+
+
+def _first(args: list[dt.DType]) -> dt.DType:
+    return args[0]
+
+
+def _common(args: list[dt.DType]) -> dt.DType:
+    return common(*args)
+
+
+_FLOATING = frozenset((dt.FLOAT32, dt.FLOAT64))
+_ON_COMPLEX = {*((name, 1) for name in ON_COMPLEX), ("lk_pow", 2)}
+_SIGNED = frozenset(t for t in WHOLE if in_registers(t) in (dt.INT32, dt.INT64))
+_PLAIN: dict[str, tuple[int, frozenset[dt.DType], Callable[[list[dt.DType]], dt.DType | None]]] = {
+    **dict.fromkeys(("lk_floordiv", "lk_mod"), (2, WHOLE, _common)),
+    **dict.fromkeys(("min", "max"), (2, WHOLE, _one_in_registers)),
+    **dict.fromkeys(("lk_min", "lk_max"), (2, _FLOATING, _one)),
+    **dict.fromkeys(("lk_shl", "lk_shr"), (2, dt.INTEGERS, _first)),
+    "abs": (1, _SIGNED, _one_in_registers),
+    "lk_abs": (1, dt.INTEGERS, _first),
+    "lk_sign": (1, dt.INTEGERS | _FLOATING, _first),
 }
+"""How many arguments of which types a function takes, and what it gives for them."""

@@ -1,7 +1,9 @@
 """From source text to tokens, comments kept apart.
 
 Whatever C++ could read in another way than it is read here is refused: only the
-tokens that the printer writes are known, in its own spelling.
+tokens that the printer writes are known, in its own spelling.  C reads ``010`` as eight,
+``0x10`` as sixteen, ``1'000`` as a thousand, and gives ``3000000000`` a type that differs
+between systems: none of that is ever printed.
 """
 
 from __future__ import annotations
@@ -9,8 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+import numpy as np
+
 from loopkit._frozen import dataclass
 from loopkit.codegen.c.errors import ReadError
+from loopkit.codegen.c.tree import Number
 
 _TOKEN = re.compile(
     r"""\ *(?:
@@ -26,6 +31,9 @@ _PRAGMA = "#pragma unroll"
 # What begins a comment elsewhere, and other spellings of brackets and '#'.
 _FOREIGN = re.compile(r"/\*|<:|:>|<%|%>|%:")
 _CONTINUED = ("\\", "??/")
+_INTEGER = re.compile(r"(0|[1-9][0-9]*)(u|LL|ULL)?")
+_FRACTION = re.compile(r"([0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]+)?)(f?)")
+_SUFFIXES = {None: ("int", 31), "u": ("uint", 32), "LL": ("long", 63), "ULL": ("ulong", 64)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +82,29 @@ def tokens(lines: list[str], first: int) -> tuple[list[Token], dict[int, str]]:
             position = match.end()
     found.append(Token("end", "", len(lines)))
     return found, comments
+
+
+def literal(text: str) -> Number | None:
+    """What a literal stands for; None where it is not as the printer writes it."""
+    whole = _INTEGER.fullmatch(text)
+    if whole is not None:
+        ctype, bits = _SUFFIXES[whole[2]]
+        # Twenty digits are more than any type holds.
+        if len(whole[1]) > 20 or int(whole[1]) >= 1 << bits:
+            return None
+        return Number(int(whole[1]), ctype)
+    fraction = _FRACTION.fullmatch(text)
+    if fraction is None:
+        return None
+    digits, suffix = fraction[1], fraction[2]
+    if suffix:
+        with np.errstate(over="ignore"):
+            single = np.float32(float(digits))
+        return Number(float(single), "float") if _spelled(str(single), digits) else None
+    value = float(digits)
+    return Number(value, "double") if _spelled(repr(value), digits) else None
+
+
+def _spelled(shortest: str, digits: str) -> bool:
+    """Whether digits are the shortest that give back the number which they are read as."""
+    return digits == (shortest if "." in shortest or "e" in shortest else shortest + ".0")

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import DeepError, ReadError
-from loopkit.codegen.c.lexer import Token
+from loopkit.codegen.c.lexer import Token, literal
 from loopkit.codegen.c.limits import DEEPEST, LONGEST
-from loopkit.codegen.c.literals import literal
 from loopkit.codegen.c.types import TYPES, WORDS
 
 _LEVELS = (

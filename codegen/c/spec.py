@@ -1,70 +1,55 @@
 """What a tree must be to be C: every name is declared once, every operation has a type.
 
-Lowering checks it on what it makes, and the proof before it proves anything.  The types of
-expressions are found on the way, and what must be defined above the function.
+Lowering checks it on what it makes, and the proof before it proves anything.  What must be
+defined above the function is found on the way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
+from loopkit import _promotion as dt
 from loopkit._frozen import dataclass
-from loopkit._promotion import (
-    FLOATS,
-    INT32,
-    INT64,
-    UINT32,
-    UINT64,
-    DType,
-    dtype_name,
-)
+from loopkit._promotion import DType, dtype_name
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
-from loopkit.codegen.c.arithmetic import converts
+from loopkit.codegen.c.calls import CONSTANTS, result_of
 from loopkit.codegen.c.errors import ReadError, UnreadableError
-from loopkit.codegen.c.expression_types import WHOLE, Typing, Variable
+from loopkit.codegen.c.types import LITERALS, PIECES, TYPES, WHOLE, common, converts, in_registers
 
 _ADDRESSES = {
-    "+=": {INT32, UINT32, UINT64, *FLOATS},
-    "max=": {INT32, UINT32, INT64, UINT64},
-    "min=": {INT32, UINT32, INT64, UINT64},
-    "|=": {INT32, UINT32, UINT64},
+    "+=": {dt.INT32, dt.UINT32, dt.UINT64, *dt.FLOATS},
+    "max=": {dt.INT32, dt.UINT32, dt.INT64, dt.UINT64},
+    "min=": {dt.INT32, dt.UINT32, dt.INT64, dt.UINT64},
+    "|=": {dt.INT32, dt.UINT32, dt.UINT64},
 }
 """What the hardware's atomic updates change."""
 
 
-def specified(function: c.Function) -> Specified:
-    """What a function needs and computes; raises :class:`ReadError` for what C++ rejects."""
-    checked = _Checked()
-    try:
-        checked.function(function)
-    except UnreadableError as error:
-        raise ReadError(checked.line, str(error)) from None
-    return Specified(checked.needs, checked.types)
+def needs_of(function: c.Function) -> Mapping[str, int]:
+    """What must be defined above a function, with the first line that needs it.
 
-
-@dataclass(frozen=True)
-class Specified:
-    """What the check of a function finds out.
-
-    ``needs`` names what must be defined above, with the first line that needs it; ``types``
-    has the type of what each line computes, assigns or declares.
+    Raises :class:`ReadError` for what C++ rejects.
     """
+    checker = Checker({word: Variable(dt.UINT32) for word in c.HARDWARE})
+    try:
+        checker.function(function)
+    except UnreadableError as error:
+        raise ReadError(checker.line, str(error)) from None
+    return checker.needs
 
-    needs: Mapping[str, int]
-    types: Mapping[int, DType]
 
-
-def check(function: c.Function) -> Specified:
+def check(function: c.Function) -> Mapping[str, int]:
     """What lowering makes: C++ takes it, and barriers stand where all threads come by.
 
-    Raises :class:`ReadError` where the tree itself shows that it is not so.
+    Raises :class:`ReadError` where the tree itself shows that it is not so; else :func:`needs_of`.
     """
-    found = specified(function)
+    needs = needs_of(function)
     if any(isinstance(node, c.Wait) for node in c.statements(function.body)):
         _check_barriers(function.body, frozenset(CUDA.thread_index), is_varying=False)
-    return found
+    return needs
 
 
 def _check_barriers(
@@ -85,15 +70,22 @@ def _uses(expr: c.CExpression, names: frozenset[str]) -> bool:
     return any(isinstance(part, c.Name) and part.name in names for part in c.walk(expr))
 
 
-class _Checked:
+@dataclass(frozen=True)
+class Variable:
+    """A declared name: its type, how many subscripts it takes, whether it may change."""
+
+    dtype: DType
+    rank: int = 0
+    is_place: bool = False
+
+
+class Checker:
     """A walk over a function with the names that are in scope."""
 
-    def __init__(self) -> None:
-        self.scopes: list[dict[str, Variable]] = [{w: Variable(UINT32) for w in c.HARDWARE}]
+    def __init__(self, known: Mapping[str, Variable]) -> None:
+        self.scopes = [dict(known)]
         self.needs: dict[str, int] = {}
-        self.types: dict[int, DType] = {}
         self.line = 0
-        self.typing = Typing(self.variable, self.need)
 
     # {{{ names
 
@@ -101,8 +93,7 @@ class _Checked:
         """A name from here to the end of its scope; none hides another."""
         if any(name in scope for scope in self.scopes):
             raise ReadError(self.line, f"'{name}' is declared twice")
-        dtype = self.types[self.line] = self.typing.named(ctype)
-        self.scopes[-1][name] = Variable(dtype, rank, is_place)
+        self.scopes[-1][name] = Variable(self.named(ctype), rank, is_place)
 
     def variable(self, name: str) -> Variable:
         """What a name stands for."""
@@ -110,6 +101,13 @@ class _Checked:
             if name in scope:
                 return scope[name]
         raise ReadError(self.line, f"'{name}' is not declared")
+
+    def named(self, ctype: str) -> DType:
+        """A type that the code names."""
+        dtype = TYPES[ctype]
+        if dtype in PIECES:
+            self.need(PIECES[dtype])
+        return dtype
 
     def need(self, piece: str) -> None:
         """Note what must stand above."""
@@ -130,12 +128,10 @@ class _Checked:
         """The parameters and the body, which are one scope."""
         for parameter in function.parameters:
             self.line = parameter.line
-            if parameter.is_pointer:
-                self.declare(parameter.name, parameter.ctype, 1, is_place=True)
-            elif not parameter.is_const:
+            if not parameter.is_pointer and not parameter.is_const:
                 raise ReadError(self.line, f"the value '{parameter.name}' is not constant")
-            else:
-                self.declare(parameter.name, parameter.ctype)
+            is_array = parameter.is_pointer
+            self.declare(parameter.name, parameter.ctype, int(is_array), is_place=is_array)
         self.body(function.body, at_top=True)
 
     def body(self, nodes: tuple[c.Node, ...], *, at_top: bool = False) -> None:
@@ -145,59 +141,160 @@ class _Checked:
             if isinstance(node, c.Declaration):
                 if not at_top:
                     raise ReadError(node.line, f"'{node.name}' is declared inside of a block")
-                self.declaration(node)
+                if 0 in node.dimensions:
+                    raise ReadError(node.line, f"'{node.name}' has no elements")
+                self.declare(node.name, node.ctype, len(node.dimensions), is_place=True)
             elif isinstance(node, c.Let):
                 self.integer(node.value)
-                self.line = node.line
                 self.declare(node.name, node.ctype)
-            elif isinstance(node, c.For):
-                self.loop(node)
-            elif isinstance(node, (c.If, c.Block)):
+            elif isinstance(node, (c.For, c.If, c.Block)):
                 if isinstance(node, c.If):
-                    self.typing.truth(self.typing.of(node.condition))
+                    self.truth(self.of(node.condition))
+                elif isinstance(node, c.For):
+                    # Its variable is in scope in its bounds, too, but the printer uses it in none.
+                    self.integer(node.lower)
+                    self.integer(node.upper)
                 with self.scope():
+                    if isinstance(node, c.For):
+                        self.declare(node.name, node.ctype)
                     self.body(node.body)
             elif isinstance(node, c.Assign):
                 self.assignment(node)
-
-    def declaration(self, node: c.Declaration) -> None:
-        """A shared or private variable."""
-        if 0 in node.dimensions:
-            raise ReadError(node.line, f"'{node.name}' has no elements")
-        self.declare(node.name, node.ctype, len(node.dimensions), is_place=True)
-
-    def loop(self, node: c.For) -> None:
-        """A loop's variable is in scope in its bounds, too, but the printer uses it in none."""
-        self.integer(node.lower)
-        self.integer(node.upper)
-        with self.scope():
-            self.line = node.line
-            self.declare(node.name, node.ctype)
-            self.body(node.body)
 
     def assignment(self, node: c.Assign) -> None:
         """What is assigned is a place in memory, of a type that takes the value."""
         target = node.target
         name = target.name if isinstance(target, c.Name) else target.array
-        dtype = self.types[self.line] = self.typing.of(target)
+        dtype = self.of(target)
         if not self.variable(name).is_place:
             raise ReadError(self.line, f"'{name}' is no place in memory")
-        value = self.typing.of(node.value)
+        value = self.of(node.value)
         if node.atomic and dtype not in _ADDRESSES[node.operator]:
             raise ReadError(self.line, f"no atomic update of {dtype_name(dtype)}")
         if node.operator not in ("=", "max=", "min="):
-            value = self.typing.binary(node.operator[:-1], dtype, value)
-        if not converts(value, dtype):
-            what = f"{dtype_name(value)} is no value of {dtype_name(dtype)}"
-            raise ReadError(self.line, what)
-
-    # }}}
-
-    # {{{ expressions
+            value = self.binary(node.operator[:-1], dtype, value)
+        self.convert(value, dtype)
 
     def integer(self, expr: c.CExpression) -> None:
         """An expression that computes with whole numbers alone, apart from what it casts."""
-        if self.typing.of(expr) not in WHOLE:
+        if self.of(expr) not in WHOLE:
             raise ReadError(self.line, "a whole number is expected")
 
     # }}}
+
+    # {{{ expressions: their types; UnreadableError where C++ has none for them
+
+    def of(self, root: c.CExpression) -> DType:
+        """The type of an expression."""
+        found: list[DType] = []
+        for expr in c.postorder(root):
+            count = len(c.children(expr))
+            parts = found[len(found) - count :]
+            del found[len(found) - count :]
+            found.append(_TYPES[type(expr)](self, expr, parts))
+        return found[0]
+
+    def _number(self, expr: c.Number, _: list[DType]) -> DType:
+        return LITERALS[expr.ctype]
+
+    def _name(self, expr: c.Name, _: list[DType]) -> DType:
+        if expr.name in CONSTANTS:
+            self.need(expr.name)
+            return dt.FLOAT32
+        found = self.variable(expr.name)
+        if found.rank:
+            raise UnreadableError(f"'{expr.name}' has no subscripts")
+        return found.dtype
+
+    def _element(self, expr: c.Element, parts: list[DType]) -> DType:
+        found = self.variable(expr.array)
+        if found.rank != len(parts) or not set(parts) <= WHOLE:
+            raise UnreadableError(f"the subscripts of '{expr.array}' are none of an array")
+        return found.dtype
+
+    def _unary(self, expr: c.Unary, parts: list[DType]) -> DType:
+        (dtype,) = parts
+        if expr.operator == "!":
+            return self.truth(dtype)
+        if (expr.operator == "~" and dtype in WHOLE) or expr.operator == "-":
+            return in_registers(dtype)
+        raise UnreadableError(f"'{expr.operator}' of {dtype_name(dtype)}")
+
+    def _binary(self, expr: c.Binary, parts: list[DType]) -> DType:
+        return self.binary(expr.operator, *parts)
+
+    def binary(self, operator: str, a: DType, b: DType) -> DType:
+        """``a operator b``."""
+        if operator in ("&&", "||"):
+            self.truth(a)
+            return self.truth(b)
+        if operator in ("<<", ">>", "%", "&", "|", "^") and not {a, b} <= WHOLE:
+            raise _undefined(operator, a, b)
+        if operator in ("<<", ">>"):
+            return in_registers(a)
+        kind = common(a, b)
+        if operator in ("<", "<=", ">", ">=", "==", "!="):
+            if kind in dt.COMPLEXES and (a != b or operator not in ("==", "!=")):
+                raise UnreadableError("complex numbers have no order")
+            return dt.BOOL
+        if kind in dt.COMPLEXES and not {a, b} <= {kind, dt.real_of(kind)}:
+            raise _undefined(operator, a, b)
+        return kind
+
+    def truth(self, dtype: DType) -> DType:
+        """A condition."""
+        if dtype in dt.COMPLEXES or dtype in dt.SMALL_FLOATS:
+            raise UnreadableError(f"{dtype_name(dtype)} is no condition")
+        return dt.BOOL
+
+    def convert(self, source: DType, target: DType) -> DType:
+        """A value where one of another type is expected."""
+        if not converts(source, target):
+            raise UnreadableError(f"{dtype_name(source)} is no value of {dtype_name(target)}")
+        return target
+
+    def _choice(self, _: c.Choice, parts: list[DType]) -> DType:
+        condition, then, other = parts
+        self.truth(condition)
+        return then if then == other else common(then, other)
+
+    def _cast(self, expr: c.Cast, parts: list[DType]) -> DType:
+        return self.convert(parts[0], self.named(expr.ctype))
+
+    def _member(self, expr: c.Member, parts: list[DType]) -> DType:
+        if parts[0] not in dt.COMPLEXES or expr.name not in ("re", "im"):
+            raise UnreadableError(f"'.{expr.name}' is not understood")
+        return dt.real_of(parts[0])
+
+    def _braces(self, expr: c.Braces, parts: list[DType]) -> DType:
+        dtype = self.named(expr.ctype)
+        # What is in braces is converted where nothing is lost alone.
+        if dtype not in dt.COMPLEXES or parts != [dt.real_of(dtype)] * 2:
+            raise UnreadableError(f"the parts of a {expr.ctype} are not understood")
+        return dtype
+
+    def _call(self, expr: c.Call, parts: list[DType]) -> DType:
+        dtype, pieces = result_of(expr.function, parts)
+        for piece in pieces:
+            self.need(piece)
+        return dtype
+
+    # }}}
+
+
+def _undefined(operator: str, a: DType, b: DType) -> UnreadableError:
+    return UnreadableError(f"'{operator}' of {dtype_name(a)} and {dtype_name(b)}")
+
+
+_TYPES: dict[type, Callable[[Checker, Any, list[DType]], DType]] = {
+    c.Number: Checker._number,
+    c.Name: Checker._name,
+    c.Element: Checker._element,
+    c.Call: Checker._call,
+    c.Unary: Checker._unary,
+    c.Binary: Checker._binary,
+    c.Choice: Checker._choice,
+    c.Cast: Checker._cast,
+    c.Member: Checker._member,
+    c.Braces: Checker._braces,
+}

@@ -1,8 +1,11 @@
-"""What C's types are, as the printer spells them."""
+"""C's types, as the printer spells them, and its conversions: what becomes what unasked."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from loopkit import _promotion as dt
+from loopkit.codegen.c.errors import UnreadableError
 
 TYPES: dict[str, dt.DType] = {
     "bool": dt.BOOL,
@@ -24,10 +27,11 @@ TYPES: dict[str, dt.DType] = {
 }
 """All types that are read; ``char`` and ``long``, which differ between systems, are none."""
 
-C_TYPES: dict[dt.DType, str] = {
-    dtype: name for name, dtype in TYPES.items() if name not in ("unsigned",)
-}
+C_TYPES: dict[dt.DType, str] = {t: name for name, t in TYPES.items() if name != "unsigned"}
 """How each type is spelled."""
+
+WHOLE = dt.INTEGERS | {dt.BOOL}
+"""The types of whole numbers."""
 
 WORDS = frozenset(word for name in TYPES for word in name.split()) | {"char", "long", "signed"}
 """The words that types are made of."""
@@ -50,3 +54,30 @@ LITERALS: dict[str, dt.DType] = {
     "double": dt.FLOAT64,
 }
 """What the suffixes of literals say."""
+
+
+def in_registers(dtype: dt.DType) -> dt.DType:
+    """The type in which C computes with a value: ``int`` for what is narrower."""
+    narrow = dtype == dt.BOOL or (dtype in dt.INTEGERS and dtype.itemsize < 4)
+    return dt.INT32 if narrow else dtype
+
+
+def converts(source: dt.DType, target: dt.DType) -> bool:
+    """Whether C turns one type into another without a function."""
+    own = dt.SMALL_FLOATS | dt.COMPLEXES
+    return source == target or not (source in own or target in own)
+
+
+@lru_cache(maxsize=1024)
+def common(a: dt.DType, b: dt.DType) -> dt.DType:
+    """The type in which C computes with two operands."""
+    own = {a, b} & (dt.SMALL_FLOATS | dt.COMPLEXES)
+    if a == b and (own or a in dt.FLOATS):
+        return a
+    if len(own) == 2 or own & dt.SMALL_FLOATS:
+        raise UnreadableError(f"{a} and {b} do not meet in C")
+    if own:
+        return own.pop()
+    a, b = in_registers(a), in_registers(b)
+    ranked = (dt.FLOAT64, dt.FLOAT32, dt.UINT64, dt.INT64, dt.UINT32, dt.INT32)
+    return next(kind for kind in ranked if kind in (a, b))

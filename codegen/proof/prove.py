@@ -17,7 +17,7 @@ from loopkit.codegen.c.errors import DeepError, ReadError
 from loopkit.codegen.c.limits import check_depth
 from loopkit.codegen.c.printer import function_text
 from loopkit.codegen.c.reader import Origin, by_comment, read_function
-from loopkit.codegen.c.spec import specified
+from loopkit.codegen.c.spec import needs_of
 from loopkit.codegen.c.tree import Function
 from loopkit.codegen.lower import program_of
 from loopkit.codegen.proof.bounds import BoundsCheck
@@ -101,7 +101,7 @@ def prove_program(
 def _check(kernel: Kernel, program: Program, recorder: Recorder, *, text: bool) -> None:
     try:
         function = _function(kernel, program, text=text)
-        needs, above = specified(function).needs, definitions(function.above)
+        needs, above = needs_of(function), definitions(function.above)
         for piece, line in needs.items():
             if piece not in above:
                 recorder.found(Finding("text", f"nothing above defines '{piece}'", Place(line)))

@@ -12,10 +12,9 @@ from loopkit._promotion import (
     DType,
     real_of,
 )
-from loopkit.codegen.c.arithmetic import common, converts, in_registers
 from loopkit.codegen.c.calls import CONVERSIONS, MATHEMATICAL, ON_COMPLEX, SPELLED
 from loopkit.codegen.c.errors import UnreadableError
-from loopkit.codegen.c.types import TYPES
+from loopkit.codegen.c.types import TYPES, common, converts, in_registers
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof.terms import Term
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from loopkit import _promotion as dt
-from loopkit.codegen.c.arithmetic import in_registers
+from loopkit.codegen.c.types import in_registers
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
 from loopkit.codegen.proof.terms import Term

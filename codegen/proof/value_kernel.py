@@ -12,7 +12,7 @@ from loopkit import _promotion as dt
 from loopkit._expression import index_tuple
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression, TypeCast
-from loopkit.codegen.c.arithmetic import in_registers
+from loopkit.codegen.c.types import in_registers
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
 from loopkit.codegen.proof.terms import Read, Term

@@ -15,9 +15,8 @@ from loopkit._promotion import (
     real_of,
 )
 from loopkit.codegen.c import tree as c
-from loopkit.codegen.c.arithmetic import common, in_registers
 from loopkit.codegen.c.errors import UnreadableError
-from loopkit.codegen.c.types import LITERALS, TYPES
+from loopkit.codegen.c.types import LITERALS, TYPES, common, in_registers
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
 from loopkit.codegen.proof.names import Names

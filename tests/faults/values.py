@@ -164,7 +164,7 @@ fault(
     positive,
     None,
     Patch(
-        "codegen.values:ValueLowering.truth",
+        "codegen.expressions:ExpressionLowering.truth",
         lambda f: (
             lambda self, expr: reworded_expression(
                 f(self, expr), lambda text: text.replace("> 0", ">= 0")

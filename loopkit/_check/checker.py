@@ -2,56 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
 import islpy as isl
 
 from loopkit import _budget
-from loopkit._budget import SpentError, is_over, within
-from loopkit._cached import memoised
-from loopkit._check.bounds_check import check_bounds
+from loopkit._budget import SpentError, within
 from loopkit._check.declarations import broken_declaration
-from loopkit._check.expression_check import ExpressionCheck
-from loopkit._check.instance_check import check_axes, check_instances
-from loopkit._check.instance_maps import Lineage, descend, own_lineage
-from loopkit._check.question_keys import Key, QuestionKeys
-from loopkit._check.race_check import check_carriers, check_races
-from loopkit._check.schedule_check import Check
+from loopkit._check.instance_maps import Lineage, descend, lineage_of
 from loopkit._check.step_proof import Obligations, StepProof
-from loopkit._check.storage_check import check_storage
+from loopkit._check.text import text_of
 from loopkit._check.tree_wellformed import broken_structure
 from loopkit._check.violation import Violation
 from loopkit._errors import IllegalTransformError, UndecidedError
-from loopkit._frozen import dataclass
-from loopkit._poly.dataflow import Dataflow
-from loopkit._poly.model import Model, model_of
+from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Undecided
 
 if TYPE_CHECKING:
     from loopkit._change import Change
     from loopkit._kernel import Kernel
-
-
-@dataclass(frozen=True, eq=False)
-class Text:
-    """The kernel that says what is meant, prepared for questions."""
-
-    model: Model
-    dataflow: Dataflow
-
-
-@memoised
-def text_of(kernel: Kernel) -> Text:
-    """The prepared form of a root kernel (memoised on it)."""
-    model = model_of(kernel)
-    return Text(model, Dataflow(model))
-
-
-def lineage_of(kernel: Kernel) -> Lineage:
-    """Where a kernel comes from; a kernel without history is its own text."""
-    return kernel.lineage if kernel.lineage is not None else own_lineage(kernel)
 
 
 def check_change(
@@ -109,11 +80,15 @@ def _examined(
     known = lineage_of(before)
     lineage = descend(before, known, change.kernel, change.instances, change.moves, change.fixed)
     obligations = obligations_of(before, change, lineage)
+    if obligations is not None and obligations.is_empty:
+        return lineage, []
+    from loopkit._check import schedule_proof as whole
+
     if obligations is not None:
-        return lineage, check_obligations(lineage, change.kernel, obligations)
-    last_step = LastStep(before, change)
-    known_answers = answered_keys(before)
-    return lineage, violations_of(lineage, change.kernel, known_answers, enough, last_step)
+        return lineage, whole.check_obligations(lineage, change.kernel, obligations)
+    last_step = whole.LastStep(before, change)
+    known_answers = whole.answered_keys(before)
+    return lineage, whole.violations_of(lineage, change.kernel, known_answers, enough, last_step)
 
 
 def obligations_of(before: Kernel, change: Change, lineage: Lineage) -> Obligations | None:
@@ -124,145 +99,3 @@ def obligations_of(before: Kernel, change: Change, lineage: Lineage) -> Obligati
         return step.obligations()
     except Undecided:
         return None
-
-
-def check_obligations(
-    lineage: Lineage, kernel: Kernel, obligations: Obligations
-) -> list[Violation]:
-    """What is wrong with that part of a schedule that a step has made."""
-    text = text_of(lineage.root)
-    check = Check(text.model, text.dataflow, model_of(kernel), lineage)
-    expressions = ExpressionCheck(check)
-    for array in sorted(obligations.arrays):
-        check_storage(check, array)
-    for name in sorted(obligations.statements | obligations.moves):
-        check_bounds(check, name)
-        check_axes(check, name)
-    for array in sorted(obligations.arrays):
-        check_races(check, array)
-    carried = {name for m in obligations.moves for name, _ in check.new.statement[m].reads}
-    for array in sorted(carried & check.new.written - obligations.arrays):
-        check_carriers(check, array)
-    for name in sorted(obligations.statements & lineage.image_of.keys()):
-        expressions.statement(lineage.image_of[name], obligations.unchanged)
-    return check.found
-
-
-def answered_keys(kernel: Kernel) -> frozenset[object]:
-    """The keys of all that is known of a proven schedule (memoised on it)."""
-    if kernel.lineage is None or kernel.lineage.root is kernel:
-        return frozenset()
-    return _answered_keys(kernel, kernel.lineage)
-
-
-@memoised
-def _answered_keys(kernel: Kernel, lineage: Lineage) -> frozenset[object]:
-    text = text_of(lineage.root)
-    check = Check(text.model, text.dataflow, model_of(kernel), lineage)
-    return frozenset(key for key, _ in questions(ExpressionCheck(check)))
-
-
-def violations_of(
-    lineage: Lineage,
-    kernel: Kernel,
-    known: frozenset[object] = frozenset(),
-    enough: int | None = None,
-    last_step: LastStep | None = None,
-) -> list[Violation]:
-    """What is wrong with ``kernel`` as a schedule of the root of its lineage.
-
-    It stops after a question with which there are ``enough`` violations, or some and isl has
-    spent all that it is allowed.  Questions
-    whose keys are in ``known`` are not asked again.  With ``last_step``, the kernel before
-    is known to execute the root's instances.  Raises :class:`Undecided` where
-    nothing is wrong that is known, and a question remains open.
-    """
-    text = text_of(lineage.root)
-    new = model_of(kernel)
-    check = Check(text.model, text.dataflow, new, lineage)
-    step = None if last_step is None else last_step.check(new)
-    open_: Undecided | None = None
-    with_image = () if last_step is None else last_step.with_image
-    for key, question in questions(ExpressionCheck(check), step, with_image):
-        if key in known:
-            continue
-        try:
-            question()
-        except Undecided as undecided:
-            open_ = open_ or undecided
-        except (SpentError, isl.Error) as error:
-            # What was found wrong is wrong, whatever is not known.
-            if not (check.found and is_over(error)):
-                raise
-            break
-        if len(check.found) >= (enough or _budget.VIOLATIONS):
-            break
-    found = [*check.found, *(step.found if step is not None else ())]
-    if open_ is not None and not found:
-        raise open_
-    return found
-
-
-@dataclass(frozen=True, eq=False)
-class LastStep:
-    """The last step alone: the kernel before it, and how it changed.
-
-    Which instances are executed is asked of one step at a time, where the sets
-    are simple, and not of all steps since the text.
-    """
-
-    before: Kernel
-    change: Change
-
-    @property
-    def with_image(self) -> list[str]:
-        """The statements before the step that stand for some of the text."""
-        images = lineage_of(self.before).image_of
-        return [s.id for s in self.before.statements if s.id in images]
-
-    def check(self, new: Model) -> Check:
-        """The kernel after the step as a schedule of the kernel before it."""
-        before, change = self.before, self.change
-        kept = set(self.with_image)
-        moves = change.moves | {s.id for s in before.statements if s.id not in kept}
-        lineage = descend(
-            before, own_lineage(before), change.kernel, change.instances, moves, change.fixed
-        )
-        model = model_of(before)
-        return Check(model, Dataflow(model), new, lineage)
-
-
-def questions(
-    expressions: ExpressionCheck, step: Check | None = None, with_image: Sequence[str] = ()
-) -> Iterator[tuple[Key, Callable[[], None]]]:
-    """All that is asked of a schedule: what each question depends on, and how to ask it.
-
-    ``step`` is the schedule seen from the kernel before it, if there is one, of
-    which the statements ``with_image`` are known to execute the text.
-    """
-    check = expressions.check
-    keys = QuestionKeys(check)
-    kernel = check.new.kernel
-    for data in (*kernel.args, *kernel.temporaries):
-        yield keys.of_storage(data.name), partial(check_storage, check, data.name)
-    if step is None:
-        for statement in check.root.kernel.statements:
-            name = statement.id
-            yield keys.of_instances(name), partial(check_instances, check, name)
-    else:
-        for name in with_image:
-            # The answer holds for this step alone: no other question is the same.
-            yield (object(),), partial(check_instances, step, name)
-    for statement in kernel.statements:
-        name = statement.id
-        yield keys.of_bounds(name), partial(check_bounds, check, name)
-        yield keys.of_axes(name), partial(check_axes, check, name)
-    for array in kernel.writers:
-        yield keys.of_races(array), partial(check_races, check, array)
-    for image in check.lineage.images:
-        yield keys.of_statement(image.statement), partial(expressions.statement, image)
-    for array in dict.fromkeys((*check.root.kernel.writers, *kernel.writers)):
-        if array in kernel.arg_by_name:
-            yield keys.of_end(array), partial(expressions.ends, array)
-        elif array in check.root.written and expressions.order.matters(array):
-            yield keys.of_end(array), partial(expressions.order.writes, array)

@@ -109,3 +109,8 @@ def descend(
             values = tuple((i, substitute(e, fixed)) for i, e in values)
         images.append(Image(statement.id, earlier.origin, values))
     return Lineage(lineage.root, tuple(images), (*lineage.fixed, *sorted(fixed.items())))
+
+
+def lineage_of(kernel: Kernel) -> Lineage:
+    """Where a kernel comes from; a kernel without history is its own text."""
+    return kernel.lineage if kernel.lineage is not None else own_lineage(kernel)

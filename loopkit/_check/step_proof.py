@@ -56,6 +56,11 @@ class Obligations:
     arrays: frozenset[str]
     unchanged: frozenset[int]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left."""
+        return not (self.statements or self.moves or self.arrays)
+
 
 @dataclass(frozen=True, eq=False)
 class StatementPair:

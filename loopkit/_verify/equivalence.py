@@ -8,8 +8,8 @@ import islpy as isl
 
 from loopkit import _budget
 from loopkit._budget import SpentError, at_most
-from loopkit._check.checker import Text, text_of
 from loopkit._check.instance_maps import own_lineage
+from loopkit._check.text import Text, text_of
 from loopkit._check.violation import Violation
 from loopkit._check.violation_report import error_for
 from loopkit._check.witness import smallest_case

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from loopkit._check.checker import Text, questions
 from loopkit._check.expression_check import ExpressionCheck
 from loopkit._check.instance_maps import Lineage
 from loopkit._check.read_event import ReadEvent
 from loopkit._check.schedule_check import Check
+from loopkit._check.schedule_proof import questions
+from loopkit._check.text import Text
 from loopkit._check.violation import Violation
 from loopkit._expression import is_constant, to_text, variable_names
 from loopkit._hidden import BASE, OTHER

@@ -19,6 +19,7 @@ import click
 
 import loopkit as lk
 import loopkit._check.checker as checker
+import loopkit._check.schedule_proof as whole
 from loopkit._change import Change
 from loopkit._check.instance_maps import Lineage
 from loopkit._check.step_proof import Obligations
@@ -49,12 +50,12 @@ def compared(seen: Seen) -> Iterator[None]:
         ] += 1
         if obligations is not None:
             try:
-                mine = checker.check_obligations(lineage, change.kernel, obligations)
+                mine = whole.check_obligations(lineage, change.kernel, obligations)
             except Undecided:
                 return obligations
-            latest = checker.LastStep(before, change)
+            latest = whole.LastStep(before, change)
             try:
-                found = checker.violations_of(lineage, change.kernel, last_step=latest)
+                found = whole.violations_of(lineage, change.kernel, last_step=latest)
             except Undecided:
                 seen.counts["undecided as a whole"] += 1
                 return obligations

@@ -19,9 +19,11 @@ import pymbolic.primitives as prim
 
 from loopkit._arrays import AddressSpace, Nested, Strided
 from loopkit._errors import InvalidArgumentError
+from loopkit._expression import index_tuple
 from loopkit._match import Match
 from loopkit._promotion import as_dtype
 from loopkit._spelling import check_expression, check_name, is_name, shown
+from loopkit._syntax import parse_expression
 from loopkit._tags import Tag
 
 Kind = Callable[[str, Any], Any]
@@ -150,9 +152,9 @@ def address_space(what: str, value: Any) -> str | AddressSpace | None:
 
 
 def formula(what: str, value: Any) -> Any:
-    """An expression: text, a number, or a tree."""
+    """An expression: text, which is parsed, a number, or a tree."""
     if is_text(value):
-        return str(value)
+        return parse_expression(value)
     if isinstance(value, (bool, str)):
         raise unfit(what, "an expression", value)
     return check_expression(value, what)
@@ -342,18 +344,20 @@ def counts(what: str, value: Any) -> Any:
 
 
 def equations(what: str, value: Any) -> Any:
-    """Equations: texts, or pairs of expressions."""
-    if is_text(value):
-        return str(value)
-    takes = "equations such as 'u = i + j', or pairs of expressions"
+    """Pairs of expressions that are equal: as such, or as texts ``"u = i + j"``."""
     result: list[Any] = []
-    for item in items(what, value, takes):
-        if isinstance(item, (tuple, list)) and len(item) == 2:
-            result.append(tuple(formula(what, side) for side in item))
-        elif is_text(item):
-            result.append(str(item))
-        else:
+    takes = "equations such as 'u = i + j', or pairs of expressions"
+    for item in [value] if is_text(value) else items(what, value, takes):
+        sides = item
+        if is_text(item):
+            sides = item.replace("==", "=").split("=", 1)
+            if len(sides) != 2:
+                raise InvalidArgumentError(
+                    f"'{item}' is no equation", instead='for example "u = i + j"'
+                )
+        if not isinstance(sides, (tuple, list)) or len(sides) != 2:
             raise unfit(what, takes, value)
+        result.append(tuple(formula(what, side) for side in sides))
     return tuple(result)
 
 
@@ -377,11 +381,11 @@ def subscripts(what: str, value: Any) -> Any:
     """A subscript, or a list of them: texts, expressions and tuples of expressions."""
 
     def one(item: Any) -> Any:
-        if isinstance(item, tuple):
-            return tuple(formula(what, part) for part in item)
-        return formula(what, item)
+        if is_text(item):
+            return index_tuple(parse_expression(f"of[{item}]"))
+        return tuple(formula(what, i) for i in (item if isinstance(item, tuple) else (item,)))
 
-    return [one(item) for item in value] if isinstance(value, list) else one(value)
+    return [one(item) for item in (value if isinstance(value, list) else [value])]
 
 
 # }}}
@@ -407,8 +411,8 @@ Within = Annotated[str | Match | None, within]
 Formula = Annotated[Any, formula]
 MaybeFormula = Annotated[Any, optional(formula)]
 FormulaOrFlag = Annotated[Any, formula_or_flag]
-Subscripts = Annotated[object, optional(subscripts)]
-Equations = Annotated[str | Iterable[str | tuple[Any, Any]], equations]
+Subscripts = Annotated[Any, optional(subscripts)]
+Equations = Annotated[Any, equations]
 Conditions = Annotated[str | isl.Set | isl.BasicSet, conditions]
 Relation = Annotated[str | isl.Map | isl.BasicMap, relation]
 Space = Annotated[AddressSpace | str | None, address_space]
@@ -435,6 +439,12 @@ def kinds_of(function: Callable[..., Any]) -> Mapping[str, Kind]:
     """
     hints = get_type_hints(function, include_extras=True)
     return {n: hint.__metadata__[0] for n, hint in hints.items() if hasattr(hint, "__metadata__")}
+
+
+def normal(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of a function by name, each in the normal form of its kind; None stays."""
+    kinds = kinds_of(function)
+    return {n: value if value is None else kinds[n](n, value) for n, value in given.items()}
 
 
 # }}}

@@ -9,7 +9,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._called import fitting_type
-from loopkit._errors import InvalidArgumentError
+from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._same import Exact
@@ -30,6 +30,16 @@ class AddressSpace(Enum):
     LOCAL = "local"
     GLOBAL = "global"
     AUTO = "auto"
+
+
+def parse_address_space(space: AddressSpace | str | None) -> AddressSpace:
+    """The address space that a name spells, ``"shared"`` being CUDA's for ``"local"``."""
+    if space is None or isinstance(space, AddressSpace):
+        return space or AddressSpace.AUTO
+    spellings = {"shared": AddressSpace.LOCAL, **{known.value: known for known in AddressSpace}}
+    if space.lower() not in spellings:
+        raise UnknownNameError("address space", space, spellings)
+    return spellings[space.lower()]
 
 
 @dataclass(frozen=True)

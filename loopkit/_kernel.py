@@ -73,7 +73,7 @@ class Statement(Exact):
         check_identifier(self.id, "the id of a statement")
         for iname in self.inames:
             check_inside(iname, "an iname")
-        for expr in (self.lhs, self.rhs, *self.predicates):
+        for expr in self.expressions:
             check_expression(expr, "a part of a statement")
         if self.operation is not None:
             check_identifier(self.operation, "a reduction")
@@ -104,11 +104,15 @@ class Statement(Exact):
             found.append(self.write)
         return tuple(found)
 
+    @property
+    def expressions(self) -> tuple[Expression, ...]:
+        """Both sides, and the conditions."""
+        return (self.lhs, self.rhs, *self.predicates)
+
     @cached_property
     def names(self) -> frozenset[str]:
         """All names that occur."""
-        names = variable_names(self.lhs) | variable_names(self.rhs)
-        return names.union(*(variable_names(p) for p in self.predicates))
+        return frozenset().union(*map(variable_names, self.expressions))
 
     def map_expressions(self, function: Any) -> Statement:
         """A copy with ``function`` applied to lhs, rhs and predicates."""
@@ -254,6 +258,11 @@ class Kernel(Exact, Methods):
     def temporary_by_name(self) -> Mapping[str, TemporaryVariable]:
         """Temporaries by name."""
         return {t.name: t for t in self.temporaries}
+
+    @cached_property
+    def rule_by_name(self) -> Mapping[str, SubstitutionRule]:
+        """Substitution rules by name."""
+        return {r.name: r for r in self.substitutions}
 
     @cached_property
     def sizes(self) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from loopkit._errors import IllegalTransformError, InvalidArgumentError, ParseEr
 from loopkit._expression import is_constant, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
+from loopkit._nodes import Expression
 from loopkit._same import remembered
 
 
@@ -109,23 +110,29 @@ def _names(kernel: Kernel, statement: Statement, field: str) -> Iterable[str]:
     return read_names(kernel, statement)
 
 
+def rules_used(kernel: Kernel, expressions: Iterable[Expression]) -> frozenset[str]:
+    """The substitution rules that expressions use, also through others."""
+    rules, found = kernel.rule_by_name, set[str]()
+    waiting = list(expressions) if rules else []
+    while waiting:
+        new = called_names(waiting.pop()) & rules.keys() - found
+        found |= new
+        waiting += [rules[name].expression for name in new]
+    return frozenset(found)
+
+
+def rules_of(kernel: Kernel, statement: Statement) -> frozenset[str]:
+    """The substitution rules that a statement uses, also through others."""
+    return rules_used(kernel, statement.expressions)
+
+
 def read_names(kernel: Kernel, statement: Statement) -> frozenset[str]:
     """Every name that a statement reads, also through substitution rules; and those rules."""
     found = {name for name, _ in statement.reads}
-    if not kernel.substitutions:
-        return frozenset(found)
-    rules = {rule.name: rule for rule in kernel.substitutions}
-    waiting = [statement.lhs, statement.rhs, *statement.predicates]
-    seen: set[str] = set()
-    while waiting:
-        expr = waiting.pop()
-        for name in called_names(expr):
-            if name in rules and name not in seen:
-                seen.add(name)
-                rule = rules[name]
-                waiting.append(rule.expression)
-                found |= {n for n in variable_names(rule.expression) if n not in rule.arguments}
-    return frozenset(found | seen)
+    for rule in rules_of(kernel, statement):
+        body = kernel.rule_by_name[rule]
+        found |= {rule} | (variable_names(body.expression) - set(body.arguments))
+    return frozenset(found)
 
 
 class _Calls(CombineMapper):  # type: ignore[misc]

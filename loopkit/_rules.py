@@ -143,6 +143,6 @@ def expand_rules(kernel: Kernel) -> Kernel:
     """The kernel without substitution rules: every use is replaced by its expression."""
     if not kernel.substitutions:
         return kernel
-    rules = {r.name: r for r in kernel.substitutions}
+    rules = kernel.rule_by_name
     statements = tuple(s.map_expressions(lambda e: expand_in(e, rules)) for s in kernel.statements)
     return kernel.with_(statements=statements, substitutions=())

@@ -6,6 +6,7 @@ through in ascending order inside the loops of its path.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from typing import Any
 
@@ -14,6 +15,8 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._arguments import normal
+from loopkit._change import Change
 from loopkit._expression import index_tuple
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import TypeCast
@@ -165,13 +168,21 @@ def old_instances(kernel: Kernel, sizes: Point) -> list[tuple[str, tuple[tuple[s
     return sorted((s.id, tuple(sorted(p.items()))) for s, p in executed(kernel, sizes))
 
 
+def change_of(function: Any, kernel: Kernel, *args: Any, **options: Any) -> Change:
+    """What a transform does, and how old instances map to new ones; no check."""
+    bare = function.__wrapped__
+    bound = inspect.signature(bare).bind(kernel, *args, **options)
+    change: Change = bare(kernel, **normal(bare, dict(list(bound.arguments.items())[1:])))
+    return change
+
+
 def check_change(function: Any, kernel: Kernel, *args: Any, sizes: Point, **kwargs: Any) -> Kernel:
     """Apply a transform; check that its instance maps hit every old instance exactly once.
 
     Checks also that each new instance writes the cell that its old one wrote,
     where what is written is an argument.
     """
-    change = function.__wrapped__(kernel, *args, **kwargs)
+    change = change_of(function, kernel, *args, **kwargs)
     maps = {m.new: m for m in change.instances}
     found = []
     for statement, point in executed(change.kernel, sizes):

@@ -634,9 +634,19 @@ def test_two_axes_on_one_thread_axis():
 
 def test_global_memory_is_not_shared_by_blocks():
     text = refused(
-        InvalidArgumentError,
+        IllegalTransformError,
         lambda: tiled_matmul().add_prefetch(
             "a", ["i_inner", "k_inner"], temporary_address_space="global"
+        ),
+    )
+    assert "depends on the block 'i_outer' (g.1), but global memory exists once" in text
+    row = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 8 }", "y[i, j] = a[j]", dtypes={"a, y": "float32"}
+    )
+    text = refused(
+        lk.RaceError,
+        lambda: row.tag_inames("i: g.0").add_prefetch(
+            "a", "j", default_tag=None, temporary_address_space="global"
         ),
     )
     assert "nothing orders" in text

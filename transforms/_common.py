@@ -6,19 +6,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import islpy as isl
-import pymbolic.primitives as prim
 
+from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._change import Change, InstanceMap
-from loopkit._errors import IllegalTransformError, InvalidArgumentError
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, LoopkitError
 from loopkit._expression import substitute, variable_names
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
-from loopkit._match import called_names
 from loopkit._nodes import Expression
+from loopkit._rules import expand_in
 from loopkit._simplify import simplify_indices
 from loopkit._spelling import check_name
-
-Values = Mapping[str, Expression]
-
+from loopkit._types import Kind, dtype_of, known_types
+from loopkit.transforms._rule_uses import Values, rename_functions, rewritten_rules
 
 # {{{ names
 
@@ -99,38 +98,18 @@ def maps_for(kernel: Kernel, ids: Iterable[str], values: Values) -> tuple[Instan
 # {{{ statements
 
 
-def _rules_used(kernel: Kernel, expressions: Iterable[Expression]) -> frozenset[str]:
-    rules = {r.name: r for r in kernel.substitutions}
-    found: set[str] = set()
-    waiting = list(expressions)
-    while waiting:
-        for name in called_names(waiting.pop()) & rules.keys():
-            if name not in found:
-                found.add(name)
-                waiting.append(rules[name].expression)
-    return frozenset(found)
+def with_statements(kernel: Kernel, changed: Mapping[str, Statement]) -> Kernel:
+    """The kernel with some statements exchanged, by their ids."""
+    if not changed:
+        return kernel
+    return kernel.with_(statements=tuple(changed.get(s.id, s) for s in kernel.statements))
 
 
-def rules_of(kernel: Kernel, statement: Statement) -> frozenset[str]:
-    """The substitution rules that a statement uses, also through others."""
-    if not kernel.substitutions:
-        return frozenset()
-    return _rules_used(kernel, [statement.lhs, statement.rhs, *statement.predicates])
-
-
-def rename_functions(expr: Expression, names: Mapping[str, str]) -> Expression:
-    """``expr`` with uses of substitution rules renamed."""
-    from loopkit._expression import ExpressionMapper, is_constant
-
-    class Renamer(ExpressionMapper):
-        def map_call(self, call: prim.Call) -> Expression:
-            function = prim.Variable(names.get(call.function.name, call.function.name))
-            return prim.Call(function, tuple(self.rec(p) for p in call.parameters))
-
-        def map_variable(self, variable: prim.Variable) -> Expression:
-            return prim.Variable(names[variable.name]) if variable.name in names else variable
-
-    return expr if is_constant(expr) else Renamer()(expr)
+def with_arrays(kernel: Kernel, changed: Mapping[str, ArrayArg | TemporaryVariable]) -> Kernel:
+    """The kernel with some arguments and temporaries exchanged, by their names."""
+    args = tuple(changed.get(a.name, a) for a in kernel.args)
+    temporaries = tuple(changed.get(t.name, t) for t in kernel.temporaries)
+    return kernel.with_(args=args, temporaries=temporaries)
 
 
 def rewrite_statements(
@@ -148,7 +127,7 @@ def rewrite_statements(
     copied; where the statements are to be ``copies``, the old ones use it too.
     """
     chosen, fresh = set(ids), frozenset(new_inames)
-    rules = _rewritten_rules(kernel, chosen, values, copies)
+    rules = rewritten_rules(kernel, chosen, values, copies)
     renamed = {old: new.name for old, new in rules.items() if old != new.name}
     statements = []
     for statement in kernel.statements:
@@ -173,39 +152,13 @@ def rewrite_statements(
     return tuple(statements), tuple(result)
 
 
-def _rewritten_rules(
-    kernel: Kernel, ids: set[str], values: Values, copies: bool
-) -> dict[str, SubstitutionRule]:
-    """New rules by the name of the old one, for those rules that mention an iname."""
-    if not kernel.substitutions:
-        return {}
-    inside: set[str] = set()
-    outside: set[str] = set()
-    for statement in kernel.statements:
-        concerned = statement.id in ids and bool(statement.inames & values.keys())
-        (inside if concerned else outside).update(rules_of(kernel, statement))
-    touched: set[str] = set()
-    by_name = {r.name: r for r in kernel.substitutions}
-
-    def mentions(rule: SubstitutionRule) -> bool:
-        free = variable_names(rule.expression) - set(rule.arguments)
-        return bool(free & values.keys())
-
-    for name in inside:
-        below = {name} | _rules_used(kernel, [by_name[name].expression])
-        if any(mentions(by_name[n]) for n in below):
-            touched.add(name)
-    names: dict[str, str] = {}
-    for name in sorted(touched):
-        shared = copies or name in outside
-        names[name] = kernel.fresh_name(name, names.values()) if shared else name
-    result = {}
-    for name in touched:
-        rule = by_name[name]
-        free = {n: e for n, e in values.items() if n not in rule.arguments}
-        expression = rename_functions(substitute(rule.expression, free), names)
-        result[name] = SubstitutionRule(names[name], rule.arguments, expression)
-    return result
+def known_dtype(kernel: Kernel, expr: Expression) -> Kind | None:
+    """The type of an expression, whatever rules stand in it; None where that is not known."""
+    try:
+        whole = expand_in(expr, kernel.rule_by_name)
+        return dtype_of(whole, known_types(kernel).__getitem__)
+    except (KeyError, LoopkitError):
+        return None
 
 
 def integer_names(kernel: Kernel) -> frozenset[str]:

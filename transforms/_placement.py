@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from loopkit._arrays import AddressSpace
 from loopkit._errors import IllegalTransformError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
-from loopkit._tags import GroupAxis, LocalAxis, Tag
+from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit._tree import Entry, Path, common_prefix, flatten, path_inames
-from loopkit.transforms._address_spaces import is_thread_iname
+
+AXES: Mapping[AddressSpace, tuple[type[Tag], ...]] = {
+    AddressSpace.GLOBAL: (),
+    AddressSpace.LOCAL: (GroupAxis,),
+    AddressSpace.PRIVATE: (GroupAxis, LocalAxis),
+}
+"""Along which axes memory exists several times."""
+
+
+def is_thread_iname(kernel: Kernel, iname: str) -> bool:
+    """Whether ``iname`` is a thread axis, or is to become one."""
+    return isinstance(kernel.iname_tags.get(iname), (LocalAxis, LocalAuto))
 
 
 @dataclass(frozen=True)
@@ -86,11 +97,6 @@ def coordinates(
     Every block fills its own shared memory, every thread its private memory.  A user
     without an iname on an axis runs everywhere along it, so that it is filled there, too.
     """
-    kinds: tuple[type, ...] = ()
-    if space is AddressSpace.LOCAL:
-        kinds = (GroupAxis,)
-    elif space is AddressSpace.PRIVATE:
-        kinds = (GroupAxis, LocalAxis)
     chosen: dict[object, str] = {}
     common: set[Tag | None] | None = None
     for user in users:
@@ -98,7 +104,7 @@ def coordinates(
         common = tags if common is None else common & tags
         for iname in sorted(user.inames, key=lambda i: (i not in needed, i)):
             tag = kernel.iname_tags.get(iname)
-            if isinstance(tag, kinds) and iname not in swept:
+            if isinstance(tag, AXES[space]) and iname not in swept:
                 chosen.setdefault(tag, iname)
     return frozenset(i for tag, i in chosen.items() if i in needed or tag in (common or ()))
 

@@ -3,59 +3,98 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
-from loopkit._kernel import Kernel, Statement, SubstitutionRule
-from loopkit._match import called_names
+import pymbolic.primitives as prim
+
+from loopkit._expression import (
+    ExpressionMapper,
+    is_constant,
+    replace_accesses,
+    substitute,
+    variable_names,
+)
+from loopkit._kernel import Kernel, SubstitutionRule
+from loopkit._match import called_names, rules_of, rules_used
+from loopkit._nodes import Expression
 from loopkit._rules import expand_in
 
-
-def called_by(statement: Statement) -> frozenset[str]:
-    """Names of functions, rules and variables in a statement's text."""
-    parts = [statement.lhs, statement.rhs, *statement.predicates]
-    return frozenset().union(*(called_names(p) for p in parts))
+Values = Mapping[str, Expression]
 
 
 def expand_rules_that_use(kernel: Kernel, name: str, selected: Collection[str]) -> Kernel:
     """The kernel with those rules expanded in place that use ``name``, also through others.
 
     Only in the selected statements; the rule ``name`` itself stays.  So are those
-    that stand in subscripts of ``name``.
+    that stand in subscripts of ``name``: which cells are used must show, too.
     """
-    rules = {r.name: r for r in kernel.substitutions if r.name != name}
-    reaching: dict[str, SubstitutionRule] = {}
-    for _ in rules:
-        for rule in rules.values():
-            used = called_names(rule.expression) - frozenset(rule.arguments)
-            if name in used or used & reaching.keys():
-                reaching[rule.name] = rule
-    changed = {}
+    rules = {n: rule for n, rule in kernel.rule_by_name.items() if n != name}
+    using = {
+        n: rule
+        for n, rule in rules.items()
+        if name in called_names(expand_in(rule.expression, rules)) - set(rule.arguments)
+    }
+
+    def shown(found: str, indices: tuple[Expression, ...]) -> Expression | None:
+        if found != name or not indices:
+            return None
+        return prim.Subscript(prim.Variable(name), tuple(expand_in(i, rules) for i in indices))
+
+    statements = []
     for statement in kernel.statements:
-        if statement.id not in selected:
-            continue
-        new = statement
-        if called_by(statement) & reaching.keys():
-            new = new.map_expressions(lambda e: expand_in(e, reaching))
-        # Which cells are used must show, too: subscripts hold no rules.
-        while inside := _rules_in_subscripts(new, name, rules):
-            new = new.map_expressions(lambda e, inside=inside: expand_in(e, inside))
-        if new is not statement:
-            changed[new.id] = new
-    if not changed:
-        return kernel
-    by_id = {**kernel.statement_by_id, **changed}
-    return kernel.with_(statements=tuple(by_id.values()))
+        if statement.id in selected and rules_of(kernel, statement) & using.keys():
+            statement = statement.map_expressions(lambda e: expand_in(e, using))
+        touched = [i for n, i in (statement.write, *statement.reads) if n == name]
+        called = frozenset().union(*(called_names(i) for indices in touched for i in indices))
+        if statement.id in selected and called & rules.keys():
+            statement = statement.map_expressions(lambda e: replace_accesses(e, shown))
+        statements.append(statement)
+    return kernel.with_(statements=tuple(statements)) if rules else kernel
 
 
-def _rules_in_subscripts(
-    statement: Statement, name: str, rules: Mapping[str, SubstitutionRule]
+def rename_functions(expr: Expression, names: Mapping[str, str]) -> Expression:
+    """``expr`` with uses of substitution rules renamed."""
+
+    class Renamer(ExpressionMapper):
+        def map_call(self, call: prim.Call) -> Expression:
+            function = prim.Variable(names.get(call.function.name, call.function.name))
+            return prim.Call(function, tuple(self.rec(p) for p in call.parameters))
+
+        def map_variable(self, variable: prim.Variable) -> Expression:
+            return prim.Variable(names[variable.name]) if variable.name in names else variable
+
+    return expr if is_constant(expr) else Renamer()(expr)
+
+
+def rewritten_rules(
+    kernel: Kernel, ids: Collection[str], values: Values, copies: bool
 ) -> dict[str, SubstitutionRule]:
-    """The rules that subscripts of an array use in a statement."""
-    used = frozenset().union(
-        *(
-            called_names(index)
-            for array, indices in (statement.write, *statement.reads)
-            if array == name
-            for index in indices
-        )
-    )
-    return {rule: rules[rule] for rule in sorted(used & rules.keys())}
+    """New rules by the name of the old one, for those rules that mention an iname of ``values``.
+
+    One that statements beside ``ids`` use, too, gets a new name, and with ``copies`` each.
+    """
+    inside: set[str] = set()
+    outside: set[str] = set()
+    for statement in kernel.statements if kernel.substitutions else ():
+        concerned = statement.id in ids and bool(statement.inames & values.keys())
+        (inside if concerned else outside).update(rules_of(kernel, statement))
+    touched = [name for name in sorted(inside) if _mentions(kernel, name, values)]
+    names: dict[str, str] = {}
+    for name in touched:
+        shared = copies or name in outside
+        names[name] = kernel.fresh_name(name, names.values()) if shared else name
+    result = {}
+    for name in touched:
+        rule = kernel.rule_by_name[name]
+        free = {n: e for n, e in values.items() if n not in rule.arguments}
+        expression = rename_functions(substitute(rule.expression, free), names)
+        result[name] = replace(rule, name=names[name], expression=expression)
+    return result
+
+
+def _mentions(kernel: Kernel, name: str, values: Values) -> bool:
+    """Whether a rule, or one that it uses, mentions an iname of ``values``."""
+    rules = kernel.rule_by_name
+    below = [rules[n] for n in {name} | rules_used(kernel, [rules[name].expression])]
+    free = (variable_names(rule.expression) - set(rule.arguments) for rule in below)
+    return any(names & values.keys() for names in free)

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
 
 import islpy as isl
-import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arguments import names_in
-from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable
+from loopkit._arrays import AddressSpace, ArrayArg, DType, TemporaryVariable, parse_address_space
 from loopkit._cached import cached_property
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
-from loopkit._expression import (
-    index_tuple,
-    replace_accesses,
-    substitute,
-    to_text,
-    variable_names,
-)
+from loopkit._expression import index_tuple, replace_accesses, to_text, variable_names
 from loopkit._footprint import (
     Axis,
     FootprintError,
@@ -35,7 +26,6 @@ from loopkit._footprint import (
 )
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, guarded_accesses, guarded_reads, where_all_hold
-from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import space_of
@@ -43,12 +33,13 @@ from loopkit._poly import in_bounds
 from loopkit._rules import expand_in
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit._tree import Key, build, flatten
-from loopkit.transforms._address_spaces import is_private, is_thread_iname, parse_address_space
-from loopkit.transforms._common import integer_names
-from loopkit.transforms._placement import Place, find_place
+from loopkit.transforms._common import integer_names, with_statements
+from loopkit.transforms._placement import AXES, Place, find_place, is_thread_iname
 from loopkit.transforms._transfer_loops import Nest, by_stride, make_nest, name_axes
 
 Indices = tuple[Expression, ...]
+Value = Callable[[Indices], Expression]
+"""What is in a cell, by its indices."""
 
 
 # {{{ arguments
@@ -69,13 +60,6 @@ def check_sweep(kernel: Kernel, inames: str | Iterable[str] | None) -> tuple[str
     return swept
 
 
-def check_free(kernel: Kernel, names: Sequence[str]) -> None:
-    """An error if one of ``names`` is taken."""
-    for name in names:
-        if name in kernel.all_names:
-            raise InvalidArgumentError(f"the name '{name}' is taken", instead="choose another")
-
-
 def choose_space(
     kernel: Kernel,
     given: AddressSpace | str | None,
@@ -83,10 +67,9 @@ def choose_space(
     tags: Collection[Tag | None],
 ) -> AddressSpace:
     """Shared memory where threads fill the copy together, else private memory."""
-    if given is not None:
-        space = parse_address_space(given)
-        if space is not AddressSpace.AUTO:
-            return space
+    space = parse_address_space(given)
+    if space is not AddressSpace.AUTO:
+        return space
     together = any(is_thread_iname(kernel, i) for i in swept)
     if together or any(isinstance(tag, (LocalAuto, LocalAxis)) for tag in tags):
         return AddressSpace.LOCAL
@@ -200,58 +183,23 @@ def replace_reads(
 # {{{ the copy
 
 
-@dataclass(frozen=True, eq=False)
-class Copy:
-    """A temporary that holds a box of cells."""
-
-    temporary: TemporaryVariable
-    box: tuple[Axis, ...]
-
-    def at(self, indices: Sequence[Expression]) -> Expression:
-        """The copy's element for the cell ``indices``."""
-        return self.element(
-            [a.local(i) for a, i in zip(self.box, indices, strict=True) if a.is_kept]
-        )
-
-    def element(self, positions: Sequence[Expression]) -> Expression:
-        """The copy's element at positions along the axes that it has."""
-        name = prim.Variable(self.temporary.name)
-        return prim.Subscript(name, tuple(positions)) if positions else name
-
-
-@dataclass(frozen=True)
-class CellValue:
-    """What a cell holds, as a function of its indices: ``expression`` over ``arguments``."""
-
-    arguments: tuple[str, ...]
-    expression: Expression
-
-    @classmethod
-    def of_array(cls, name: str, rank: int) -> CellValue:
-        """The cell of an array."""
-        arguments = tuple(hidden("cell", axis) for axis in range(rank))
-        return cls(arguments, element(name, tuple(map(prim.Variable, arguments))))
-
-    def at(self, cells: Indices) -> Expression:
-        """What the cell ``cells`` holds."""
-        return substitute(self.expression, dict(zip(self.arguments, cells, strict=True)))
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Staging:
     """A copy of a box of cells: how big it is, in what memory, and how threads fill it.
 
-    ``tags`` are those of the loops along the axes of ``box``.  The copy's cells come from
-    ``sources``, arrays, and depend on the inames ``needed`` beside those of the footprint.
-    It is filled inside the loops over ``outer``, where these are given.  ``array`` is laid
-    out as loops over its cells should go.
+    ``base`` is what is copied.  ``tags`` are those of the loops along the axes of ``box``,
+    which are called ``axis_names``, if the argument of that ``axis_argument`` gave some.
+    The copy's cells come from ``sources``, arrays, and depend on the inames ``needed`` beside
+    those of the footprint; with ``whole_box`` all of them are filled.  It is filled inside
+    the loops over ``outer``, where these are given.  ``array`` is laid out as loops over its
+    cells should go.
     """
 
     made_by: str
     what: str
     base: str
-    temporary: str
-    dtype: np.dtype[np.generic] | None
+    name: str
+    dtype: DType | None
     box: tuple[Axis, ...]
     swept: tuple[str, ...]
     space: AddressSpace
@@ -259,16 +207,21 @@ class Staging:
     sources: Collection[str]
     array: ArrayArg | TemporaryVariable | None = None
     needed: frozenset[str] = frozenset()
-    outer: Collection[str] | None = None
+    outer: str | Iterable[str] | None = None
+    axis_names: str | Iterable[str] | None = None
+    axis_argument: str = ""
+    whole_box: bool = False
 
     @cached_property
-    def copy(self) -> Copy:
-        """The temporary."""
+    def temporary(self) -> TemporaryVariable:
+        """The copy."""
         shape = tuple(axis.extent for axis in self.box if axis.is_kept)
-        temporary = TemporaryVariable(
-            self.temporary, self.dtype, shape, self.space, made_by=self.made_by
-        )
-        return Copy(temporary, self.box)
+        return TemporaryVariable(self.name, self.dtype, shape, self.space, made_by=self.made_by)
+
+    def at(self, indices: Sequence[Expression]) -> Expression:
+        """The copy's element for the cell ``indices``."""
+        local = [a.local(i) for a, i in zip(self.box, indices, strict=True) if a.is_kept]
+        return element(self.name, tuple(local))
 
     def place(
         self, kernel: Kernel, users: Sequence[Statement], writers: Sequence[Statement] | None = None
@@ -277,8 +230,6 @@ class Staging:
 
         Without ``writers``, these are all that write one of the sources.
         """
-        if self.space is AddressSpace.GLOBAL:
-            _check_one_block(kernel, users, self.what)
         needed = self.needed | inames_of_sources(kernel, self.sources)
         for iname in sorted(needed & set(self.swept)):
             raise IllegalTransformError(
@@ -297,47 +248,36 @@ class Staging:
             needed=needed | (outer_names(self.box) & frozenset(kernel.all_inames)),
             writers=writers,
             space=self.space,
-            outer=self.outer,
+            outer=None if self.outer is None else names_in(self.outer),
         )
 
     def loops(
-        self,
-        kernel: Kernel,
-        place: Place,
-        uses: Sequence[Use],
-        base: str,
-        accessed: CellValue | None = None,
-        *,
-        names: Sequence[str] | None = None,
-        argument: str = "",
-        exact: bool = False,
-        whole_box: bool = False,
+        self, kernel: Kernel, place: Place, uses: Sequence[Use], base: str, value: Value | None
     ) -> Nest:
-        """Loops over the cells that ``uses`` touch, or around these unless ``exact``.
+        """Loops over the cells that ``uses`` touch, named after ``base``.
 
-        Where ``accessed``, a function of the cell, is out of bounds, nothing runs.  The axes
-        are called ``names``, which ``argument`` gave, or begin with ``base``.
+        Without ``value`` exactly over these.  With it, what is to be in each cell, over those
+        around them where all that it accesses is in bounds.
         """
-        axis_names, positions = name_axes(kernel, self.box, base, names, argument)
-        cells = cells_in_use(
-            kernel, uses, self.box, positions, place, exact=exact, whole_box=whole_box
-        )
-        if accessed is not None:
+        names = name_axes(kernel, self.box, base, self.axis_names, self.axis_argument)
+        positions = [names.get(axis) for axis in range(len(self.box))]
+        exact, whole = value is None, value is not None and self.whole_box
+        cells = cells_in_use(kernel, uses, self.box, positions, place, exact=exact, whole_box=whole)
+        if value is not None:
             at = tuple(
                 axis.lower.expression if name is None else axis.cell_at(name)
                 for axis, name in zip(self.box, positions, strict=True)
             )
-            cells = cells & where_in_bounds(kernel, accessed, at)
+            cells = cells & where_in_bounds(kernel, value(at), at)
         return make_nest(
             kernel,
             self.box,
             place,
             cells=cells,
-            position_names=positions,
-            axis_names=axis_names,
+            names=names,
             base=base,
             tags=self.tags,
-            order=by_stride(self.array, [i for i, axis in enumerate(self.box) if axis.is_kept]),
+            order=by_stride(self.array, list(names)),
             together=self.space is not AddressSpace.PRIVATE,
         )
 
@@ -354,14 +294,9 @@ class Staging:
         after: bool = False,
     ) -> Kernel:
         """The kernel with a statement in ``loops`` before (or after) the users of the copy."""
+        inames = place.inames | frozenset(loops.inames)
         statement = Statement(
-            id_,
-            lhs,
-            rhs,
-            place.inames | frozenset(loops.inames),
-            predicates=loops.predicates,
-            kind=kind,
-            made_by=self.made_by,
+            id_, lhs, rhs, inames, loops.predicates, kind=kind, made_by=self.made_by
         )
         return with_nest(kernel, statement, loops, place, place.last + 1 if after else place.first)
 
@@ -371,36 +306,34 @@ def stage(
     staging: Staging,
     accesses: Sequence[Access],
     uses: Sequence[Use],
-    cell: CellValue,
+    value: Value,
     statement: str,
     kind: str = "move",
-    **how: Any,
-) -> tuple[Kernel, Copy]:
-    """Add a copy, and the statement that fills it before its first user.
+) -> Kernel:
+    """Add a copy, and the statement that fills it with ``value``; let ``accesses`` use it."""
+    users = {a.statement.id: a.statement for a in accesses}
+    place = staging.place(kernel, list(users.values()))
 
-    ``cell`` is what a cell of the copy holds, as a function of its indices; ``how`` goes to
-    :meth:`Staging.loops`.
-    """
-    copy, rules = staging.copy, {r.name: r for r in kernel.substitutions}
-    place = staging.place(kernel, list({a.statement.id: a.statement for a in accesses}.values()))
-    accessed = replace(cell, expression=expand_in(cell.expression, rules))
-    loops = staging.loops(kernel, place, uses, staging.base, accessed, **how)
-    kernel = kernel.with_(temporaries=(*kernel.temporaries, copy.temporary))
-    value = cell.at(loops.cells(copy.box))
-    filled = copy.element(loops.kept(copy.box))
-    return staging.transfer(kernel, place, loops, statement, filled, value, kind), copy
+    def written_out(cells: Indices) -> Expression:
+        return expand_in(value(cells), kernel.rule_by_name)
+
+    loops = staging.loops(kernel, place, uses, staging.base, written_out)
+    kernel = kernel.with_(temporaries=(*kernel.temporaries, staging.temporary))
+    filled = element(staging.name, tuple(loops.kept(staging.box)))
+    source = value(loops.cells(staging.box))
+    kernel = staging.transfer(kernel, place, loops, statement, filled, source, kind)
+    changed = {
+        user.id: replace_reads(user, staging.base, _by_copy(staging, accesses, user.id))
+        for user in users.values()
+    }
+    return with_statements(kernel, changed)
 
 
-def _check_one_block(kernel: Kernel, users: Sequence[Statement], what: str) -> None:
-    for user in users:
-        for iname in sorted(user.inames):
-            tag = kernel.iname_tags.get(iname)
-            if isinstance(tag, GroupAxis):
-                raise InvalidArgumentError(
-                    f"{what} in global memory would be shared by blocks ('{iname}' is {tag}), "
-                    "which nothing orders within a launch",
-                    instead="stage in shared or private memory",
-                )
+def _by_copy(
+    staging: Staging, accesses: Sequence[Access], statement: str
+) -> Callable[[Indices], Expression | None]:
+    wanted = {a.indices for a in accesses if a.statement.id == statement}
+    return lambda indices: staging.at(indices) if indices in wanted else None
 
 
 def inames_of_sources(kernel: Kernel, names: Collection[str]) -> frozenset[str]:
@@ -410,13 +343,10 @@ def inames_of_sources(kernel: Kernel, names: Collection[str]) -> frozenset[str]:
     block to block.
     """
     found: set[str] = set()
-    for name in names:
-        temporary = kernel.temporary_by_name.get(name)
-        if temporary is None or space_of(kernel, temporary) is AddressSpace.GLOBAL:
-            continue
-        kinds = (GroupAxis, LocalAxis) if is_private(kernel, temporary) else (GroupAxis,)
-        for writer in kernel.writers.get(name, ()):
-            found |= {i for i in writer.inames if isinstance(kernel.iname_tags.get(i), kinds)}
+    for temporary in (kernel.temporary_by_name[n] for n in names if n in kernel.temporary_by_name):
+        axes = AXES[space_of(kernel, temporary)]
+        for writer in kernel.writers.get(temporary.name, ()):
+            found |= {i for i in writer.inames if isinstance(kernel.iname_tags.get(i), axes)}
     return frozenset(found)
 
 
@@ -440,15 +370,14 @@ def cells_in_use(
     return (cells.coalesce() if exact else hull(cells)) & full
 
 
-def where_in_bounds(kernel: Kernel, function: CellValue, cells: Indices) -> isl.Set:
+def where_in_bounds(kernel: Kernel, value: Expression, cells: Indices) -> isl.Set:
     """``{ names of the cells }``: where all that a function of ``cells`` accesses is in bounds.
 
     Exact for affine subscripts and shapes; of others nothing is said.
     """
-    here = function.at(cells)
     integers = integer_names(kernel).union(*map(variable_names, cells))
     result = _sets.universe()
-    for name, indices, guards in guarded_accesses(here):
+    for name, indices, guards in guarded_accesses(value):
         array = kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)
         if indices and isinstance(array, (ArrayArg, TemporaryVariable)):
             inside = inside_array(array.shape, indices)
@@ -481,11 +410,6 @@ def with_nest(kernel: Kernel, statement: Statement, nest: Nest, place: Place, en
         tags=(*kernel.tags, *nest.tags),
         tree=build(entries),
     )
-
-
-def with_statements(kernel: Kernel, changed: Mapping[str, Statement]) -> Kernel:
-    """The kernel with some statements exchanged."""
-    return kernel.with_(statements=tuple(changed.get(s.id, s) for s in kernel.statements))
 
 
 # }}}

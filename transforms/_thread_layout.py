@@ -9,11 +9,14 @@ and the block have matching axes, this gives each cell axis its thread axis.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+import islpy as isl
 import pymbolic.primitives as prim
 
+from loopkit import _sets
 from loopkit._errors import IllegalTransformError
+from loopkit._footprint import box_set
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._linear import Linear, Ranges, total, variable
@@ -46,84 +49,100 @@ def block_shape(kernel: Kernel) -> tuple[int, int, int]:
     return shape[0], shape[1], shape[2]
 
 
+@dataclass(frozen=True)
+class Part:
+    """One iname of a nest, with values from 0 to ``extent - 1``."""
+
+    iname: str
+    extent: int
+    tag: Tag | None
+
+
 @dataclass(frozen=True, eq=False)
 class Layout:
     """Which cell each thread handles in each round.
 
-    ``inames`` are ``(name, extent, tag)``, sequential ones first.  ``number`` is
-    the running number of the cell, a form over them, of which the first
-    ``cells`` are cells; a step along axis ``i`` counts ``weights[i]`` cells, and
-    the position along it is ``positions[i]``.
+    ``parts`` are the inames, sequential ones first.  Those in ``given`` have one value
+    each, once these are known; ``ties`` says which.  ``{ parts, given }`` with a cell is
+    ``cells``, exactly, and ``positions`` along the axes of the box are forms over both.
     """
 
+    parts: tuple[Part, ...]
     positions: tuple[Linear, ...]
-    weights: tuple[int, ...]
-    inames: tuple[tuple[str, int, Tag | None], ...]
-    number: Linear
-    cells: int
-
-    @property
-    def is_even(self) -> bool:
-        """Whether every combination of the inames is a cell."""
-        return self.cells == math.prod(extent for _, extent, _ in self.inames)
-
-    def has_quotient(self, axis: int) -> bool:
-        """Whether the position along an axis is more than a sum of multiples of inames."""
-        return any(not isinstance(atom, prim.Variable) for atom in self.positions[axis].terms)
+    given: tuple[str, ...]
+    ties: isl.Set
+    cells: isl.Set
 
 
 def thread_layout(
-    extents: Sequence[int], block: tuple[int, int, int], names: Sequence[str], base: str
+    kernel: Kernel, extents: Sequence[int], names: Sequence[str], base: str, taken: Collection[str]
 ) -> Layout:
     """Deal out a box; the last axis is the one that neighbouring threads go along.
 
     ``names`` name the axes of the box, ``base`` is the beginning of the names of
     inames that belong to no single axis.
     """
+    block = block_shape(kernel)
     cells, threads = math.prod(extents), math.prod(block)
     rounds = -(-cells // threads)
-    digits: list[tuple[str, int, int, Tag | None]] = []  # placeholder, extent, weight, tag
+    digits: list[tuple[Part, int]] = []  # an iname whose name is found below, and its weight
     if rounds > 1:
-        digits.append(("round", rounds, threads, Unroll() if rounds <= UNROLLED_ROUNDS else None))
+        tag = Unroll() if rounds <= UNROLLED_ROUNDS else None
+        digits.append((Part("round", rounds, tag), threads))
     weight = threads
     for axis in (2, 1, 0):
         weight //= block[axis]
         if block[axis] > 1:
-            digits.append((f"thread_{axis}", block[axis], weight, LocalAxis(axis)))
-    ranges: Ranges = {name: (0, extent - 1) for name, extent, _, _ in digits}
-    number = total(variable(name) * weight for name, _, weight, _ in digits)
+            digits.append((Part(f"thread_{axis}", block[axis], LocalAxis(axis)), weight))
+    ranges: Ranges = {part.iname: (0, part.extent - 1) for part, _ in digits}
+    number = total(variable(part.iname) * weight for part, weight in digits)
     positions: list[Linear] = []
     weights: list[int] = []
     below = cells
     for axis, extent in enumerate(extents):
         below //= extent
         weights.append(below)
-        part = number.floor_div(below, ranges)
-        positions.append(part.remainder(extent, ranges) if axis else part)
-    renamed = _readable_names([d[0] for d in digits], positions, names, base)
+        quotient = number.floor_div(below, ranges)
+        positions.append(quotient.remainder(extent, ranges) if axis else quotient)
+    renamed = {digit: f"{base}_{digit}" for digit in ranges} | _readable(positions, names)
+    for digit, name in renamed.items():
+        if name not in names:
+            others = (new for old, new in renamed.items() if old != digit)
+            renamed[digit] = kernel.fresh_name(name, {*taken, *others})
     values = {old: variable(new) for old, new in renamed.items()}
-    return Layout(
-        tuple(p.substitute(values) for p in positions),
-        tuple(weights),
-        tuple((renamed[name], extent, tag) for name, extent, _, tag in digits),
-        number.substitute(values),
-        cells,
-    )
+    number = number.substitute(values)
+    positions = [p.substitute(values) for p in positions]
+    # Positions with quotients become inames with one value each: what is said of them then
+    # needs no quotients.
+    given = [k for k, p in enumerate(positions) if not all(map(_is_name, p.terms))]
+    for k in given:
+        positions[k] = variable(names[k])
+    ties = _sets.universe()
+    if given:
+        row_major = total(p * w for p, w in zip(positions, weights, strict=True))
+        ties = _sets.pw_affine((number - row_major).expression).zero_set()
+        bounded = [k for k in given if k > 0]
+        ties = ties & box_set([names[k] for k in bounded], [extents[k] for k in bounded])
+    dealt = ties
+    if cells < rounds * threads:
+        dealt = ties & _sets.pw_affine((number * -1 + (cells - 1)).expression).nonneg_set()
+    parts = tuple(Part(renamed[p.iname], p.extent, p.tag) for p, _ in digits)
+    return Layout(parts, tuple(positions), tuple(names[k] for k in given), ties, dealt)
 
 
-def _readable_names(
-    digits: Sequence[str], positions: Sequence[Linear], names: Sequence[str], base: str
-) -> dict[str, str]:
-    """An iname that alone gives a position is called after its axis."""
-    renamed = {digit: f"{base}_{digit}" for digit in digits}
+def _is_name(atom: object) -> bool:
+    return isinstance(atom, prim.Variable)
+
+
+def _readable(positions: Sequence[Linear], names: Sequence[str]) -> dict[str, str]:
+    """Inames that alone give a position are called after its axis."""
+    renamed: dict[str, str] = {}
     for position, name in zip(positions, names, strict=True):
         atoms = sorted(position.terms.items(), key=lambda item: -item[1])
         used = [a.name for a, _ in atoms if isinstance(a, prim.Variable)]
         elsewhere = frozenset().union(*(p.names for p in positions if p is not position))
         if len(used) != len(atoms) or elsewhere & set(used) or len(used) > 2:
             continue
-        if len(used) == 1:
-            renamed[used[0]] = name
-        elif len(used) == 2:
-            renamed[used[0]], renamed[used[1]] = f"{name}_outer", f"{name}_inner"
+        endings = ("_outer", "_inner") if len(used) == 2 else ("",)
+        renamed |= {old: name + ending for old, ending in zip(used, endings, strict=False)}
     return renamed

@@ -13,10 +13,9 @@ from loopkit._arguments import names_in
 from loopkit._budget import is_spent
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, ParseError
+from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._match import Match
-from loopkit._nodes import Expression
-from loopkit._syntax import parse_expression
 from loopkit._syntax.domains import parse_map
 from loopkit._transform import transform
 from loopkit.transforms._common import new_name, refuse_tagged, then
@@ -188,10 +187,6 @@ def _stays_outside(kernel: Kernel, old: Sequence[str], new: Sequence[str], kept:
     )
 
 
-def _side(text: str | Expression) -> Expression:
-    return parse_expression(text) if isinstance(text, str) else text
-
-
 @transform
 def affine_map_inames(
     kernel: Kernel,
@@ -217,22 +212,12 @@ def affine_map_inames(
     for name in new:
         new_name(kernel, name, name)
     graph = _sets.universe()
-    for equation in [equations] if isinstance(equations, str) else equations:
-        if isinstance(equation, str):
-            left, equal, right = equation.replace("==", "=").partition("=")
-            if not equal:
-                raise InvalidArgumentError(
-                    f"'{equation}' is no equation", instead='for example "u = i + j"'
-                )
-            pair: tuple[Expression, Expression] = (left.strip(), right.strip())
-        else:
-            pair = equation
-        sides = [_side(s) for s in pair]
+    for left, right in equations:
         try:
-            graph = graph & _sets.condition_set(prim.Comparison(sides[0], "==", sides[1]))
+            graph = graph & _sets.condition_set(prim.Comparison(left, "==", right))
         except _sets.NotAffineError:
             raise InvalidArgumentError(
-                f"the equation {pair[0]} = {pair[1]} is not affine"
+                f"the equation {to_text(left)} = {to_text(right)} is not affine"
             ) from None
     marks = dict(zip(new, marks_for(len(new)), strict=True))
     return _mapped(kernel, old, new, _sets.rename(graph, marks), None)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit import _sets
+from loopkit._arguments import is_integer
 from loopkit._arrays import ArrayArg, product
 from loopkit._assertions import (
     Assertion,
@@ -28,7 +26,6 @@ from loopkit._expression import evaluate, is_constant, to_text, variable_names
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
-from loopkit._syntax import parse_expression
 from loopkit._transform import transform
 
 # {{{ the transforms
@@ -123,8 +120,6 @@ def assume_increasing(
 
 def _index_array(kernel: Kernel, name: str) -> ArrayArg:
     """The integer array argument called ``name``, which the kernel must not write."""
-    if not isinstance(name, str):
-        raise InvalidArgumentError(f"an array's name is needed, not {name!r}")
     argument = kernel.arg_by_name.get(name)
     if not isinstance(argument, ArrayArg):
         raise _no_index_array(kernel, name)
@@ -164,15 +159,12 @@ def _no_index_array(kernel: Kernel, name: str) -> Exception:
     return UnknownNameError("integer array", name, known)
 
 
-def _bound(kernel: Kernel, value: Any) -> Expression:
+def _bound(kernel: Kernel, expr: Expression) -> Expression:
     """An integer expression over sizes."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return int(value)
-    expr = parse_expression(value) if isinstance(value, str) else value
-    if is_constant(expr) and isinstance(expr, int) and not isinstance(expr, bool):
-        return expr
-    if is_constant(expr) or not isinstance(expr, prim.ExpressionNode):
-        raise InvalidArgumentError(f"a bound is an integer expression over sizes, not {value!r}")
+    if is_integer(expr):
+        return int(expr)
+    if is_constant(expr):
+        raise InvalidArgumentError(f"a bound is an integer expression over sizes, not {expr!r}")
     for name in sorted(variable_names(expr)):
         if name not in kernel.sizes:
             raise UnknownNameError("size", name, kernel.sizes)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import partial
 
 import pymbolic.primitives as prim
 
@@ -20,24 +22,23 @@ from loopkit._nodes import Expression
 from loopkit._poly.dataflow import Dataflow
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Undecided, differ
-from loopkit._tags import LocalAuto, Tag, parse_tag
+from loopkit._tags import parse_tag
 from loopkit._transform import transform
-from loopkit.transforms._address_spaces import is_thread_iname, parse_address_space
-from loopkit.transforms._placement import Place
+from loopkit.transforms._common import with_statements
+from loopkit.transforms._placement import Place, is_thread_iname
 from loopkit.transforms._rule_uses import expand_rules_that_use
 from loopkit.transforms._staging import (
     Access,
-    CellValue,
-    Copy,
     Staging,
     axis_tags,
     check_sweep,
+    choose_space,
+    element,
     find_box,
     inames_of_sources,
     make_uses,
     reads_of,
     replace_reads,
-    with_statements,
 )
 
 
@@ -103,14 +104,20 @@ def buffer_array(
     all_uses = [*read_uses, *write_uses]
     box = find_box(expanded, all_uses, swept, what)
     users = list({a.statement.id: a.statement for a in (*reads, *writes)}.values())
-    needed = outer_names(box) | inames_of_sources(expanded, [var_name])
     tag = parse_tag(default_tag)
-    space = _choose_space(expanded, users, swept, needed, tag, temporary_scope)
+    threads = {i for s in users for i in s.inames if is_thread_iname(expanded, i)}
+    own = threads & (outer_names(box) | inames_of_sources(expanded, [var_name]))
+    # Cells that no thread has for itself, all of them fill together.
+    space = choose_space(kernel, temporary_scope, swept, [tag] if threads and not own else [])
+    if space is AddressSpace.GLOBAL:
+        raise InvalidArgumentError(
+            "a buffer is in shared or private memory", instead="temporary_scope='shared'"
+        )
     staging = Staging(
         made_by=f"buffer_array('{var_name}')",
         what=what,
         base=var_name,
-        temporary=kernel.fresh_name(f"{var_name}_buf"),
+        name=kernel.fresh_name(f"{var_name}_buf"),
         dtype=array.dtype,
         box=box,
         swept=swept,
@@ -118,11 +125,11 @@ def buffer_array(
         tags=axis_tags(dict.fromkeys(range(len(box)), tag), space, what),
         sources=[var_name],
         array=array,
+        whole_box=fetch_bounding_box,
     )
-    copy, cell = staging.copy, CellValue.of_array(var_name, len(box))
     place = staging.place(expanded, users, _others(expanded, var_name, users))
-    result = expanded.with_(temporaries=(*expanded.temporaries, copy.temporary))
-    result = with_statements(result, {s.id: _on_copy(s, var_name, copy) for s in users})
+    result = expanded.with_(temporaries=(*expanded.temporaries, staging.temporary))
+    result = with_statements(result, {s.id: _on_copy(s, var_name, staging) for s in users})
     moves = []
     if store_expression is not False and writes:
         if store_expression is True:
@@ -131,14 +138,13 @@ def buffer_array(
                 instead="None stores the buffer as it is",
             )
         stored = _given(store_expression, "buffer", {"base", "buffer"}, "store_expression")
-        result, id_ = _with_transfer(result, staging, place, "store", write_uses, stored, cell)
+        result, id_ = _with_transfer(result, staging, place, "store", write_uses, stored)
         moves.append(id_)
     loaded = _given(init_expression, "base", {"base"}, "init_expression")
     # What nothing sees is not loaded: a temporary may hold nothing yet.
     is_load = loaded == prim.Variable("base")
     if not (is_load and _reads_follow_writes(expanded, var_name, place, reads, writes)):
-        whole = fetch_bounding_box
-        result, id_ = _with_transfer(result, staging, place, "init", all_uses, loaded, cell, whole)
+        result, id_ = _with_transfer(result, staging, place, "init", all_uses, loaded)
         moves.append(id_)
     return Change(result, moves=frozenset(moves))
 
@@ -177,35 +183,11 @@ def _nothing_to_buffer(kernel: Kernel, name: str) -> IllegalTransformError:
     )
 
 
-def _on_copy(statement: Statement, name: str, copy: Copy) -> Statement:
-    changed = replace_reads(statement, name, copy.at)
+def _on_copy(statement: Statement, name: str, staging: Staging) -> Statement:
+    changed = replace_reads(statement, name, staging.at)
     if statement.written != name:
         return changed
-    return changed.map_expressions(lambda e: copy.at(statement.write[1]) if e is changed.lhs else e)
-
-
-def _choose_space(
-    kernel: Kernel,
-    users: Sequence[Statement],
-    swept: Collection[str],
-    needed: Collection[str],
-    tag: Tag | None,
-    given: AddressSpace | str | None,
-) -> AddressSpace:
-    space = AddressSpace.AUTO if given is None else parse_address_space(given)
-    if space is AddressSpace.GLOBAL:
-        raise InvalidArgumentError(
-            "a buffer is in shared or private memory", instead="temporary_scope='shared'"
-        )
-    if space is not AddressSpace.AUTO:
-        return space
-    if any(is_thread_iname(kernel, i) for i in swept):
-        return AddressSpace.LOCAL
-    threads = {i for s in users for i in s.inames if is_thread_iname(kernel, i)}
-    if not threads or threads & set(needed):
-        return AddressSpace.PRIVATE
-    together = isinstance(tag, LocalAuto) or (tag is not None and tag.is_parallel)
-    return AddressSpace.LOCAL if together else AddressSpace.PRIVATE
+    return replace(changed, lhs=staging.at(statement.write[1]))
 
 
 def _reads_follow_writes(
@@ -242,14 +224,10 @@ def _reads_follow_writes(
 
 
 def _given(
-    expr: str | Expression | None, default: str, names: Collection[str], argument: str
+    expr: Expression | None, default: str, names: Collection[str], argument: str
 ) -> Expression:
     if expr is None:
         return prim.Variable(default)
-    if isinstance(expr, str):
-        from loopkit._syntax.expressions import parse_expression
-
-        expr = parse_expression(expr)
     unknown = sorted(variable_names(expr) - set(names))
     if unknown:
         raise InvalidArgumentError(
@@ -260,33 +238,19 @@ def _given(
 
 
 def _with_transfer(
-    kernel: Kernel,
-    staging: Staging,
-    place: Place,
-    verb: str,
-    uses: Sequence[Use],
-    expr: Expression,
-    cell: CellValue,
-    whole_box: bool = False,
+    kernel: Kernel, staging: Staging, place: Place, verb: str, uses: Sequence[Use], expr: Expression
 ) -> tuple[Kernel, str]:
     """The kernel with a statement that loads (``"init"``) or stores (``"store"``), and its id."""
-    storing, name = verb == "store", staging.base
-    loops = staging.loops(
-        kernel,
-        place,
-        uses,
-        f"{name}_{verb}",
-        None if storing else cell,
-        exact=storing,
-        whole_box=whole_box,
-    )
-    base = cell.at(loops.cells(staging.box))
-    buffer = staging.copy.element(loops.kept(staging.box))
-    value = substitute(expr, {"base": base, "buffer": buffer})
-    id_ = kernel.fresh_name(f"{'load' if not storing and value == base else verb}_{name}")
+    storing, name, box = verb == "store", staging.base, staging.box
+    value = None if storing else partial(element, name)
+    loops = staging.loops(kernel, place, uses, f"{name}_{verb}", value)
+    base = element(name, tuple(loops.cells(box)))
+    buffer = element(staging.name, tuple(loops.kept(box)))
+    moved = substitute(expr, {"base": base, "buffer": buffer})
+    id_ = kernel.fresh_name(f"{'load' if not storing and moved == base else verb}_{name}")
     target = base if storing else buffer
-    kind = "move" if value in (base, buffer) else "user"
-    kernel = staging.transfer(kernel, place, loops, id_, target, value, kind, after=storing)
+    kind = "move" if moved in (base, buffer) else "user"
+    kernel = staging.transfer(kernel, place, loops, id_, target, moved, kind, after=storing)
     return kernel, id_
 
 

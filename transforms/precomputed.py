@@ -2,54 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
-from loopkit._arguments import names_in
 from loopkit._arrays import AddressSpace
 from loopkit._change import Change
-from loopkit._errors import (
-    IllegalTransformError,
-    InvalidArgumentError,
-    TypeInferenceError,
-    UnknownNameError,
-)
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import (
     ExpressionMapper,
-    index_tuple,
     is_constant,
+    substitute,
     to_text,
     variable_names,
 )
 from loopkit._footprint import Axis
-from loopkit._guarded import GuardedWalker, Guards
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
-from loopkit._match import called_names, matching
+from loopkit._match import called_names, matching, rules_of
 from loopkit._nodes import Expression
-from loopkit._promotion import as_dtype
 from loopkit._rules import expand_in
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import transform
-from loopkit._types import concrete, dtype_of, known_types
-from loopkit.transforms._rule_uses import called_by, expand_rules_that_use
+from loopkit._types import concrete
+from loopkit.transforms._common import known_dtype, new_name
+from loopkit.transforms._rule_uses import expand_rules_that_use
 from loopkit.transforms._staging import (
     Access,
-    CellValue,
     Indices,
     Staging,
     axis_tags,
-    check_free,
     check_sweep,
     choose_space,
+    element,
     find_box,
     make_uses,
+    reads_of,
     stage,
-    with_statements,
 )
 
 
@@ -103,13 +93,15 @@ def precompute(
 
     :raises IllegalTransformError: as for :func:`add_prefetch`.
     """
-    rule = _rule_named(kernel, subst_use)
+    if subst_use not in kernel.rule_by_name:
+        raise UnknownNameError("substitution rule", subst_use, kernel.rule_by_name)
+    rule = kernel.rule_by_name[subst_use]
     swept = check_sweep(kernel, sweep_inames)
     selected = matching(kernel, within)
     expanded = expand_rules_that_use(kernel, rule.name, selected)
     found = [a for s in expanded.statements if s.id in selected for a in _uses_of(s, rule)]
     if not found:
-        users = [s.id for s in kernel.statements if rule.name in called_by(s)]
+        users = [s.id for s in kernel.statements if rule.name in rules_of(kernel, s)]
         raise IllegalTransformError(
             f"precompute would replace nothing: no selected statement uses '{rule.name}'",
             instead=f"it is used by {', '.join(users)}" if users else "it is not used anywhere",
@@ -123,120 +115,78 @@ def precompute(
     moving = {i: tag for i, tag in tags.items() if box[i].is_kept} or tags
     space = choose_space(kernel, temporary_address_space, swept, list(moving.values()))
     suffix = "s" if space is AddressSpace.LOCAL else "r"
-    statement = compute_insn_id or kernel.fresh_name(f"compute_{rule.name}")
-    body = expand_in(rule.expression, {r.name: r for r in kernel.substitutions})
+    copy = new_name(kernel, temporary_name, f"{rule.name}_{suffix}")
+    statement = new_name(kernel, compute_insn_id, f"compute_{rule.name}", [copy])
+    body = expand_in(rule.expression, kernel.rule_by_name)
     free = variable_names(body) - frozenset(rule.arguments)
+    inferred = None if dtype is not None else known_dtype(kernel, body)
     staging = Staging(
         made_by=f"precompute('{rule.name}')",
         what=what,
         base=rule.name,
-        temporary=temporary_name or kernel.fresh_name(f"{rule.name}_{suffix}"),
-        dtype=as_dtype(dtype) if dtype is not None else _dtype_of(kernel, body),
+        name=copy,
+        dtype=dtype if inferred is None else concrete(inferred),
         box=box,
         swept=swept,
         space=space,
         tags=axis_tags(tags, space, what),
         sources=sorted(n for n in free if kernel.is_array(n)),
         needed=free & frozenset(kernel.all_inames),
-        outer=None if precompute_outer_inames is None else names_in(precompute_outer_inames),
-    )
-    check_free(kernel, [staging.temporary, statement])
-    result, copy = stage(
-        expanded,
-        staging,
-        found,
-        uses,
-        CellValue(rule.arguments, rule.expression),
-        statement,
-        "user",
-        names=None if precompute_inames is None else names_in(precompute_inames),
-        argument="precompute_inames",
+        outer=precompute_outer_inames,
+        axis_names=precompute_inames,
+        axis_argument="precompute_inames",
         whole_box=fetch_bounding_box,
     )
-    replacer = _CallReplacer(rule, copy.at)
-    changed = {
-        id_: result.statement_by_id[id_].map_expressions(replacer.apply)
-        for id_ in {a.statement.id for a in found}
-    }
-    return Change(
-        _without_unused(with_statements(result, changed), rule.name),
-        moves=frozenset([statement]),
-    )
+
+    def value(cells: Indices) -> Expression:
+        return substitute(rule.expression, dict(zip(rule.arguments, cells, strict=True)))
+
+    result = stage(expanded, staging, found, uses, value, statement, "user")
+    return Change(_without_unused(result, rule.name), moves=frozenset([statement]))
 
 
 # {{{ the rule and its uses
 
 
-def _rule_named(kernel: Kernel, name: str) -> SubstitutionRule:
-    rules = {r.name: r for r in kernel.substitutions}
-    if not isinstance(name, str):
-        raise InvalidArgumentError(f"subst_use is the name of a substitution rule, not {name!r}")
-    if name not in rules:
-        raise UnknownNameError("substitution rule", name, rules)
-    return rules[name]
+class _AsAccesses(ExpressionMapper):
+    """Uses of a rule as accesses of an array of that name."""
 
-
-class _CallReplacer(ExpressionMapper):
-    """Replaces uses of a rule; arguments are rewritten first."""
-
-    def __init__(self, rule: SubstitutionRule, new: Callable[[Indices], Expression]) -> None:
+    def __init__(self, name: str) -> None:
         super().__init__()
-        self.rule = rule
-        self.new = new
-
-    def apply(self, expr: Expression) -> Expression:
-        return expr if is_constant(expr) else self(expr)
+        self.name = name
 
     def map_call(self, expr: prim.Call) -> Expression:
         arguments = tuple(self.rec(p) for p in expr.parameters)
-        if expr.function.name == self.rule.name:
-            return self.new(arguments)
+        if expr.function.name == self.name:
+            return element(self.name, arguments)
         return prim.Call(expr.function, arguments)
-
-    def map_variable(self, expr: prim.Variable) -> Expression:
-        if expr.name == self.rule.name and not self.rule.arguments:
-            return self.new(())
-        return expr
-
-
-class _CallCollector(GuardedWalker):
-    """Collects the uses of a rule: its arguments, and the conditions of the text around."""
-
-    def __init__(self, rule: SubstitutionRule, guards: Guards) -> None:
-        super().__init__(guards)
-        self.rule = rule
-        self.found: dict[tuple[Indices, Guards], None] = {}
-
-    def map_call(self, expr: prim.Call) -> None:
-        super().map_call(expr)
-        if expr.function.name == self.rule.name:
-            self.found[expr.parameters, self.guards] = None
-
-    def map_variable(self, expr: prim.Variable) -> None:
-        if expr.name == self.rule.name and not self.rule.arguments:
-            self.found[(), self.guards] = None
-
-    def map_subscript(self, expr: prim.Subscript) -> None:
-        for index in index_tuple(expr):
-            self.rec(index)
 
 
 def _uses_of(statement: Statement, rule: SubstitutionRule) -> list[Access]:
-    function = prim.Variable(rule.name)
-    found: list[Access] = []
-    for expr in (statement.lhs, statement.rhs, *statement.predicates):
-        collector = _CallCollector(rule, ())
-        if not is_constant(expr):
-            collector(expr)
-        for arguments, guards in collector.found:
-            if any(rule.name in called_names(a) for a in arguments):
-                raise IllegalTransformError(
-                    f"statement '{statement.id}' uses '{rule.name}' within its own arguments",
-                    instead=f"expand_subst('{rule.name}') first",
-                )
-            text = to_text(prim.Call(function, arguments) if rule.arguments else function)
-            found.append(Access(statement, arguments, text, guards))
-    return list({(a.indices, a.guards): a for a in found}.values())
+    """The uses of a rule, in a statement for which they are accesses of an array."""
+    if not any(rule.name in called_names(e) for e in statement.expressions):
+        return []
+    as_accesses = _AsAccesses(rule.name)
+    changed = statement.map_expressions(lambda e: e if is_constant(e) else as_accesses(e))
+    found = reads_of(changed, rule.name)
+    if any(rule.name in variable_names(i) for access in found for i in access.indices):
+        raise IllegalTransformError(
+            f"statement '{statement.id}' uses '{rule.name}' within its own arguments",
+            instead=f"expand_subst('{rule.name}') first",
+        )
+    if not rule.arguments:
+        return found
+    call = prim.Variable(rule.name)
+    return [replace(a, text=to_text(prim.Call(call, a.indices))) for a in found]
+
+
+def _without_unused(kernel: Kernel, name: str) -> Kernel:
+    """The kernel without the rule ``name``, if nothing uses it any more."""
+    expressions = [e for s in kernel.statements for e in s.expressions]
+    expressions += [r.expression for r in kernel.substitutions]
+    if any(name in called_names(e) for e in expressions):
+        return kernel
+    return kernel.with_(substitutions=tuple(r for r in kernel.substitutions if r.name != name))
 
 
 # }}}
@@ -272,23 +222,6 @@ def _with_storage_axes(
                 instead=f"add '{rule.arguments[number]}', or sweep less",
             )
     return tuple(replace(axis, swept=number in chosen) for number, axis in enumerate(box))
-
-
-def _dtype_of(kernel: Kernel, body: Expression) -> np.dtype[Any] | None:
-    """The type of the rule's values; None where some type is not known yet."""
-
-    try:
-        return concrete(dtype_of(body, known_types(kernel).__getitem__))
-    except (KeyError, TypeInferenceError):
-        return None
-
-
-def _without_unused(kernel: Kernel, name: str) -> Kernel:
-    """The kernel without the rule ``name``, if nothing uses it any more."""
-    used = any(name in called_by(s) for s in kernel.statements)
-    if used or any(name in called_names(r.expression) for r in kernel.substitutions):
-        return kernel
-    return kernel.with_(substitutions=tuple(r for r in kernel.substitutions if r.name != name))
 
 
 # }}}

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 from loopkit import _arguments as kind
-from loopkit._arguments import names_in
 from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
-from loopkit._expression import index_tuple, to_text
+from loopkit._expression import to_text
 from loopkit._footprint import iname_ranges, is_inside
 from loopkit._kernel import Kernel, Statement
 from loopkit._match import Match, matching
-from loopkit._nodes import Expression
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
+from loopkit.transforms._common import new_name
 from loopkit.transforms._rule_uses import expand_rules_that_use
 from loopkit.transforms._staging import (
     Access,
-    CellValue,
-    Copy,
     Indices,
     Staging,
     axis_tags,
-    check_free,
     check_sweep,
     choose_space,
     element,
     find_box,
     make_uses,
     reads_of,
-    replace_reads,
     stage,
-    with_statements,
 )
 
 
@@ -131,12 +126,13 @@ def add_prefetch(
         uses = make_uses(expanded, replaced)
     space = choose_space(kernel, temporary_address_space, swept, [tag])
     suffix = "s" if space is AddressSpace.LOCAL else "r"
-    statement = prefetch_insn_id or kernel.fresh_name(f"fetch_{var_name}")
+    copy = new_name(kernel, temporary_name, f"{var_name}_{suffix}")
+    statement = new_name(kernel, prefetch_insn_id, f"fetch_{var_name}", [copy])
     staging = Staging(
         made_by=f"add_prefetch('{var_name}')",
         what=what,
         base=var_name,
-        temporary=temporary_name or kernel.fresh_name(f"{var_name}_{suffix}"),
+        name=copy,
         dtype=array.dtype,
         box=box,
         swept=swept,
@@ -144,37 +140,19 @@ def add_prefetch(
         tags=axis_tags(dict.fromkeys(range(len(box)), tag), space, what),
         sources=[var_name],
         array=array,
-        outer=None if fetch_outer_inames is None else names_in(fetch_outer_inames),
-    )
-    check_free(kernel, [staging.temporary, statement])
-    result, copy = stage(
-        expanded,
-        staging,
-        replaced,
-        uses,
-        CellValue.of_array(var_name, len(box)),
-        statement,
-        names=dim_arg_names,
-        argument="dim_arg_names",
+        outer=fetch_outer_inames,
+        axis_names=dim_arg_names,
+        axis_argument="dim_arg_names",
         whole_box=fetch_bounding_box,
     )
-    changed = {
-        id_: replace_reads(result.statement_by_id[id_], var_name, _by_copy(copy, replaced, id_))
-        for id_ in {a.statement.id for a in replaced}
-    }
-    return Change(with_statements(result, changed), moves=frozenset([statement]))
+    value = partial(element, var_name)
+    result = stage(expanded, staging, replaced, uses, value, statement)
+    return Change(result, moves=frozenset([statement]))
 
 
 def _is_copy_of(statement: Statement, name: str) -> bool:
     """Whether a statement was made to copy cells of an array."""
     return statement.kind == "move" and bool(reads_of(statement, name))
-
-
-def _by_copy(
-    copy: Copy, accesses: Sequence[Access], statement: str
-) -> Callable[[Indices], Expression | None]:
-    wanted = {a.indices for a in accesses if a.statement.id == statement}
-    return lambda indices: copy.at(indices) if indices in wanted else None
 
 
 def _nothing_to_replace(
@@ -196,37 +174,26 @@ def _nothing_to_replace(
 
 
 def _spanning(
-    kernel: Kernel, found: Sequence[Access], subscripts: object, name: str
+    kernel: Kernel, found: Sequence[Access], subscripts: list[Indices] | None, name: str
 ) -> tuple[Sequence[Access], Sequence[Access]]:
     if subscripts is None:
         return found, found
     rank = len(found[0].indices)
-    several = subscripts if isinstance(subscripts, list) else [subscripts]
-    if not several:
+    if not subscripts:
         raise InvalidArgumentError(
             "footprint_subscripts: a list of none spans nothing",
             instead="leave it out, or name a subscript, as in footprint_subscripts='i, j'",
         )
     spanning = []
-    for subscript in several:
-        indices = _parse_subscript(subscript)
+    for indices in subscripts:
+        text = to_text(element(name, indices))
         if len(indices) != rank:
             raise InvalidArgumentError(
-                f"footprint_subscripts: {subscript!r} has {len(indices)} indices, but '{name}' "
+                f"footprint_subscripts: {text} has {len(indices)} indices, but '{name}' "
                 f"has {rank} axes"
             )
-        spanning.append(Access(found[0].statement, indices, to_text(element(name, indices))))
+        spanning.append(Access(found[0].statement, indices, text))
     return spanning, found
-
-
-def _parse_subscript(subscript: object) -> tuple[Expression, ...]:
-    from loopkit._syntax.expressions import parse_expression
-
-    if isinstance(subscript, str):
-        parsed = parse_expression(f"footprint[{subscript}]")
-        return index_tuple(parsed)
-    parts = subscript if isinstance(subscript, tuple) else (subscript,)
-    return tuple(parse_expression(p) if isinstance(p, str) else p for p in parts)
 
 
 # }}}

@@ -18,6 +18,7 @@ from loopkit._arrays import (
     Nested,
     Strided,
     TemporaryVariable,
+    parse_address_space,
     strides_of,
 )
 from loopkit._change import Change
@@ -26,7 +27,7 @@ from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._transform import transform
-from loopkit.transforms._address_spaces import parse_address_space
+from loopkit.transforms._common import with_arrays
 
 # {{{ address spaces
 
@@ -113,7 +114,7 @@ def tag_array_axes(
                 f"the number of axes of '{name}' is not known", instead="declare its shape"
             )
         changed[name] = replace(array, dim_tags=_parse_dim_tags(dim_tags, rank, name))
-    return Change(_with_arrays(kernel, changed))
+    return Change(with_arrays(kernel, changed))
 
 
 def _parse_dim_tags(tags: DimTags, rank: int, name: str) -> tuple[DimTag, ...] | None:
@@ -182,12 +183,6 @@ def _checked_axis(axis: int, rank: int, name: str) -> int:
     return axis % rank
 
 
-def _with_arrays(kernel: Kernel, changed: Mapping[str, ArrayArg | TemporaryVariable]) -> Kernel:
-    args = tuple(changed.get(a.name, a) for a in kernel.args)
-    temporaries = tuple(changed.get(t.name, t) for t in kernel.temporaries)
-    return kernel.with_(args=args, temporaries=temporaries)
-
-
 # }}}
 
 # {{{ padding
@@ -226,7 +221,7 @@ def pad_temporary(
             f"'{name}' would stay as it is: axis {position} is padded by {elements} already"
         )
     changed = replace(temporary, padding=tuple(padding) if any(padding) else ())
-    return Change(_with_arrays(kernel, {name: changed}))
+    return Change(with_arrays(kernel, {name: changed}))
 
 
 def _check_pads_something(temporary: TemporaryVariable, axis: int) -> None:
@@ -297,7 +292,7 @@ def add_padding(
             scaled[other] = ratio * wanted
     scaled[position] = wanted
     tags = tuple(Strided(stride) for stride in scaled)
-    return Change(_with_arrays(kernel, {variable: replace(_unpadded(array), dim_tags=tags)}))
+    return Change(with_arrays(kernel, {variable: replace(_unpadded(array), dim_tags=tags)}))
 
 
 def _unpadded(array: ArrayArg | TemporaryVariable) -> ArrayArg | TemporaryVariable:

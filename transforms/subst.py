@@ -8,24 +8,17 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit._arguments import names_in
-from loopkit._arrays import ArrayArg, DType, TemporaryVariable
+from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._change import Change
-from loopkit._errors import (
-    IllegalTransformError,
-    InvalidArgumentError,
-    LoopkitError,
-    UnknownNameError,
-)
-from loopkit._expression import replace_accesses, variable_names
+from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._expression import replace_accesses, to_text, variable_names
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
-from loopkit._match import matching
+from loopkit._match import matching, rules_of
 from loopkit._nodes import Expression, TypeCast
 from loopkit._rules import expand_in
-from loopkit._syntax import parse_expression
 from loopkit._transform import transform
 from loopkit._tree import build, flatten
-from loopkit._types import dtype_of, known_types
-from loopkit.transforms._common import new_name, rules_of, simplified
+from loopkit.transforms._common import known_dtype, new_name, simplified
 from loopkit.transforms._unify import TemplateReplacer
 
 # {{{ expanding
@@ -45,7 +38,7 @@ def expand_subst(kernel: Kernel, within: kind.Within = None, *, unchecked: bool 
     ids = frozenset(s.id for s in kernel.statements)
     if within is not None:
         ids = matching(kernel, within)
-    rules = {r.name: r for r in kernel.substitutions}
+    rules = kernel.rule_by_name
     touched = {s.id for s in kernel.statements if s.id in ids and rules_of(kernel, s)}
     if not touched and (within is not None or not rules):
         what = f"in the statements that match '{within}'" if within else "in this kernel"
@@ -93,15 +86,14 @@ def extract_subst(
     """
     name = new_name(kernel, subst_name, subst_name)
     arguments = names_in(parameters)
-    pattern = parse_expression(template) if isinstance(template, str) else template
     for argument in arguments:
-        if argument not in variable_names(pattern):
-            raise UnknownNameError("name", argument, variable_names(pattern))
+        if argument not in variable_names(template):
+            raise UnknownNameError("name", argument, variable_names(template))
     ids = frozenset(s.id for s in kernel.statements)
     if within is not None:
         ids = matching(kernel, within)
     replacer = TemplateReplacer(
-        pattern,
+        template,
         frozenset(arguments),
         lambda found: _use(name, tuple(found[a] for a in arguments)),
     )
@@ -121,16 +113,16 @@ def extract_subst(
     if within is None:
         rules = tuple(replace(r, expression=replacer(r.expression)) for r in rules)
     if not replacer.count:
-        names = sorted(variable_names(pattern) - set(arguments))
+        names = sorted(variable_names(template) - set(arguments))
         fixed = ", ".join(f"'{n}'" for n in names)
         means = "means itself" if len(names) == 1 else "mean themselves"
         raise IllegalTransformError(
-            f"no expression matches the template '{template}'",
+            f"no expression matches the template '{to_text(template)}'",
             instead=f"only names in `parameters` stand for any expression: {fixed} {means}"
             if fixed
             else "",
         )
-    rule = SubstitutionRule(name, arguments, pattern)
+    rule = SubstitutionRule(name, arguments, template)
     return Change(kernel.with_(statements=statements, substitutions=(*rules, rule)))
 
 
@@ -261,20 +253,9 @@ def _rule_from(
             f"subscripts ({', '.join(arguments)})"
         )
     expression = definition.rhs
-    dtype = array.dtype
-    if dtype is not None and not _has_dtype(kernel, expression, dtype):
-        expression = TypeCast(dtype, expression)
+    if array.dtype is not None and known_dtype(kernel, expression) != array.dtype:
+        expression = TypeCast(array.dtype, expression)
     return SubstitutionRule(kernel.fresh_name(f"{name}_subst"), tuple(arguments), expression)
-
-
-def _has_dtype(kernel: Kernel, expr: Expression, dtype: DType) -> bool:
-    """Whether ``expr`` is known to have this type, whatever rules stand in it."""
-
-    rules = {r.name: r for r in kernel.substitutions}
-    try:
-        return dtype_of(expand_in(expr, rules), known_types(kernel).__getitem__) == dtype
-    except (KeyError, LoopkitError):
-        return False
 
 
 def _check_use(
@@ -285,7 +266,8 @@ def _check_use(
     Whether it has the same value there is for the proof to say.
     """
     extra = rule.arguments[len(definition.write[1]) :]
-    free = (_names_below(kernel, definition) & definition.inames) - set(rule.arguments)
+    body = expand_in(definition.rhs, kernel.rule_by_name)
+    free = (variable_names(body) & definition.inames) - set(rule.arguments)
     for iname in (*sorted(free), *sorted(extra)):
         if iname not in use.inames:
             raise IllegalTransformError(
@@ -294,11 +276,6 @@ def _check_use(
                 f"'{iname}'",
                 instead="`within` leaves that statement out",
             )
-
-
-def _names_below(kernel: Kernel, definition: Statement) -> frozenset[str]:
-    rules = {r.name: r for r in kernel.substitutions}
-    return variable_names(expand_in(definition.rhs, rules))
 
 
 # }}}

@@ -6,7 +6,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from loopkit._cached import cached_property
-from loopkit.codegen.proof.forms import ONE, ZERO, Form, Node, branches, member, members
+from loopkit.codegen.proof.forms import ONE, ZERO, Form, branches
+from loopkit.codegen.proof.nodes import Node
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,8 +17,13 @@ class Compare(Node):
     operator: str
     form: Form
 
-    besides = member("operator")
-    inside = members("form")
+    @property
+    def besides(self) -> Hashable:
+        return self.operator
+
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        return (self.form,)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +33,13 @@ class Joined(Node):
     word: str
     parts: tuple[Condition, ...]
 
-    besides = member("word")
-    inside = member("parts")
+    @property
+    def besides(self) -> Hashable:
+        return self.word
+
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        return self.parts
 
     @cached_property
     def made_of(self) -> Hashable:
@@ -47,13 +58,19 @@ class Unknown(Node):
     right: Form
     is_negated: bool = False
 
-    besides = members("operator", "is_negated")
-    inside = members("left", "right")
+    @property
+    def besides(self) -> Hashable:
+        return self.operator, self.is_negated
+
+    @property
+    def inside(self) -> tuple[Node, ...]:
+        return self.left, self.right
 
     @cached_property
     def made_of(self) -> Hashable:
-        sides = self.left, self.right
-        return self.besides, frozenset(sides) if self.operator in _NEGATED else sides
+        if self.operator in _NEGATED:
+            return self.besides, frozenset(self.inside)
+        return self.besides, self.inside
 
 
 Condition = Compare | Joined | Unknown

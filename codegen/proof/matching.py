@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from loopkit.codegen.proof.forms import Form, Loaded, Monomial, Node, Variable, walk
+from loopkit.codegen.proof.forms import Form, Loaded, Monomial, Variable
+from loopkit.codegen.proof.nodes import Node, walk
 
 
 @dataclass(frozen=True)
@@ -25,8 +26,13 @@ class Matching:
 
 def words_in(node: Node) -> frozenset[str]:
     """The names of all variables and arrays in a node."""
-    named = (part for part in walk(node) if isinstance(part, (Variable, Loaded)))
-    return frozenset(part.name if isinstance(part, Variable) else part.array for part in named)
+    parts = walk(node)
+    found = (
+        part.name if isinstance(part, Variable) else part.array
+        for part in parts
+        if isinstance(part, (Variable, Loaded))
+    )
+    return frozenset(found)
 
 
 def matching(mine: Node, other: Node) -> Matching | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import islpy as isl
 
+from loopkit import _sets
 from loopkit._cached import cached_property
 from loopkit._hidden import hidden
 from loopkit.codegen.c.tree import For, Let
@@ -235,7 +236,7 @@ class ReachingDefinitions:
         if carried is None:
             where = self.aligned(write.scope)
         else:
-            where = subject.reached(write.scope, space, name)
+            where = space.aligned(subject.admitted) & space.all_of(write.scope.copied(name))
             where = where & space.where(less(variable(_EARLIER), variable(carried.name)))
         where = where & space.all_of(
             equal(variable(c), i.renamed(name))
@@ -265,7 +266,9 @@ class ReachingDefinitions:
         if any(b.names & set(gone) for _, b in same.pairs):
             # A name stands for something else at the read.
             return None
-        return space.without(where, gone)
+        for one in gone:
+            where = where.eliminate(_sets.PARAM, space.position[one], 1)
+        return where
 
 
 def _route(leaf: Leaf) -> list[Group | Leaf]:

@@ -12,7 +12,7 @@ from loopkit._program import ArrayParam, ValueParam
 from loopkit._promotion import DType, dtype_name
 from loopkit.codegen.c.tree import Parameter
 from loopkit.codegen.c.types import TYPES
-from loopkit.codegen.proof.recorder import Check, Recorder
+from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.subject import Subject
@@ -20,11 +20,12 @@ from loopkit.codegen.proof.subject import Subject
 _FAST = "--use_fast_math"
 
 
-class SignatureCheck(Check):
+class SignatureCheck:
     """Compares the text's head with the program that is launched, and that with the kernel."""
 
     def __init__(self, subject: Subject, recorder: Recorder) -> None:
-        super().__init__(subject, recorder)
+        self.subject = subject
+        self.recorder = recorder
         self.line = subject.function.line
 
     def run(self) -> None:
@@ -193,6 +194,12 @@ class SignatureCheck(Check):
         beyond = subject.checked - subject.space.aligned(subject.kernel.assumptions.set)
         if beyond.is_empty():
             return
-        sizes = subject.sizes_at(self.point(beyond))
-        what = "a call lets sizes through that the assumptions exclude"
-        self.recorder.found(Finding("call", what, Place(self.line), sizes=sizes))
+        point = self.recorder.point(subject.space, beyond, subject.sizes)
+        self.recorder.found(
+            Finding(
+                "call",
+                "a call lets sizes through that the assumptions exclude",
+                Place(self.line),
+                sizes=subject.sizes_at(point),
+            )
+        )

@@ -17,7 +17,8 @@ from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.tree import Assign, Binary, CExpression, If
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import Form, constant, variable
-from loopkit.codegen.proof.recorder import Check, Recorder
+from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.report import Finding
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
@@ -29,13 +30,14 @@ from loopkit.codegen.proof.value_sample import SEEDS, Sample, differ, numbers_of
 _GUARD = "the guard"
 
 
-class ValueCheck(Check):
+class ValueCheck:
     """Compares right sides, and guards that test data, as typed computations."""
 
     def __init__(
         self, subject: Subject, recorder: Recorder, is_zero: Callable[[Scope, Form], bool]
     ) -> None:
-        super().__init__(subject, recorder)
+        self.subject = subject
+        self.recorder = recorder
         self.is_zero = is_zero
 
     def statement(self, leaf: Leaf, statement: Statement) -> bool:
@@ -99,7 +101,7 @@ class ValueCheck(Check):
     ) -> bool:
         """Report values for which two computations differ; False where none were found."""
         subject = self.subject
-        names = (*subject.kernel.all_inames, *subject.space.names)
+        names = (*subject.sizes, *subject.kernel.all_inames, *subject.words, *subject.space.names)
         text = self.subject.text.values(scope)
         numbers = [*numbers_of(found), *numbers_of(due)]
         guards = [] if what == _GUARD else [expr for expr, _ in self._tested(leaf)]
@@ -110,10 +112,10 @@ class ValueCheck(Check):
             return self.subject.meaning.values.term(self.subject.meaning.values.value(expr), INT32)
 
         for seed in SEEDS:
-            where = _spread_out(scope, (*subject.sizes, *names), seed // 2)
+            where = _spread_out(scope, names, seed // 2)
             if where.is_empty():
                 return False
-            point = self.point(where, *names)
+            point = self.recorder.point(subject.space, where, names)
             sample = Sample(subject, point, translate, seed, numbers)
             try:
                 with np.errstate(all="ignore"):
@@ -137,7 +139,15 @@ class ValueCheck(Check):
                 told = f"{what} = {_shown(one)}, '{statement.id}' {_shown(two)}"
                 if given:
                     told += f" where {given}"
-                self.found(kind, told, leaf, point, array=statement.written)
+                self.recorder.found(
+                    Finding(
+                        kind,
+                        told,
+                        subject.place(leaf, point),
+                        array=statement.written,
+                        sizes=subject.sizes_at(point),
+                    )
+                )
                 return True
         return False
 

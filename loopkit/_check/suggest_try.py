@@ -9,6 +9,7 @@ from functools import partial
 import pymbolic.primitives as prim
 
 from loopkit import _budget
+from loopkit._arguments import normal
 from loopkit._budget import SpentError, within
 from loopkit._cached import cached_property
 from loopkit._change import Change, InstanceMap
@@ -117,10 +118,11 @@ def _hindrance(kernel: Kernel) -> str:
 def refused(kernel: Kernel, step: Step, enough: int | None = None) -> Kernel | Refusal:
     """The kernel after a step, or why the step is refused: ``enough`` reasons, or many."""
     function = inspect.unwrap(transform_named(step.transform))
-    arguments = dict(step.arguments)
-    options = arguments.pop("value_dict", {}) if step.transform == "fix_parameters" else {}
+    given = dict(step.arguments)
+    options = given.pop("value_dict", {}) if step.transform == "fix_parameters" else {}
     try:
-        change: Change = within(_budget.TRY, partial(function, kernel, **arguments, **options))
+        options = {**options, **normal(function, given)}
+        change: Change = within(_budget.TRY, partial(function, kernel, **options))
         lineage, found = examine(kernel, change, _budget.TRY, enough)
     except (SpentError, UndecidedError):
         return Refusal(kernel, step, None, (), is_spent=True)

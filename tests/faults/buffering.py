@@ -29,7 +29,7 @@ for end, change in (("last", without_last), ("first", without_first)):
         f"precompute: footprint lacks its {end} cell",
         kernels.ruled_row,
         RULE,
-        box_becomes("precompute", change),
+        box_becomes("precomputed", change),
         sizes={"n": 3},
     )
     fault(
@@ -52,7 +52,7 @@ fault(
     "precompute: computed for the next argument",
     kernels.ruled_row,
     RULE,
-    Patch("transforms._staging:substitute", _wrong_argument),
+    Patch("transforms.precomputed:substitute", _wrong_argument),
     sizes={"n": 3},
 )
 
@@ -68,7 +68,7 @@ fault(
     "precompute: arguments exchanged",
     kernels.rules_of_four,
     do("precompute", "f", ["i", "j"], default_tag=None),
-    Patch("transforms._staging:substitute", _exchanged_arguments),
+    Patch("transforms.precomputed:substitute", _exchanged_arguments),
 )
 fault(
     "precompute: sweeps over too few inames",

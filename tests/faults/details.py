@@ -121,13 +121,13 @@ fault(
 def _fewer_rounds(original: Any) -> Any:
     """Threads that fill a copy stop one round too early."""
 
-    def lay(extents: Any, block: Any, names: Any, base: str) -> Any:
-        found = original(extents, block, names, base)
-        inames = tuple(
-            (name, extent - 1 if name.endswith(("round", "_outer")) else extent, tag)
-            for name, extent, tag in found.inames
+    def lay(*arguments: Any) -> Any:
+        found = original(*arguments)
+        parts = tuple(
+            dataclasses.replace(p, extent=p.extent - p.iname.endswith(("round", "_outer")))
+            for p in found.parts
         )
-        return dataclasses.replace(found, inames=inames)
+        return dataclasses.replace(found, parts=parts)
 
     return lay
 

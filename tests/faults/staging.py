@@ -236,7 +236,7 @@ fault(
     "add_prefetch: replaced reads are one cell off",
     kernels.stencil,
     PRIVATE,
-    Patch("transforms.prefetch:_by_copy", _shifted_reads),
+    Patch("transforms._staging:_by_copy", _shifted_reads),
     chain=LOOPS,
     sizes=RAGGED,
 )
@@ -256,7 +256,7 @@ fault(
     "add_prefetch: all reads get the first neighbour",
     kernels.stencil,
     PRIVATE,
-    Patch("transforms.prefetch:_by_copy", _same_for_all),
+    Patch("transforms._staging:_by_copy", _same_for_all),
     chain=LOOPS,
     sizes=RAGGED,
 )

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from loop_instances import change_of
+
 import loopkit as lk
 from loopkit._change import Change
 from loopkit._errors import LoopkitError
@@ -28,9 +30,7 @@ class Step:
 
     def change(self, kernel: lk.Kernel) -> Change:
         """What the transform does, and how old instances map to new ones; no check."""
-        function = transforms[self.transform].__wrapped__  # type: ignore[attr-defined]
-        change: Change = function(kernel, *self.args, **self.options)
-        return change
+        return change_of(transforms[self.transform], kernel, *self.args, **self.options)
 
     def __str__(self) -> str:
         given = [repr(a) for a in self.args]

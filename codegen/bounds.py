@@ -6,7 +6,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._expression import divisions_in, substitute
+from loopkit._expression import divisions_in, substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._linear import Linear, linear_sum
@@ -132,11 +132,12 @@ def _limits(basic: isl.BasicSet, name: str) -> _Limits:
             continue
         if not coefficient:
             continue
-        terms, constant = _sets.constraint_terms(constraint)
+        form = _sets.form_of(constraint)
+        constant = form.constant
         # coefficient*name >= -rest - constant
         size = abs(coefficient)
         sign = -1 if coefficient > 0 else 1
-        signed = [(sign * c, e) for c, e in terms if e != prim.Variable(name)]
+        signed = [(sign * c, e) for e, c in form.terms.items() if e != prim.Variable(name)]
         if constraint.is_equality() or coefficient > 0:
             found.above = found.above.add_constraint(_half(constraint, coefficient > 0))
             found.lowers.append(rounded_down(signed, sign * constant + size - 1, size))
@@ -229,7 +230,7 @@ def _floor_names(constraint: isl.Constraint) -> frozenset[str]:
     found: set[str] = set()
     for position in range(constraint.dim(isl.dim_type.div)):
         if _sets.integer(constraint.get_coefficient_val(isl.dim_type.div, position)):
-            found |= _sets.names_in(_sets.quotient(constraint, position))
+            found |= variable_names(_sets.quotient(constraint, position))
     return frozenset(found)
 
 
@@ -292,7 +293,7 @@ def _equalities(context: isl.Set) -> list[Linear]:
     found = []
     for constraint in basics[0].get_constraints():
         if constraint.is_equality():
-            form = _sets.constraint_form(constraint)
+            form = _sets.form_of(constraint)
             if all(isinstance(e, prim.Variable) for e in form.terms):
                 found.append(form)
     return found
@@ -302,14 +303,14 @@ def _shortest(constraint: isl.Constraint, equalities: list[Linear]) -> Expressio
     """The constraint as a condition, equalities used where that makes it shorter."""
     if not equalities or constraint.is_equality():
         return _sets.constraint_condition(constraint)
-    best = _sets.constraint_form(constraint)
+    best = _sets.form_of(constraint)
     for equality in equalities:
         for name, coefficient in equality.terms.items():
             factor, rest = divmod(best.terms.get(name, 0), coefficient)
             shorter = best - equality * factor
             if not rest and len(shorter.terms) < len(best.terms):
                 best = shorter
-    return _sets.inequality_condition([(c, e) for e, c in best.terms.items()], best.constant)
+    return _sets.inequality_condition(best)
 
 
 def guard_with_quotients(

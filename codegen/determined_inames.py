@@ -32,17 +32,17 @@ def determined_value(domain: isl.Set, iname: str, hidden: frozenset[str]) -> Exp
 def _quotient(
     domain: isl.Set, constraint: isl.Constraint, iname: str, hidden: frozenset[str]
 ) -> Expression | None:
-    terms, constant = _sets.constraint_terms(constraint)
-    if not all(isinstance(e, prim.Variable) for _, e in terms):
+    form = _sets.form_of(constraint)
+    if not all(isinstance(e, prim.Variable) for e in form.terms):
         return None
-    own = sum(c for c, e in terms if e.name == iname)
+    own = form.terms.get(prim.Variable(iname), 0)
     if not own:
         return None
     sign = -1 if own > 0 else 1
-    inner = [(-sign * c, e) for c, e in terms if e.name in hidden]
-    rest = [(sign * c, e) for c, e in terms if e.name != iname and e.name not in hidden]
+    inner = [(-sign * c, e) for e, c in form.terms.items() if e.name in hidden]
+    rest = [(sign * c, e) for e, c in form.terms.items() if e.name not in {iname, *hidden}]
     part = linear_sum(inner, 0)
     low, high = _sets.minimum_value(domain, part), _sets.maximum_value(domain, part)
     if low is None or high is None or high - low >= abs(own):
         return None
-    return rounded_down(rest, sign * constant - low, abs(own))
+    return rounded_down(rest, sign * form.constant - low, abs(own))

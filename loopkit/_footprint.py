@@ -146,7 +146,7 @@ def _relative_range(domain: isl.Set, iname: str) -> Range | None:
     uppers: list[Linear] = []
     target = prim.Variable(iname)
     for constraint in basics[0].get_constraints():
-        form = _sets.constraint_form(constraint)
+        form = _sets.form_of(constraint)
         own = form.terms.get(target, 0)
         rest = Linear({a: c for a, c in form.terms.items() if a != target}, form.constant)
         if abs(own) != 1 or iname in rest.names:

@@ -8,15 +8,19 @@ compare without any bookkeeping of positions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache, reduce
 from itertools import takewhile
+from operator import and_, or_
+from typing import Any
 
 import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._budget import is_spent, kept
+from loopkit._expression import evaluate, variable_names
 from loopkit._hidden import hidden
 from loopkit._linear import Linear, linear_sum, total
 from loopkit._linear import NotAffineError as NotAffineError
@@ -169,54 +173,22 @@ def affine(expr: Expression) -> isl.Aff:
     return _as_aff(_affine(expr))
 
 
-def is_affine(expr: Expression) -> bool:
-    """Whether :func:`affine` takes ``expr``."""
-    try:
-        affine(expr)
-    except NotAffineError:
-        return False
-    return True
-
-
-def is_pw_affine(expr: Expression) -> bool:
-    """Whether :func:`pw_affine` takes ``expr``."""
-    try:
-        pw_affine(expr)
-    except NotAffineError:
-        return False
-    return True
-
-
-def is_condition(expr: Expression) -> bool:
-    """Whether :func:`condition_set` takes ``expr``."""
-    try:
-        condition_set(expr)
-    except NotAffineError:
-        return False
-    return True
-
-
 def pw_affine(expr: Expression) -> isl.PwAff:
     """Like :func:`affine`, for ``min``, ``max`` and ``if`` as well."""
     if isinstance(expr, (prim.Min, prim.Max)):
-        parts = [pw_affine(c) for c in expr.children]
-        result = parts[0]
-        for part in parts[1:]:
-            result = result.min(part) if isinstance(expr, prim.Min) else result.max(part)
-        return result
+        extreme = isl.PwAff.min if isinstance(expr, prim.Min) else isl.PwAff.max
+        return reduce(extreme, map(pw_affine, expr.children))
     if isinstance(expr, prim.If):
         condition = condition_set(expr.condition)
         then = pw_affine(expr.then).intersect_domain(condition)
         return then.union_add(pw_affine(expr.else_).intersect_domain(condition.complement()))
     if isinstance(expr, prim.Sum):
-        first, *others = map(pw_affine, expr.children)
-        return reduce(isl.PwAff.add, others, first)
+        return reduce(isl.PwAff.add, map(pw_affine, expr.children))
     if isinstance(expr, prim.Product) and not is_affine(expr):
-        constants = [c for c in expr.children if isinstance(c, (int, np.integer))]
         others = [c for c in expr.children if not isinstance(c, (int, np.integer))]
         if len(others) != 1:
             raise NotAffineError(expr)
-        factor = int(np.prod([int(c) for c in constants], dtype=object))
+        factor = math.prod(int(c) for c in expr.children if c is not others[0])
         return pw_affine(others[0]).scale_val(val(factor))
     if isinstance(expr, (prim.FloorDiv, prim.Remainder)) and not is_affine(expr):
         numerator, denominator = pw_affine(expr.numerator), expr.denominator
@@ -236,20 +208,37 @@ def condition_set(expr: Expression) -> isl.Set:
     if isinstance(expr, (bool, np.bool_)):
         return universe() if expr else isl.Set.empty(_space(()))
     if isinstance(expr, prim.LogicalAnd):
-        result = universe()
-        for child in expr.children:
-            result = result & condition_set(child)
-        return result
+        return reduce(and_, map(condition_set, expr.children), universe())
     if isinstance(expr, prim.LogicalOr):
-        result = isl.Set.empty(_space(()))
-        for child in expr.children:
-            result = result | condition_set(child)
-        return result
+        return reduce(or_, map(condition_set, expr.children), isl.Set.empty(_space(())))
     if isinstance(expr, prim.LogicalNot):
         return condition_set(expr.child).complement()
     if isinstance(expr, prim.Comparison):
         return _compared(expr.left, expr.operator, expr.right)
     raise NotAffineError(expr)
+
+
+def _is_taken_by(function: Callable[[Expression], Any], expr: Expression) -> bool:
+    try:
+        function(expr)
+    except NotAffineError:
+        return False
+    return True
+
+
+def is_affine(expr: Expression) -> bool:
+    """Whether :func:`affine` takes ``expr``."""
+    return _is_taken_by(affine, expr)
+
+
+def is_pw_affine(expr: Expression) -> bool:
+    """Whether :func:`pw_affine` takes ``expr``."""
+    return _is_taken_by(pw_affine, expr)
+
+
+def is_condition(expr: Expression) -> bool:
+    """Whether :func:`condition_set` takes ``expr``."""
+    return _is_taken_by(condition_set, expr)
 
 
 def is_nowhere(where: isl.Set, conditions: Iterable[Expression]) -> bool:
@@ -262,6 +251,14 @@ def is_nowhere(where: isl.Set, conditions: Iterable[Expression]) -> bool:
 
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+_COMPARED: Mapping[str, Callable[[isl.PwAff, isl.PwAff], isl.Set]] = {
+    "<": isl.PwAff.lt_set,
+    "<=": isl.PwAff.le_set,
+    ">": isl.PwAff.gt_set,
+    ">=": isl.PwAff.ge_set,
+    "==": isl.PwAff.eq_set,
+    "!=": isl.PwAff.ne_set,
+}
 
 
 def _compared(left: Expression, operator: str, right: Expression) -> isl.Set:
@@ -270,24 +267,13 @@ def _compared(left: Expression, operator: str, right: Expression) -> isl.Set:
     A minimum or maximum becomes comparisons of its parts: as a function by cases it has
     a case for each order of them.
     """
-    for one, sign, other in ((left, operator, right), (right, _MIRRORED.get(operator), left)):
+    if operator not in _COMPARED:
+        raise NotAffineError(prim.Comparison(left, operator, right))
+    for one, sign, other in ((left, operator, right), (right, _MIRRORED[operator], left)):
         extreme = extreme_of(one)
-        if extreme is not None and sign is not None:
+        if extreme is not None:
             return _extreme_compared(*extreme, sign, other)
-    a, b = pw_affine(left), pw_affine(right)
-    if operator == "<":
-        return a.lt_set(b)
-    if operator == "<=":
-        return a.le_set(b)
-    if operator == ">":
-        return a.gt_set(b)
-    if operator == ">=":
-        return a.ge_set(b)
-    if operator == "==":
-        return a.eq_set(b)
-    if operator == "!=":
-        return a.ne_set(b)
-    raise NotAffineError(prim.Comparison(left, operator, right))
+    return _COMPARED[operator](pw_affine(left), pw_affine(right))
 
 
 def extreme_of(expr: Expression) -> tuple[bool, tuple[Expression, ...]] | None:
@@ -307,27 +293,19 @@ def _extreme_compared(
     is_least: bool, parts: tuple[Expression, ...], operator: str, other: Expression
 ) -> isl.Set:
     """Where the least (or the greatest) of ``parts`` compares with ``other`` like that."""
-    if operator == "==":
-        below = _extreme_compared(is_least, parts, "<=", other)
-        return below & _extreme_compared(is_least, parts, ">=", other)
-    if operator == "!=":
-        below = _extreme_compared(is_least, parts, "<", other)
-        return below | _extreme_compared(is_least, parts, ">", other)
-    sets = [_compared(part, operator, other) for part in parts]
+    if operator in ("==", "!="):
+        two, join = (("<=", ">="), and_) if operator == "==" else (("<", ">"), or_)
+        return join(*(_extreme_compared(is_least, parts, half, other) for half in two))
     # The least is below something where any part is, above it where all are.
-    any_of = is_least == (operator in ("<", "<="))
-    result = sets[0]
-    for found in sets[1:]:
-        result = result | found if any_of else result & found
-    return result
+    join = or_ if is_least == (operator in ("<", "<=")) else and_
+    return reduce(join, [_compared(part, operator, other) for part in parts])
 
 
 def equality(name: str, expr: Expression) -> isl.Set:
     """``{ name = expr }``; ``expr`` may hold ``min``, ``max`` and ``if``."""
     if not is_affine(expr):
         return condition_set(prim.Comparison(prim.Variable(name), "==", expr))
-    left, right = isl.PwAff.from_aff(affine(prim.Variable(name))), isl.PwAff.from_aff(affine(expr))
-    return left.eq_set(right)
+    return affine_equality(prim.Variable(name), expr)
 
 
 def affine_equality(a: Expression, b: Expression) -> isl.Set:
@@ -337,8 +315,6 @@ def affine_equality(a: Expression, b: Expression) -> isl.Set:
 
 def value_at(expr: Expression, values: Mapping[str, int]) -> int:
     """The value of an affine expression, names not in ``values`` counting as 0."""
-    from loopkit._expression import evaluate, variable_names
-
     return int(evaluate(expr, {n: values.get(n, 0) for n in variable_names(expr)}))
 
 
@@ -363,12 +339,22 @@ def _is_bounded_below(domain: isl.Set) -> bool:
 # {{{ back from isl to expressions
 
 
-def _div_terms(obj: isl.Aff | isl.Constraint, values: list[int]) -> list[tuple[int, Expression]]:
-    terms = []
-    for position, value in enumerate(values):
-        if value:
-            terms.append((value, quotient(obj, position)))
-    return terms
+def form_of(obj: isl.Aff | isl.Constraint) -> Linear:
+    """A whole affine function, or what a constraint says is zero, or not negative.
+
+    Names and quotients are in isl's order.
+    """
+    terms: dict[Expression, int] = {}
+    for kind in (PARAM, isl.dim_type.div):
+        for position in range(obj.dim(kind)):
+            coefficient = integer(obj.get_coefficient_val(kind, position))
+            if coefficient:
+                if kind is PARAM:
+                    atom: Expression = prim.Variable(obj.get_dim_name(PARAM, position))
+                else:
+                    atom = quotient(obj, position)
+                terms[atom] = terms.get(atom, 0) + coefficient
+    return Linear(terms, integer(obj.get_constant_val()))
 
 
 def quotient(obj: isl.Aff | isl.Constraint, position: int) -> Expression:
@@ -385,16 +371,21 @@ def quotient(obj: isl.Aff | isl.Constraint, position: int) -> Expression:
     return from_affine(div, floor=True)
 
 
-def _folded(terms: list[tuple[int, Expression]], constant: int) -> Expression:
+def _folded(form: Linear) -> Linear:
     """``(n - 1)//16 + 1`` as ``(n + 15)//16``: a constant beside one floor goes inside it."""
-    floors = [(i, e) for i, (c, e) in enumerate(terms) if c == 1 and isinstance(e, prim.FloorDiv)]
-    if constant and len(floors) == 1:
-        position, quotient = floors[0]
-        shifted = _aligned_sum(affine(quotient.numerator), affine(constant * quotient.denominator))
-        terms = [*terms]
-        terms[position] = (1, prim.FloorDiv(from_affine(shifted), quotient.denominator))
-        constant = 0
-    return linear_sum(terms, constant)
+    floors = [a for a, c in form.terms.items() if c == 1 and isinstance(a, prim.FloorDiv)]
+    if not form.constant or len(floors) != 1:
+        return form
+    (floor,) = floors
+    whole = affine(form.constant * floor.denominator)
+    inner = from_affine(_aligned_sum(affine(floor.numerator), whole))
+    shifted = prim.FloorDiv(inner, floor.denominator)
+    return Linear({shifted if a is floor else a: c for a, c in form.terms.items()})
+
+
+def _sum_of(form: Linear) -> Expression:
+    """The form as isl has it: its quotients stay as they are."""
+    return linear_sum([(c, a) for a, c in form.terms.items()], form.constant)
 
 
 def from_affine(aff: isl.Aff, *, floor: bool = False) -> Expression:
@@ -403,75 +394,36 @@ def from_affine(aff: isl.Aff, *, floor: bool = False) -> Expression:
     ``floor=True`` rounds a function with a denominator down (isl's divs).
     """
     denominator = integer(aff.get_denominator_val())
-    scaled = aff.scale_val(val(denominator)) if denominator != 1 else aff
-    terms: list[tuple[int, Expression]] = []
-    for position in range(aff.dim(PARAM)):
-        value = integer(scaled.get_coefficient_val(PARAM, position))
-        if value:
-            terms.append((value, prim.Variable(aff.get_dim_name(PARAM, position))))
-    divs = [
-        integer(scaled.get_coefficient_val(isl.dim_type.div, p))
-        for p in range(aff.dim(isl.dim_type.div))
-    ]
-    terms += _div_terms(aff, divs)
-    constant = integer(scaled.get_constant_val())
     if denominator == 1:
-        return _folded(terms, constant)
-    numerator = linear_sum(terms, constant)
+        return _sum_of(_folded(form_of(aff)))
     if not floor:
         raise NotAffineError(str(aff))
-    return prim.FloorDiv(numerator, denominator)
-
-
-def constraint_terms(constraint: isl.Constraint) -> tuple[list[tuple[int, Expression]], int]:
-    """The constraint's terms and constant: ``sum + constant >= 0`` or ``= 0``."""
-    terms: list[tuple[int, Expression]] = []
-    constant = 0
-    for key, value in constraint.get_coefficients_by_name().items():
-        number = integer(value)
-        if key == 1:
-            constant = number
-        elif number:
-            terms.append((number, prim.Variable(key)))
-    divs = [
-        integer(constraint.get_coefficient_val(isl.dim_type.div, p))
-        for p in range(constraint.dim(isl.dim_type.div))
-    ]
-    terms += _div_terms(constraint, divs)
-    return terms, constant
-
-
-def constraint_form(constraint: isl.Constraint) -> Linear:
-    """The form that the constraint says is not negative, or zero."""
-    terms, constant = constraint_terms(constraint)
-    return total(Linear({atom: coefficient}) for coefficient, atom in terms) + constant
-
-
-def _halves(terms: list[tuple[int, Expression]], constant: int) -> tuple[Expression, Expression]:
-    """Positive and negated negative part, so that conditions read ``a < b``."""
-    left = [t for t in terms if t[0] > 0]
-    right = [(-c, e) for c, e in terms if c < 0]
-    if constant > 0:
-        return linear_sum(left, constant), linear_sum(right, 0)
-    return linear_sum(left, 0), linear_sum(right, -constant)
+    return prim.FloorDiv(_sum_of(form_of(aff.scale_val(val(denominator)))), denominator)
 
 
 def constraint_condition(constraint: isl.Constraint) -> Expression:
     """The constraint as a comparison that a person would write."""
-    terms, constant = constraint_terms(constraint)
-    if constraint.is_equality():
-        modular = _modular(terms, constant)
-        if modular is not None:
-            return modular
-        left, right = _halves(terms, constant)
-        return prim.Comparison(left, "==", right)
-    return inequality_condition(terms, constant)
+    form = form_of(constraint)
+    if not constraint.is_equality():
+        return inequality_condition(form)
+    modular = _modular(form)
+    if modular is not None:
+        return modular
+    positive, negative = _halves(form)
+    constant = form.constant
+    left, right = linear_sum(positive, max(constant, 0)), linear_sum(negative, max(-constant, 0))
+    return prim.Comparison(left, "==", right)
 
 
-def inequality_condition(terms: list[tuple[int, Expression]], constant: int) -> Expression:
-    """``sum + constant >= 0`` as a person would write it."""
-    positive = [t for t in terms if t[0] > 0]
-    negative = [(-c, e) for c, e in terms if c < 0]
+def _halves(form: Linear) -> tuple[list[tuple[int, Expression]], list[tuple[int, Expression]]]:
+    """The positive terms, and the negated negative ones."""
+    terms = form.terms.items()
+    return [(c, a) for a, c in terms if c > 0], [(-c, a) for a, c in terms if c < 0]
+
+
+def inequality_condition(form: Linear) -> Expression:
+    """``form >= 0`` as a person would write it."""
+    (positive, negative), constant = _halves(form), form.constant
     if negative and not positive:
         return prim.Comparison(linear_sum(negative, 0), "<=", constant)
     if positive and not negative:
@@ -481,22 +433,22 @@ def inequality_condition(terms: list[tuple[int, Expression]], constant: int) -> 
     return prim.Comparison(linear_sum(negative, 0), "<=", linear_sum(positive, constant))
 
 
-def _modular(terms: list[tuple[int, Expression]], constant: int) -> Expression | None:
-    """``e - m*floor(e/m) = r`` as ``e % m == r``; None where the constraint is no such thing."""
-    floors = [t for t in terms if isinstance(t[1], prim.FloorDiv)]
+def _modular(form: Linear) -> Expression | None:
+    """``e - m*floor(e/m) = r`` as ``e % m == r``; None where the form is no such thing."""
+    floors = [(a, c) for a, c in form.terms.items() if isinstance(a, prim.FloorDiv)]
     if len(floors) != 1:
         return None
-    coefficient, quotient = floors[0]
+    ((floor, coefficient),) = floors
     modulus = abs(coefficient)
     sign = -1 if coefficient > 0 else 1
-    rest = linear_sum([(sign * c, e) for c, e in terms if e is not quotient], 0)
-    if quotient.denominator != modulus:
+    if floor.denominator != modulus:
         return None
-    offset = _aligned_sum(affine(rest), affine(quotient.numerator).neg())
+    rest = linear_sum([(sign * c, a) for a, c in form.terms.items() if a is not floor], 0)
+    offset = _aligned_sum(affine(rest), affine(floor.numerator).neg())
     if not offset.is_cst():
         return None
     # rest + sign*constant = modulus*floor((rest - offset)/modulus)
-    return prim.Comparison(prim.Remainder(rest, modulus), "==", (-sign * constant) % modulus)
+    return prim.Comparison(prim.Remainder(rest, modulus), "==", (-sign * form.constant) % modulus)
 
 
 def conditions(domain: isl.Set) -> Expression:
@@ -624,7 +576,7 @@ def factors(domain: isl.Set, inames: Iterable[str]) -> list[tuple[tuple[str, ...
 
     members: list[tuple[isl.Constraint, frozenset[str]]] = []
     for constraint in basic.get_constraints():
-        used = constraint_names(constraint) & set(order)
+        used = form_of(constraint).names & set(order)
         members.append((constraint, used))
         first, *rest = sorted(used) or [""]
         for other in rest:
@@ -645,23 +597,3 @@ def factors(domain: isl.Set, inames: Iterable[str]) -> list[tuple[tuple[str, ...
         others = [n for n in order if n not in group]
         result.append((tuple(group), project_out(parts[key].to_set(), others)))
     return result
-
-
-def constraint_names(constraint: isl.Constraint) -> frozenset[str]:
-    """The names that a constraint mentions, also inside integer divisions."""
-    terms, _ = constraint_terms(constraint)
-    found: set[str] = set()
-    for _, expr in terms:
-        found |= names_in(expr)
-    return frozenset(found)
-
-
-def names_in(expr: Expression) -> frozenset[str]:
-    """The names in an expression that came from isl."""
-    if isinstance(expr, prim.Variable):
-        return frozenset([expr.name])
-    if isinstance(expr, (prim.Sum, prim.Product)):
-        return frozenset().union(*(names_in(c) for c in expr.children))
-    if isinstance(expr, prim.FloorDiv):
-        return names_in(expr.numerator)
-    return frozenset()

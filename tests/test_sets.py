@@ -29,7 +29,7 @@ def test_numbers_that_are_no_quotients() -> None:
     basic = isl.BasicSet("[i] -> { : exists (e: 2*e <= i <= 3*e) }")
     with pytest.raises(_sets.NotAffineError):
         for constraint in basic.get_constraints():
-            _sets.constraint_terms(constraint)
+            _sets.form_of(constraint)
 
 
 @pytest.mark.parametrize(

@@ -138,8 +138,8 @@ def check_numbers(domain: isl.Set, what: str) -> None:
     """Raise if a constraint holds a number that no index can be."""
     for basic in domain.compute_divs().get_basic_sets():
         for constraint in basic.get_constraints():
-            terms, constant = _sets.constraint_terms(constraint)
-            largest = max(abs(constant), *(abs(c) for c, _ in terms), 0)
+            form = _sets.form_of(constraint)
+            largest = max(map(abs, (form.constant, *form.terms.values())))
             if largest > LARGEST:
                 raise InvalidArgumentError(
                     f"the number {largest} in {what} is larger than any index",

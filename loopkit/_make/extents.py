@@ -13,7 +13,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._expression import to_text
-from loopkit._linear import linear, linear_sum
+from loopkit._linear import Linear, linear
 from loopkit._nodes import Expression
 from loopkit._simplify import needed_parts
 
@@ -45,15 +45,15 @@ def _ends(piece: isl.BasicSet, name: str) -> list[Expression] | None:
     variable = prim.Variable(name)
     ends: list[Expression] = []
     for constraint in piece.get_constraints():
-        terms, constant = _sets.constraint_terms(constraint)
-        if any(e != variable and name in _sets.names_in(e) for _, e in terms):
+        form = _sets.form_of(constraint)
+        coefficient = form.terms.get(variable, 0)
+        others = form - Linear({variable: coefficient})
+        if name in others.names:
             return None
-        coefficient = sum(c for c, e in terms if e == variable)
         if coefficient == 0 or (coefficient > 0 and not constraint.is_equality()):
             continue
         sign = 1 if coefficient < 0 else -1
-        rest = [(sign * c, e) for c, e in terms if e != variable]
-        bound = _sets.affine(linear_sum(rest, sign * constant))
+        bound = _sets.affine((others * sign).expression)
         bound = bound.align_params(piece.get_space())
         if abs(coefficient) != 1:
             bound = bound.scale_down_val(_sets.val(abs(coefficient))).floor()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -11,11 +11,8 @@ from loopkit import _sets
 from loopkit._cached import cached_property
 from loopkit._expression import substitute, variable_names
 from loopkit._hidden import OTHER, instance
-from loopkit._linear import Linear, linear, linear_sum
+from loopkit._linear import Linear
 from loopkit._nodes import Expression
-
-Equation = tuple[dict[str, int], Linear]
-"""``sum(coefficient * wanted name)`` and what it is equal to."""
 
 
 class Solver:
@@ -63,26 +60,15 @@ class Solver:
         ).is_empty()
 
     @cached_property
-    def _equations(self) -> list[Equation]:
-        """Equalities of the relation in which only wanted and given names stand."""
-        onto = _sets.project_onto(self.relation, [*self.wanted, *self.given])
+    def _equations(self) -> list[tuple[dict[str, int], Linear]]:
+        """``sum(coefficient * wanted name)``, and what of given names it is equal to."""
         found = []
-        for constraint in onto.affine_hull().get_constraints():
-            if not constraint.is_equality():
-                continue
-            terms, constant = _sets.constraint_terms(constraint)
-            open_: dict[str, int] = {}
-            rest = Linear({}, -constant)
-            for coefficient, atom in terms:
-                if isinstance(atom, prim.Variable) and atom.name in self.wanted:
-                    open_[atom.name] = coefficient
-                elif _sets.names_in(atom) & self.wanted:
-                    break
-                else:
-                    rest = rest + linear(atom) * -coefficient
-            else:
-                if open_:
-                    found.append((open_, rest))
+        for form in _equalities(_sets.project_onto(self.relation, [*self.wanted, *self.given])):
+            names = [a for a in form.terms if isinstance(a, prim.Variable)]
+            left = Linear({a: form.terms[a] for a in names if a.name in self.wanted})
+            right = left - form
+            if left.terms and not right.names & self.wanted:
+                found.append(({a.name: c for a, c in left.terms.items()}, right))
         return found
 
     def _by_digits(self, name: str) -> Expression | None:
@@ -130,22 +116,21 @@ class Solver:
         return self._ranges[name]
 
 
+def _equalities(relation: isl.Set) -> Iterator[Linear]:
+    """Forms that are zero everywhere in a relation."""
+    for constraint in relation.affine_hull().get_constraints():
+        if constraint.is_equality():
+            yield _sets.form_of(constraint)
+
+
 def _by_equality(relation: isl.Set, name: str) -> Expression | None:
     """The value of ``name`` where an equality with coefficient one gives it."""
-    for constraint in relation.affine_hull().get_constraints():
-        if not constraint.is_equality():
-            continue
-        terms, constant = _sets.constraint_terms(constraint)
-        factor = 0
-        rest: list[tuple[int, Expression]] = []
-        for coefficient, atom in terms:
-            if isinstance(atom, prim.Variable) and atom.name == name:
-                factor = coefficient
-            else:
-                rest.append((coefficient, atom))
-        if abs(factor) != 1 or any(name in _sets.names_in(atom) for _, atom in rest):
-            continue
-        return linear_sum([(-factor * c, a) for c, a in rest], -factor * constant)
+    target = prim.Variable(name)
+    for form in _equalities(relation):
+        own = form.terms.get(target, 0)
+        rest = form - Linear({target: own})
+        if abs(own) == 1 and name not in rest.names:
+            return (rest * -own).expression
     return None
 
 

@@ -73,7 +73,7 @@ def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     with np.errstate(all="ignore"):
         store = Store(memories, copies, sizes, values, dtypes)
         try:
-            _Walker(kernel, store).run()
+            Walker(kernel, store).run()
         except OverflowError as error:
             raise AssumptionError(
                 f"{kernel.name} computes with inames, which are int32 then, and for these sizes "
@@ -144,10 +144,13 @@ def _array(
 # }}}
 
 
-class _Walker:
-    def __init__(self, kernel: Kernel, store: Store) -> None:
+class Walker:
+    """Executes a kernel's tree; looks at no more than ``most`` points of a statement's domain."""
+
+    def __init__(self, kernel: Kernel, store: Store, most: int | None = None) -> None:
         self.kernel = kernel
         self.store = store
+        self.most = most
         self.compiled = {s.id: compile_statement(kernel, s, store) for s in kernel.statements}
         self.members = {id(node): self._members(node) for node in _loops(kernel.tree)}
         for compiled in self.compiled.values():
@@ -157,6 +160,9 @@ class _Walker:
         return [self.compiled[s] for s in statements_in(loop)]
 
     def run(self) -> None:
+        """Execute all statements, from the first one."""
+        for compiled in self.compiled.values():
+            compiled.position, compiled.prefix = 0, None
         self.execute(self.kernel.tree, ())
 
     # {{{ instances
@@ -181,6 +187,7 @@ class _Walker:
             self.kernel.statement_domain(compiled.statement),
             free,
             {**self.store.sizes, **known},
+            self.most,
         )
         rows: list[tuple[int, ...]] = [tuple(row) for row in found.tolist()]
         if len(free) < len(names):

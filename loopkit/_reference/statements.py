@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from loopkit._errors import LaunchError
 from loopkit._expression import variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.operations import operations_of
+from loopkit._nodes import Expression
 from loopkit._reference import functions
 from loopkit._reference.memory import Memory
 from loopkit._reference.places import Axis, column_of
@@ -86,10 +87,9 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
         function = translator.bind(memory.loader(), "load", name)
         return f"{function}({', '.join([*before, *indices])})"
 
-    # All conditions hold or none counts: data is looked at where inames and sizes let it be.
     known = statement.inames | store.sizes.keys()
-    ordered = sorted(statement.predicates, key=lambda p: not variable_names(p) <= known)
-    lines = [f"if not {translator.condition(p)}: return" for p in ordered]
+    conditions = conditions_in_order(statement, known)
+    lines = [f"if not {translator.condition(c)}: return" for c in conditions]
     name, indices = statement.write
     memory = store.memories[name]
     before = [coordinate(a) for a in target]
@@ -115,6 +115,14 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
         tuple((extra[key], axis.extent) for key, axis in missing.items() if key in extra),
         space["run"],
     )
+
+
+def conditions_in_order(statement: Statement, known: Collection[str]) -> list[Expression]:
+    """The conditions of a statement in the order in which they are looked at.
+
+    All hold or none counts: data is looked at where ``known`` inames and sizes let it be.
+    """
+    return sorted(statement.predicates, key=lambda p: not variable_names(p) <= {*known})
 
 
 def _depends_on(statement: Statement, missing: Mapping[Any, Axis], store: Store) -> bool:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._arrays import Argument, ValueArg
+from loopkit._arrays import ArrayArg
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import to_text
 from loopkit._kernel import Domain, Kernel
 from loopkit._make.infer import infer_types
 from loopkit._nodes import Expression
 from loopkit._rules import expand_rules
+from loopkit._same import same
 
 _FIX = "verify compares kernels over the same arguments"
 
@@ -23,18 +25,11 @@ def prepared(before: Kernel, after: Kernel) -> tuple[Kernel, Kernel, isl.Set]:
 
     Raises :class:`~loopkit.InvalidArgumentError` where their arguments differ.
     """
-    for kernel in (before, after):
-        if not isinstance(kernel, Kernel):
-            raise InvalidArgumentError(f"verify takes two kernels, not {type(kernel).__name__}")
     one, two = infer_types(expand_rules(before)), infer_types(expand_rules(after))
     context = one.assumptions.set & two.assumptions.set
     _same_arguments(one, two, context)
-    both = Domain((), context)
-    return (
-        one.with_(assumptions=both, lineage=None, history=()),
-        two.with_(assumptions=both, lineage=None, history=()),
-        context,
-    )
+    common = {"assumptions": Domain((), context), "lineage": None, "history": ()}
+    return one.with_(**common), two.with_(**common), context
 
 
 def _same_arguments(one: Kernel, two: Kernel, context: isl.Set) -> None:
@@ -46,53 +41,45 @@ def _same_arguments(one: Kernel, two: Kernel, context: isl.Set) -> None:
                 f"the kernels have different arguments: only '{where}' has {', '.join(only)}",
                 instead=_FIX,
             )
-    for name, argument in one.arg_by_name.items():
-        other = two.arg_by_name[name]
-        _same(name, "kind", _kind(argument), _kind(other))
-        _same(name, "type", argument.dtype, other.dtype)
-        if not isinstance(argument, ValueArg) and not isinstance(other, ValueArg):
-            _same_shape(name, argument.shape or (), other.shape or (), context)
-            _same_offset(name, argument.offset, other.offset, context)
-        _same(
-            name,
-            "use",
-            "written" if name in one.writers else "only read",
-            "written" if name in two.writers else "only read",
-        )
+    for name in names[0]:
+        known, other = _described(one, name), _described(two, name)
+        for what, mine in known.items():
+            its = other[what]
+            if mine != its and not (isinstance(mine, tuple) and _equal(mine, its, context)):
+                words = [_words(what, value) for value in (mine, its)]
+                raise InvalidArgumentError(
+                    f"the kernels do not agree on the {what} of '{name}': "
+                    f"{words[0]} in before, {words[1]} in after",
+                    instead=_FIX,
+                )
 
 
-def _kind(argument: Argument) -> str:
-    return "a scalar" if isinstance(argument, ValueArg) else "an array"
+def _described(kernel: Kernel, name: str) -> dict[str, Any]:
+    """What kernels must agree on about an argument; expressions in tuples."""
+    argument = kernel.arg_by_name[name]
+    is_array = isinstance(argument, ArrayArg)
+    return {
+        "kind": "an array" if is_array else "a scalar",
+        "type": argument.dtype,
+        "shape": argument.shape or () if is_array else (),
+        "offset": (argument.offset if is_array else 0,),
+        "use": "written" if name in kernel.writers else "only read",
+    }
 
 
-def _same(name: str, what: str, mine: Any, its: Any) -> None:
-    if mine != its:
-        raise InvalidArgumentError(
-            f"the kernels do not agree on the {what} of '{name}': {mine} in before, {its} in after",
-            instead=_FIX,
-        )
+def _words(what: str, value: Any) -> str:
+    if not isinstance(value, tuple):
+        return str(value)
+    texts = ", ".join(map(to_text, value))
+    return f"({texts})" if what == "shape" else texts
 
 
-def _same_shape(name: str, mine: tuple[Any, ...], its: tuple[Any, ...], context: isl.Set) -> None:
-    alike = len(mine) == len(its) and all(
-        _equal(a, b, context) for a, b in zip(mine, its, strict=True)
-    )
-    if not alike:
-        words = [f"({', '.join(to_text(e) for e in shape)})" for shape in (mine, its)]
-        _same(name, "shape", *words)
-
-
-def _same_offset(name: str, mine: Expression, its: Expression, context: isl.Set) -> None:
-    """An array begins at the same element of what is passed."""
-    if not _equal(mine, its, context):
-        _same(name, "offset", to_text(mine), to_text(its))
-
-
-def _equal(a: Expression, b: Expression, context: isl.Set) -> bool:
-    """Whether two expressions have one value for all sizes."""
-    if a == b:
-        return True
+def _equal(mine: Sequence[Expression], its: Sequence[Expression], context: isl.Set) -> bool:
+    """Whether expressions have the same values for all sizes."""
     try:
-        return bool(context.is_subset(_sets.pw_affine(a).eq_set(_sets.pw_affine(b))))
+        return len(mine) == len(its) and all(
+            same(a, b) or context.is_subset(_sets.pw_affine(a).eq_set(_sets.pw_affine(b)))
+            for a, b in zip(mine, its, strict=True)
+        )
     except _sets.NotAffineError:
         return False

@@ -27,8 +27,8 @@ from loopkit._verify.canonicalize import (
     with_binary_operations,
     without_dead_statements,
 )
+from loopkit._verify.examples import Sizes
 from loopkit._verify.find_difference import look_for_difference, quick_difference
-from loopkit._verify.kernel_at_sizes import Sizes
 from loopkit._verify.kernel_view import KernelView
 from loopkit._verify.out_of_bounds import out_of_bounds
 from loopkit._verify.prove import ProofResult, data_dependent_race, prove
@@ -131,8 +131,8 @@ class _Comparison:
                     model.kernel.statements == Model(new).kernel.statements
                     or self.has_one_meaning(new)
                 )
-            if search.farthest:
-                self.reasons.append(search.farthest)
+            if search.farthest[1]:
+                self.reasons.append(search.farthest[1])
             if self.quick_difference():
                 return False
             parts = split_statements(model, search.parts)

@@ -15,14 +15,17 @@ from loopkit._assertions.generate import obeying_data
 from loopkit._budget import SpentError, at_most
 from loopkit._errors import LoopkitError
 from loopkit._poly.model import Model
-from loopkit._verify.compare_on_reference import difference_on_reference, estimated_work
-from loopkit._verify.confirm_difference import confirmed
-from loopkit._verify.exact_numbers import close
-from loopkit._verify.example_data import ExampleData, Place, TracedValue
-from loopkit._verify.example_sizes import numbers_in, sizes_to_try
-from loopkit._verify.execution_orders import ORDERS, TREE, Order
-from loopkit._verify.interpreter import Interpreter
-from loopkit._verify.kernel_at_sizes import DataDependentError, Sizes, UnsupportedError
+from loopkit._reference import run_reference
+from loopkit._verify.examples import ExampleData, Place, Sizes, numbers_in, sizes_to_try
+from loopkit._verify.interpreter import (
+    ORDERS,
+    TREE,
+    Interpreter,
+    Order,
+    TracedValue,
+    UnsupportedError,
+    close,
+)
 from loopkit._verify.provenance import provenance
 from loopkit._verify.verdict import Difference
 
@@ -86,18 +89,11 @@ def _compared(
         try:
             one = Interpreter(before, sizes, most // 2)
             two = Interpreter(after, sizes, most // 2)
-            orders = len(ORDERS) if two.axes else 1
-            if one.work + orders * two.work > most:
-                raise UnsupportedError("too many instances")
-            left[special] -= _TRIALS * (one.work + orders * two.work)
-            found = compare(one, two, sizes)
-        except DataDependentError:
-            work = sum(map(estimated_work, (before.kernel, after.kernel), (sizes, sizes)))
+            work = one.work + len(_orders(two)) * two.work
             if work > most:
-                continue
+                raise UnsupportedError("too many instances")
             left[special] -= _TRIALS * work
-            difference = difference_on_reference(before.kernel, after.kernel, sizes)
-            found = None if difference is None else Outcome(difference)
+            found = compare(one, two, sizes)
         except (UnsupportedError, LoopkitError) as error:
             hindrance.append(str(error))
             continue
@@ -127,24 +123,22 @@ def compare(
     one: Interpreter, two: Interpreter, sizes: Sizes, trials: int = _TRIALS
 ) -> Outcome | None:
     """The first difference at one choice of sizes, in any order that nothing forbids."""
-    orders = ORDERS if two.axes else (TREE,)
     for trial in range(trials):
         data = ExampleData(trial, _given(one, two, trial))
         expected = one.run(data, TREE)
-        for order in orders:
+        for order in _orders(two):
             got = two.run(data, order)
             found = _first(one, two, data, expected, got)
             if found is None:
                 continue
             name, place, mine, its = found
-            if order == TREE and not confirmed(one, two, data, name, place):
+            if order == TREE and not _is_confirmed(one, two, data, name, place):
                 continue
-            if one.axes:
-                for other in ORDERS[1:]:
-                    again = one.run(data, other)[name].get(place) or one.initial(data, name, place)
-                    if not close(again.value, mine.value, one.dtypes[name]):
-                        shown = f"{name}[{', '.join(map(str, place))}]"
-                        return Outcome(ambiguous=f"{shown} depends on the order of its threads")
+            for other in _orders(one)[1:]:
+                again = one.run(data, other)[name].get(place) or one.initial(data, name, place)
+                if not close(again, mine, one.dtypes[name]):
+                    shown = f"{name}[{', '.join(map(str, place))}]"
+                    return Outcome(ambiguous=f"{shown} depends on the order of its threads")
             words = provenance(one, mine), provenance(two, its)
             difference = Difference(dict(sizes), name, place, *words, _words(order, two))
             return Outcome(difference)
@@ -164,22 +158,59 @@ def _first(
         for place in sorted({*mine, *its}):
             a = mine.get(place) or one.initial(data, name, place)
             b = its.get(place) or two.initial(data, name, place)
-            if not close(a.value, b.value, one.dtypes[name]):
+            if not close(a, b, one.dtypes[name]):
                 return name, place, a, b
     return None
 
 
+def _orders(machine: Interpreter) -> Sequence[Order]:
+    """The orders in which a kernel is run."""
+    return ORDERS if machine.axes and not machine.loads_bounds else (TREE,)
+
+
+def _is_confirmed(
+    one: Interpreter, two: Interpreter, data: ExampleData, name: str, place: Place
+) -> bool:
+    """Whether the kernels differ in a cell when they compute in their own types, too.
+
+    Wide numbers round otherwise.  A cell that one of them reaches through memory that is not
+    there, or that nothing wrote, is different, too.
+    """
+    if not one.is_inside(name, place):
+        return True
+    given = one.given(data)
+    found = []
+    for machine in (one, two):
+        try:
+            found.append(run_reference(machine.kernel, given)[name][place])
+        except (LoopkitError, TypeError):  # an array may be used with too few subscripts
+            found.append(None)
+    mine, its = found
+    if mine is None or its is None:
+        return mine is not its
+    return not (mine == its or (mine != mine and its != its))
+
+
 def _given(one: Interpreter, two: Interpreter, trial: int) -> dict[str, np.ndarray[Any, Any]]:
-    """Index arrays that obey what both kernels assert of them."""
-    assertions = in_order((*{*one.kernel.assertions, *two.kernel.assertions},))
-    if not assertions:
-        return {}
+    """Index arrays that obey what both kernels assert of them.
+
+    Where integers decide how often statements run, they rise, as where rows of a sparse matrix
+    begin.
+    """
     arrays = {
         n: (shape, one.dtypes[n])
         for n, shape in one.shapes.items()
         if n in one.kernel.arg_by_name and one.dtypes[n].kind in "iu"
     }
-    return obeying_data(assertions, arrays, one.sizes, np.random.default_rng(trial))
+    found = {}
+    if one.loads_bounds or two.loads_bounds:
+        given = one.given(ExampleData(trial))
+        found = {n: np.sort(given[n]) for n, (shape, _) in arrays.items() if len(shape) == 1}
+    assertions = in_order((*{*one.kernel.assertions, *two.kernel.assertions},))
+    if assertions:
+        rng = np.random.default_rng(trial)
+        found |= obeying_data(assertions, arrays, one.sizes, rng)
+    return found
 
 
 def _words(order: Order, machine: Interpreter) -> str:

@@ -1,105 +1,333 @@
-"""Running a kernel at small sizes, with exact numbers and a memory of how each came about.
+"""Running a kernel at small sizes, with a memory of how each value came about.
 
-Besides the order of the tree, kernels with blocks and threads are run in other
-orders that nothing forbids: a schedule with a race shows it in one of them.
+The reference interpreter's statements are run on wide numbers: floats are doubles, so that
+two orders of one sum are one value but for the last digits.  Besides the order of the tree,
+kernels with blocks and threads are run in other orders that nothing forbids: a schedule with
+a race shows it in one of them.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from loopkit import _budget, _sets
-from loopkit._kernel import Statement
+import numpy as np
+
+from loopkit import _budget
+from loopkit._arrays import ArrayArg, ValueArg
+from loopkit._expression import ExpressionMapper, evaluate, is_constant
+from loopkit._kernel import Kernel
+from loopkit._make.infer import infer_types
+from loopkit._nodes import Expression, TypeCast
 from loopkit._poly.model import Model
-from loopkit._reference.points import TooManyPointsError, points_of
-from loopkit._verify import exact_numbers
-from loopkit._verify.compile_statement import CompiledStatement
-from loopkit._verify.example_data import ExampleData, Place, TracedValue
-from loopkit._verify.execution_orders import Order, schedule_positions
-from loopkit._verify.kernel_at_sizes import (
-    DataDependentError,
-    KernelAtSizes,
-    Sizes,
-    UnsupportedError,
+from loopkit._reference.memory import Memory
+from loopkit._reference.places import column_of, copies_of, find_axes
+from loopkit._reference.points import TooManyPointsError
+from loopkit._reference.run import Walker
+from loopkit._reference.statements import Compiled, Store
+from loopkit._verify.examples import ExampleData, Place, Sizes
+
+Row = tuple[int, ...]
+
+_LARGE = 1e150
+"""Beyond that, the next product may be infinite."""
+
+
+class UnsupportedError(Exception):
+    """The kernel cannot be run here."""
+
+
+@dataclass(frozen=True, eq=False)
+class TracedValue:
+    """A value and where it comes from.
+
+    ``statement`` wrote it at ``point`` having read ``used``; a statement of None stands for
+    what the array held before the kernel.  ``scale`` is the largest magnitude on the way.
+    """
+
+    value: Any
+    array: str
+    place: Place
+    statement: str | None = None
+    point: Mapping[str, int] = field(default_factory=dict)
+    used: Sequence[TracedValue] = ()
+    scale: float = 0
+
+
+def close(a: TracedValue, b: TracedValue, dtype: np.dtype[Any]) -> bool:
+    """Whether two results are the same, but for what rounding may do."""
+    one, two = a.value, b.value
+    if one == two or (one != one and two != two):
+        return True
+    if dtype.kind in "iub":
+        return False
+    largest = max(abs(one), abs(two))
+    if largest == math.inf:
+        return False
+    # What should cancel out does so but for a little of what it is made of.
+    return bool(abs(one - two) <= max(1e-6 * largest, 1e-13 * max(a.scale, b.scale)))
+
+
+@dataclass(frozen=True)
+class Order:
+    """An order of execution: block after block or statement after statement, and which way.
+
+    With ``at_once``, the threads that run a statement at the same time all read
+    before one of them writes.
+    """
+
+    by_block: bool = False
+    backwards: bool = False
+    at_once: bool = False
+
+
+TREE = Order()
+ORDERS = (
+    TREE,
+    Order(backwards=True),
+    Order(by_block=True),
+    Order(by_block=True, backwards=True),
+    Order(at_once=True),
 )
+
+
+class KernelAtSizes:
+    """A kernel whose sizes are numbers: the shapes of its arrays, and what they hold at first."""
+
+    def __init__(self, kernel: Kernel, sizes: Sizes) -> None:
+        self.kernel = infer_types(kernel)
+        self.sizes = {n: sizes[n] for n in self.kernel.sizes}
+        data = (*self.kernel.args, *self.kernel.temporaries)
+        self.dtypes = {d.name: d.dtype for d in data if d.dtype is not None}
+        self.shapes = {
+            a.name: tuple(max(0, int(evaluate(e, self.sizes))) for e in a.shape or ())
+            for a in data
+            if not isinstance(a, ValueArg)
+        }
+        arguments = self.kernel.arg_by_name.keys() & self.shapes.keys()
+        self.limit = min((e for n in arguments for e in self.shapes[n] if e > 0), default=1)
+        self.outputs = tuple(a.name for a in self.kernel.args if a.name in self.kernel.writers)
+
+    def is_inside(self, name: str, place: Place) -> bool:
+        """Whether an array has a cell at a place."""
+        return all(0 <= i < e for i, e in zip(place, self.shapes[name], strict=True))
+
+    def initial(self, data: ExampleData, name: str, place: Place) -> TracedValue:
+        """What a cell holds that no statement has written."""
+        argument = self.kernel.arg_by_name.get(name)
+        if argument is None or (isinstance(argument, ArrayArg) and not self.is_inside(name, place)):
+            return TracedValue(np.float64(math.nan), name, place)
+        # What a kernel leaves alone keeps what was passed, in outputs too.
+        dtype = self.dtypes[name]
+        value = data.cell(name, place, dtype, self.limit)
+        return TracedValue(_wide(dtype).type(value), name, place, scale=abs(value))
+
+    def given(self, data: ExampleData) -> dict[str, Any]:
+        """All arguments, as ``data`` fill them."""
+        found: dict[str, Any] = dict(self.sizes)
+        for argument in self.kernel.args:
+            name, dtype = argument.name, self.dtypes[argument.name]
+            if isinstance(argument, ArrayArg):
+                shape = self.shapes[name]
+                values = [data.cell(name, p, dtype, self.limit) for p in np.ndindex(shape)]
+                found[name] = np.array(values, dtype=object).reshape(shape).astype(dtype)
+            elif name not in found:
+                found[name] = dtype.type(data.cell(name, (), dtype, self.limit))
+        return found
 
 
 class Interpreter(KernelAtSizes):
     """One kernel, ready to be run at one choice of sizes.
 
     ``work`` counts the cells that a run reads and writes; there are no more than ``most``.
+    It is a guess with ``loads_bounds``, where data decide how often statements run.
     """
 
     def __init__(self, model: Model, sizes: Sizes, most: int) -> None:
         super().__init__(model.kernel, sizes)
-        self.numbers = schedule_positions(self.kernel)
-        self.compiled: list[CompiledStatement] = []
-        self.work = 0
-        for statement in self.kernel.statements:
-            self._add(statement, most)
-
-    def _add(self, statement: Statement, most: int) -> None:
-        domain = self.kernel.statement_domain(statement)
-        if _sets.involved_names(domain) - statement.inames - self.sizes.keys():
-            raise DataDependentError(f"data decide how often '{statement.id}' runs")
-        columns = tuple(i for i in self.kernel.all_inames if i in statement.inames)
+        kernel = _on_wide_numbers(self.kernel)
+        self.axes = find_axes(kernel, self.sizes)
+        self.copies = {t.name: copies_of(kernel, t, self.axes) for t in kernel.temporaries}
+        self.data = ExampleData(0)
+        self.used: list[TracedValue] = []
+        self.stored: list[tuple[str, Place, Any]] = []
+        self.memories = {name: _Cells(self, name) for name in self.dtypes}
+        dtypes = {name: _wide(dtype) for name, dtype in self.dtypes.items()}
+        store = Store(self.memories, self.copies, self.sizes, {}, dtypes)
         try:
-            rows = points_of(domain, columns, self.sizes, _budget.EXAMPLE_INSTANCES).tolist()
+            self.walker = Walker(kernel, store, _budget.EXAMPLE_INSTANCES)
         except TooManyPointsError:
             raise UnsupportedError("too many instances") from None
-        missing = [
-            a for a in self.copies.get(statement.written, ()) if a.iname_of(statement) is None
-        ]
-        instances = len(rows) * math.prod(a.extent for a in missing)
-        self.work += instances * (1 + len(statement.reads))
+        compiled = self.walker.compiled.values()
+        loops = _loops(model)
+        self.steps = [_Step(self, one, loops[one.statement.id]) for one in compiled]
+        self.loads_bounds = any(one.loaded for one in compiled)
+        largest = max((*self.sizes.values(), 1))
+        self.work = 0
+        for one in compiled:
+            instances = largest ** len(one.columns) if one.loaded else len(one.rows)
+            self.work += instances * (1 + len(one.statement.reads))
         if self.work > most:
             raise UnsupportedError("too many instances")
-        self.compiled.append(
-            CompiledStatement(self, statement, self.numbers[statement.id], columns, rows, missing)
-        )
 
-    def run(self, data: ExampleData, order: Order) -> dict[str, dict[Place, TracedValue]]:
-        """The cells that are written at the end, by array and place."""
-        memory: dict[str, dict[Place, TracedValue]] = {}
-        events = []
-        for number, step in enumerate(self.compiled):
-            events += [(step.time(row, order), number, row) for row in step.all_rows()]
-        events.sort()
+    def run(self, data: ExampleData, order: Order) -> dict[str, Mapping[Place, TracedValue]]:
+        """The cells that are written at the end, by array and place.
 
-        def load(name: str, place: Place, used: list[TracedValue | bool]) -> Any:
-            cells = memory.setdefault(name, {})
-            entry = cells.get(place)
-            if entry is None:
-                entry = cells[place] = self.initial(data, name, place)
-            used.append(entry)
-            return entry.value
+        Where data decide how often statements run, the order is that of the tree.
+        """
+        self.data = data
+        for memory in self.memories.values():
+            memory.cells.clear()
+        with np.errstate(all="ignore"):
+            if self.loads_bounds:
+                self.walker.run()
+            else:
+                for group in self._at_one_time(order):
+                    for written in [self.execute(step, row) for step, row in group]:
+                        self.write(written)
+        return {name: dict(self.memories[name].cells) for name in self.outputs}
 
+    def _at_one_time(self, order: Order) -> Iterator[list[tuple[_Step, Row]]]:
+        """The instances in an order; several that read before one of them writes."""
+        steps = enumerate(self.steps)
+        events = sorted((step.time(row, order), n, row) for n, step in steps for row in step.rows)
         for _, group in itertools.groupby(events, lambda e: e[0][:-1] if order.at_once else e):
-            written = [self._execute(number, row, load) for _, number, row in group]
-            for entry in written:
-                if entry is not None:
-                    memory.setdefault(entry.array, {})[entry.place] = entry
-        return {name: memory.get(name, {}) for name in self.outputs}
+            yield [(self.steps[n], row) for _, n, row in group]
 
-    def _execute(
-        self, number: int, row: tuple[int, ...], load: Callable[..., Any]
-    ) -> TracedValue | None:
-        """What one instance writes; None where a condition keeps it from running."""
-        step = self.compiled[number]
-        used: list[TracedValue | bool] = []
+    def execute(self, step: _Step, row: Row) -> list[TracedValue]:
+        """What one instance writes; nothing where a condition keeps it from running."""
+        self.used, self.stored = [], []
         try:
-            result = step.function(load, used, *row)
+            step.function(*row)
         except (ArithmeticError, ValueError, TypeError) as error:
             raise UnsupportedError(str(error)) from None
-        if result is None:
-            return None
-        place, value = result
-        name = step.statement.written
-        point = dict(zip(step.columns, row, strict=False))
-        value = exact_numbers.converted(value, self.dtypes[name])
-        if exact_numbers.is_unwieldy(value):
-            raise UnsupportedError("exact numbers get too large")
-        return TracedValue(value, name, place, step.statement.id, point, tuple(used))
+        inames = step.statement.inames
+        point = {n: v for n, v in zip(step.columns, row, strict=True) if n in inames}
+        written = []
+        for name, place, value in self.stored:
+            size = abs(value)
+            if _LARGE < size < math.inf:
+                raise UnsupportedError("numbers get too large")
+            scale = max([size if size < math.inf else 0, *(e.scale for e in self.used)])
+            id_ = step.statement.id
+            written.append(TracedValue(value, name, place, id_, point, self.used, scale))
+        return written
+
+    def write(self, written: Sequence[TracedValue]) -> None:
+        """Put values where they belong."""
+        for entry in written:
+            self.memories[entry.array].cells[entry.place] = entry
+
+
+class _Cells(Memory):
+    """An array that remembers how its values came about; what nobody wrote is no number."""
+
+    def __init__(self, machine: Interpreter, name: str) -> None:
+        self.copies = [axis.extent for axis in machine.copies.get(name, ())]
+        super().__init__(name, None, None, len(self.copies))
+        self.machine = machine
+        self.cells: dict[Place, TracedValue] = {}
+
+    def loader(self) -> Callable[..., Any]:
+        def load(*place: int) -> Any:
+            entry = self.cells.get(place)
+            if entry is None:
+                entry = self.machine.initial(self.machine.data, self.name, place)
+                self.cells[place] = entry
+            self.machine.used.append(entry)
+            return entry.value
+
+        return load
+
+    def storer(self, open_axes: Collection[int] = ()) -> Callable[..., None]:
+        def store(value: Any, *passed: int) -> None:
+            rest = iter(passed)
+            places = [
+                range(extent) if axis in open_axes else (next(rest),)
+                for axis, extent in enumerate(self.copies)
+            ]
+            for place in itertools.product(*places, *((index,) for index in rest)):
+                self.machine.stored.append((self.name, place, value))
+
+        return store
+
+
+class _Step:
+    """A statement with its instances, as rows of ``columns``, and the time of each.
+
+    The interpreter of the tree runs it by its compiled form, too.
+    """
+
+    def __init__(self, machine: Interpreter, compiled: Compiled, loops: list[int | str]) -> None:
+        self.statement = compiled.statement
+        self.columns = compiled.columns
+        self.rows = compiled.rows
+        self.function = compiled.function
+        compiled.function = lambda *row: machine.write(machine.execute(self, row))
+        column = {name: n for n, name in enumerate(self.columns)}
+        self.loops = [(column[p], True) if isinstance(p, str) else (p, False) for p in loops]
+        self.axes: dict[str, list[tuple[int | None, int]]] = {"g": [], "l": [], "ilp": []}
+        for axis in machine.axes.values():
+            iname = axis.iname_of(self.statement)
+            first = 0 if iname is None else axis.first[iname]
+            self.axes[axis.key[0]].append((column.get(iname or column_of(axis)), first))
+
+    def time(self, row: Row, order: Order) -> tuple[tuple[int, ...], ...]:
+        """When an instance runs: tuples in lexicographic order, threads last."""
+        sign = -1 if order.backwards else 1
+        blocks, threads = (
+            tuple(0 if c is None else sign * (row[c] - first) for c, first in self.axes[kind])
+            for kind in "gl"
+        )
+        tree = tuple(row[part] if is_iname else part for part, is_iname in self.loops)
+        return (blocks, tree, threads) if order.by_block else (tree, blocks, threads)
+
+
+def _loops(model: Model) -> dict[str, list[int | str]]:
+    """For each statement the inames of its loops, before each the place of the loop in the text."""
+    places = {s.id: model.order.place(s.id) for s in model.kernel.statements}
+    first: dict[object, int] = {}
+    for number, path in places.values():
+        for loop in path:
+            first.setdefault(loop, number)
+    return {
+        name: [part for loop in path for part in (first[loop], loop[0])] + [number]
+        for name, (number, path) in places.items()
+    }
+
+
+# {{{ wide numbers
+
+
+def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that examples are computed in; integers are computed in their own."""
+    if dtype.kind == "c":
+        return np.dtype(np.complex128)
+    return np.dtype(np.float64) if dtype.kind in "fV" else dtype
+
+
+class _Widener(ExpressionMapper):
+    def map_type_cast(self, expr: TypeCast) -> Expression:
+        return TypeCast(_wide(expr.dtype), self.rec(expr.operand))
+
+
+def _on_wide_numbers(kernel: Kernel) -> Kernel:
+    """The kernel with all floats as doubles."""
+
+    def widened(expr: Expression) -> Expression:
+        return expr if is_constant(expr) else _Widener()(expr)
+
+    def declared(data: Any) -> Any:
+        return data if data.dtype is None else replace(data, dtype=_wide(data.dtype))
+
+    return kernel.with_(
+        args=tuple(map(declared, kernel.args)),
+        temporaries=tuple(map(declared, kernel.temporaries)),
+        statements=tuple(s.map_expressions(widened) for s in kernel.statements),
+    )
+
+
+# }}}

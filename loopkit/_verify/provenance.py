@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pymbolic.primitives as prim
@@ -19,8 +18,9 @@ from loopkit._expression import (
 )
 from loopkit._make.operations import operations_of
 from loopkit._nodes import Expression
-from loopkit._verify.example_data import TracedValue
-from loopkit._verify.kernel_at_sizes import KernelAtSizes
+from loopkit._reference.statements import conditions_in_order
+from loopkit._reference.translate import Names, Translator
+from loopkit._verify.interpreter import Interpreter, TracedValue
 
 _LEAVES = 10
 _DEPTH = 20
@@ -28,14 +28,14 @@ _TERMS = 3
 _MORE = prim.Variable("...")
 
 
-def provenance(at_sizes: KernelAtSizes, entry: TracedValue) -> str:
+def provenance(machine: Interpreter, entry: TracedValue) -> str:
     """``a[0, 0]*b[0, 0] + a[0, 1]*b[1, 0]``; what is long ends in dots."""
-    return to_text(_Renderer(at_sizes).entry(entry))
+    return to_text(_Renderer(machine).entry(entry))
 
 
 class _Renderer:
-    def __init__(self, at_sizes: KernelAtSizes) -> None:
-        self.at_sizes = at_sizes
+    def __init__(self, machine: Interpreter) -> None:
+        self.machine = machine
         self.leaves = _LEAVES
         self.depth = 0
 
@@ -46,7 +46,7 @@ class _Renderer:
             return prim.Variable(self.cell(entry))
         if self.leaves <= 0 or self.depth == _DEPTH:
             return _MORE
-        statement = self.at_sizes.kernel.statement_by_id[entry.statement]
+        statement = self.machine.kernel.statement_by_id[entry.statement]
         self.depth += 1
         try:
             if statement.operation is not None:
@@ -57,23 +57,22 @@ class _Renderer:
 
     def cell(self, entry: TracedValue) -> str:
         """The name of a cell that nothing has written."""
-        kernel = self.at_sizes.kernel
+        kernel = self.machine.kernel
         argument = kernel.arg_by_name.get(entry.array)
         if isinstance(argument, ValueArg):
             return entry.array
-        rooms = len(self.at_sizes.copies.get(entry.array, ()))
+        rooms = len(self.machine.copies.get(entry.array, ()))
         place = entry.place[rooms:]
         name = f"{entry.array}[{', '.join(map(str, place))}]" if place else entry.array
         if argument is None:
             return f"{name} (never written)"
-        shape = self.at_sizes.shapes[entry.array]
-        if not all(0 <= i < e for i, e in zip(place, shape, strict=True)):
-            return f"{name} (outside of the array)"
-        return name
+        return (
+            name if self.machine.is_inside(entry.array, place) else f"{name} (outside of the array)"
+        )
 
     def reduced(self, entry: TracedValue, operation: str) -> Expression:
         """What updates have gathered, the first ones spelled out."""
-        kernel = self.at_sizes.kernel
+        kernel = self.machine.kernel
         updates = []
         while entry.statement is not None:
             statement = kernel.statement_by_id[entry.statement]
@@ -81,9 +80,7 @@ class _Renderer:
                 break
             updates.append(entry)
             # An update reads what it updates first.
-            entry = next(
-                e for e in entry.used if isinstance(e, TracedValue) and e.array == entry.array
-            )
+            entry = next(e for e in entry.used if e.array == entry.array)
         terms = []
         if not self.is_neutral(entry, operation):
             terms.append(self.entry(entry))
@@ -104,32 +101,35 @@ class _Renderer:
 
     def is_neutral(self, entry: TracedValue, operation: str) -> bool:
         """Whether a reduction starts from what changes nothing."""
-        neutral = operations_of(self.at_sizes.kernel.reductions)[operation].neutral
-        dtype = self.at_sizes.dtypes[entry.array]
+        neutral = operations_of(self.machine.kernel.reductions)[operation].neutral
+        dtype = self.machine.dtypes[entry.array]
         return entry.statement is not None and bool(entry.value == neutral(dtype))
 
 
 class _Walker(ExpressionMapper):
-    """Replaces what a statement read by how that came about, in the order of its loads."""
+    """Replaces what a statement read by how that came about, in the order of its loads.
+
+    With ``as_values``, by what it was.
+    """
 
     def __init__(self, renderer: _Renderer, entry: TracedValue) -> None:
         super().__init__()
         self.renderer = renderer
-        statement = renderer.at_sizes.kernel.statement_by_id[entry.statement or ""]
-        self.values = {**renderer.at_sizes.sizes, **entry.point}
-        self.used: Iterator[TracedValue | bool] = iter(entry.used)
-        for predicate in statement.predicates:
-            self.rec(predicate)
+        self.as_values = False
+        statement = renderer.machine.kernel.statement_by_id[entry.statement or ""]
+        self.values = {**renderer.machine.sizes, **entry.point}
+        self.used = entry.used
+        self.at = 0
+        for condition in conditions_in_order(statement, self.values):
+            self.holds(condition)
         if statement.operation is not None:
-            for index in statement.write[1]:
-                self.rec(index)
-            next(self.used)
+            self.rec(statement.lhs)
 
     def rec(self, expr: Expression, *args: Any, **kwargs: Any) -> Expression:
         if is_constant(expr):
             return expr
         if variable_names(expr) <= self.values.keys() and not isinstance(expr, prim.Call):
-            # Nothing is loaded or decided in it, and so nothing of it is among what was used.
+            # Nothing is loaded in it, and so nothing of it is among what was used.
             try:
                 return int(evaluate(expr, self.values))
             except Exception:
@@ -139,9 +139,24 @@ class _Walker(ExpressionMapper):
     __call__ = rec
 
     def load(self) -> Expression:
-        entry = next(self.used)
-        assert isinstance(entry, TracedValue)
-        return self.renderer.entry(entry)
+        entry = self.used[self.at]
+        self.at += 1
+        return entry.value if self.as_values else self.renderer.entry(entry)
+
+    def holds(self, condition: Expression) -> bool:
+        """Whether a condition was true; what follows from its first parts was not looked at."""
+        if isinstance(condition, prim.LogicalAnd):
+            return all(map(self.holds, condition.children))
+        if isinstance(condition, prim.LogicalOr):
+            return any(map(self.holds, condition.children))
+        if isinstance(condition, prim.LogicalNot):
+            return not self.holds(condition.child)
+        outside, self.as_values = self.as_values, True
+        known = self.rec(condition)
+        self.as_values = outside
+        translator = Translator(Names(frozenset(), {}, {}, lambda name, indices: name))
+        source = translator.condition(known)
+        return bool(eval(source, translator.space))
 
     def map_variable(self, expr: Any) -> Expression:
         return self.load()
@@ -152,19 +167,15 @@ class _Walker(ExpressionMapper):
         return self.load()
 
     def map_if(self, expr: Any) -> Expression:
-        self.rec(expr.condition)
-        return self.rec(expr.then if next(self.used) else expr.else_)
+        return self.rec(expr.then if self.holds(expr.condition) else expr.else_)
 
-    def map_logical_and(self, expr: Any) -> Expression:
+    def map_logical(self, expr: Any) -> Expression:
+        """The part that decided."""
         for child in expr.children[:-1]:
-            found = self.rec(child)
-            if not next(self.used):
-                return found
+            start = self.at
+            if self.holds(child) != isinstance(expr, prim.LogicalAnd):
+                self.at = start
+                return self.rec(child)
         return self.rec(expr.children[-1])
 
-    def map_logical_or(self, expr: Any) -> Expression:
-        for child in expr.children[:-1]:
-            found = self.rec(child)
-            if next(self.used):
-                return found
-        return self.rec(expr.children[-1])
+    map_logical_and = map_logical_or = map_logical

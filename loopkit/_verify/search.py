@@ -23,41 +23,28 @@ from loopkit._kernel import Kernel
 from loopkit._poly.model import Model
 from loopkit._verify.canonicalize import with_swapped
 from loopkit._verify.kernel_view import KernelView
-from loopkit._verify.match_expressions import ExpressionMatcher
-from loopkit._verify.match_sources import SourceMatcher
-from loopkit._verify.match_statements import StatementMatcher
+from loopkit._verify.match_expressions import pair_sources, same
+from loopkit._verify.match_statements import at_the_end, choose
 from loopkit._verify.search_context import SearchContext
-from loopkit._verify.search_state import ChooseOrigin, MatchWriters, Obligation, Pending, State
+from loopkit._verify.search_state import (
+    ChooseOrigin,
+    MatchWriters,
+    Obligation,
+    Options,
+    Pending,
+    State,
+)
 from loopkit._verify.solve_images import solve_images
 
 _STATES = 16
 
 
-class Search:
+class Search(SearchContext):
     """Finds correspondences: statements of ``new`` with their origins in ``root``."""
 
-    def __init__(
-        self,
-        root: KernelView,
-        new: KernelView,
-        assumptions: isl.Set,
-        steps: int = _budget.CORRESPONDENCE,
-    ) -> None:
-        self.context = SearchContext(root, new, assumptions)
-        self.steps = steps
-        self._sources = SourceMatcher(self.context)
-        self._statements = StatementMatcher(self.context, self._sources)
-        self._expressions = ExpressionMatcher(self.context, self._sources)
-
-    @property
-    def farthest(self) -> str:
-        """What stopped the attempt that came farthest."""
-        return self.context.farthest[1]
-
-    @property
-    def parts(self) -> dict[str, list[isl.Set]]:
-        """For each statement the sets of instances that have counterparts of their own."""
-        return self.context.parts
+    def __init__(self, root: KernelView, new: KernelView, assumptions: isl.Set) -> None:
+        super().__init__(root, new, assumptions)
+        self.steps = _budget.CORRESPONDENCE
 
     def lineages(self, root: Kernel) -> Iterator[tuple[Lineage, Model]]:
         """Correspondences as lineages from ``root``, the likeliest first.
@@ -66,10 +53,10 @@ class Search:
         """
         seen = set()
         for state in itertools.islice(self.states(), _STATES):
-            model = self.context.new.model
+            model = self.new.model
             if state.swapped:
                 model = Model(with_swapped(model.kernel, state.swapped))
-            for found in solve_images(self.context, state):
+            for found in solve_images(self, state):
                 key = (found, frozenset(id(node) for node in state.swapped))
                 if key not in seen:
                     seen.add(key)
@@ -78,12 +65,11 @@ class Search:
     def states(self) -> Iterator[State]:
         """All ways to pair statements, depth first, until the steps are used up."""
         pending: Pending = None
-        arguments = self.context.new.kernel.arg_by_name
-        for array in self.context.new.kernel.writers:
-            if array in arguments:
-                for writer in self.context.new.model.writers(array):
-                    pending = (self._statements.at_the_end(writer), pending)
-        stack: list[tuple[Iterator[tuple[State, Pending]], int]] = [(iter([(State(), pending)]), 0)]
+        for array, writers in self.new.kernel.writers.items():
+            if array in self.new.kernel.arg_by_name:
+                for writer in writers:
+                    pending = (at_the_end(self, writer), pending)
+        stack: list[tuple[Options, int]] = [(iter([(State(), pending)]), 0)]
         while stack and self.steps > 0:
             options, depth = stack[-1]
             found = next(options, None)
@@ -98,16 +84,13 @@ class Search:
                 yield state
                 continue
             first, rest = pending
-            self.context.depth = depth
-            stack.append((self.expand(first, rest, state), depth + 1))
+            self.depth = depth
+            stack.append((self.ways_to_do(first, rest, state), depth + 1))
 
-    def expand(
-        self, todo: Obligation, rest: Pending, state: State
-    ) -> Iterator[tuple[State, Pending]]:
-        """The ways to do one thing."""
+    def ways_to_do(self, todo: Obligation, rest: Pending, state: State) -> Options:
+        """What may be decided where one thing is done."""
         if isinstance(todo, ChooseOrigin):
-            yield from self._statements.choose(todo, rest, state)
-        elif isinstance(todo, MatchWriters):
-            yield from self._sources.pair_sources(todo.todo, todo.mine, todo.its, rest, state)
-        else:
-            yield from self._expressions.same(todo, rest, state)
+            return choose(self, todo, rest, state)
+        if isinstance(todo, MatchWriters):
+            return pair_sources(self, todo, rest, state)
+        return same(self, todo, rest, state)

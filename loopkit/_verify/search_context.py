@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
+
 import islpy as isl
 
 from loopkit import _sets
 from loopkit._check.constants import holds_floats
 from loopkit._expression import to_text, variable_names
-from loopkit._hidden import NEW, OLD, instance, label_of, plain
+from loopkit._hidden import NEW, OLD, READER, WRITER, instance, label_of, labelled, plain, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
-from loopkit._poly.pairs import Instance
-from loopkit._verify.kernel_view import KernelView
-from loopkit._verify.search_state import MatchValues
+from loopkit._poly.pairs import Instance, Undecided, equal
+from loopkit._verify.kernel_view import KernelView, Source
+from loopkit._verify.search_state import MatchValues, Reader
 
 
 class SearchContext:
@@ -98,3 +101,33 @@ class SearchContext:
         """Remember what stopped the attempt that came farthest."""
         if self.depth >= self.farthest[0]:
             self.farthest = (self.depth, why)
+
+
+def placed(source: Source, reader: Reader, label: str) -> isl.Set:
+    """A source's relation, its writer with ``label``, its reader's inames over the pair's."""
+    result = renamed(source.relation, {WRITER: label})
+    for iname in reader.statement.inames:
+        value = reader.value(iname)
+        if value is None:
+            continue
+        with suppress(Undecided):
+            result = result & equal(variable(iname, READER), value)
+    return _sets.project_out(result, labelled(_sets.names_of(result), READER))
+
+
+def renamed(relation: isl.Set, labels: Mapping[str, str]) -> isl.Set:
+    """A relation in which the names with some labels have others."""
+    names = {
+        name: instance(plain(name), labels[label])
+        for name in _sets.names_of(relation)
+        if (label := label_of(name)) in labels
+    }
+    return _sets.rename(relation, names)
+
+
+def composed(context: SearchContext, relation: isl.Set, old: str, new: str) -> isl.Set:
+    """A relation onto the names with the two labels, which become the pair's."""
+    names = _sets.names_of(relation)
+    keep = [*context.sizes, *labelled(names, old, new)]
+    onto = _sets.project_onto(relation, keep)
+    return renamed(onto, {old: OLD, new: NEW})

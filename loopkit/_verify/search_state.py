@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 
 import islpy as isl
@@ -139,3 +139,5 @@ class MatchWriters:
 
 Obligation = ChooseOrigin | MatchValues | MatchWriters
 Pending = tuple[Obligation, "Pending"] | None
+Options = Iterator[tuple[State, Pending]]
+"""The ways to do one thing, each with what is then still to be done."""

@@ -15,9 +15,8 @@ import numpy as np
 
 import loopkit as lk
 from loopkit._reference import run_reference
-from loopkit._verify.confirm_difference import given_by
-from loopkit._verify.example_data import ExampleData
-from loopkit._verify.kernel_at_sizes import KernelAtSizes
+from loopkit._verify.examples import ExampleData
+from loopkit._verify.interpreter import KernelAtSizes
 
 from .pairs import Text, draw_text, edited
 
@@ -244,7 +243,7 @@ def _trials(kernel: lk.Kernel, sizes: Mapping[str, int], seed: str) -> Iterator[
     """The data in which verify looks for a difference, and others."""
     known = {n: v for n, v in sizes.items() if n in kernel.sizes}
     for trial in range(2):
-        theirs = given_by(KernelAtSizes(kernel, known), ExampleData(trial))
+        theirs = KernelAtSizes(kernel, known).given(ExampleData(trial))
         yield {n: v for n, v in theirs.items() if n not in known}
     for trial in range(_TRIALS - 2):
         style = ("small", "small", "wide", "special")[trial % 4]

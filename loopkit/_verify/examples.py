@@ -1,0 +1,99 @@
+"""What kernels are run on in search of a difference: sizes, and what arguments hold."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import islpy as isl
+import numpy as np
+
+from loopkit import _sets
+from loopkit._expression import to_text
+from loopkit._kernel import Kernel
+from loopkit._points import smallest_point
+from loopkit._promotion import INTEGERS
+from loopkit._reference.points import with_values
+
+Sizes = Mapping[str, int]
+Place = tuple[int, ...]
+
+_SMALL = (1, 2, 3, 5)
+_BEYOND = 12
+_LARGEST = 256
+_ENDS = {dtype: int(np.iinfo(dtype).max) + 1 for dtype in INTEGERS}
+
+
+class ExampleData:
+    """What arguments hold: small integers, the same for every kernel that is run on them."""
+
+    def __init__(self, trial: int, given: Mapping[str, np.ndarray[Any, Any]] | None = None) -> None:
+        self.trial = trial
+        self.given = given or {}
+
+    def cell(self, name: str, place: Place, dtype: np.dtype[Any], limit: int) -> Any:
+        """The value of one cell; integers stay below ``limit``, as they may be indices.
+
+        What it is, a variable of type ``dtype`` holds.
+        """
+        if name in self.given:
+            return self.given[name][place].item()
+        digest = zlib.crc32(f"{self.trial}|{name}|{place}".encode())
+        if dtype.kind == "b":
+            return bool(digest & 1)
+        if dtype.kind in "iu":
+            return digest % max(1, min(limit, _ENDS[dtype]))
+        number = 1 + digest % 9 if self.trial % 2 == 0 else digest % 13 - 6
+        return complex(number, digest // 16 % 5) if dtype.kind == "c" else number
+
+
+def sizes_to_try(
+    context: isl.Set,
+    names: Sequence[str],
+    witnesses: Iterable[Sizes],
+    numbers: Iterable[int] = (),
+    *,
+    only: bool = False,
+) -> list[dict[str, int]]:
+    """Small sizes that the assumptions allow, and those of witnesses, by their sum.
+
+    ``numbers`` stand in the kernels: sizes just beyond them may be where they begin to matter.
+    With ``only``, those of witnesses alone.
+    """
+    if not names:
+        return [{}]
+    found: dict[tuple[int, ...], None] = {}
+    smallest = smallest_point(_sets.project_onto(context, names), names) or {}
+    least = tuple(smallest.get(n, 1) for n in names)
+    if not only:
+        for highest in range(1, len(_SMALL) + 1):
+            grid = itertools.product(_SMALL[:highest], repeat=len(names))
+            for values in itertools.islice(grid, 64):
+                if len(found) < 24 and _allowed(context, names, values):
+                    found[values] = None
+        found[least] = None
+        beyond = {n + 1 for n in numbers if 1 < n <= _LARGEST} | {7, 12, 20}
+        for number in sorted(beyond)[:_BEYOND]:
+            wide = [(number,) * len(names)]
+            wide += [(*least[:p], number, *least[p + 1 :]) for p in range(len(names))]
+            found |= dict.fromkeys(v for v in wide if _allowed(context, names, v))
+    for witness in witnesses:
+        values = tuple(witness.get(n, smallest.get(n, 1)) for n in names)
+        if _allowed(context, names, values):
+            found[values] = None
+    ordered = sorted(found, key=lambda v: (sum(v), v))
+    return [dict(zip(names, values, strict=True)) for values in ordered]
+
+
+def numbers_in(kernel: Kernel) -> frozenset[int]:
+    """The integers that a kernel's expressions and domains mention."""
+    texts = [to_text(e) for s in kernel.statements for e in (s.lhs, s.rhs, *s.predicates)]
+    texts += [d.text for d in kernel.domains]
+    return frozenset(int(n) for t in texts for n in re.findall(r"(?<![\w.])\d{1,4}(?![\w.])", t))
+
+
+def _allowed(context: isl.Set, names: Sequence[str], values: Sequence[int]) -> bool:
+    return not with_values(context, dict(zip(names, values, strict=True))).is_empty()

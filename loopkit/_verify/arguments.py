@@ -43,10 +43,10 @@ def _same_arguments(one: Kernel, two: Kernel, context: isl.Set) -> None:
             )
     for name in names[0]:
         known, other = _described(one, name), _described(two, name)
-        for what, mine in known.items():
-            its = other[what]
-            if mine != its and not (isinstance(mine, tuple) and _equal(mine, its, context)):
-                words = [_words(what, value) for value in (mine, its)]
+        for what, a in known.items():
+            b = other.get(what)
+            if a != b and not (isinstance(a, tuple) and _equal(a, b or (), context)):
+                words = [_words(what, value) for value in (a, b)]
                 raise InvalidArgumentError(
                     f"the kernels do not agree on the {what} of '{name}': "
                     f"{words[0]} in before, {words[1]} in after",
@@ -57,14 +57,10 @@ def _same_arguments(one: Kernel, two: Kernel, context: isl.Set) -> None:
 def _described(kernel: Kernel, name: str) -> dict[str, Any]:
     """What kernels must agree on about an argument; expressions in tuples."""
     argument = kernel.arg_by_name[name]
-    is_array = isinstance(argument, ArrayArg)
-    return {
-        "kind": "an array" if is_array else "a scalar",
-        "type": argument.dtype,
-        "shape": argument.shape or () if is_array else (),
-        "offset": (argument.offset if is_array else 0,),
-        "use": "written" if name in kernel.writers else "only read",
-    }
+    found: dict[str, Any] = {"kind": "a scalar", "type": argument.dtype}
+    if isinstance(argument, ArrayArg):
+        found |= {"kind": "an array", "shape": argument.shape or (), "offset": (argument.offset,)}
+    return found | {"use": "written" if name in kernel.writers else "only read"}
 
 
 def _words(what: str, value: Any) -> str:

@@ -10,6 +10,7 @@ calls on a GPU.
 * text to CUDA: the schedules of one example are made, each step proven, and printed as CUDA C;
 * steps: of this, the transforms with their proofs; those that changed most follow below the table;
 * prove: `knl.prove()` of these schedules, as each checkout does it when it is not told more;
+* chain: 100 dependent loops, steps on one of them and on all;
 * calls: of a kernel on 16 elements, with all arguments checked, and bound;
 * import, the first CUDA C of a fresh process, and the size of the product.
 
@@ -20,9 +21,7 @@ one side cannot do is left out of the ratios, and named.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
@@ -31,42 +30,12 @@ from pathlib import Path
 from typing import Any
 
 import _report
+from _fresh import Result, run_once
 
-WORK = Path(__file__).resolve().parent / "_before_after_work.py"
 SIDES = ("before", "after")
-OF_NO_EXAMPLE = ("imports", "host", "cuda")
+OF_NO_EXAMPLE = ("imports", "host", "cuda", "chain")
 KINDS = ("text to CUDA", "steps", "prove")
-Result = dict[str, Any]
 Pair = dict[str, Result]
-
-
-def run_once(checkout: Path, scratch: Path, task: str, examples: Path, limit: float) -> Result:
-    """What one fresh process found."""
-    environment = os.environ | {
-        "PYTHONPATH": str(checkout),
-        "PYTHONHASHSEED": "0",
-        "PYTHONPYCACHEPREFIX": str(scratch / "modules"),
-        "LOOPKIT_CACHE_DIR": str(scratch / "kernels"),
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-    }
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    nothing: Result = {"numbers": {}, "steps": {}, "facts": {}, "missing": {}}
-    command = [sys.executable, str(WORK), task, str(examples)]
-    try:
-        done = subprocess.run(
-            command, env=environment, cwd=scratch, capture_output=True, text=True, timeout=limit
-        )
-    except subprocess.TimeoutExpired:
-        return nothing | {"missing": {task: f"more than {limit:.0f} s"}}
-    if done.returncode != 0:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        return nothing | {"missing": {task: f"exit code {done.returncode}: {last}"}}
-    result: Result = json.loads(done.stdout)
-    home = result["facts"].pop("loopkit")
-    if home != str(checkout / "loopkit" / "__init__.py"):
-        raise SystemExit(f"{home} was imported, and not {checkout}: is a copy in the way?")
-    return result
 
 
 def run_all(options: argparse.Namespace, tasks: list[str]) -> dict[str, list[Pair]]:
@@ -187,7 +156,9 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 2) // 2))
     parser.add_argument("--limit", type=float, default=120.0, help="seconds a process may take")
     parser.add_argument("--examples", type=Path, help="the folder of the examples (AFTER's)")
-    parser.add_argument("--only", nargs="+", metavar="TASK", help="imports, host, cuda, EXAMPLE")
+    parser.add_argument(
+        "--only", nargs="+", metavar="TASK", help=f"{', '.join(OF_NO_EXAMPLE)}, EXAMPLE"
+    )
     _report.add_arguments(parser)
     options = parser.parse_args()
     options.before, options.after = options.before.resolve(), options.after.resolve()

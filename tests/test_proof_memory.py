@@ -501,3 +501,22 @@ def test_staged_reads_under_guards_on_data_are_open() -> None:
     found = prove(knl)
     assert not found.findings and [one.kind for one in found.undecided] == ["unwritten"]
     assert "data decide whether '0 < flag[" in found.undecided[0].what
+
+
+def test_barrier_under_a_guard_on_a_variable() -> None:
+    """Whether a barrier is executed that a loaded value decides, one for all threads, is open."""
+    shared = lk.TemporaryVariable("s", "float32", shape=(64,), address_space=lk.AddressSpace.LOCAL)
+    knl = lk.make_kernel(
+        "{ [t, u]: 0 <= t, u < 64 }",
+        """
+        <int32> c = flag[0]
+        s[t] = a[t]
+        b[u] = s[63 - u]
+        """,
+        [shared, ...],
+        dtypes={"a, b": "float32", "flag": "int32"},
+    ).tag_inames({"t": "l.0", "u": "l.0"})
+    source = knl.cuda()
+    guarded = source.replace("__syncthreads();", "if (c > 0) {\n        __syncthreads();\n    }")
+    assert prove(knl).ok and guarded != source
+    assert kinds(prove_source(knl, guarded)) == {"barrier"}

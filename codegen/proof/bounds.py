@@ -7,10 +7,9 @@ import islpy as isl
 from loopkit._expression import accesses, to_text
 from loopkit.codegen.proof.conditions import negated
 from loopkit.codegen.proof.data import DataFacts
-from loopkit.codegen.proof.forms import Form
+from loopkit.codegen.proof.forms import Form, values_of
 from loopkit.codegen.proof.instances import InstanceCheck
-from loopkit.codegen.proof.recorder import Recorder
-from loopkit.codegen.proof.report import Finding
+from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import in_range
@@ -18,14 +17,13 @@ from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
 
 
-class BoundsCheck:
+class BoundsCheck(Check):
     """Compares the cells of accesses, which are named by then, with the arrays' extents."""
 
     def __init__(
         self, subject: Subject, recorder: Recorder, data: DataFacts, instances: InstanceCheck
     ) -> None:
-        self.subject = subject
-        self.recorder = recorder
+        super().__init__(subject, recorder)
         self.data = data
         self.surplus = {id(s.leaf) for s in instances.surplus if not s.instances.is_empty()}
         self._outside: dict[tuple[int, Form, Form], isl.Set | None] = {}
@@ -100,12 +98,10 @@ class BoundsCheck:
 
     def report(self, leaf: Leaf, touch: Touch, axis: int, outside: isl.Set) -> None:
         """An access that leaves its array, if what is known of data does not prevent it."""
-        subject = self.subject
         assert touch.cell is not None
         outside = outside & self.data.ranges(leaf)
         if outside.is_empty():
             return
-        names = (*subject.sizes, *subject.words, *subject.kernel.all_inames)
         extent = touch.extents[axis]
         what = (
             f"index {axis} of {touch.array} leaves its {shown(extent) if extent else ''} elements"
@@ -117,18 +113,6 @@ class BoundsCheck:
         if data:
             self.recorder.open("bounds", f"{what} unless data ({data}) prevents it", [leaf])
             return
-        point = self.recorder.point(subject.space, outside, names)
-        try:
-            cell = tuple(i.value({**dict.fromkeys(i.names, 0), **point}) for i in touch.cell)
-        except KeyError:
-            cell = None
-        self.recorder.found(
-            Finding(
-                "bounds",
-                what,
-                subject.place(leaf, point),
-                array=touch.array,
-                cell=cell,
-                sizes=subject.sizes_at(point),
-            )
-        )
+        point = self.point(outside, *self.subject.kernel.all_inames)
+        cell = values_of(touch.cell, point)
+        self.found("bounds", what, leaf, point, array=touch.array, cell=cell)

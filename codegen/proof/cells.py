@@ -13,7 +13,7 @@ from loopkit._nodes import Expression
 from loopkit.codegen.c.tree import Assign
 from loopkit.codegen.proof.conditions import Compare
 from loopkit.codegen.proof.forms import Form, constant, variable
-from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
@@ -26,12 +26,11 @@ Access = tuple[str, tuple[Expression, ...]]
 _OPERATORS = {"sum": "+=", "product": "*="}
 
 
-class CellCheck:
+class CellCheck(Check):
     """Finds the kernel's access behind each access of the text."""
 
     def __init__(self, subject: Subject, recorder: Recorder) -> None:
-        self.subject = subject
-        self.recorder = recorder
+        super().__init__(subject, recorder)
         self._same: dict[tuple[int, Form], bool] = {}
         self._shapes: dict[str, tuple[Form | None, ...]] = {}
         self.values = ValueCheck(subject, recorder, self.is_zero)
@@ -155,14 +154,11 @@ class CellCheck:
             if point is None:
                 self.recorder.open("access", f"whether {what}", [leaf])
                 return
-        place = subject.place(leaf, point or {})
-        sizes = subject.sizes_at(point or {})
-        self.recorder.found(Finding("access", what, place, array=touch.array, sizes=sizes))
+        self.found("access", what, leaf, point or {}, array=touch.array)
 
     def difference(self, touch: Touch, candidates: list[Form]) -> dict[str, int] | None:
         """A point where an access is none of the candidates."""
         subject, space = self.subject, self.subject.space
-        names = (*subject.sizes, *subject.words, *subject.kernel.all_inames)
         where = touch.scope.set
         differences = [touch.offset.minus(c) for c in candidates]
         for difference in differences:
@@ -179,9 +175,9 @@ class CellCheck:
             there = where & space.all_of(large)
             if there.is_empty():
                 continue
-            point = self.recorder.point(space, there, names)
+            point = self.point(there, *subject.kernel.all_inames)
             try:
-                if all(d.value({**_zeros(d), **point}) for d in differences):
+                if all(d.value(point) for d in differences):
                     return point
             except KeyError:
                 return None
@@ -202,9 +198,6 @@ class CellCheck:
         held = self.subject.held(touch.array)
         if held is not None and held.shape == ():
             touch.cell, touch.extents = (), ()
-            return
-        if held is not None and held.shape == () and not touch.offset.terms:
-            touch.cell = touch.extents = ()
             return
         if held is None or access is None:
             touch.cell = (touch.offset,) if touch.offset.is_affine else None
@@ -274,7 +267,3 @@ def _overlaps(array: ArrayArg) -> bool:
     """Whether constant strides may give one element two names."""
     tags = array.dim_tags or ()
     return any(isinstance(t, Strided) and isinstance(t.stride, (int, np.integer)) for t in tags)
-
-
-def _zeros(form: Form) -> dict[str, int]:
-    return dict.fromkeys(form.names, 0)

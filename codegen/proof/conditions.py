@@ -6,8 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from loopkit._cached import cached_property
-from loopkit.codegen.proof.forms import ONE, ZERO, Form, branches
-from loopkit.codegen.proof.nodes import Node
+from loopkit.codegen.proof.forms import ONE, ZERO, Form, Node, branches, member, members
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,13 +16,8 @@ class Compare(Node):
     operator: str
     form: Form
 
-    @property
-    def besides(self) -> Hashable:
-        return self.operator
-
-    @property
-    def inside(self) -> tuple[Node, ...]:
-        return (self.form,)
+    besides = member("operator")
+    inside = members("form")
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +27,8 @@ class Joined(Node):
     word: str
     parts: tuple[Condition, ...]
 
-    @property
-    def besides(self) -> Hashable:
-        return self.word
-
-    @property
-    def inside(self) -> tuple[Node, ...]:
-        return self.parts
+    besides = member("word")
+    inside = member("parts")
 
     @cached_property
     def made_of(self) -> Hashable:
@@ -58,19 +47,13 @@ class Unknown(Node):
     right: Form
     is_negated: bool = False
 
-    @property
-    def besides(self) -> Hashable:
-        return self.operator, self.is_negated
-
-    @property
-    def inside(self) -> tuple[Node, ...]:
-        return self.left, self.right
+    besides = members("operator", "is_negated")
+    inside = members("left", "right")
 
     @cached_property
     def made_of(self) -> Hashable:
-        if self.operator in _NEGATED:
-            return self.besides, frozenset(self.inside)
-        return self.besides, self.inside
+        sides = self.left, self.right
+        return self.besides, frozenset(sides) if self.operator in _NEGATED else sides
 
 
 Condition = Compare | Joined | Unknown

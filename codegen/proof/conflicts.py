@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import islpy as isl
 
 from loopkit._cached import cached_property
@@ -13,9 +11,8 @@ from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.barrier_order import Order, orders
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.data import DataFacts, is_open
-from loopkit.codegen.proof.forms import Form, floor, variable
-from loopkit.codegen.proof.recorder import Recorder
-from loopkit.codegen.proof.report import Finding
+from loopkit.codegen.proof.forms import Form, floor, values_of, variable
+from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space, copy_of, equal, less
 from loopkit.codegen.proof.subject import Subject
@@ -25,12 +22,11 @@ _MANY = 4
 Use = tuple[Leaf, Touch]
 
 
-class ConflictCheck:
+class ConflictCheck(Check):
     """Looks at all pairs of accesses of memory that threads share."""
 
     def __init__(self, subject: Subject, recorder: Recorder, data: DataFacts) -> None:
-        self.subject = subject
-        self.recorder = recorder
+        super().__init__(subject, recorder)
         self.data = data
         self.barriers = [leaf for leaf in subject.leaves if leaf.barrier is not None]
         self._bases: dict[tuple[object, ...], list[isl.Set]] = {}
@@ -112,7 +108,7 @@ class ConflictCheck:
                     continue
                 meeting = self.without_conditional_cuts(meeting, order)
                 if not meeting.is_empty():
-                    self.report("barrier", array, one, two, self.near, meeting)
+                    self.report("barrier", array, one, two, meeting)
                     return
 
     def one_warp(self, first: int, second: int) -> Condition:
@@ -152,14 +148,7 @@ class ConflictCheck:
         scope = use[1].scope
         key = (id(space), id(scope), copy)
         if key not in self._sides:
-            known = space.position
-
-            def name(old: str) -> str:
-                new = copy_of(old, copy)
-                return new if new in known else old
-
-            admitted = space.aligned(self.subject.admitted)
-            self._sides[key] = admitted & space.all_of(scope.copied(name))
+            self._sides[key] = self.subject.reached(scope, space, space.renaming(copy))
         return self._sides[key]
 
     def one_cell(self, space: Space, one: Use, two: Use) -> isl.Set:
@@ -170,13 +159,8 @@ class ConflictCheck:
             known = self.data.one_cell(space, one, two)
         if first.cell is None or second.cell is None or len(first.cell) != len(second.cell):
             return known
-
-        def name(old: str) -> str:
-            new = copy_of(old, 1)
-            return new if new in space.position else old
-
         pairs = [
-            equal(a, b.renamed(name))
+            equal(a, b.renamed(space.renaming(1)))
             for a, b in zip(first.cell, second.cell, strict=True)
             if a.is_affine and b.is_affine
         ]
@@ -217,15 +201,9 @@ class ConflictCheck:
         """The pairs between which an execution of ``barrier`` lies."""
         subject = self.subject
         space = subject.pair_space(subject.block_words, 3)
-
-        def name(old: str) -> str:
-            new = copy_of(old, 2)
-            return new if new in space.position else old
-
-        reached = barrier.scope.copied(name)
-        if any(n in subject.data_names for c in reached for n in conditions.names_in(c)):
+        if any(conditions.names_in(c) & subject.data_names for c in barrier.scope.all_conditions):
             return None
-        executed = space.aligned(subject.admitted) & space.all_of(reached)
+        executed = subject.reached(barrier.scope, space, space.renaming(2))
         between = space.nothing
         for before in orders(order.first, barrier):
             loose = Order(before.first, before.second, before.same, before.carried, None)
@@ -236,10 +214,7 @@ class ConflictCheck:
         if barrier.barrier == "warp":
             between = between & space.where(self.one_warp(0, 1))
         copies = [n for n in space.names if n not in self.near.position]
-        for copy in copies:
-            position = space.position[copy]
-            between = between.eliminate(isl.dim_type.param, position, 1)
-        return self.near.aligned(between)
+        return self.near.aligned(space.without(between, copies))
 
     # }}}
 
@@ -253,43 +228,29 @@ class ConflictCheck:
     def blocks(self, array: str, first: Use, second: Use) -> None:
         """Whether two blocks meet."""
         for meeting in self.base(self.far, first, second, same_block=False):
-            self.report("cross-block", array, first, second, self.far, meeting)
+            self.report("cross-block", array, first, second, meeting)
             return
 
     # }}}
 
-    def report(
-        self, kind: str, array: str, first: Use, second: Use, space: Space, meeting: isl.Set
-    ) -> None:
+    def report(self, kind: str, array: str, first: Use, second: Use, meeting: isl.Set) -> None:
         """Two executions that meet in a cell."""
-        subject, recorder = self.subject, self.recorder
-        leaves = (first[0], second[0])
+        subject = self.subject
         verbs = ["writes" if use[1].is_write else "reads" for use in (first, second)]
         who = "threads of a block" if kind == "barrier" else "blocks"
         why = self.doubts(first, second)
         if why:
             what = f"two {who} may meet in a cell of '{array}': only data decides ({why})"
-            recorder.open(kind, what, leaves)
+            self.recorder.open(kind, what, (first[0], second[0]))
             return
         inames = [i for use in (first, second) for i in self._inames(use[0])]
-        names: list[str] = [*subject.sizes, *subject.words, *inames]
-        names += [copy_of(n, 1) for n in (*subject.words, *inames)]
-        point = recorder.point(space, meeting, names)
+        others = [copy_of(n, 1) for n in (*subject.words, *inames)]
+        point = self.point(meeting, *inames, *others)
         order = "with no barrier between" if kind == "barrier" else "in no order"
-        cell: tuple[int, ...] | None = None
-        if first[1].cell is not None:
-            cell = _values(first[1].cell, point)
-        recorder.found(
-            Finding(
-                kind,
-                f"one of two {who} {verbs[0]} what the other {verbs[1]}, {order}",
-                subject.place(first[0], point),
-                subject.place(second[0], point, 1),
-                array,
-                cell,
-                subject.sizes_at(point),
-            )
-        )
+        what = f"one of two {who} {verbs[0]} what the other {verbs[1]}, {order}"
+        cell = None if first[1].cell is None else values_of(first[1].cell, point)
+        there = subject.place(second[0], point, 1)
+        self.found(kind, what, first[0], point, second=there, array=array, cell=cell)
 
     def _inames(self, leaf: Leaf) -> list[str]:
         statement = self.subject.kernel.statement_by_id.get(leaf.statement or "")
@@ -311,10 +272,3 @@ class ConflictCheck:
                 if not index.is_affine:
                     found[f"{touch.array}[.. {shown(index)} ..]"] = None
         return ", ".join(found)
-
-
-def _values(cell: Sequence[Form], point: dict[str, int]) -> tuple[int, ...] | None:
-    try:
-        return tuple(form.value({**dict.fromkeys(form.names, 0), **point}) for form in cell)
-    except KeyError:
-        return None

@@ -9,19 +9,17 @@ from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.proof.conditions import renamed
 from loopkit.codegen.proof.forms import floor
-from loopkit.codegen.proof.recorder import Recorder
-from loopkit.codegen.proof.report import Finding
+from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.spaces import Space, copy_of, equal
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf
 
 
-class DivergenceCheck:
+class DivergenceCheck(Check):
     """Proves that barriers are reached uniformly."""
 
     def __init__(self, subject: Subject, recorder: Recorder) -> None:
-        self.subject = subject
-        self.recorder = recorder
+        super().__init__(subject, recorder)
         self.varying = varying_names(subject)
 
     def run(self) -> None:
@@ -43,14 +41,9 @@ class DivergenceCheck:
             for node_expr in _expressions(scope.node):
                 data = self._varying_data(node_expr)
                 if data:
-                    self.recorder.found(
-                        Finding(
-                            "divergent barrier",
-                            f"line {scope.node.line if scope.node else 0} decides by {data}, which "
-                            "threads may see differently, whether the barrier is reached",
-                            self.subject.place(leaf, {}),
-                        )
-                    )
+                    what = f"line {scope.node.line if scope.node else 0} decides by {data}, which "
+                    what += "threads may see differently, whether the barrier is reached"
+                    self.found("divergent barrier", what, leaf, {})
                     return
         self.affine(leaf)
 
@@ -70,33 +63,16 @@ class DivergenceCheck:
         absent = others - there
         if absent.is_empty():
             return
-        names = [*subject.sizes, *subject.words, *loops]
-        names += [copy_of(w, 1) for w in subject.thread_words]
-        point = self.recorder.point(space, absent, names)
-        scope = "warp" if leaf.barrier == "warp" else "block"
-        self.recorder.found(
-            Finding(
-                "divergent barrier",
-                f"the first of these threads of a {scope} reaches the barrier, the second does not",
-                subject.place(leaf, point),
-                subject.place(leaf, point, 1),
-                sizes=subject.sizes_at(point),
-            )
-        )
+        point = self.point(absent, *loops, *(copy_of(w, 1) for w in subject.thread_words))
+        what = f"the first of these threads of a {leaf.barrier} reaches the barrier, "
+        second = subject.place(leaf, point, 1)
+        self.found("divergent barrier", what + "the second does not", leaf, point, second=second)
 
     def _copy(self, space: Space, leaf: Leaf) -> isl.Set:
         """The barrier's executions by the second thread, constants of its own projected out."""
-
-        def name(old: str) -> str:
-            new = copy_of(old, 1)
-            return new if new in space.position else old
-
-        domain = space.all_of(leaf.scope.copied(name))
+        domain = space.all_of(leaf.scope.copied(space.renaming(1)))
         words = {copy_of(w, 1) for w in self.subject.thread_words}
-        for own in space.names:
-            if label_of(own) and own not in words:
-                domain = domain.eliminate(isl.dim_type.param, space.position[own], 1)
-        return domain
+        return space.without(domain, (n for n in space.names if label_of(n) and n not in words))
 
     # {{{ what depends on threads
 

@@ -13,20 +13,11 @@ from collections.abc import Iterator
 import islpy as isl
 
 from loopkit._hidden import hidden
-from loopkit.codegen.c.tree import (
-    CExpression,
-    Element,
-    For,
-    If,
-    Let,
-    Name,
-    walk,
-)
+from loopkit.codegen.c import tree as c
 from loopkit.codegen.proof.conditions import Condition, conjuncts
-from loopkit.codegen.proof.forms import ZERO, Form, variable
+from loopkit.codegen.proof.forms import ZERO, Form, constant, variable
 from loopkit.codegen.proof.instances import InstanceCheck, Surplus
-from loopkit.codegen.proof.recorder import Recorder
-from loopkit.codegen.proof.report import Finding
+from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.spaces import Space, equal
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf
@@ -34,12 +25,11 @@ from loopkit.codegen.proof.tree import Leaf
 Indices = tuple[Form, ...]
 
 
-class ExtraInstancesCheck:
+class ExtraInstancesCheck(Check):
     """Proves that what runs too often is not seen."""
 
     def __init__(self, subject: Subject, recorder: Recorder, instances: InstanceCheck) -> None:
-        self.subject = subject
-        self.recorder = recorder
+        super().__init__(subject, recorder)
         self.instances = instances
         self.by_array: dict[str, list[Surplus]] = {}
         for surplus in instances.surplus:
@@ -128,51 +118,29 @@ class ExtraInstancesCheck:
         both: isl.Set,
     ) -> None:
         """A finding: which cell an instance too many changes."""
-        subject = self.subject
-        point = self.recorder.point(space, both, (*subject.sizes, *subject.words, *cells))
+        point = self.point(both, *cells)
         at = space.aligned(surplus.instances)
         for touch in surplus.leaf.touches:
             if touch.is_write:
                 for cell, index in zip(cells, touch.indices, strict=False):
                     at = at & space.where(equal(variable(cell), index))
-        fixed = [
-            equal(variable(n), Form({(): v} if v else {}))
-            for n, v in point.items()
-            if n in space.position
-        ]
-        inames = sorted(surplus.statement.inames)
-        names = (*subject.sizes, *subject.words, *inames)
-        instance = self.recorder.point(space, at & space.all_of(fixed), names)
-        self.recorder.found(
-            Finding(
-                "instances",
-                f"'{surplus.statement.id}' runs for what is no instance of it, and so changes "
-                f"a cell that '{reader.statement or 'a guard'}' (line {reader.line}) reads",
-                subject.place(surplus.leaf, instance),
-                array=array,
-                cell=tuple(point[c] for c in cells),
-                sizes=subject.sizes_at(point),
-            )
-        )
+        fixed = [equal(variable(n), constant(v)) for n, v in point.items()]
+        instance = self.point(at & space.all_of(fixed), *sorted(surplus.statement.inames))
+        what = f"'{surplus.statement.id}' runs for what is no instance of it, and so changes "
+        what += f"a cell that '{reader.statement or 'a guard'}' (line {reader.line}) reads"
+        at_cell = tuple(point[name] for name in cells)
+        self.found("instances", what, surplus.leaf, instance, array=array, cell=at_cell)
 
 
 def reads_of(subject: Subject, leaf: Leaf, array: str) -> list[Indices]:
     """The indices with which a line, or a guard or loop around it, reads a private array."""
     found = {t.offset: t.indices for t in leaf.touches if t.array == array and not t.is_write}
     for scope in leaf.scope.chain():
-        node = scope.node
-        expressions: tuple[CExpression, ...] = ()
-        if isinstance(node, For):
-            expressions = (node.lower, node.upper)
-        elif isinstance(node, If):
-            expressions = (node.condition,)
-        elif isinstance(node, Let):
-            expressions = (node.value,)
-        for expr in expressions:
-            for part in walk(expr):
-                if isinstance(part, Name) and part.name == array:
+        for expr in () if scope.node is None else c.expressions(scope.node):
+            for part in c.walk(expr):
+                if isinstance(part, c.Name) and part.name == array:
                     found.setdefault(ZERO, ())
-                elif isinstance(part, Element) and part.array == array:
+                elif isinstance(part, c.Element) and part.array == array:
                     indices = tuple(subject.text.form(i, scope) for i in part.indices)
                     found.setdefault(subject.text.offset_of(array, indices), indices)
     return list(found.values())

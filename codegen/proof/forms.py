@@ -1,8 +1,8 @@
 """Integer expressions as polynomials over names, quotients, extrema and loaded values.
 
-A form is exact: addition and multiplication expand, equal forms are equal
-nodes.  isl takes those that are affine; products of sizes, which flattened
-subscripts are full of, are compared as polynomials.
+A form is exact: addition and multiplication expand, equal forms are equal nodes.  isl takes
+those that are affine; products of sizes, which flattened subscripts are full of, are compared as
+polynomials.  Expressions of :mod:`loopkit._linear` know neither those, nor data, nor extrema.
 """
 
 from __future__ import annotations
@@ -10,10 +10,70 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_, attrgetter, or_, xor
 from typing import Any
 
 from loopkit._cached import cached_property
-from loopkit.codegen.proof.nodes import Node
+
+# {{{ nodes
+
+
+class Node:
+    """Equal to the nodes of its kind that are made of the same, and to no others.
+
+    Each node's hash is computed once, from those of its parts.  ``inside`` are the nodes
+    that it is made of, ``besides`` is what else tells it from others of its kind.
+    """
+
+    besides: Hashable = None
+    inside: tuple[Node, ...] = ()
+
+    @property
+    def made_of(self) -> Hashable:
+        """Both; nodes that have no order are in a set."""
+        return self.besides, self.inside
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((type(self), self.made_of))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Node) or type(self) is not type(other):
+            return False
+        return self._hash == other._hash and self.made_of == other.made_of
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+def member(name: str) -> Any:
+    """A property that is another attribute."""
+    return property(attrgetter(name))
+
+
+def members(*names: str) -> Any:
+    """A property that is the tuple of other attributes."""
+    if len(names) > 1:
+        return property(attrgetter(*names))
+    get = attrgetter(*names)
+    return property(lambda node: (get(node),))
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """A node and all nodes in it."""
+    pending = [node]
+    while pending:
+        part = pending.pop()
+        yield part
+        pending.extend(part.inside)
+
+
+# }}}
+
+# {{{ atoms
 
 Monomial = tuple["Atom", ...]
 """A product of atoms; one of several is a :class:`Product`."""
@@ -25,9 +85,7 @@ class Variable(Node):
 
     name: str
 
-    @property
-    def besides(self) -> Hashable:
-        return self.name
+    besides = member("name")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +95,8 @@ class Floor(Node):
     of: Form
     by: int
 
-    @property
-    def besides(self) -> Hashable:
-        return self.by
-
-    @property
-    def inside(self) -> tuple[Node, ...]:
-        return (self.of,)
+    besides = member("by")
+    inside = members("of")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +106,8 @@ class Extreme(Node):
     word: str  # "min" or "max"
     parts: tuple[Form, ...]
 
-    @property
-    def besides(self) -> Hashable:
-        return self.word
-
-    @property
-    def inside(self) -> tuple[Node, ...]:
-        return self.parts
+    besides = member("word")
+    inside = member("parts")
 
     @cached_property
     def made_of(self) -> Hashable:
@@ -73,13 +121,8 @@ class Loaded(Node):
     array: str
     offset: Form
 
-    @property
-    def besides(self) -> Hashable:
-        return self.array
-
-    @property
-    def inside(self) -> tuple[Node, ...]:
-        return (self.offset,)
+    besides = member("array")
+    inside = members("offset")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,9 +136,7 @@ class Choice(Node):
     then: Form
     other: Form
 
-    @property
-    def inside(self) -> tuple[Node, ...]:
-        return self.condition, self.then, self.other
+    inside = members("condition", "then", "other")
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,13 +149,8 @@ class Opaque(Node):
     word: tuple[Hashable, ...]
     parts: tuple[Node, ...] = ()
 
-    @property
-    def besides(self) -> Hashable:
-        return self.word
-
-    @property
-    def inside(self) -> tuple[Node, ...]:
-        return self.parts
+    besides = member("word")
+    inside = member("parts")
 
 
 Atom = Variable | Floor | Extreme | Loaded | Choice | Opaque
@@ -145,6 +181,8 @@ def product(atoms: Iterable[Atom]) -> Monomial:
     return Product(found) if len(found) > 1 else found
 
 
+# }}}
+
 _MOST_CHOICES = 6
 """Comparisons with more choices than that are not taken apart: each doubles the cases."""
 _LARGEST_PRODUCT = 256
@@ -166,7 +204,7 @@ class Form(Node):
         self.terms = terms
 
     @property
-    def inside(self) -> tuple[Node, ...]:
+    def inside(self) -> tuple[Node, ...]:  # type: ignore[override]
         return tuple(atom for monomial in self.terms for atom in monomial)
 
     @cached_property
@@ -181,6 +219,12 @@ class Form(Node):
         if len(self.terms) == 1 and () in self.terms:
             return self.terms[()]
         return None
+
+    @property
+    def only(self) -> Atom | None:
+        """The atom that the form is; None where it is more, or a multiple, or a number."""
+        monomial = next(iter(self.terms), ())
+        return monomial[0] if len(monomial) == 1 and self.terms == {monomial: 1} else None
 
     # {{{ arithmetic
 
@@ -206,21 +250,16 @@ class Form(Node):
     def times(self, other: Form) -> Form:
         """``self * other``, expanded."""
         for one, two in ((self, other), (other, self)):
-            constant = one.constant
-            if constant is not None:
-                return two.scaled(constant)
+            if (number := one.constant) is not None:
+                return two.scaled(number)
         if len(self.terms) * len(other.terms) > _LARGEST_PRODUCT:
             return opaque("*", self, other)
         terms: dict[Monomial, int] = {}
         for m, c in self.terms.items():
             for n, d in other.terms.items():
                 monomial = product((*m, *n))
-                total = terms.get(monomial, 0) + c * d
-                if total:
-                    terms[monomial] = total
-                else:
-                    terms.pop(monomial, None)
-        return Form(terms)
+                terms[monomial] = terms.get(monomial, 0) + c * d
+        return Form({m: c for m, c in terms.items() if c})
 
     # }}}
 
@@ -234,22 +273,13 @@ class Form(Node):
     @cached_property
     def atoms(self) -> frozenset[Atom]:
         """All atoms, also inside quotients and extrema."""
-        return frozenset(_atoms(self))
+        own = frozenset(atom for monomial in self.terms for atom in monomial)
+        return own.union(*(part.atoms for atom in own for part in _parts(atom)))
 
     @cached_property
     def is_affine(self) -> bool:
         """Whether isl can take the form."""
-        if any(len(m) > 1 for m in self.terms):
-            return False
-        for monomial in self.terms:
-            for atom in monomial:
-                if isinstance(atom, DATA):
-                    return False
-                if isinstance(atom, Floor) and not atom.of.is_affine:
-                    return False
-                if isinstance(atom, Extreme) and not all(p.is_affine for p in atom.parts):
-                    return False
-        return True
+        return all(len(m) <= 1 and all(map(_is_affine, m)) for m in self.terms)
 
     @property
     def is_data(self) -> bool:
@@ -267,7 +297,7 @@ class Form(Node):
         return Form(terms)
 
     def value(self, values: Mapping[str, int]) -> int:
-        """The form's value where all names have one; raises KeyError for loaded values."""
+        """The form's value, names without one being 0; raises KeyError for loaded values."""
         total = 0
         for monomial, value in self.terms.items():
             for atom in monomial:
@@ -276,15 +306,23 @@ class Form(Node):
         return total
 
 
-def _atoms(form: Form) -> Iterator[Atom]:
-    for monomial in form.terms:
-        for atom in monomial:
-            yield atom
-            if isinstance(atom, Floor):
-                yield from _atoms(atom.of)
-            elif isinstance(atom, Extreme):
-                for part in atom.parts:
-                    yield from _atoms(part)
+def values_of(forms: Iterable[Form], values: Mapping[str, int]) -> tuple[int, ...] | None:
+    """The values of several forms; None where data enter one."""
+    try:
+        return tuple(form.value(values) for form in forms)
+    except KeyError:
+        return None
+
+
+def _parts(atom: Atom) -> tuple[Form, ...]:
+    """The forms in a quotient or an extremum; what data decides is not looked into."""
+    if isinstance(atom, Floor):
+        return (atom.of,)
+    return atom.parts if isinstance(atom, Extreme) else ()
+
+
+def _is_affine(atom: Atom) -> bool:
+    return not isinstance(atom, DATA) and all(part.is_affine for part in _parts(atom))
 
 
 def _renamed(atom: Atom, name: Callable[[str], str]) -> Atom:
@@ -299,7 +337,7 @@ def _renamed(atom: Atom, name: Callable[[str], str]) -> Atom:
 
 def _value(atom: Atom, values: Mapping[str, int]) -> int:
     if isinstance(atom, Variable):
-        return values[atom.name]
+        return values.get(atom.name, 0)
     if isinstance(atom, Floor):
         return atom.of.value(values) // atom.by
     if isinstance(atom, Extreme):
@@ -371,6 +409,45 @@ def floor(form: Form, by: int) -> Form:
     return Form(whole).plus(quotient).plus(constant(outside))
 
 
+def floored(form: Form, by: int) -> Form:
+    """``floor(form / by)``, Python's quotient, for a ``by`` other than 0."""
+    return floor(form, by) if by > 0 else floor(form.scaled(-1), -by)
+
+
+def remainder(form: Form, by: int) -> Form:
+    """What such a quotient leaves over."""
+    return form.minus(floored(form, by).scaled(by))
+
+
+def power(base: Form, exponent: int) -> Form:
+    """A product of equal factors."""
+    return reduce(Form.times, [base] * exponent, ONE)
+
+
+def bitwise(operator: str, left: Form, right: Form) -> Form | None:
+    """``<<``, ``>>``, ``&``, ``|`` or ``^`` of integers without end; None where it is no form."""
+    known = right.constant
+    if known is None:
+        return None
+    if left.constant is not None and operator in _OF_BITS:
+        return constant(_OF_BITS[operator](left.constant, known))
+    if operator in ("<<", ">>") and 0 <= known < _MOST_BITS:
+        by = 1 << known
+        return floor(left, by) if operator == ">>" else left.scaled(by)
+    if operator == "&" and known > 0 and known & (known + 1) == 0:
+        return remainder(left, known + 1)
+    return None
+
+
+_OF_BITS = {"&": and_, "|": or_, "^": xor}
+_MOST_BITS = 64
+
+
+def absolute(form: Form) -> Form:
+    """The absolute value."""
+    return extreme("max", (form, form.scaled(-1)))
+
+
 def extreme(word: str, parts: Iterable[Form]) -> Form:
     """The least (``min``) or greatest (``max``) of forms; nested ones are one."""
     flat: dict[Form, None] = {}
@@ -387,12 +464,7 @@ def extreme(word: str, parts: Iterable[Form]) -> Form:
 
 
 def _only_extreme(form: Form, word: str) -> tuple[Form, ...] | None:
-    if len(form.terms) != 1:
-        return None
-    ((monomial, factor),) = form.terms.items()
-    if factor != 1 or len(monomial) != 1:
-        return None
-    atom = monomial[0]
+    atom = form.only
     return atom.parts if isinstance(atom, Extreme) and atom.word == word else None
 
 

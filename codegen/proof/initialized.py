@@ -16,8 +16,7 @@ from loopkit.codegen.proof.forms import variable
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.liveness import Liveness, written_by
 from loopkit.codegen.proof.reaching_definitions import Cell, Lines, ReachingDefinitions, Read, Write
-from loopkit.codegen.proof.recorder import Recorder
-from loopkit.codegen.proof.report import Finding
+from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space, equal, in_range
 from loopkit.codegen.proof.subject import Subject
@@ -27,12 +26,11 @@ _MANY = 8
 _WHOSE = {"private": "this thread", "shared": "this block", "global": "any thread"}
 
 
-class InitializedCheck:
+class InitializedCheck(Check):
     """Finds for each read of a temporary the writes before it."""
 
     def __init__(self, subject: Subject, recorder: Recorder, instances: InstanceCheck) -> None:
-        self.subject = subject
-        self.recorder = recorder
+        super().__init__(subject, recorder)
         self.surplus = {id(s.leaf): s.statement for s in instances.surplus}
         self.writes: dict[str, list[Write]] = {}
         self.reads: dict[str, list[Read]] = {}
@@ -266,7 +264,7 @@ class _OneArray:
 
     def report(self, read: Read, left: isl.Set) -> None:
         """A read of something that nothing has written."""
-        subject, recorder = self.subject, self.check.recorder
+        subject = self.subject
         whose = _WHOSE[self.fills.place]
         what = f"the line reads '{self.array}' where nothing before has written it for {whose}"
         if not self.writes:
@@ -282,18 +280,10 @@ class _OneArray:
             # A guard on data may be true only where the cell was written: nobody here knows.
             guards = sorted({shown(u) for u in read.scope.unknown})
             where = f" whether '{' and '.join(guards)}' holds there" if guards else ""
-            recorder.open("unwritten", f"whether {what}: data decide{where}", [read.leaf])
-            return
-        inames = [i for i in subject.kernel.all_inames if i in subject.space.position]
-        names = (*subject.sizes, *subject.words, *inames, *self.cells)
-        point = recorder.point(self.space, left, names)
-        recorder.found(
-            Finding(
-                "unwritten",
-                what,
-                subject.place(read.leaf, point),
-                array=self.array,
-                cell=tuple(point[c] for c in self.cells),
-                sizes=subject.sizes_at(point),
+            self.check.recorder.open(
+                "unwritten", f"whether {what}: data decide{where}", [read.leaf]
             )
-        )
+            return
+        point = self.check.point(left, *subject.kernel.all_inames, *self.cells)
+        cell = tuple(point[c] for c in self.cells)
+        self.check.found("unwritten", what, read.leaf, point, array=self.array, cell=cell)

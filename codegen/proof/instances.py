@@ -22,7 +22,7 @@ from loopkit.codegen.c.tree import Let
 from loopkit.codegen.proof.conditions import Compare, Condition, conjuncts
 from loopkit.codegen.proof.forms import Form, constant, variable
 from loopkit.codegen.proof.observing_blocks import ObservingBlocks
-from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import PARAM, equal
@@ -40,12 +40,11 @@ class Surplus:
     instances: isl.Set
 
 
-class InstanceCheck:
+class InstanceCheck(Check):
     """Compares what runs with what should."""
 
     def __init__(self, subject: Subject, recorder: Recorder, values: ValueCheck) -> None:
-        self.subject = subject
-        self.recorder = recorder
+        super().__init__(subject, recorder)
         self.values = values
         self.surplus: list[Surplus] = []
         self.lookers = ObservingBlocks(subject)
@@ -74,8 +73,7 @@ class InstanceCheck:
         """A statement without a line must have nothing to do."""
         domain, _ = self.subject.domain(statement)
         if not domain.is_empty():
-            names = (*self.subject.sizes, *sorted(statement.inames))
-            point = self.recorder.point(self.subject.space, domain, names)
+            point = self.point(domain, *sorted(statement.inames))
             values = {i: point[i] for i in self.subject.kernel.all_inames if i in statement.inames}
             self.recorder.found(
                 Finding(
@@ -270,37 +268,21 @@ class InstanceCheck:
             return _sets.integer(value)
         if executed.is_empty():
             return 0
-        names = (*self.subject.sizes, *sorted(statement.inames), *self.subject.words)
-        point = self.recorder.point(self.subject.space, executed, names)
+        names = sorted(statement.inames)
+        point = self.point(executed, *names)
         here: Form = variable(word).minus(constant(point[word]))
         others = executed & self.subject.space.where(Compare("!=", here))
         if others.is_empty():
             return point[word]
-        another = self.recorder.point(self.subject.space, others, names)
-        self.recorder.found(
-            Finding(
-                "instances",
-                f"'{statement.id}' has no iname for {word}, but runs for several of its values",
-                self.subject.place(leaf, point),
-                self.subject.place(leaf, another),
-                sizes=self.subject.sizes_at(another),
-            )
-        )
+        second = self.subject.place(leaf, self.point(others, *names))
+        what = f"'{statement.id}' has no iname for {word}, but runs for several of its values"
+        self.found("instances", what, leaf, point, second=second)
         return None
 
     def report(self, statement: Statement, leaf: Leaf, where: isl.Set, what: str) -> None:
         """A finding with the smallest instance in a set."""
-        subject = self.subject
-        names = (*subject.sizes, *subject.words, *sorted(statement.inames))
-        point = self.recorder.point(subject.space, where, names)
-        self.recorder.found(
-            Finding(
-                "instances",
-                f"'{statement.id}' {what}",
-                subject.place(leaf, point),
-                sizes=subject.sizes_at(point),
-            )
-        )
+        point = self.point(where, *sorted(statement.inames))
+        self.found("instances", f"'{statement.id}' {what}", leaf, point)
 
 
 def _flattened(conditions: list[Condition]) -> list[Condition]:

@@ -122,8 +122,8 @@ def _allocated(subject: Subject, recorder: Recorder, param: ArrayParam) -> None:
     for least in _SIZES_TRIED:
         large = [at_most(constant(least), variable(n)) for n in subject.sizes]
         there = where & subject.space.all_of(large)
-        point = recorder.point(subject.space, where if there.is_empty() else there, subject.sizes)
-        count = lacking.value({**dict.fromkeys(lacking.names, 0), **point})
+        point = recorder.point(where if there.is_empty() else there, subject.sizes)
+        count = lacking.value(point)
         if count > 0:
             what = f"calls allocate {count} elements too few for '{param.name}'"
             sizes = subject.sizes_at(point)

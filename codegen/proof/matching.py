@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from loopkit.codegen.proof.forms import Form, Loaded, Monomial, Variable
-from loopkit.codegen.proof.nodes import Node, walk
+from loopkit.codegen.proof.forms import Form, Loaded, Monomial, Node, Variable, walk
 
 
 @dataclass(frozen=True)
@@ -26,13 +25,8 @@ class Matching:
 
 def words_in(node: Node) -> frozenset[str]:
     """The names of all variables and arrays in a node."""
-    parts = walk(node)
-    found = (
-        part.name if isinstance(part, Variable) else part.array
-        for part in parts
-        if isinstance(part, (Variable, Loaded))
-    )
-    return frozenset(found)
+    named = (part for part in walk(node) if isinstance(part, (Variable, Loaded)))
+    return frozenset(part.name if isinstance(part, Variable) else part.array for part in named)
 
 
 def matching(mine: Node, other: Node) -> Matching | None:

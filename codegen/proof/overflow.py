@@ -18,26 +18,21 @@ from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.proof.forms import Form
 from loopkit.codegen.proof.layout import span
-from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Site
 from loopkit.codegen.proof.typed_forms import limits
 from loopkit.codegen.proof.value_text import TextValues
-from loopkit.codegen.proof.values import ValueCheck
 from loopkit.codegen.proof.widths import WidthCheck
 
 
-class OverflowCheck:
+class OverflowCheck(Check):
     """Bounds all integers that right sides and guards compute, by intervals."""
 
-    def __init__(
-        self, subject: Subject, recorder: Recorder, values: ValueCheck, widths: WidthCheck
-    ) -> None:
-        self.subject = subject
-        self.recorder = recorder
-        self.values = values
+    def __init__(self, subject: Subject, recorder: Recorder, widths: WidthCheck) -> None:
+        super().__init__(subject, recorder)
         self.widths = widths
 
     def run(self) -> None:

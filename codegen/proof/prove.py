@@ -133,7 +133,7 @@ def _check(kernel: Kernel, program: Program, recorder: Recorder, *, text: bool) 
     ConflictCheck(subject, recorder, data).run()
     widths = WidthCheck(subject, recorder)
     widths.run()
-    OverflowCheck(subject, recorder, cells.values, widths).run()
+    OverflowCheck(subject, recorder, widths).run()
 
 
 def _function(kernel: Kernel, program: Program, *, text: bool) -> Function:

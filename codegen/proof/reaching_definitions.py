@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import islpy as isl
 
-from loopkit import _sets
 from loopkit._cached import cached_property
 from loopkit._hidden import hidden
 from loopkit.codegen.c.tree import For, Let
@@ -236,7 +235,7 @@ class ReachingDefinitions:
         if carried is None:
             where = self.aligned(write.scope)
         else:
-            where = space.aligned(subject.admitted) & space.all_of(write.scope.copied(name))
+            where = subject.reached(write.scope, space, name)
             where = where & space.where(less(variable(_EARLIER), variable(carried.name)))
         where = where & space.all_of(
             equal(variable(c), i.renamed(name))
@@ -266,9 +265,7 @@ class ReachingDefinitions:
         if any(b.names & set(gone) for _, b in same.pairs):
             # A name stands for something else at the read.
             return None
-        for one in gone:
-            where = where.eliminate(_sets.PARAM, space.position[one], 1)
-        return where
+        return space.without(where, gone)
 
 
 def _route(leaf: Leaf) -> list[Group | Leaf]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 import islpy as isl
@@ -11,9 +11,9 @@ from loopkit import _budget, _sets
 from loopkit._budget import SpentError, at_most
 from loopkit._points import smallest_point
 from loopkit.codegen.proof.forms import NotAffineError
-from loopkit.codegen.proof.report import KINDS, Finding, Trusted, Undecided
+from loopkit.codegen.proof.report import KINDS, Finding, Place, Trusted, Undecided
 from loopkit.codegen.proof.shown import shown
-from loopkit.codegen.proof.spaces import Space
+from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf
 
 
@@ -61,13 +61,13 @@ class Recorder:
         except NotAffineError as error:
             self.open(kind, f"{what}: {shown(error.node)} is not affine", leaves)
 
-    def point(self, space: Space, domain: isl.Set, names: Iterable[str]) -> dict[str, int]:
-        """The smallest point of a set that is not empty: sizes first, then ``names``.
+    def point(self, domain: isl.Set, names: Iterable[str]) -> dict[str, int]:
+        """The smallest point of a set that is not empty, by ``names`` in their order.
 
         Names that may have any value are 0.
         """
-        wanted = [n for n in dict.fromkeys(names) if n in space.position]
-        used = _sets.involved_names(domain)
+        used, known = _sets.involved_names(domain), set(_sets.names_of(domain))
+        wanted = [n for n in dict.fromkeys(names) if n in known]
         order = [n for n in wanted if n in used]
         domain = _sets.project_onto(domain, order)
         try:
@@ -93,3 +93,30 @@ class Recorder:
     def undecided(self) -> tuple[Undecided, ...]:
         """All open questions, by kind and line."""
         return tuple(sorted(self._undecided, key=lambda u: (KINDS.index(u.kind), u.lines)))
+
+
+class Check:
+    """Something that is proven of a program."""
+
+    def __init__(self, subject: Subject, recorder: Recorder) -> None:
+        self.subject = subject
+        self.recorder = recorder
+
+    def point(self, domain: isl.Set, *names: str) -> dict[str, int]:
+        """The smallest point of a set: sizes first, then hardware indices, then ``names``."""
+        return self.recorder.point(domain, (*self.subject.sizes, *self.subject.words, *names))
+
+    def found(
+        self,
+        kind: str,
+        what: str,
+        leaf: Leaf,
+        point: Mapping[str, int],
+        *,
+        second: Place | None = None,
+        array: str | None = None,
+        cell: tuple[int, ...] | None = None,
+    ) -> None:
+        """Note what is wrong with a line where names have the values of a point."""
+        first, sizes = self.subject.place(leaf, point), self.subject.sizes_at(point)
+        self.recorder.found(Finding(kind, what, first, second, array, cell, sizes))

@@ -5,17 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from loopkit.codegen.proof import forms
 from loopkit.codegen.proof.conditions import Compare, Joined, Unknown
-from loopkit.codegen.proof.forms import (
-    Choice,
-    Extreme,
-    Floor,
-    Form,
-    Loaded,
-    Opaque,
-    Variable,
-)
-from loopkit.codegen.proof.nodes import Node
+from loopkit.codegen.proof.forms import Form, Node
 
 
 def shown(node: Node) -> str:
@@ -48,11 +40,11 @@ def _listed(nodes: tuple[Any, ...]) -> str:
     return ", ".join(map(shown, nodes))
 
 
-def _several(node: Extreme | Joined) -> str:
+def _several(node: forms.Extreme | Joined) -> str:
     return f"{node.word}({', '.join(sorted(map(shown, node.parts)))})"
 
 
-def _opaque(atom: Opaque) -> str:
+def _opaque(atom: forms.Opaque) -> str:
     word = " ".join(str(part) for part in atom.word if part is not None)
     return f"{word}({_listed(atom.parts)})" if atom.parts else word
 
@@ -65,12 +57,12 @@ def _unknown(condition: Unknown) -> str:
 
 
 _RULES: dict[type, Callable[[Any], str]] = {
-    Variable: lambda atom: str(atom.name),
-    Floor: lambda atom: f"floor(({_form(atom.of)})/{atom.by})",
-    Extreme: _several,
-    Loaded: lambda atom: f"{atom.array}[{_form(atom.offset)}]",
-    Choice: lambda atom: f"if({_listed(atom.inside)})",
-    Opaque: _opaque,
+    forms.Variable: lambda atom: str(atom.name),
+    forms.Floor: lambda atom: f"floor(({_form(atom.of)})/{atom.by})",
+    forms.Extreme: _several,
+    forms.Loaded: lambda atom: f"{atom.array}[{_form(atom.offset)}]",
+    forms.Choice: lambda atom: f"if({_listed(atom.inside)})",
+    forms.Opaque: _opaque,
     Compare: lambda condition: f"{_form(condition.form)} {condition.operator} 0",
     Joined: _several,
     Unknown: _unknown,

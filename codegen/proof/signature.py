@@ -12,7 +12,7 @@ from loopkit._program import ArrayParam, ValueParam
 from loopkit._promotion import DType, dtype_name
 from loopkit.codegen.c.tree import Parameter
 from loopkit.codegen.c.types import TYPES
-from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.subject import Subject
@@ -20,12 +20,11 @@ from loopkit.codegen.proof.subject import Subject
 _FAST = "--use_fast_math"
 
 
-class SignatureCheck:
+class SignatureCheck(Check):
     """Compares the text's head with the program that is launched, and that with the kernel."""
 
     def __init__(self, subject: Subject, recorder: Recorder) -> None:
-        self.subject = subject
-        self.recorder = recorder
+        super().__init__(subject, recorder)
         self.line = subject.function.line
 
     def run(self) -> None:
@@ -194,12 +193,6 @@ class SignatureCheck:
         beyond = subject.checked - subject.space.aligned(subject.kernel.assumptions.set)
         if beyond.is_empty():
             return
-        point = self.recorder.point(subject.space, beyond, subject.sizes)
-        self.recorder.found(
-            Finding(
-                "call",
-                "a call lets sizes through that the assumptions exclude",
-                Place(self.line),
-                sizes=subject.sizes_at(point),
-            )
-        )
+        sizes = subject.sizes_at(self.point(beyond))
+        what = "a call lets sizes through that the assumptions exclude"
+        self.recorder.found(Finding("call", what, Place(self.line), sizes=sizes))

@@ -7,7 +7,7 @@ copies of the names in which they may differ, labelled by numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import islpy as isl
 
@@ -180,6 +180,12 @@ class Space:
 
     # }}}
 
+    def without(self, domain: isl.Set, names: Iterable[str]) -> isl.Set:
+        """The projection along some names, one by one: they become free."""
+        for name in names:
+            domain = domain.eliminate(PARAM, self.position[name], 1)
+        return domain
+
     def project_onto(self, domain: isl.Set, kept: Iterable[str]) -> isl.Set:
         """The projection to some names, in the same space: others become free."""
         keep = {self.position[n] for n in kept}
@@ -192,6 +198,15 @@ class Space:
                 domain = domain.eliminate(PARAM, first, position - first)
                 first = None
         return domain
+
+    def renaming(self, copy: int) -> Callable[[str], str]:
+        """From names to those of another instance, where that has its own."""
+
+        def renamed(name: str) -> str:
+            own = copy_of(name, copy)
+            return own if own in self.position else name
+
+        return renamed
 
 
 def _without_extreme(form: Form) -> tuple[str, list[Form]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import chain
 
 import islpy as isl
@@ -280,6 +280,10 @@ class Subject:
             -largest - 1 if low is None else low,
             largest if high is None else high,
         )
+
+    def reached(self, scope: Scope, space: Space, name: Callable[[str], str]) -> isl.Set:
+        """Where a scope is reached, in names of another space that an instance has there."""
+        return space.aligned(self.admitted) & space.all_of(scope.copied(name))
 
     # }}}
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
-from operator import and_, or_, xor
 from typing import Any
 
 import numpy as np
@@ -40,52 +39,31 @@ from loopkit.codegen.proof.conditions import (
     negated,
 )
 from loopkit.codegen.proof.forms import (
-    ONE,
     ZERO,
     Form,
+    absolute,
+    bitwise,
     choice,
     constant,
     extreme,
     floor,
+    floored,
     loaded,
     opaque,
+    power,
+    remainder,
     variable,
 )
 from loopkit.codegen.proof.names import INTEGERS, Names, common
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.terms import Read, keeps_values
-from loopkit.codegen.proof.typed_forms import RangeOf, TypedForms, absolute, limits
+from loopkit.codegen.proof.typed_forms import RangeOf, TypedForms, limits
 from loopkit.codegen.proof.value_kernel import KernelValues
 from loopkit.codegen.proof.value_text import TextValues
 
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _LARGEST_POWER = 64
 _EXTREMA = {"min": "min", "max": "max", "lk_min": "min", "lk_max": "max"}
-
-
-def bitwise(operator: str, left: Form, right: Form) -> Form:
-    """``<<``, ``>>``, ``&``, ``|`` or ``^`` of integers."""
-    known = right.constant
-    if known is not None and left.constant is not None and operator in _OF_BITS:
-        return constant(_OF_BITS[operator](left.constant, known))
-    if known is not None and operator == ">>" and 0 <= known < 64:
-        return floor(left, 1 << known)
-    if known is not None and operator == "<<" and 0 <= known < 64:
-        return left.scaled(1 << known)
-    if known is not None and operator == "&" and known > 0 and known & (known + 1) == 0:
-        return left.minus(floor(left, known + 1).scaled(known + 1))
-    return opaque(operator, left, right)
-
-
-_OF_BITS = {"&": and_, "|": or_, "^": xor}
-
-
-def power(base: Form, exponent: int) -> Form:
-    """A product of equal factors."""
-    result = ONE
-    for _ in range(exponent):
-        result = result.times(base)
-    return result
 
 
 def truncated(numerator: Form, by: int, scope: Scope) -> Form:
@@ -228,7 +206,7 @@ class TextTranslator:
                 return self._typed(expr, scope)
             quotient = truncated(left, known, scope)
             return quotient if operator == "/" else left.minus(quotient.scaled(known))
-        return bitwise(operator, left, right)
+        return of_bits(operator, left, right)
 
     def _call(self, expr: Call, scope: Scope) -> Form | None:
         arguments = [self.form(a, scope) for a in expr.arguments]
@@ -299,11 +277,15 @@ def flat(indices: tuple[Form, ...], dimensions: tuple[int | None, ...]) -> Form:
 
 def divided(is_floor: bool, numerator: Form, denominator: Form) -> Form:
     """Python's quotient or remainder."""
-    by = denominator.constant
-    if by is None or by == 0:
+    if not denominator.constant:
         return opaque("//" if is_floor else "%", numerator, denominator)
-    quotient = floor(numerator, by) if by > 0 else floor(numerator.scaled(-1), -by)
-    return quotient if is_floor else numerator.minus(quotient.scaled(by))
+    return (floored if is_floor else remainder)(numerator, denominator.constant)
+
+
+def of_bits(operator: str, left: Form, right: Form) -> Form:
+    """``<<``, ``>>``, ``&``, ``|`` or ``^`` of integers."""
+    found = bitwise(operator, left, right)
+    return opaque(operator, left, right) if found is None else found
 
 
 _BITWISE: dict[type, str] = {prim.BitwiseAnd: "&", prim.BitwiseOr: "|", prim.BitwiseXor: "^"}
@@ -425,13 +407,13 @@ class KernelTranslator:
 
     def _bits(self, expr: Any) -> Form:
         word = _BITWISE[type(expr)]
-        return reduce(lambda a, b: bitwise(word, a, b), (self.form(c) for c in expr.children))
+        return reduce(lambda a, b: of_bits(word, a, b), (self.form(c) for c in expr.children))
 
     def _shift(self, expr: Any) -> Form | None:
         if isinstance(expr, prim.LeftShift) and not self._is_index_arithmetic(expr):
             return None
         word = "<<" if isinstance(expr, prim.LeftShift) else ">>"
-        return bitwise(word, self.form(expr.shiftee), self.form(expr.shift))
+        return of_bits(word, self.form(expr.shiftee), self.form(expr.shift))
 
     def _extreme(self, expr: Any) -> Form:
         word = "min" if isinstance(expr, prim.Min) else "max"

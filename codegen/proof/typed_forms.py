@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import reduce
 
 from loopkit import _intervals
 from loopkit._intervals import Interval
@@ -28,20 +27,23 @@ from loopkit.codegen.proof.conditions import (
 from loopkit.codegen.proof.forms import (
     ZERO,
     Form,
+    Node,
     Opaque,
+    absolute,
+    bitwise,
     choice,
     constant,
     extreme,
-    floor,
+    floored,
     opaque,
+    power,
+    remainder,
     variable,
 )
-from loopkit.codegen.proof.nodes import Node
 from loopkit.codegen.proof.terms import Read, Term
 
 RangeOf = Callable[[str], Interval]
 """Bounds of an iname, a size or a hardware index."""
-_MOST_BITS = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,15 +74,16 @@ class TypedForms:
 
     def form(self, term: Term) -> Form:
         """A term's value, exact or opaque."""
-        return self._known(term).form
+        return self.known(term).form
 
     def condition(self, term: Term) -> Condition:
         """When a truth value holds."""
-        found = self._known(term).condition
+        found = self.known(term).condition
         assert found is not None
         return found
 
-    def _known(self, term: Term) -> Known:
+    def known(self, term: Term) -> Known:
+        """All that is known of a term."""
         done: dict[int, Known] = {}
         pending = [term]  # sums may be deeper than Python's stack
         while pending:
@@ -101,16 +104,16 @@ class TypedForms:
             return self._truth(term, parts, of_data)
         exact = None
         if term.dtype in INTEGERS and all(p.is_exact for p in parts):
-            rule = _EXACT.get(term.op)
-            exact = rule(term, parts) if rule is not None else None
-        if exact is not None:
-            form, bounds = exact
-            # What is made of inames and sizes alone is computed in 64 bits, which hold it.
-            is_index = term.dtype == INT64 and not of_data and term.op != "cast"
-            if is_index or _intervals.contains(limits(term.dtype), bounds):
-                return Known(form, bounds, True, of_data)
-        whole = _opaque(term, parts)
-        return Known(whole, limits(term.dtype), False, of_data)
+            exact = _exact(term, parts)
+        if exact is not None and self.fits(term, *exact, of_data):
+            return Known(*exact, True, of_data)
+        return Known(_opaque(term, parts), limits(term.dtype), False, of_data)
+
+    def fits(self, term: Term, form: Form, bounds: Interval, of_data: bool) -> bool:
+        """Whether a result that is exact without end is one in its type."""
+        # What is made of inames and sizes alone is computed in 64 bits, which hold it.
+        is_index = term.dtype == INT64 and not of_data and term.op != "cast"
+        return is_index or _intervals.contains(limits(term.dtype), bounds)
 
     def _leaf(self, term: Term) -> Known:
         if term.op == "read":
@@ -158,10 +161,9 @@ def _opaque(term: Term, parts: list[Known]) -> Form:
     if term.op == "power" and term.dtype in INTEGERS:
         return opaque(("mul", term.dtype, None), *forms * term.data)
     if term.op in ("add", "mul"):
-        first = next(iter(parts[0].form.terms), ())
-        is_same = len(first) == 1 and isinstance(first[0], Opaque) and first[0].word == word
-        if is_same and parts[0].form.terms == {first: 1}:
-            forms = (*first[0].inside, *forms[1:])
+        first = parts[0].form.only
+        if isinstance(first, Opaque) and first.word == word:
+            forms = (*first.inside, *forms[1:])
     return opaque(word, *forms)
 
 
@@ -170,115 +172,47 @@ def limits(dtype: DType) -> Interval:
     return _intervals.of_dtype(dtype) if dtype in INTEGERS else (0, 1)
 
 
-def absolute(form: Form) -> Form:
-    """The absolute value."""
-    return extreme("max", (form, form.scaled(-1)))
-
-
 # {{{ exact arithmetic
 
-Exact = tuple[Form, Interval]
 
-
-def _cast(term: Term, parts: list[Known]) -> Exact:
-    return parts[0].form, parts[0].range
-
-
-def _neg(term: Term, parts: list[Known]) -> Exact:
-    return parts[0].form.scaled(-1), _intervals.negate(parts[0].range)
-
-
-def _add(term: Term, parts: list[Known]) -> Exact:
-    one, two = parts
-    return one.form.plus(two.form), _intervals.add(one.range, two.range)
-
-
-def _mul(term: Term, parts: list[Known]) -> Exact:
-    one, two = parts
-    return one.form.times(two.form), _intervals.multiply(one.range, two.range)
-
-
-def _power(term: Term, parts: list[Known]) -> Exact:
-    form = reduce(Form.times, [parts[0].form] * term.data)
-    return form, _intervals.power(parts[0].range, (term.data, term.data))
-
-
-def _quotient(term: Term, parts: list[Known]) -> Exact | None:
-    by = parts[1].form.constant
-    return _rounded(parts[0], by) if by else None
-
-
-def _remainder(term: Term, parts: list[Known]) -> Exact | None:
-    by = parts[1].form.constant
-    return _left_over(parts[0], by) if by else None
-
-
-def _shift_right(term: Term, parts: list[Known]) -> Exact | None:
-    by = parts[1].form.constant
-    return _rounded(parts[0], 1 << by) if by is not None and 0 <= by < _MOST_BITS else None
-
-
-def _shift_left(term: Term, parts: list[Known]) -> Exact | None:
-    by = parts[1].form.constant
-    if by is None or not 0 <= by < _MOST_BITS:
+def _exact(term: Term, parts: list[Known]) -> tuple[Form, Interval] | None:
+    """An operation on integers without end: its form, and bounds; None where there is no form."""
+    forms, ranges = [p.form for p in parts], [p.range for p in parts]
+    if term.op == "power":
+        return power(forms[0], term.data), _intervals.power(ranges[0], (term.data, term.data))
+    if term.op == "choice":
+        asked = parts[0].condition
+        whole = None if asked is None else choice(asked, *forms[1:])
+        return None if whole is None else (whole, _intervals.hull(*ranges[1:]))
+    rules = _RULES.get(term.data if term.op == "call" else term.op)
+    if rules is None:
         return None
-    return parts[0].form.scaled(1 << by), _intervals.shift_left(parts[0].range, (by, by))
+    of_forms, of_ranges = rules
+    whole = of_forms(*forms)
+    return None if whole is None else (whole, of_ranges(*ranges))
 
 
-def _masked(term: Term, parts: list[Known]) -> Exact | None:
-    mask = parts[1].form.constant
-    if mask is None or mask <= 0 or mask & (mask + 1):
-        return None
-    return _left_over(parts[0], mask + 1)
+def _by_number(rule: Callable[[Form, int], Form]) -> Callable[[Form, Form], Form | None]:
+    return lambda form, by: rule(form, by.constant) if by.constant else None
 
 
-def _rounded(part: Known, by: int) -> Exact:
-    bounds = _intervals.floor_divide(part.range, (by, by))
-    return (floor(part.form, by) if by > 0 else floor(part.form.scaled(-1), -by)), bounds
-
-
-def _left_over(part: Known, by: int) -> Exact:
-    quotient, _ = _rounded(part, by)
-    return part.form.minus(quotient.scaled(by)), _intervals.floor_remainder((by, by))
-
-
-def _extremum(term: Term, parts: list[Known]) -> Exact:
-    combined = _intervals.least if term.op == "min" else _intervals.greatest
-    return extreme(term.op, [p.form for p in parts]), combined(*(p.range for p in parts))
-
-
-def _choice(term: Term, parts: list[Known]) -> Exact | None:
-    asked, then, other = parts
-    if asked.condition is None:
-        return None
-    form = choice(asked.condition, then.form, other.form)
-    return form, _intervals.hull(then.range, other.range)
-
-
-def _call(term: Term, parts: list[Known]) -> Exact | None:
-    form = parts[0].form
-    if term.data == "abs":
-        return absolute(form), _intervals.absolute(parts[0].range)
-    if term.data == "sign":
-        return extreme("max", (constant(-1), extreme("min", (constant(1), form)))), (-1, 1)
-    return None
-
-
-_EXACT: dict[str, Callable[[Term, list[Known]], Exact | None]] = {
-    "cast": _cast,
-    "neg": _neg,
-    "add": _add,
-    "mul": _mul,
-    "power": _power,
-    "fdiv": _quotient,
-    "mod": _remainder,
-    "shr": _shift_right,
-    "shl": _shift_left,
-    "and": _masked,
-    "min": _extremum,
-    "max": _extremum,
-    "choice": _choice,
-    "call": _call,
+_RULES: dict[str, tuple[Callable[..., Form | None], Callable[..., Interval]]] = {
+    "cast": (lambda x: x, lambda x: x),
+    "neg": (lambda x: x.scaled(-1), _intervals.negate),
+    "add": (Form.plus, _intervals.add),
+    "mul": (Form.times, _intervals.multiply),
+    "fdiv": (_by_number(floored), _intervals.floor_divide),
+    "mod": (_by_number(remainder), lambda _, by: _intervals.floor_remainder(by)),
+    "shr": (lambda x, by: bitwise(">>", x, by), _intervals.shift_right),
+    "shl": (lambda x, by: bitwise("<<", x, by), _intervals.shift_left),
+    "and": (lambda x, mask: bitwise("&", x, mask), _intervals.bitwise_and),
+    "min": (lambda *parts: extreme("min", parts), _intervals.least),
+    "max": (lambda *parts: extreme("max", parts), _intervals.greatest),
+    "abs": (absolute, _intervals.absolute),
+    "sign": (
+        lambda x: extreme("max", (constant(-1), extreme("min", (constant(1), x)))),
+        lambda _: (-1, 1),
+    ),
 }
 _LEAVES = frozenset(("const", "name", "read"))
 _NAMED = frozenset(("call", "part", "power"))

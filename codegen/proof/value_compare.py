@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import reduce
 from typing import Any
 
 from loopkit import _intervals
@@ -12,11 +11,12 @@ from loopkit._intervals import Interval
 from loopkit._promotion import INTEGERS
 from loopkit.codegen.c.tree import CExpression
 from loopkit.codegen.proof.conditions import negated
-from loopkit.codegen.proof.forms import Form, constant, floor, variable
+from loopkit.codegen.proof.forms import ZERO, Form, constant
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.terms import Read, Term
 from loopkit.codegen.proof.tree import split
+from loopkit.codegen.proof.typed_forms import TypedForms, limits
 
 Context = tuple[tuple[CExpression, bool], ...]
 """Conditions of the text under which an operand is computed, and whether they hold there."""
@@ -115,53 +115,31 @@ class Comparison:
             self._scopes[key] = scope
         return self._scopes[key]
 
-    # {{{ integers of names alone
-
     def _as_integers(self, text: Term, kernel: Term, context: Context) -> Pair | None:
         """Arithmetic on loop variables and sizes: equal as integers, and none too large."""
-        kinds = {text.dtype, kernel.dtype}
-        if not kinds <= INTEGERS and not (text.op == kernel.op == "cmp"):
-            return text, kernel
-        if text.op == "cmp":
-            if text.data != kernel.data:
-                return text, kernel
-            forms = [_form(a) for term in (text, kernel) for a in term.args]
-            known = [f for f in forms if f is not None]
-            if len(known) != 4:
-                return text, kernel
-            one, two = known[1].minus(known[0]), known[3].minus(known[2])
-        else:
-            found, due = _form(text), _form(kernel)
-            if found is None or due is None:
-                return text, kernel
-            one, two = found, due
-        scope = self._narrowed(context) if context else self.scope
-        if not self.is_zero(scope, one.minus(two)):
-            return text, kernel
-        for term in (text, kernel):
-            if not self._fits(term, scope):
-                return text, kernel
-        return None
+        if {text.dtype, kernel.dtype} <= INTEGERS:
+            scope = self._narrowed(context) if context else self.scope
+            one, two = map(_OfNames(scope).known, (text, kernel))
+            is_exact = one.is_exact and two.is_exact and not (one.of_data or two.of_data)
+            if is_exact and self.is_zero(scope, one.form.minus(two.form)):
+                return None
+        return text, kernel
 
-    def _fits(self, term: Term, scope: Scope) -> bool:
-        """Whether no step of a computation leaves its type."""
-        form = _form(term)
-        if form is None:
-            return False
-        if term.dtype in INTEGERS:
-            limits = _intervals.of_dtype(term.dtype)
-            inside = _intervals.contains(limits, scope.range_of(form))
-            if not inside and not self._stays(form, limits, scope):
-                return False
-        return all(self._fits(a, scope) for a in term.args)
 
-    @staticmethod
-    def _stays(form: Form, limits: Interval, scope: Scope) -> bool:
-        """Whether an affine value never leaves a range: the exact answer, where rough ones fail."""
-        ends = (form.minus(constant(limits[0])), constant(limits[1]).minus(form))
-        return all(scope.never_below_zero(end) for end in ends)
+class _OfNames(TypedForms):
+    """Arithmetic on loop variables and sizes, exact where no step of it leaves its type."""
 
-    # }}}
+    def __init__(self, scope: Scope) -> None:
+        super().__init__(lambda read: ZERO, scope.range_of_name)
+        self.scope = scope
+
+    def fits(self, term: Term, form: Form, bounds: Interval, of_data: bool) -> bool:
+        own = limits(term.dtype)
+        if of_data or _intervals.contains(own, bounds):
+            return not of_data
+        # The exact answer, where rough ones fail.
+        ends = (form.minus(constant(own[0])), constant(own[1]).minus(form))
+        return all(self.scope.never_below_zero(end) for end in ends)
 
 
 def _same_in_any_width(text: Term, kernel: Term) -> bool:
@@ -194,46 +172,3 @@ def _factors(term: Term) -> list[Term]:
     if term.op != "mul":
         return [term]
     return [f for a in term.args for f in _factors(a)]
-
-
-def _reads(term: Term) -> bool:
-    """Whether a computation loads anything."""
-    pending = [term]
-    while pending:
-        part = pending.pop()
-        if part.op == "read":
-            return True
-        pending.extend(part.args)
-    return False
-
-
-def _form(term: Term) -> Form | None:
-    """Arithmetic on names and constants as a form; None where anything else enters."""
-    if term.op == "const":
-        return constant(term.data) if isinstance(term.data, int) else None
-    if term.op == "name":
-        return variable(term.data)
-    if term.dtype not in INTEGERS or _reads(term):
-        return None
-    parts = [_form(a) for a in term.args]
-    known = [p for p in parts if p is not None]
-    if not parts or len(known) != len(parts):
-        return None
-    if term.op == "cast":
-        return known[0]
-    if term.op == "neg":
-        return known[0].scaled(-1)
-    if term.op == "add":
-        return known[0].plus(known[1])
-    if term.op == "mul":
-        return known[0].times(known[1])
-    if term.op == "power":
-        return reduce(Form.times, [known[0]] * term.data)
-    by = known[-1].constant
-    if term.op == "shr" and by is not None and 0 <= by < 64:
-        return floor(known[0], 1 << by)
-    if term.op == "fdiv" and by is not None and by > 0:
-        return floor(known[0], by)
-    if term.op == "mod" and by is not None and by > 0:
-        return known[0].minus(floor(known[0], by).scaled(by))
-    return None

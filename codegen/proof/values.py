@@ -17,8 +17,7 @@ from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.tree import Assign, Binary, CExpression, If
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import Form, constant, variable
-from loopkit.codegen.proof.recorder import Recorder
-from loopkit.codegen.proof.report import Finding
+from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
@@ -30,14 +29,13 @@ from loopkit.codegen.proof.value_sample import SEEDS, Sample, differ, numbers_of
 _GUARD = "the guard"
 
 
-class ValueCheck:
+class ValueCheck(Check):
     """Compares right sides, and guards that test data, as typed computations."""
 
     def __init__(
         self, subject: Subject, recorder: Recorder, is_zero: Callable[[Scope, Form], bool]
     ) -> None:
-        self.subject = subject
-        self.recorder = recorder
+        super().__init__(subject, recorder)
         self.is_zero = is_zero
 
     def statement(self, leaf: Leaf, statement: Statement) -> bool:
@@ -101,7 +99,7 @@ class ValueCheck:
     ) -> bool:
         """Report values for which two computations differ; False where none were found."""
         subject = self.subject
-        names = (*subject.sizes, *subject.kernel.all_inames, *subject.words, *subject.space.names)
+        names = (*subject.kernel.all_inames, *subject.space.names)
         text = self.subject.text.values(scope)
         numbers = [*numbers_of(found), *numbers_of(due)]
         guards = [] if what == _GUARD else [expr for expr, _ in self._tested(leaf)]
@@ -112,10 +110,10 @@ class ValueCheck:
             return self.subject.meaning.values.term(self.subject.meaning.values.value(expr), INT32)
 
         for seed in SEEDS:
-            where = _spread_out(scope, names, seed // 2)
+            where = _spread_out(scope, (*subject.sizes, *names), seed // 2)
             if where.is_empty():
                 return False
-            point = self.recorder.point(subject.space, where, names)
+            point = self.point(where, *names)
             sample = Sample(subject, point, translate, seed, numbers)
             try:
                 with np.errstate(all="ignore"):
@@ -139,15 +137,7 @@ class ValueCheck:
                 told = f"{what} = {_shown(one)}, '{statement.id}' {_shown(two)}"
                 if given:
                     told += f" where {given}"
-                self.recorder.found(
-                    Finding(
-                        kind,
-                        told,
-                        subject.place(leaf, point),
-                        array=statement.written,
-                        sizes=subject.sizes_at(point),
-                    )
-                )
+                self.found(kind, told, leaf, point, array=statement.written)
                 return True
         return False
 

@@ -25,7 +25,7 @@ from loopkit.codegen.c.tree import (
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import ZERO, Form, NotAffineError, constant, variable
 from loopkit.codegen.proof.names import CATEGORIES, common
-from loopkit.codegen.proof.recorder import Recorder
+from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import FAR, Scope
 from loopkit.codegen.proof.shown import shown
@@ -56,15 +56,14 @@ class _Part:
     bits: bool
 
 
-class WidthCheck:
+class WidthCheck(Check):
     """Looks at every printed subscript, bound, guard and constant.
 
     Arithmetic on data, on the right sides of statements, is looked at by :mod:`.overflow`.
     """
 
     def __init__(self, subject: Subject, recorder: Recorder) -> None:
-        self.subject = subject
-        self.recorder = recorder
+        super().__init__(subject, recorder)
         self._seen: set[tuple[int, Form, str]] = set()
 
     def run(self) -> None:
@@ -306,9 +305,8 @@ class WidthCheck:
                 where = scope.set
                 for push in pushes:
                     where = _driven_up(scope, where, push)
-                names = (*self.subject.sizes, *sorted(form.names))
-                point = self.recorder.point(scope.space, where, names)
-                value = form.value({**dict.fromkeys(form.names, 0), **point})
+                point = self.recorder.point(where, (*self.subject.sizes, *sorted(form.names)))
+                value = form.value(point)
                 if not limits[0] <= value <= limits[1]:
                     self.place(form, value, point, site, what)
                     return
@@ -318,10 +316,8 @@ class WidthCheck:
 
     def report(self, form: Form, overflow: isl.Set, site: Site, what: str) -> None:
         """An overflow from a set of them."""
-        names = (*self.subject.sizes, *sorted(form.names))
-        point = self.recorder.point(site.scope.space, overflow, names)
-        value = form.value({**dict.fromkeys(form.names, 0), **point})
-        self.place(form, value, point, site, what)
+        point = self.recorder.point(overflow, (*self.subject.sizes, *sorted(form.names)))
+        self.place(form, form.value(point), point, site, what)
 
     def place(self, form: Form, value: int, point: dict[str, int], site: Site, what: str) -> None:
         """A finding at a point."""

@@ -1,6 +1,6 @@
-"""What one process of `before_after.py` measures.
+"""What one fresh process of `before_after.py` and `checker.py` measures.
 
-    PYTHONPATH=CHECKOUT python _before_after_work.py TASK EXAMPLES_FOLDER
+    PYTHONPATH=CHECKOUT python _work.py TASK EXAMPLES_FOLDER
 
 Only public names are used that checkouts of some age have too.  Stdout gets one line of JSON:
 ``numbers`` (name: value), ``steps`` (which: seconds), ``facts`` (name: text), ``missing`` (what
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 CALLS, BATCHES = 100, 15
+LOOPS = 100
 
 # Steps time themselves with this clock.  Here it is the processor time of the process, which others
 # on the machine disturb least.
@@ -75,12 +76,18 @@ def imports(found: Found) -> None:
     found.numbers["lines of the product"] = sum(t.count("\n") for t in texts.values())
 
 
-def import_everything(lk: Any) -> None:
-    """Imports are a task of their own, and no part of what is measured here, lazy ones neither."""
+def get_ready(lk: Any) -> None:
+    """Nothing is left to import, lazily neither, nor to be made once for all kernels."""
     for module in pkgutil.walk_packages(lk.__path__, "loopkit.", onerror=lambda _: None):
         if not module.name.endswith("__main__"):
             with suppress(ImportError):
                 importlib.import_module(module.name)
+    warm = small_kernel(lk)
+    warm.cuda()
+    with suppress(Exception):  # what cannot be proven is told where that is measured
+        warm.prove()
+    gc.collect()
+    gc.freeze()
 
 
 def example(found: Found, name: str, folder: str) -> None:
@@ -89,14 +96,7 @@ def example(found: Found, name: str, folder: str) -> None:
 
     sys.path.insert(0, folder)
     module = importlib.import_module(name)
-    import_everything(lk)
-    # Nor is what the first kernel of a process makes once for all others.
-    warm = small_kernel(lk)
-    warm.cuda()
-    with found.part("prove"):
-        warm.prove()
-    gc.collect()
-    gc.freeze()
+    get_ready(lk)
     kernels: dict[str, Any] = {}
     with found.part("text to CUDA"):
         start = time.process_time()
@@ -117,6 +117,28 @@ def example(found: Found, name: str, folder: str) -> None:
         found.numbers["prove"] = time.process_time() - start
         for title, proof in proofs.items():
             found.facts[f"proof of {name}, {title}"] = str(proof).split(" (")[0].splitlines()[0]
+
+
+def chain(found: Found) -> None:
+    """Dependent loops over arrays: a step on each of them, then one on all.
+
+    ``t0[i0] = a[i0] + 0``, ``t1[i1] = t0[i1] + 1``, and so on.
+    """
+    import loopkit as lk
+
+    get_ready(lk)
+    names = ["a", *(f"t{k}" for k in range(LOOPS - 1)), "out"]
+    text = "\n".join(f"{names[k + 1]}[i{k}] = {names[k]}[i{k}] + {k}" for k in range(LOOPS))
+    domains = [f"{{ [i{k}]: 0 <= i{k} < n }}" for k in range(LOOPS)]
+    knl = lk.make_kernel(domains, text, dtypes={", ".join(names): "float32"})
+    for number in range(LOOPS):
+        knl = knl.split_iname(f"i{number}", 128)
+    single = [step.seconds for step in knl.history]
+    knl = knl.tag_inames({f"i{number}_inner": "l.0" for number in range(LOOPS)})
+    title = f"chain of {LOOPS} loops"
+    found.numbers[f"{title}: median step on one, s"] = statistics.median(single)
+    found.numbers[f"{title}: worst step on one, s"] = max(single)
+    found.numbers[f"{title}: a step on all, s"] = knl.history[-1].seconds
 
 
 def warm_call(
@@ -168,6 +190,8 @@ def main() -> None:
     with found.part(task):
         if task == "imports":
             imports(found)
+        elif task == "chain":
+            chain(found)
         elif task in ("host", "cuda"):
             calls(found, task)
         else:

@@ -32,12 +32,21 @@ def variable_names(expr: Expression) -> frozenset[str]:
 
 @remembered(1 << 14)
 def _variable_names(expr: Expression) -> frozenset[str]:
+    return names_found(NameCollector, expr)
+
+
+def names_found(
+    collector: Callable[[set[str]], NameCollector], *exprs: Expression
+) -> frozenset[str]:
+    """The names that one kind of collector finds in several expressions."""
     found: set[str] = set()
-    _NameCollector(found)(expr)
+    for expr in exprs:
+        if not is_constant(expr):
+            collector(found)(expr)
     return frozenset(found)
 
 
-class _Walker(CombineMapper):  # type: ignore[misc]
+class Walker(CombineMapper):  # type: ignore[misc]
     """Visits every child; results are thrown away."""
 
     def combine(self, values: Iterable[Any]) -> None:
@@ -64,7 +73,9 @@ class _Walker(CombineMapper):  # type: ignore[misc]
         self.rec(expr.operand)
 
 
-class _NameCollector(_Walker):
+class NameCollector(Walker):
+    """Collects all names of variables in ``found``."""
+
     def __init__(self, found: set[str]) -> None:
         super().__init__()
         self.found = found
@@ -77,20 +88,17 @@ class _NameCollector(_Walker):
         self.rec(expr.operand)
 
 
-class _OuterNameCollector(_NameCollector):
+class _OuterNameCollector(NameCollector):
     def map_subscript(self, expr: prim.Subscript) -> None:
         pass
 
 
 def names_outside_accesses(expr: Expression) -> frozenset[str]:
     """The names in ``expr``, but for arrays and what stands in their subscripts."""
-    found: set[str] = set()
-    if not is_constant(expr):
-        _OuterNameCollector(found)(expr)
-    return frozenset(found)
+    return names_found(_OuterNameCollector, expr)
 
 
-class _AccessCollector(_Walker):
+class _AccessCollector(Walker):
     def __init__(self, found: list[tuple[str, tuple[Expression, ...]]]) -> None:
         super().__init__()
         self.found = found
@@ -104,7 +112,7 @@ class _AccessCollector(_Walker):
             self.rec(index)
 
 
-class _DivisionCollector(_Walker):
+class _DivisionCollector(Walker):
     def __init__(self, found: dict[Key, Expression]) -> None:
         super().__init__()
         self.found = found
@@ -121,7 +129,7 @@ _INTEGER_CALLS = frozenset(("abs", "sign", "fmin", "fmax", "pow"))
 """Functions whose results are integers where their arguments are."""
 
 
-class _TypedFinder(_Walker):
+class _TypedFinder(Walker):
     """Finds what is no arithmetic of integers: calls, casts, quotients, other literals."""
 
     def __init__(self) -> None:

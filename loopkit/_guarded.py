@@ -13,7 +13,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._expression import _Walker, index_tuple, is_constant, variable_names
+from loopkit._expression import Walker, index_tuple, is_constant, variable_names
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._same import remembered
@@ -35,7 +35,7 @@ def conjuncts(condition: Expression) -> Guards:
     return (condition,)
 
 
-class GuardedWalker(_Walker):
+class GuardedWalker(Walker):
     """Visits every child; ``guards`` are the conditions under which it is evaluated.
 
     Of these only those that ``says`` wants are kept: what a thousand others guard is as quick.

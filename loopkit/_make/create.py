@@ -321,8 +321,8 @@ class _Maker:
                 what = "an iname"
             elif draft.written in book.rules:
                 what = "a substitution rule"
-            elif draft.written in self.domains.parameters and draft.declared is None:
-                if any(d.written == draft.written and d.declared is not None for d in drafts):
+            elif draft.written in self.domains.parameters and draft.item.declared is None:
+                if any(d.written == draft.written and d.item.declared is not None for d in drafts):
                     continue
                 if draft.written in self.given.temporaries:
                     continue
@@ -341,10 +341,10 @@ class _Maker:
         """The temporaries, in order of declaration; shapes are still missing."""
         temporaries = dict(self.given.temporaries)
         for draft in drafts:
-            if draft.declared is None:
+            if draft.item.declared is None:
                 continue
             name = draft.written
-            dtype = None if draft.declared == "auto" else draft.declared
+            dtype = None if draft.item.declared == "auto" else draft.item.declared
             if name in self.given.order:
                 raise ParseError(
                     f"'{name}' is declared as a temporary here and as an argument in kernel_data",

@@ -13,7 +13,6 @@ from loopkit._errors import (
     ParseError,
     SourcePosition,
     UnknownNameError,
-    caret_at,
 )
 from loopkit._expression import accesses, variable_names
 from loopkit._frozen import dataclass
@@ -37,32 +36,21 @@ from loopkit._syntax import (
     resolve_reductions,
 )
 
-Access = tuple[str, tuple[Expression, ...]]
-Scope = tuple[int, tuple[str, ...]]
-
 
 @dataclass(eq=False)
 class Draft:
-    """One instruction on its way to a statement.
+    """One instruction on its way to a statement; ``item`` says all that stays as it was written.
 
-    ``declared`` is the type of a declaration, ``"auto"``, or None.  ``inames``
-    grows until it holds all loops around the statement, ``reductions`` are all that
-    its expressions hold, outer ones first.
+    ``inames`` grows until it holds all loops around the statement, ``resolved`` are the ids that
+    ``dep`` patterns name, ``reductions`` are all that its expressions hold, outer ones first.
     """
 
     id: str
+    item: RawAssignment
     lhs: Expression
     rhs: Expression
-    item: RawAssignment | None
     predicates: tuple[Expression, ...] = ()
-    scopes: tuple[Scope, ...] = ()
-    given_inames: frozenset[str] = frozenset()
-    is_final: bool = False
-    depends_on: tuple[str, ...] = ()
-    tags: frozenset[str] = frozenset()
-    declared: Any = None
     made_by: str | None = None
-    position: SourcePosition | None = None
     names: frozenset[str] = frozenset()
     inames: frozenset[str] = frozenset()
     resolved: frozenset[str] = frozenset()
@@ -71,14 +59,17 @@ class Draft:
     @cached_property
     def written(self) -> str:
         """The name of what is written."""
-        name: str = (
-            self.lhs.name if isinstance(self.lhs, prim.Variable) else self.lhs.aggregate.name
-        )
-        return name
+        return _written(self.lhs)
 
-    def position_of(self, name: str) -> SourcePosition | None:
+    @property
+    def given_inames(self) -> frozenset[str]:
+        """The inames that ``for`` blocks and the option ``inames`` name."""
+        scoped = (iname for _, inames in self.item.scopes for iname in inames)
+        return (self.item.inames or frozenset()).union(scoped)
+
+    def position_of(self, name: str) -> SourcePosition:
         """Where ``name`` stands in the text."""
-        return self.position if self.item is None else position_of_name(self.item, name)
+        return position_of_name(self.item, name)
 
 
 @dataclass(eq=False)
@@ -86,8 +77,13 @@ class Nop:
     """A place in the order that others depend on."""
 
     id: str
-    depends_on: tuple[str, ...]
+    item: RawNop
     resolved: frozenset[str] = frozenset()
+
+
+def _written(lhs: Expression) -> str:
+    name: str = lhs.name if isinstance(lhs, prim.Variable) else lhs.aggregate.name
+    return name
 
 
 class Drafting:
@@ -111,31 +107,14 @@ class Drafting:
         conditions: dict[tuple[int, Key], Expression] = {}
         for item, id_ in zip(items, ids, strict=True):
             if isinstance(item, RawNop):
-                found.append(Nop(id_, item.depends_on))
+                found.append(Nop(id_, item))
                 continue
             predicates = []
             for block, predicate in zip(item.predicate_blocks, item.predicates, strict=True):
                 if block in blocks or self._reduces(item, predicate):
                     predicate = self._decided_before(item, block, predicate, conditions, found)
-                predicates.append(predicate)
-            found.append(
-                self._resolve(
-                    Draft(
-                        id_,
-                        item.lhs,
-                        item.rhs,
-                        item,
-                        predicates=tuple(c for p in predicates for c in conjuncts(p)),
-                        scopes=item.scopes,
-                        given_inames=item.inames or frozenset(),
-                        is_final=item.inames_is_final,
-                        depends_on=item.depends_on,
-                        tags=frozenset(item.tags),
-                        declared=item.declared,
-                        position=item.position,
-                    )
-                )
-            )
+                predicates += conjuncts(predicate)
+            found.append(self._resolve(Draft(id_, item, item.lhs, item.rhs, tuple(predicates))))
         return found
 
     def _ids(self, items: list[Any]) -> list[str]:
@@ -169,31 +148,18 @@ class Drafting:
         for item in items:
             if isinstance(item, RawNop):
                 continue
-            lhs = item.lhs
-            written = lhs.name if isinstance(lhs, prim.Variable) else lhs.aggregate.name
             for block, predicate in zip(item.predicate_blocks, item.predicates, strict=True):
                 if block:
                     expanded = self.book.expanded(predicate)
                     reads.setdefault(block, set()).update(name for name, _ in accesses(expanded))
-                    writes.setdefault(block, set()).add(written)
+                    writes.setdefault(block, set()).add(_written(item.lhs))
         return {block for block, names in reads.items() if names & writes[block]}
 
     def _reduces(self, item: RawAssignment, predicate: Expression) -> bool:
         """Whether a condition holds a reduction."""
         if not could_reduce(self.book.without_reductions(predicate), self.operations):
             return False
-        draft = self._resolve(
-            Draft(
-                "",
-                item.lhs,
-                predicate,
-                item,
-                scopes=item.scopes,
-                given_inames=item.inames or frozenset(),
-                position=item.position,
-            )
-        )
-        return bool(draft.reductions)
+        return bool(self._resolve(Draft("", item, item.lhs, predicate)).reductions)
 
     def _decided_before(
         self,
@@ -212,18 +178,17 @@ class Drafting:
             variable = prim.Variable(name)
             conditions[block, key_of(condition)] = variable
             id_ = next(fresh_names(f"{name}_set", self.ids))
-            draft = Draft(
-                id_,
-                variable,
-                condition,
-                item,
-                # Blocks are numbered as they open: the smaller numbers are around this one.
-                scopes=tuple(s for s in item.scopes if s[0] < block or not block),
+            # Blocks are numbered as they open: the smaller numbers are around this one.
+            scopes = tuple(s for s in item.scopes if s[0] < block or not block)
+            before = RawAssignment(
+                lhs=variable,
+                rhs=condition,
                 declared="auto",
-                made_by="condition",
+                scopes=scopes,
+                text=item.text,
                 position=item.position,
             )
-            found.append(self._resolve(draft))
+            found.append(self._resolve(Draft(id_, before, variable, condition, (), "condition")))
         return prim.LogicalNot(variable) if negated else variable
 
     # }}}
@@ -241,7 +206,7 @@ class Drafting:
                 return name in self.inames and name not in outside
 
             parts = [
-                resolve_reductions(p, is_iname, reductions=operations, position=draft.position)
+                resolve_reductions(p, is_iname, reductions=operations, position=draft.item.position)
                 for p in parts
             ]
             draft.reductions = tuple(r for p in parts for r in reductions_in(p))
@@ -253,8 +218,7 @@ class Drafting:
 
     def _outside(self, draft: Draft, parts: list[Expression]) -> frozenset[str]:
         """The inames that the statement is inside of, whatever its reductions are."""
-        scoped = (iname for _, inames in draft.scopes for iname in inames)
-        outside = draft.given_inames.union(scoped)
+        outside = draft.given_inames
         for part in parts:
             outside |= names_outside_reductions(self.book.expanded(part), self.operations)
         return outside
@@ -267,7 +231,7 @@ def check_supported(drafts: Iterable[Draft], known: Collection[str]) -> None:
             if reduction.operation not in known:
                 raise InvalidArgumentError(
                     f"the reduction '{reduction.operation}' is not supported yet",
-                    asked=caret_at(draft.position),
+                    asked=draft.item.position.caret(),
                     instead="compute the extremum with max or min first, and the place where "
                     "it is reached with a second reduction: min(k, if(a[k] == m, k, n))",
                 )
@@ -276,7 +240,7 @@ def check_supported(drafts: Iterable[Draft], known: Collection[str]) -> None:
 def check_scopes(drafts: Iterable[Draft], inames: Collection[str]) -> None:
     """``for`` blocks and ``inames=`` options name inames that exist."""
     for draft in drafts:
-        named = [i for _, group in draft.scopes for i in group] + sorted(draft.given_inames)
-        for name in named:
+        scoped = [i for _, group in draft.item.scopes for i in group]
+        for name in (*scoped, *sorted(draft.item.inames or ())):
             if name not in inames:
                 raise UnknownNameError("iname", name, inames, position=draft.position_of(name))

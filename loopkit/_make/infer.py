@@ -11,8 +11,9 @@ import pymbolic.primitives as prim
 
 from loopkit._arrays import TemporaryVariable
 from loopkit._errors import TypeInferenceError, caret_at
-from loopkit._expression import _NameCollector, is_constant, to_text
+from loopkit._expression import NameCollector, names_found, to_text
 from loopkit._kernel import Kernel, Statement
+from loopkit._make.names import closure
 from loopkit._make.operations import operations_of
 from loopkit._nodes import Expression
 from loopkit._promotion import Choice, RunTime, Typed, promote, run_time
@@ -79,11 +80,11 @@ class Types:
             name: frozenset().union(*(typed_names(s.rhs) for s in them))
             for name, them in writers.items()
         }
-        open_ = _closure({n for n in self.unknown if n not in needs}, needs)
+        open_ = closure({n for n in self.unknown if n not in needs}, needs)
         kinds = self._grown([n for n in writers if n not in open_], writers, needs)
         if self.for_calls:
             weak = {n for n, kind in kinds.items() if isinstance(kind, RunTime)}
-            open_ = _closure(open_ | (weak & self.kernel.arg_by_name.keys()), needs)
+            open_ = closure(open_ | (weak & self.kernel.arg_by_name.keys()), needs)
         for name, kind in kinds.items():
             if name in open_:
                 self.known.pop(name)
@@ -117,16 +118,7 @@ class Types:
         return kinds
 
 
-def _closure(found: set[str], needs: Mapping[str, frozenset[str]]) -> set[str]:
-    """``found`` and all names whose types need one of them."""
-    while True:
-        more = {n for n in needs if n not in found and needs[n] & found}
-        if not more:
-            return found
-        found = found | more
-
-
-class _TypedNames(_NameCollector):
+class _TypedNames(NameCollector):
     """Names whose types make an expression's: not those in subscripts."""
 
     def map_subscript(self, expr: prim.Subscript) -> None:
@@ -135,11 +127,7 @@ class _TypedNames(_NameCollector):
 
 def typed_names(expr: Expression) -> frozenset[str]:
     """The names whose types the type of ``expr`` follows from."""
-    if is_constant(expr):
-        return frozenset()
-    found: set[str] = set()
-    _TypedNames(found)(expr)
-    return frozenset(found)
+    return names_found(_TypedNames, expr)
 
 
 def join(a: Kind, b: Kind) -> Kind:

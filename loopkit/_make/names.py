@@ -3,39 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import partial
 
 import pymbolic.primitives as prim
 
-from loopkit._expression import ExpressionMapper, _NameCollector, is_constant, variable_names
+from loopkit._expression import (
+    NameCollector,
+    Walker,
+    is_constant,
+    names_found,
+    names_outside_accesses,
+    variable_names,
+)
 from loopkit._kernel import Statement, SubstitutionRule
 from loopkit._nodes import Expression, Reduction
 from loopkit._rules import expand_in
 from loopkit._spelling import candidates
-from loopkit._syntax import REDUCTIONS
 
 Rules = Mapping[str, SubstitutionRule]
 
 
-class _FunctionCollector(_NameCollector):
-    def map_variable(self, expr: prim.Variable) -> None:
-        self.found.add(expr.name)
+def _reduces_over_a_name(expr: prim.Max | prim.Min) -> bool:
+    """Whether ``max(k, x)`` could be a reduction."""
+    return len(expr.children) == 2 and isinstance(expr.children[0], prim.Variable)
+
+
+class _FunctionCollector(NameCollector):
+    """All names, those of functions and rules included."""
 
     def map_call(self, expr: prim.Call) -> None:
         self.found.add(expr.function.name)
         super().map_call(expr)
 
 
-class _FreeNames(_NameCollector):
+class _FreeNames(NameCollector):
+    """The names that no reduction around them runs over."""
+
     def map_reduction(self, expr: Reduction) -> None:
-        inside: set[str] = set()
-        _FreeNames(inside)(expr.operand)
-        self.found.update(inside.difference(expr.inames))
+        self.found |= free_names(expr.operand).difference(expr.inames)
 
 
-class _OutsideReductions(_NameCollector):
+class _OutsideReductions(NameCollector):
     """Names that stand outside of everything that could be a reduction."""
 
-    def __init__(self, found: set[str], operations: frozenset[str]) -> None:
+    def __init__(self, found: set[str], operations: Collection[str]) -> None:
         super().__init__(found)
         self.operations = operations
 
@@ -44,64 +55,45 @@ class _OutsideReductions(_NameCollector):
             super().map_call(expr)
 
     def map_max(self, expr: prim.Max) -> None:
-        if len(expr.children) != 2 or not isinstance(expr.children[0], prim.Variable):
+        if not _reduces_over_a_name(expr):
             for child in expr.children:
                 self.rec(child)
 
     map_min = map_max
 
 
-class _ReductionFinder(_NameCollector):
-    """Whether something could be a reduction, and whether something is one."""
+class _ReductionFinder(Walker):
+    """Finds reductions, outer ones before those inside them, and whether a call could be one."""
 
-    def __init__(self, operations: frozenset[str]) -> None:
-        super().__init__(set())
+    def __init__(self, operations: Collection[str] = ()) -> None:
+        super().__init__()
         self.operations = operations
-        self.is_one = False
+        self.found: list[Reduction] = []
         self.could_be_one = False
 
     def map_call(self, expr: prim.Call) -> None:
-        if expr.function.name in self.operations:
+        over_tuple = bool(expr.parameters) and isinstance(expr.parameters[0], tuple)
+        if over_tuple or expr.function.name in self.operations:
             self.could_be_one = True
-        if expr.parameters and isinstance(expr.parameters[0], tuple):
-            self.could_be_one = True
-            return
-        super().map_call(expr)
+        if not over_tuple:
+            super().map_call(expr)
 
     def map_max(self, expr: prim.Max) -> None:
-        if len(expr.children) == 2 and isinstance(expr.children[0], prim.Variable):
-            self.could_be_one = True
+        self.could_be_one = self.could_be_one or _reduces_over_a_name(expr)
         for child in expr.children:
             self.rec(child)
 
     map_min = map_max
 
     def map_reduction(self, expr: Reduction) -> None:
-        self.is_one = True
-
-
-class _ReductionCollector(ExpressionMapper):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[Reduction] = []
-
-    def map_reduction(self, expr: Reduction) -> Expression:
         self.found.append(expr)
-        return super().map_reduction(expr)
-
-
-class _ValueNames(_NameCollector):
-    def map_subscript(self, expr: prim.Subscript) -> None:
-        return None
+        self.rec(expr.operand)
 
 
 def names_in_values(statement: Statement) -> frozenset[str]:
     """The names that a statement's conditions and value use, other than in subscripts."""
-    found: set[str] = set()
-    for expr in (*statement.predicates, statement.rhs):
-        if not is_constant(expr):
-            _ValueNames(found)(expr)
-    return frozenset(found)
+    parts = (*statement.predicates, statement.rhs)
+    return frozenset().union(*map(names_outside_accesses, parts))
 
 
 _INDEXING = (prim.Sum, prim.Product, prim.FloorDiv, prim.Remainder, prim.Min, prim.Max)
@@ -116,7 +108,7 @@ def _is_index(expr: Expression) -> bool:
     return isinstance(expr, prim.Variable) or type(expr) is int
 
 
-class _Compared(_NameCollector):
+class _Compared(NameCollector):
     """Names in comparisons of index expressions in which an iname stands."""
 
     def __init__(self, found: set[str], inames: Collection[str]) -> None:
@@ -125,9 +117,6 @@ class _Compared(_NameCollector):
 
     def map_variable(self, expr: prim.Variable) -> None:
         return None
-
-    def map_reduction(self, expr: Reduction) -> None:
-        self.rec(expr.operand)
 
     def map_comparison(self, expr: prim.Comparison) -> None:
         if _is_index(expr.left) and _is_index(expr.right):
@@ -140,67 +129,44 @@ class _Compared(_NameCollector):
 
 def names_beside_inames(statement: Statement, inames: Collection[str]) -> frozenset[str]:
     """The names that a statement compares with inames, as it would compare sizes."""
-    found: set[str] = set()
-    for expr in (*statement.predicates, statement.rhs):
-        if not is_constant(expr):
-            _Compared(found, inames)(expr)
-    return frozenset(found)
+    compared = partial(_Compared, inames=inames)
+    return names_found(compared, *statement.predicates, statement.rhs)
 
 
 def reductions_in(expr: Expression) -> list[Reduction]:
     """All reductions in ``expr``, outer ones before those inside them."""
-    if is_constant(expr):
-        return []
-    collector = _ReductionCollector()
-    collector(expr)
-    return collector.found
+    finder = _ReductionFinder()
+    if not is_constant(expr):
+        finder(expr)
+    return finder.found
 
 
-def functions_and_names(expr: Expression) -> frozenset[str]:
-    """All names in ``expr``, those of functions and rules included."""
-    if is_constant(expr):
-        return frozenset()
-    found: set[str] = set()
-    _FunctionCollector(found)(expr)
-    return frozenset(found)
+def could_reduce(expr: Expression, operations: Collection[str]) -> bool:
+    """Whether some call in ``expr`` could be a reduction."""
+    finder = _ReductionFinder(operations)
+    if not is_constant(expr):
+        finder(expr)
+    return finder.could_be_one
 
 
 def free_names(expr: Expression) -> frozenset[str]:
     """The names in ``expr``, without the inames that its reductions run over."""
-    if is_constant(expr):
-        return frozenset()
-    if not has_reduction(expr):
-        return variable_names(expr)
-    found: set[str] = set()
-    _FreeNames(found)(expr)
-    return frozenset(found)
+    return names_found(_FreeNames, expr)
 
 
-def names_outside_reductions(expr: Expression, operations: frozenset[str]) -> frozenset[str]:
+def names_outside_reductions(expr: Expression, operations: Collection[str]) -> frozenset[str]:
     """The names that stand outside of every call that could be a reduction."""
-    if is_constant(expr):
-        return frozenset()
-    found: set[str] = set()
-    _OutsideReductions(found, operations)(expr)
-    return frozenset(found)
+    return names_found(partial(_OutsideReductions, operations=operations), expr)
 
 
-def has_reduction(expr: Expression) -> bool:
-    """Whether a :class:`Reduction` node stands in ``expr``."""
-    if is_constant(expr):
-        return False
-    finder = _ReductionFinder(frozenset())
-    finder(expr)
-    return finder.is_one
-
-
-def could_reduce(expr: Expression, operations: frozenset[str] = REDUCTIONS) -> bool:
-    """Whether some call in ``expr`` could be a reduction."""
-    if is_constant(expr):
-        return False
-    finder = _ReductionFinder(operations)
-    finder(expr)
-    return finder.could_be_one
+def closure(found: Collection[str], needs: Mapping[str, Collection[str]]) -> set[str]:
+    """``found`` and all names that need one of them, directly or not."""
+    whole = set(found)
+    while True:
+        more = {n for n in needs if n not in whole and not whole.isdisjoint(needs[n])}
+        if not more:
+            return whole
+        whole |= more
 
 
 class RuleBook:
@@ -210,16 +176,11 @@ class RuleBook:
     that uses it, so it is expanded when the statement is made.
     """
 
-    def __init__(self, rules: Rules, operations: frozenset[str]) -> None:
+    def __init__(self, rules: Rules, operations: Collection[str]) -> None:
         self.rules = rules
-        self.names = frozenset(rules)
         reducing = {n for n, r in rules.items() if could_reduce(r.expression, operations)}
-        uses = {n: functions_and_names(r.expression) & self.names for n, r in rules.items()}
-        changed = True
-        while changed and reducing:
-            more = {n for n in rules if uses[n] & reducing} - reducing
-            reducing |= more
-            changed = bool(more)
+        uses = {n: names_found(_FunctionCollector, r.expression) for n, r in rules.items()}
+        reducing = closure(reducing, uses)
         self.reducing: Rules = {n: rules[n] for n in rules if n in reducing}
 
     @property
@@ -229,15 +190,17 @@ class RuleBook:
 
     def without_reductions(self, expr: Expression) -> Expression:
         """``expr`` with the uses of reducing rules expanded."""
-        if not self.reducing or not functions_and_names(expr) & self.reducing.keys():
-            return expr
-        return expand_in(expr, self.reducing)
+        return _expanded(expr, self.reducing)
 
     def expanded(self, expr: Expression) -> Expression:
         """``expr`` with all rules expanded."""
-        if not self.rules or not functions_and_names(expr) & self.names:
-            return expr
-        return expand_in(expr, self.rules)
+        return _expanded(expr, self.rules)
+
+
+def _expanded(expr: Expression, rules: Rules) -> Expression:
+    if not rules or names_found(_FunctionCollector, expr).isdisjoint(rules):
+        return expr
+    return expand_in(expr, rules)
 
 
 def fresh_names(base: str, taken: set[str]) -> Iterator[str]:

@@ -46,8 +46,8 @@ class Nest:
         return result
 
     def _path(self, draft: Draft) -> tuple[Key, ...]:
-        blocks = {iname: number for number, group in draft.scopes for iname in group}
-        scoped = [i for _, group in draft.scopes for i in group]
+        blocks = {iname: number for number, group in draft.item.scopes for iname in group}
+        scoped = [i for _, group in draft.item.scopes for i in group]
         wanted = self.inames.nested(draft.inames, scoped)
         depth = 0
         while depth < len(wanted) and depth < len(self.open):

@@ -5,10 +5,12 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._make.drafts import Draft, Nop
 from loopkit._make.scopes import Inames
+from loopkit._syntax import position_of_name
 
 Node = Draft | Nop
 _WILD = frozenset("*?[")
@@ -20,13 +22,13 @@ def resolve_dependencies(nodes: Sequence[Node]) -> None:
     known = set(ids)
     for node in nodes:
         found: set[str] = set()
-        for pattern in node.depends_on:
+        for pattern in node.item.depends_on:
             if not _WILD.isdisjoint(pattern):
                 found.update(i for i in ids if fnmatchcase(i, pattern))
             elif pattern in known:
                 found.add(pattern)
             else:
-                position = node.position_of(pattern) if isinstance(node, Draft) else None
+                position = position_of_name(node.item, pattern)
                 raise UnknownNameError("statement", pattern, ids, position=position)
         node.resolved = frozenset(found - {node.id})
 
@@ -39,10 +41,8 @@ def in_order(nodes: Sequence[Node], inames: Inames, temporaries: Collection[str]
     the text.
     """
     resolve_dependencies(nodes)
-    before = [set[int]() for _ in nodes]
     number = {node.id: position for position, node in enumerate(nodes)}
-    for position, node in enumerate(nodes):
-        before[position].update(number[i] for i in node.resolved)
+    before = [{number[i] for i in node.resolved} for node in nodes]
     reads = [_reads(node, inames) for node in nodes]
     writers: dict[str, list[int]] = {}
     for position, node in enumerate(nodes):
@@ -52,9 +52,10 @@ def in_order(nodes: Sequence[Node], inames: Inames, temporaries: Collection[str]
         if len(writers.get(name, ())) != 1:
             continue
         (writer,) = writers[name]
-        for position in range(len(nodes)) if _is_read_before(name, writer, reads) else ():
-            if name in reads[position] and position != writer:
-                before[position].add(writer)
+        if any(name in reads[position] for position in range(writer)):
+            for position in range(len(nodes)):
+                if name in reads[position] and position != writer:
+                    before[position].add(writer)
     backward = any(other > position for position, them in enumerate(before) for other in them)
     order: Sequence[int] = range(len(nodes))
     if backward:
@@ -75,15 +76,22 @@ def _reads(node: Node, inames: Inames) -> frozenset[str]:
     return node.names | inames.loaded(node.inames)
 
 
-def _is_read_before(name: str, writer: int, reads: Sequence[frozenset[str]]) -> bool:
-    return any(name in reads[position] for position in range(writer))
-
-
 def _keep_text_order(
     nodes: Sequence[Node], reads: Sequence[frozenset[str]], before: list[set[int]]
 ) -> None:
     """Add to ``before`` what shares data, where nothing demands the opposite order."""
-    after = _Reachable(before)
+    demanded = [frozenset(b) for b in before]
+
+    @cache
+    def all_before(position: int) -> frozenset[int]:
+        """Everything that must come before ``position``, by demand."""
+        whole: set[int] = set()
+        new = set(demanded[position])
+        while new:
+            whole |= new
+            new = {p for n in new for p in demanded[n]} - whole
+        return frozenset(whole)
+
     last_write: dict[str, int] = {}
     readers: dict[str, list[int]] = {}
     for position, node in enumerate(nodes):
@@ -98,29 +106,9 @@ def _keep_text_order(
             earlier.add(last_write[node.written])
         earlier.update(readers.get(node.written, ()))
         earlier.discard(position)
-        before[position].update(e for e in earlier if position not in after(e))
+        before[position].update(e for e in earlier if position not in all_before(e))
         last_write[node.written] = position
         readers[node.written] = [position] if node.written in reads[position] else []
-
-
-class _Reachable:
-    """``reachable(x)``: everything that must come before ``x``, by demand."""
-
-    def __init__(self, before: Sequence[Collection[int]]) -> None:
-        self.before = [frozenset(b) for b in before]
-        self.known: dict[int, frozenset[int]] = {}
-
-    def __call__(self, node: int) -> frozenset[int]:
-        found = self.known.get(node)
-        if found is None:
-            whole: set[int] = set()
-            new = set(self.before[node])
-            while new:
-                whole |= new
-                new = {p for n in new for p in self.before[n]} - whole
-            found = frozenset(whole)
-            self.known[node] = found
-        return found
 
 
 def _sorted(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[int]:

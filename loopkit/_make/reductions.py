@@ -11,7 +11,7 @@ from loopkit._expression import ExpressionMapper
 from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._make.drafts import Draft
-from loopkit._make.names import fresh_names, has_reduction
+from loopkit._make.names import fresh_names, reductions_in
 from loopkit._make.operations import ReductionOperation
 from loopkit._make.scopes import Inames
 from loopkit._nodes import Expression, Reduction
@@ -74,9 +74,9 @@ class Splitter:
             inames=draft.inames,
             predicates=tuple(predicates),
             depends_on=draft.resolved,
-            tags=draft.tags,
+            tags=frozenset(draft.item.tags),
             made_by=draft.made_by,
-            position=draft.position,
+            position=draft.item.position,
         )
         return [*self._parts, Part(statement)]
 
@@ -87,7 +87,7 @@ class Splitter:
         inames: frozenset[str],
         loops: tuple[tuple[str, int], ...],
     ) -> Expression:
-        if not has_reduction(expr):
+        if not reductions_in(expr):
             return expr
         return _Replacer(lambda r: self._reduce(r, draft, inames, loops))(expr)
 
@@ -119,7 +119,7 @@ class Splitter:
             inames=inames,
             predicates=predicates,
             kind="init",
-            position=draft.position,
+            position=draft.item.position,
         )
         self._parts.append(Part(start, loops))
         nested = self.inames.nested(frozenset(reduction.inames), reduction.inames)
@@ -134,7 +134,7 @@ class Splitter:
             predicates=predicates,
             operation=operation.name,
             kind="update",
-            position=draft.position,
+            position=draft.item.position,
         )
         self._parts.append(Part(update, inner_loops))
         return accumulator

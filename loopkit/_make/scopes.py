@@ -7,12 +7,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 import pymbolic.primitives as prim
 
 from loopkit._cached import cached_property
-from loopkit._errors import InvalidArgumentError, ParseError, caret_at
+from loopkit._errors import InvalidArgumentError, ParseError
 from loopkit._expression import index_tuple, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Domain
 from loopkit._make.domains import Domains
 from loopkit._make.drafts import Draft
+from loopkit._nodes import Expression
 from loopkit._tree import Path
 
 
@@ -122,9 +123,7 @@ def find_inames(
     names = inames.order.keys()
     reduced = {id(d): frozenset(i for r in d.reductions for i in r.inames) for d in drafts}
     for draft in drafts:
-        scoped = [i for _, group in draft.scopes for i in group]
-        own = draft.given_inames.union(draft.names & names)
-        draft.inames = inames.closure(own.union(scoped))
+        draft.inames = inames.closure(draft.given_inames | (draft.names & names))
         if reduced[id(draft)] and inames.any_parents:
             needed = inames.closure(reduced[id(draft)]) - reduced[id(draft)]
             draft.inames = inames.closure(draft.inames | needed)
@@ -146,7 +145,7 @@ def find_inames(
     waiting: dict[int, Draft] = {id(d): d for d in drafts}
     while waiting:
         draft = waiting.pop(next(iter(waiting)))
-        if draft.is_final:
+        if draft.item.inames_is_final:
             continue
         more: frozenset[str] = frozenset()
         for name in reads[id(draft)]:
@@ -181,9 +180,9 @@ def check_sources(sources: Iterable[Source], paths: Mapping[str, Path]) -> None:
     """
     for source in sources:
         reader = source.reader
-        explicit = {iname for _, group in reader.scopes for iname in group}
+        explicit = {iname for _, group in reader.item.scopes for iname in group}
         wanted = (source.inames & reader.inames) - explicit
-        if not wanted or reader.is_final:
+        if not wanted or reader.item.inames_is_final:
             continue
         mine = dict(paths[reader.id])
         for iname in sorted(wanted):
@@ -201,10 +200,7 @@ def check_sources(sources: Iterable[Source], paths: Mapping[str, Path]) -> None:
 
 
 def _lives_in(writer: Draft, names: Collection[str]) -> frozenset[str]:
-    if isinstance(writer.lhs, prim.Variable):
-        return writer.inames
-    used = frozenset().union(*(variable_names(i) for i in index_tuple(writer.lhs)))
-    return writer.inames - used
+    return writer.inames.difference(*map(variable_names, _indices(writer.lhs)))
 
 
 def _temporaries_read(
@@ -219,10 +215,12 @@ def _temporaries_read(
 
 
 def _reads_own_value(draft: Draft) -> bool:
-    parts = [draft.rhs, *draft.predicates]
-    if not isinstance(draft.lhs, prim.Variable):
-        parts += index_tuple(draft.lhs)
+    parts = [draft.rhs, *draft.predicates, *_indices(draft.lhs)]
     return any(draft.written in variable_names(p) for p in parts)
+
+
+def _indices(lhs: Expression) -> tuple[Expression, ...]:
+    return () if isinstance(lhs, prim.Variable) else index_tuple(lhs)
 
 
 def _fail_at_clash(
@@ -237,12 +235,12 @@ def _fail_at_clash(
             raise InvalidArgumentError(
                 f"statement '{draft.id}' reduces over '{iname}', but reads '{name}', which has "
                 f"its value only inside the loop over '{iname}'",
-                asked=caret_at(draft.position),
+                asked=draft.item.position.caret(),
                 instead=f"write what '{name}' stands for inside the reduction, as a substitution "
                 f"rule if need be, or store it per '{iname}': {name}[{iname}] = ...",
             )
     raise ParseError(
         f"statement '{draft.id}' reduces over '{iname}' but is inside '{iname}' already",
-        position=draft.position,
+        position=draft.item.position,
         instead="give the reduction an iname of its own",
     )

@@ -9,7 +9,7 @@ from typing import NoReturn
 import pymbolic.primitives as prim
 
 from loopkit._errors import InvalidArgumentError, TypeInferenceError, caret_at
-from loopkit._expression import _Walker, index_tuple, is_constant, to_text
+from loopkit._expression import Walker, index_tuple, is_constant, to_text
 from loopkit._kernel import Statement
 from loopkit._linear import NotAffineError, linear
 from loopkit._make.infer import located
@@ -18,6 +18,9 @@ from loopkit._promotion import check_call
 from loopkit._same import remembered
 from loopkit._syntax.conditions import LARGEST
 from loopkit._types import dtype_of
+
+_LARGE = 10**6
+"""Numbers from here on could have products larger than any index."""
 
 
 class _NotConstant(Exception):
@@ -28,8 +31,13 @@ def _no_type(name: str) -> NoReturn:
     raise _NotConstant(name)
 
 
-class _Reader(_Walker):
-    """Raises where a call has no meaning, or a number none that any type could hold."""
+class _Reader(Walker):
+    """Raises where a call has no meaning, or a number none that any type or index could hold."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.largest = 0  # of the integers seen in the comparison that is read
+        self.in_subscript = False
 
     def map_call(self, expr: prim.Call) -> None:
         check_call(expr.function.name, len(expr.parameters), lambda: f"in '{to_text(expr)}'")
@@ -44,35 +52,30 @@ class _Reader(_Walker):
         self.folded(expr)
 
     def map_comparison(self, expr: prim.Comparison) -> None:
+        outside, self.largest = self.largest, 0
         super().map_comparison(expr)
-        if any(_holds_large_number(side) for side in (expr.left, expr.right)):
+        if self.largest > _LARGE:
             _check_sides(expr)
+        self.largest = max(outside, self.largest)
+
+    def map_constant(self, expr: Expression) -> None:
+        if not isinstance(expr, int):
+            return
+        self.largest = max(self.largest, abs(expr))
+        if self.in_subscript and abs(expr) > LARGEST:
+            raise InvalidArgumentError(
+                f"{to_text(expr)} is larger than any index", instead="indices have 64 bits"
+            )
 
     def folded(self, expr: Expression) -> None:
         with suppress(_NotConstant):
             dtype_of(expr, _no_type)
 
     def map_subscript(self, expr: prim.Subscript) -> None:
+        outside, self.in_subscript = self.in_subscript, True
         for index in index_tuple(expr):
-            _IndexReader()(index)
             self.rec(index)
-
-
-class _LargeNumbers(_Walker):
-    """Finds numbers whose products could be larger than any index."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.found = False
-
-    def map_constant(self, expr: Expression) -> None:
-        self.found = self.found or (isinstance(expr, int) and abs(expr) > 10**6)
-
-
-def _holds_large_number(expr: Expression) -> bool:
-    walker = _LargeNumbers()
-    walker(expr)
-    return walker.found
+        self.in_subscript = outside
 
 
 def _check_sides(expr: prim.Comparison) -> None:
@@ -87,19 +90,6 @@ def _check_sides(expr: prim.Comparison) -> None:
             f"the number {max(numbers)} in '{to_text(expr)}' is larger than any index",
             instead="indices have 64 bits; compare with a floating-point number",
         )
-
-
-class _IndexReader(_Walker):
-    """Raises at a number that no index can be."""
-
-    def map_constant(self, expr: Expression) -> None:
-        if isinstance(expr, int) and abs(expr) > LARGEST:
-            raise InvalidArgumentError(
-                f"{to_text(expr)} is larger than any index", instead="indices have 64 bits"
-            )
-
-    def map_subscript(self, expr: prim.Subscript) -> None:
-        return None
 
 
 @remembered(1 << 12)

@@ -1,9 +1,9 @@
 """Making kernels: from domains and text to a kernel with its loop tree."""
 
+from loopkit._make.arguments import read_dtypes
 from loopkit._make.check_types import check_types
 from loopkit._make.create import make_kernel
 from loopkit._make.data import AUTO, ConstantArg, GlobalArg
-from loopkit._make.dtypes import read_dtypes
 from loopkit._make.infer import infer_known_types, infer_types
 from loopkit._make.operations import ReductionOperation, register_reduction
 

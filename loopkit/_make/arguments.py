@@ -1,4 +1,4 @@
-"""The arguments of a kernel: those that were declared, and those that its text implies."""
+"""The arguments of a kernel: those that were declared, and those that its text implies; types."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from loopkit import _arguments as kind
-from loopkit._arguments import values_of
+from loopkit._arguments import names_in, values_of
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._errors import (
     InvalidArgumentError,
@@ -29,6 +29,7 @@ from loopkit._spelling import is_name, shown
 from loopkit._syntax.conditions import NO_NUMBERS
 
 PositionOf = Callable[[str, str], SourcePosition | None]
+_DATA = (ArrayArg, ValueArg, TemporaryVariable)
 
 
 @dataclass
@@ -55,7 +56,7 @@ def read_kernel_data(given: Any, temporaries: Any) -> Given:
     result = Given()
     if given is None:
         given = ["..."]
-    if isinstance(given, (str, ArrayArg, ValueArg, TemporaryVariable)) or given is Ellipsis:
+    if isinstance(given, (str, *_DATA)) or given is Ellipsis:
         given = [given]
     items: list[Any] = []
     for item in kind.items("kernel_data", given, "a list of arguments and names"):
@@ -71,7 +72,7 @@ def read_kernel_data(given: Any, temporaries: Any) -> Given:
             if not result.is_open:
                 result.order.append(None)
             continue
-        name = item if isinstance(item, str) else getattr(item, "name", "")
+        name = item if isinstance(item, str) else item.name if isinstance(item, _DATA) else ""
         if not is_name(name):
             raise InvalidArgumentError(
                 f"{shown(item)} cannot stand in kernel_data",
@@ -86,11 +87,6 @@ def read_kernel_data(given: Any, temporaries: Any) -> Given:
             continue
         if isinstance(item, (ArrayArg, ValueArg)):
             result.arguments[name] = normal_argument(item)
-        elif not isinstance(item, str):
-            raise InvalidArgumentError(
-                f"{shown(item)} cannot stand in kernel_data",
-                instead="it holds arguments, temporary variables, names, and '...'",
-            )
         result.order.append(name)
     return result
 
@@ -182,15 +178,12 @@ def make_arguments(
     for name in given.temporaries:
         if name in inames:
             raise InvalidArgumentError(f"'{name}' is an iname and cannot be a temporary as well")
-    used = dict.fromkeys([*sizes, *uses.axes])
-    only_subscripts = frozenset(uses.in_indices) - {*sizes, *declared}
+    mentioned = [n for a in given.arguments.values() for n in _names_of_data(a)]
+    used = dict.fromkeys([*sizes, *uses.axes, *mentioned])
+    unexplained = uses.in_indices.difference(sizes, declared, mentioned)
+    uses.in_indices.update(mentioned)
     for name, argument in given.arguments.items():
         _check_use(name, argument, uses)
-        if isinstance(argument, ArrayArg):
-            for expression in (*(argument.shape or ()), argument.offset):
-                found = variable_names(expression)
-                used.update(dict.fromkeys(sorted(found)))
-                uses.in_indices |= found
     missing = [n for n in used if n not in given.order and n not in temporaries]
     if missing and not given.is_open:
         known = [*(n for n in given.order if n), *temporaries, *inames]
@@ -202,47 +195,37 @@ def make_arguments(
             asked=f"kernel_data declares {', '.join(n for n in given.order if n)}, "
             "and has no '...' for what is to be inferred",
         )
-    mentioned = [n for a in given.arguments.values() for n in _names_of_data(a)]
-    unexplained = only_subscripts - frozenset(mentioned)
     for name in missing:
         known = [*inames, *sizes, *mentioned]
         _check_inferred(name, name in unexplained, inames, known, uses, position_of)
-    sizes_set = frozenset(sizes) | uses.in_indices | uses.beside_inames
+    are_sizes = uses.in_indices.union(sizes, uses.beside_inames)
 
-    def infer(name: str) -> Argument:
-        axes = uses.axes.get(name, 0)
-        if axes or name in uses.written:
-            tags = column_major(axes) if default_order == "F" else None
-            return ArrayArg(name, shape=None if axes else (), dim_tags=tags, offset=default_offset)
-        return ValueArg(name, INT32 if name in sizes_set else None)
+    def rank(name: str) -> int:
+        if name in uses.written:
+            return 3
+        return 2 if uses.axes.get(name) else 0 if name in are_sizes else 1
 
-    made = {n: infer(n) for n in missing}
-    named = {n: given.arguments.get(n) or infer(n) for n in given.order if n is not None}
-    values = [n for n in missing if isinstance(made[n], ValueArg)]
-    first = [n for n in values if n in sizes_set]
-    first += [n for n in values if n not in sizes_set]
-    first += [n for n in missing if n not in values and n not in uses.written]
-    inferred = first + [n for n in missing if n in uses.written]
-    result: list[Argument] = []
-    for name in given.order:
-        if name is None:
-            result.extend(made[n] for n in inferred)
-        else:
-            argument = named[name]
-            if isinstance(argument, ValueArg) and argument.dtype is None and name in sizes_set:
-                argument = replace(argument, dtype=INT32)
-            if isinstance(argument, ArrayArg):
-                argument = _with_defaults(argument, uses, default_order, default_offset)
-            result.append(argument)
-    return result
+    def made(name: str) -> Argument:
+        argument = given.arguments.get(name)
+        if argument is None:
+            is_array = uses.axes.get(name) or name in uses.written
+            argument = ArrayArg(name) if is_array else ValueArg(name)
+        if isinstance(argument, ArrayArg):
+            return _with_defaults(argument, uses, default_order, default_offset)
+        is_open = argument.dtype is None and name in are_sizes
+        return replace(argument, dtype=INT32) if is_open else argument
+
+    inferred = sorted(missing, key=rank)
+    names = [n for name in given.order for n in (inferred if name is None else [name])]
+    return [made(name) for name in names]
 
 
-def _names_of_data(argument: Argument) -> frozenset[str]:
-    """The names in an argument's declaration."""
+def _names_of_data(argument: Argument) -> list[str]:
+    """The names in an argument's declaration, in its order."""
     if not isinstance(argument, ArrayArg):
-        return frozenset()
+        return []
     parts = (*(argument.shape or ()), argument.offset)
-    return frozenset().union(*(variable_names(p) for p in parts))
+    return [name for part in parts for name in sorted(variable_names(part))]
 
 
 def _check_inferred(
@@ -324,3 +307,96 @@ def _check_use(name: str, argument: Argument, uses: Uses) -> None:
             f"'{name}' is declared with strides or tags of {len(argument.dim_tags)} axes, "
             f"but used with {axes} indices"
         )
+
+
+# {{{ types
+
+
+def read_dtypes(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """``{"a, b": "float32"}`` as ``{"a": float32, "b": float32}``."""
+    if given is None:
+        return {}
+    result: dict[str, Any] = {}
+    for names, dtype in kind.dtypes_by_name("dtypes", given).items():
+        if dtype is None:
+            raise InvalidArgumentError(f"dtypes gives '{names}' no type")
+        for name in names_in(names):
+            if result.setdefault(name, dtype) != dtype:
+                raise InvalidArgumentError(
+                    f"dtypes says of '{name}' both {result[name]} and {dtype}"
+                )
+    return result
+
+
+def check_sizes(parameters: Sequence[str], args: Sequence[Argument]) -> None:
+    """What a domain uses is an integer."""
+    for argument in args:
+        if argument.name not in parameters:
+            continue
+        if isinstance(argument, ArrayArg):
+            raise InvalidArgumentError(
+                f"'{argument.name}' is a parameter of a domain, but declared as an array",
+                instead=f"declare it as ValueArg('{argument.name}'), or load it into a temporary: "
+                f"'<> {argument.name} = ...'",
+            )
+        if argument.dtype is not None and argument.dtype.kind not in "iu":
+            raise InvalidArgumentError(
+                f"'{argument.name}' is a parameter of a domain, but of type {argument.dtype}",
+                instead="sizes are integers",
+            )
+
+
+def check_assumptions(
+    names: Collection[str],
+    args: Sequence[Argument],
+    temporaries: Collection[str],
+    inames: Collection[str],
+    mentioned: Collection[str],
+) -> None:
+    """Assumptions are about sizes: integer arguments that something else mentions, too."""
+    by_name = {a.name: a for a in args}
+    sizes = [n for n in mentioned if isinstance(by_name.get(n), ValueArg)]
+    for name in sorted(names):
+        argument = by_name.get(name)
+        what = "an iname" if name in inames else "a temporary" if name in temporaries else ""
+        if isinstance(argument, ArrayArg):
+            what = "an array"
+        elif argument is not None and argument.dtype is not None and not is_integer(argument):
+            what = f"of type {argument.dtype}"
+        if what:
+            raise InvalidArgumentError(
+                f"'{name}' is {what}, and assumptions are about sizes",
+                instead="what is known of data is said by assertions: assume_within, "
+                "assume_injective",
+            )
+        if name not in mentioned:
+            raise UnknownNameError("size", name, sizes, asked="assumptions")
+
+
+def apply_dtypes(
+    dtypes: Mapping[str, Any],
+    args: list[Argument],
+    temporaries: dict[str, TemporaryVariable],
+    inames: Collection[str],
+) -> None:
+    """Set the types that ``dtypes`` gives; each name must be one of the kernel's."""
+    where = {a.name: p for p, a in enumerate(args)}
+    for name, dtype in dtypes.items():
+        if name in where:
+            argument = args[where[name]]
+            before = None if isinstance(argument, ValueArg) else argument.dtype
+            if before is not None and before != dtype:
+                raise InvalidArgumentError(f"'{name}' is declared as {before}, dtypes says {dtype}")
+            args[where[name]] = replace(argument, dtype=dtype)
+        elif name in temporaries:
+            temporaries[name] = replace(temporaries[name], dtype=dtype)
+        elif name in inames:
+            raise InvalidArgumentError(
+                f"'{name}' is an iname: its type follows from its range",
+                instead="code generation takes 64 bits where 32 do not suffice",
+            )
+        else:
+            raise UnknownNameError("variable", name, [*where, *temporaries], asked="dtypes")
+
+
+# }}}

@@ -14,7 +14,6 @@ from loopkit._arguments import values_of
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable
 from loopkit._budget import in_turn
 from loopkit._called import fitting
-from loopkit._depth import INSTEAD, MOST_NESTED, TOO_DEEP, nesting
 from loopkit._errors import (
     InvalidArgumentError,
     ParseError,
@@ -27,9 +26,13 @@ from loopkit._kernel import Domain, Kernel, Options, Statement, SubstitutionRule
 from loopkit._make.arguments import (
     Given,
     Uses,
+    apply_dtypes,
+    check_assumptions,
+    check_sizes,
     find_uses,
     is_integer,
     make_arguments,
+    read_dtypes,
     read_kernel_data,
 )
 from loopkit._make.bounds import check_in_bounds
@@ -37,15 +40,13 @@ from loopkit._make.check_types import check_types
 from loopkit._make.data import as_expression
 from loopkit._make.domains import Domains, make_assumptions, make_domains
 from loopkit._make.drafts import Draft, Drafting, Nop, check_scopes, check_supported
-from loopkit._make.dtypes import apply_dtypes, check_assumptions, check_sizes, read_dtypes
 from loopkit._make.infer import infer_known_types
 from loopkit._make.initialized import check_initialized
 from loopkit._make.names import RuleBook
-from loopkit._make.nest import Nest
 from loopkit._make.operations import ReductionOperation, operations_of
 from loopkit._make.order import in_order
 from loopkit._make.reductions import Splitter
-from loopkit._make.scopes import Inames, check_sources, find_inames
+from loopkit._make.scopes import Inames, Nest, check_sources, find_inames
 from loopkit._make.sense import check_sense
 from loopkit._make.shapes import Shapes
 from loopkit._promotion import FUNCTIONS
@@ -59,7 +60,7 @@ from loopkit._syntax import (
     parse_instructions,
     position_of_name,
 )
-from loopkit._tree import build
+from loopkit._tree import Entry, build
 
 
 @fitting
@@ -212,30 +213,26 @@ class _Maker:
             reductions=self.reductions,
         )
         expanded = expand_rules(kernel)
-        check_nesting(expanded)
-        check_sense(expanded.statements, inames.order.keys())
-        uses = find_uses(expanded.statements, inames.order.keys())
+        names = inames.order.keys()
+        check_sense(expanded.statements, names)
+        uses = find_uses(expanded.statements, names)
         tiles = {n for t in temporaries.values() for s in t.shape for n in variable_names(s)}
         args = make_arguments(
             self.given,
             uses,
             self._sizes(known, temporaries),
-            inames.order.keys(),
+            names,
             temporaries,
             self._position_of,
             default_order,
             default_offset,
-            {
-                *dtypes,
-                *(n for t in temporaries.values() for s in t.shape for n in variable_names(s)),
-            },
+            {*dtypes, *tiles},
         )
-        apply_dtypes(dtypes, args, temporaries, inames.order.keys())
+        apply_dtypes(dtypes, args, temporaries, names)
         check_sizes(self.domains.parameters, args)
-        mentioned = {*self.domains.parameters, *uses.axes, *uses.in_indices}
-        mentioned |= {n for n in self.given.order if n is not None}
-        mentioned |= tiles
-        check_assumptions(known.parameters, args, temporaries, inames.order.keys(), mentioned)
+        mentioned = {*self.domains.parameters, *uses.axes, *uses.in_indices, *tiles}
+        mentioned.update(n for n in self.given.order if n is not None)
+        check_assumptions(known.parameters, args, temporaries, names, mentioned)
         inferred = self._shape(expanded, inames, uses, args, temporaries)
         # Shapes that were declared may have named sizes that are fixed.
         args = [a for a in args if a.name not in self.fixed]
@@ -250,9 +247,7 @@ class _Maker:
     # {{{ rules and drafts
 
     def _rules(self, more: Sequence[SubstitutionRule]) -> RuleBook:
-        rules: dict[str, SubstitutionRule] = {}
-        for rule in more:
-            rules[rule.name] = rule
+        rules = {rule.name: rule for rule in more}
         for item in self.items:
             if isinstance(item, RawSubstitution):
                 if item.name in rules:
@@ -366,11 +361,15 @@ class _Maker:
 
     def _split(
         self, drafts: Sequence[Draft], inames: Inames
-    ) -> tuple[tuple[Statement, ...], list[Any]]:
+    ) -> tuple[tuple[Statement, ...], list[Entry]]:
         numbers = count(1)
         splitter = Splitter(inames, self.operations, self.taken, self.ids, numbers)
         parts = [(draft, splitter.split(draft)) for draft in drafts]
-        entries = Nest(inames, numbers).entries(parts)
+        nest = Nest(inames, numbers)
+        entries: list[Entry] = []
+        for draft, them in parts:
+            path = nest.path(draft)
+            entries += [(part.statement.id, (*path, *part.loops)) for part in them]
         self.accumulators = splitter.accumulators
         return tuple(p.statement for _, them in parts for p in them), entries
 
@@ -439,15 +438,3 @@ def _arrays_in(item: RawAssignment) -> frozenset[str]:
 def _names_of(item: RawAssignment) -> frozenset[str]:
     parts = (item.lhs, item.rhs, *item.predicates)
     return frozenset().union(*(variable_names(p) for p in parts))
-
-
-def check_nesting(kernel: Kernel) -> None:
-    """Refuse expressions that are nested more deeply than what reads them can go."""
-    for statement in kernel.statements:
-        depth = max(map(nesting, (statement.lhs, statement.rhs, *statement.predicates)))
-        if depth > MOST_NESTED:
-            raise ParseError(
-                f"'{statement.id}' nests {depth} operations, rules written out: {TOO_DEEP}",
-                position=statement.position,
-                instead=INSTEAD,
-            )

@@ -41,16 +41,6 @@ class ReductionOperation(Exact):
         return BOOL if self.boolean else reduction_type(self.name, concrete(operand))
 
 
-def zero(dtype: DType) -> Any:
-    """What a sum starts from."""
-    return 0
-
-
-def one(dtype: DType) -> Any:
-    """What a product starts from."""
-    return 1
-
-
 def lowest(dtype: DType) -> Any:
     """What a maximum starts from."""
     if dtype == BOOL:
@@ -67,56 +57,42 @@ def highest(dtype: DType) -> Any:
     return int(np.iinfo(dtype).max) if dtype.kind in "iu" else math.inf
 
 
-def false(dtype: DType) -> Any:
-    """What ``any`` starts from."""
-    return False
+@dataclass(frozen=True, eq=False)
+class Constantly(Exact):
+    """A function that gives the same value for every type."""
+
+    value: Any
+
+    def __call__(self, dtype: DType) -> Any:
+        return self.value
 
 
-def true(dtype: DType) -> Any:
-    """What ``all`` starts from."""
-    return True
+@dataclass(frozen=True, eq=False)
+class Joined(Exact):
+    """A function that joins two values in a node of one kind."""
+
+    node: type
+
+    def __call__(self, a: Expression, b: Expression) -> Expression:
+        return self.node((a, b))
 
 
-def sum_of(a: Expression, b: Expression) -> Expression:
-    """``a + b``."""
-    return prim.Sum((a, b))
-
-
-def product_of(a: Expression, b: Expression) -> Expression:
-    """``a * b``."""
-    return prim.Product((a, b))
-
-
-def maximum_of(a: Expression, b: Expression) -> Expression:
-    """``max(a, b)``."""
-    return prim.Max((a, b))
-
-
-def minimum_of(a: Expression, b: Expression) -> Expression:
-    """``min(a, b)``."""
-    return prim.Min((a, b))
-
-
-def either(a: Expression, b: Expression) -> Expression:
-    """``a or b``."""
-    return prim.LogicalOr((a, b))
-
-
-def both(a: Expression, b: Expression) -> Expression:
-    """``a and b``."""
-    return prim.LogicalAnd((a, b))
-
-
-BUILT_IN: tuple[ReductionOperation, ...] = (
-    ReductionOperation("sum", zero, sum_of, np.add),
-    ReductionOperation("product", one, product_of, np.multiply),
-    ReductionOperation("max", lowest, maximum_of, np.maximum),
-    ReductionOperation("min", highest, minimum_of, np.minimum),
-    ReductionOperation("any", false, either, np.logical_or, boolean=True),
-    ReductionOperation("all", true, both, np.logical_and, boolean=True),
-)
-_BUILT_IN: Mapping[str, ReductionOperation] = {o.name: o for o in BUILT_IN}
-NOT_YET = frozenset(("argmax", "argmin"))
+_BUILT_IN: Mapping[str, ReductionOperation] = {
+    operation.name: operation
+    for operation in (
+        ReductionOperation("sum", Constantly(0), Joined(prim.Sum), np.add),
+        ReductionOperation("product", Constantly(1), Joined(prim.Product), np.multiply),
+        ReductionOperation("max", lowest, Joined(prim.Max), np.maximum),
+        ReductionOperation("min", highest, Joined(prim.Min), np.minimum),
+        ReductionOperation(
+            "any", Constantly(False), Joined(prim.LogicalOr), np.logical_or, boolean=True
+        ),
+        ReductionOperation(
+            "all", Constantly(True), Joined(prim.LogicalAnd), np.logical_and, boolean=True
+        ),
+    )
+}
+_NOT_YET = frozenset(("argmax", "argmin"))
 
 
 def operations_of(own: Iterable[ReductionOperation]) -> Mapping[str, ReductionOperation]:
@@ -140,7 +116,7 @@ def register_reduction(
     for what, given in (("combine", combine), ("reference", reference)):
         if not callable(given):
             raise InvalidArgumentError(f"{what} is a function of two values, not {shown(given)}")
-    if name in _BUILT_IN or name in NOT_YET:
+    if name in _BUILT_IN or name in _NOT_YET:
         raise InvalidArgumentError(f"'{name}' is already a reduction")
     if not callable(neutral) and not isinstance(neutral, (int, float, complex, np.generic)):
         raise InvalidArgumentError(
@@ -169,13 +145,3 @@ class Given(Exact):
                 f"{self.argument} of the reduction '{self.operation}' raised "
                 f"{type(error).__name__}: {error}"
             ) from error
-
-
-@dataclass(frozen=True, eq=False)
-class Constantly(Exact):
-    """A function that gives the same value for every type."""
-
-    value: Any
-
-    def __call__(self, dtype: DType) -> Any:
-        return self.value

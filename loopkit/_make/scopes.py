@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import pymbolic.primitives as prim
 
@@ -244,3 +244,47 @@ def _fail_at_clash(
         position=draft.item.position,
         instead="give the reduction an iname of its own",
     )
+
+
+@dataclass
+class _Open:
+    """A loop that the last statement stands in.
+
+    ``block`` is the number of the ``for`` block that it is, 0 as long as only
+    statements were in it that no block encloses.
+    """
+
+    iname: str
+    block: int
+    number: int
+
+
+class Nest:
+    """Gives every statement its path; neighbours share the loops that both are in.
+
+    Two ``for`` blocks are two loops, also over one iname.  A statement that is
+    in a loop only because its text uses the iname joins the loop beside it.
+    """
+
+    def __init__(self, inames: Inames, numbers: Iterator[int]) -> None:
+        self.inames = inames
+        self.numbers = numbers
+        self.open: list[_Open] = []
+
+    def path(self, draft: Draft) -> Path:
+        """The loops around a draft, those that are open already first."""
+        blocks = {iname: number for number, group in draft.item.scopes for iname in group}
+        scoped = [i for _, group in draft.item.scopes for i in group]
+        wanted = self.inames.nested(draft.inames, scoped)
+        depth = 0
+        while depth < len(wanted) and depth < len(self.open):
+            loop = self.open[depth]
+            block = blocks.get(wanted[depth], 0)
+            if loop.iname != wanted[depth] or (block and loop.block and block != loop.block):
+                break
+            loop.block = loop.block or block
+            depth += 1
+        del self.open[depth:]
+        for iname in wanted[depth:]:
+            self.open.append(_Open(iname, blocks.get(iname, 0), next(self.numbers)))
+        return tuple((loop.iname, loop.number) for loop in self.open)

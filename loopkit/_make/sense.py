@@ -8,7 +8,8 @@ from typing import NoReturn
 
 import pymbolic.primitives as prim
 
-from loopkit._errors import InvalidArgumentError, TypeInferenceError, caret_at
+from loopkit._depth import INSTEAD, MOST_NESTED, TOO_DEEP, nesting
+from loopkit._errors import InvalidArgumentError, ParseError, TypeInferenceError, caret_at
 from loopkit._expression import Walker, index_tuple, is_constant, to_text
 from loopkit._kernel import Statement
 from loopkit._linear import NotAffineError, linear
@@ -98,11 +99,12 @@ def _check(expr: Expression) -> None:
 
 
 def check_sense(statements: Iterable[Statement], inames: Collection[str]) -> None:
-    """Functions exist, constants can be computed, indices can be reached, inames have no elements.
+    """Nothing is nested too deeply, functions exist, constants and indices are not too large.
 
     Rules are expanded already.
     """
     for statement in statements:
+        _check_nesting(statement)
         for name, indices in (statement.write, *statement.reads):
             if indices and name in inames:
                 raise InvalidArgumentError(
@@ -119,3 +121,14 @@ def check_sense(statements: Iterable[Statement], inames: Collection[str]) -> Non
         except InvalidArgumentError as error:
             where = caret_at(statement.position) or error.asked
             raise InvalidArgumentError(error.why, asked=where, instead=error.instead) from None
+
+
+def _check_nesting(statement: Statement) -> None:
+    """Refuse expressions that are nested more deeply than what reads them can go."""
+    depth = max(map(nesting, (statement.lhs, statement.rhs, *statement.predicates)))
+    if depth > MOST_NESTED:
+        raise ParseError(
+            f"'{statement.id}' nests {depth} operations, rules written out: {TOO_DEEP}",
+            position=statement.position,
+            instead=INSTEAD,
+        )

@@ -28,7 +28,7 @@ from loopkit._promotion import INT32
 from loopkit._spelling import is_name, shown
 from loopkit._syntax.conditions import NO_NUMBERS
 
-PositionOf = Callable[[str, str], SourcePosition | None]
+PositionOf = Callable[[str], SourcePosition | None]
 _DATA = (ArrayArg, ValueArg, TemporaryVariable)
 
 
@@ -191,7 +191,7 @@ def make_arguments(
             "variable",
             missing[0],
             known,
-            position=position_of(missing[0], uses.read.get(missing[0], "")),
+            position=position_of(missing[0]),
             asked=f"kernel_data declares {', '.join(n for n in given.order if n)}, "
             "and has no '...' for what is to be inferred",
         )
@@ -244,7 +244,7 @@ def _check_inferred(
     """
     if name in uses.written or uses.axes.get(name):
         return
-    position = position_of(name, uses.read.get(name, ""))
+    position = position_of(name)
     if name.lower() in NO_NUMBERS:
         raise ParseError(
             f"there is no constant '{name}'",

@@ -120,9 +120,7 @@ def error_for(kernel: Kernel, found: Outside) -> OutOfBoundsError:
     if to_text(shape[axis]) != str(extent):
         limits += f", here {extent} {plural}"
     return OutOfBoundsError(
-        f"statement '{statement.id}' accesses {case.access} at {case.cell}"
-        + (f" for {case.values}" if case.values else "")
-        + f": {limits}",
+        f"statement '{statement.id}' accesses {case.access} at {case.cell}{case.where}: {limits}",
         witness=case.witness,
         asked=caret_at(statement.position),
         instead="make the domain smaller, guard the access with if, declare a larger shape, "

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 
 import islpy as isl
 
@@ -19,7 +19,6 @@ from loopkit._errors import (
     ParseError,
     SourcePosition,
     UnknownNameError,
-    caret_at,
 )
 from loopkit._expression import accesses, substitute, variable_names
 from loopkit._kernel import Domain, Kernel, Options, Statement, SubstitutionRule
@@ -49,18 +48,20 @@ from loopkit._make.reductions import Splitter
 from loopkit._make.scopes import Inames, Nest, check_sources, find_inames
 from loopkit._make.sense import check_sense
 from loopkit._make.shapes import Shapes
+from loopkit._nodes import Expression
 from loopkit._promotion import FUNCTIONS
 from loopkit._rules import check_rules, expand_rules
 from loopkit._spelling import check_kernel_name, shown
 from loopkit._syntax import (
     RawAssignment,
     RawItem,
-    RawNop,
     RawSubstitution,
     parse_instructions,
     position_of_name,
 )
-from loopkit._tree import Entry, build
+from loopkit._tree import Entry, Tree, build
+
+D = TypeVar("D", ArrayArg, TemporaryVariable)
 
 
 @fitting
@@ -153,34 +154,30 @@ def _options(given: Options | Mapping[str, Any] | None) -> Options:
     return Options(**given)
 
 
-def _items(instructions: str | Iterable[Any]) -> list[RawItem]:
+def _items(instructions: str | Iterable[Any]) -> tuple[RawItem, ...]:
     if isinstance(instructions, str):
-        return list(parse_instructions(kind.program("instructions", instructions)))
-    lines: list[str] = []
-    items: list[RawItem] = []
-    for entry in kind.items("instructions", instructions, "text or a list of lines"):
-        if isinstance(entry, (RawAssignment, RawNop, RawSubstitution)):
-            items.append(entry)
-        else:
-            lines.append(kind.program("an instruction", entry))
-    return [*items, *parse_instructions("\n".join(lines))]
+        return parse_instructions(kind.program("instructions", instructions))
+    lines = kind.items("instructions", instructions, "text or a list of lines")
+    return parse_instructions([kind.program("an instruction", line) for line in lines])
 
 
 class _Maker:
+    """Makes a kernel: drafts of the text, statements in a tree, then arguments, shapes, types."""
+
     def __init__(
         self,
-        items: list[RawItem],
+        items: Sequence[RawItem],
         domains: Domains,
         given: Given,
         fixed: dict[str, int],
         reductions: tuple[ReductionOperation, ...],
     ) -> None:
-        self.items = items
+        self.items = [_with_numbers(item, fixed) for item in items] if fixed else items
         self.domains = domains
         self.given = given
         self.fixed = fixed
         self.reductions = reductions
-        self.operations = dict(operations_of(reductions))
+        self.operations = operations_of(reductions)
 
     def kernel(
         self,
@@ -194,19 +191,18 @@ class _Maker:
     ) -> Kernel:
         known = make_assumptions(assumptions, self.domains.condition, self.fixed)
         book = self._rules(substitutions)
-        drafts, temporaries = self._drafts(book)
+        drafting = Drafting(self.domains.inames, book, self._taken(book), self.operations)
+        drafts = drafting.drafts(self.items)
+        temporaries = self._temporaries([d for d in drafts if isinstance(d, Draft)], book)
         inames = Inames(self.domains, temporaries)
-        sources = find_inames([d for d in drafts if isinstance(d, Draft)], inames, temporaries)
-        statements, entries = self._split(in_order(drafts, inames, temporaries), inames)
-        check_sources(sources, dict(entries))
-        temporaries.update((a.name, a) for a in self.accumulators)
+        statements, tree = self._nested(drafts, drafting, inames, temporaries)
         kernel = Kernel(
             name=name,
             domains=self.domains.domains,
             statements=statements,
             args=(),
             temporaries=tuple(temporaries.values()),
-            tree=build(entries),
+            tree=tree,
             assumptions=known,
             substitutions=book.kept,
             options=options,
@@ -244,7 +240,7 @@ class _Maker:
         check_types(kernel, declared)
         return kernel
 
-    # {{{ rules and drafts
+    # {{{ rules, drafts and statements
 
     def _rules(self, more: Sequence[SubstitutionRule]) -> RuleBook:
         rules = {rule.name: rule for rule in more}
@@ -255,9 +251,7 @@ class _Maker:
                         f"there are two substitution rules '{item.name}'",
                         position=position_of_name(item, item.name),
                     )
-                rules[item.name] = SubstitutionRule(
-                    item.name, item.arguments, self._fix(item.expression)
-                )
+                rules[item.name] = SubstitutionRule(item.name, item.arguments, item.expression)
         for name in rules:
             if name in self.domains.inames:
                 raise InvalidArgumentError(f"'{name}' is an iname and a substitution rule")
@@ -267,85 +261,39 @@ class _Maker:
                     instead="give the rule another name",
                 )
         check_rules(rules)
-        return RuleBook(rules, frozenset(self.operations))
+        return RuleBook(rules, self.operations.keys())
 
-    def _fix(self, expr: Any) -> Any:
-        return substitute(expr, self.fixed) if self.fixed else expr
-
-    def _drafts(self, book: RuleBook) -> tuple[list[Draft | Nop], dict[str, TemporaryVariable]]:
-        items = self.items
-        if self.fixed:
-            items = [self._fixed_item(i) for i in items]
-        assigned = [i for i in items if isinstance(i, RawAssignment)]
+    def _taken(self, book: RuleBook) -> set[str]:
+        """All names that something has."""
         taken = {*self.domains.inames, *self.domains.parameters, *book.rules, *self.given.arguments}
         taken.update(n for n in self.given.order if n is not None)
-        for item in assigned:
-            taken |= _names_of(item)
-        for rule in book.rules.values():
-            taken |= variable_names(rule.expression)
-        self.taken = taken
-        drafting = Drafting(self.domains.inames, book, taken, self.operations)
-        drafts = drafting.drafts(items)
-        self.ids = drafting.ids
-        real = [d for d in drafts if isinstance(d, Draft)]
-        check_scopes(real, frozenset(self.domains.inames))
-        check_supported(real, self.operations.keys())
-        self._check_writes(real, book)
-        return drafts, self._declared(real)
+        expressions = [rule.expression for rule in book.rules.values()]
+        for item in self.items:
+            if isinstance(item, RawAssignment):
+                expressions += _expressions(item)
+        return taken.union(*map(variable_names, expressions))
 
-    def _fixed_item(self, item: RawItem) -> RawItem:
-        if not isinstance(item, RawAssignment):
-            return item
-        for name in sorted(_arrays_in(item) & self.fixed.keys()):
-            raise InvalidArgumentError(
-                f"fixed_parameters gives a value to '{name}', which is an array or written",
-                asked=caret_at(item.position),
-                instead="fixed parameters are sizes",
-            )
-        return replace(
-            item,
-            lhs=self._fix(item.lhs),
-            rhs=self._fix(item.rhs),
-            predicates=tuple(self._fix(p) for p in item.predicates),
-        )
+    def _temporaries(self, drafts: Sequence[Draft], book: RuleBook) -> dict[str, TemporaryVariable]:
+        """The temporaries, in order of declaration; shapes are still missing.
 
-    def _check_writes(self, drafts: Sequence[Draft], book: RuleBook) -> None:
-        inames = frozenset(self.domains.inames)
+        Raises where the drafts name or write what they cannot.
+        """
+        check_scopes(drafts, self.domains.inames)
+        check_supported(drafts, self.operations.keys())
+        declaring = [d for d in drafts if d.item.declared is not None]
+        loaded = {*self.given.temporaries, *(d.written for d in declaring)}
         for draft in drafts:
-            if draft.written in inames:
-                what = "an iname"
-            elif draft.written in book.rules:
-                what = "a substitution rule"
-            elif draft.written in self.domains.parameters and draft.item.declared is None:
-                if any(d.written == draft.written and d.item.declared is not None for d in drafts):
-                    continue
-                if draft.written in self.given.temporaries:
-                    continue
-                what = "a size of a domain"
-            else:
-                continue
-            raise ParseError(
-                f"'{draft.written}' is {what} and cannot be assigned to",
-                position=draft.position_of(draft.written),
-                instead=f"'<> {draft.written} = ...' declares a temporary that bounds may use"
-                if what == "a size of a domain"
-                else "",
-            )
-
-    def _declared(self, drafts: Sequence[Draft]) -> dict[str, TemporaryVariable]:
-        """The temporaries, in order of declaration; shapes are still missing."""
+            self._check_write(draft, book, loaded)
         temporaries = dict(self.given.temporaries)
-        for draft in drafts:
-            if draft.item.declared is None:
-                continue
+        for draft in declaring:
             name = draft.written
             dtype = None if draft.item.declared == "auto" else draft.item.declared
+            before = temporaries.get(name)
             if name in self.given.order:
                 raise ParseError(
                     f"'{name}' is declared as a temporary here and as an argument in kernel_data",
                     position=draft.position_of(name),
                 )
-            before = temporaries.get(name)
             if before is None:
                 temporaries[name] = TemporaryVariable(name, dtype, made_by=draft.made_by)
             elif dtype is not None and before.dtype is not None and before.dtype != dtype:
@@ -357,30 +305,55 @@ class _Maker:
                 temporaries[name] = replace(before, dtype=dtype)
         return temporaries
 
-    # }}}
+    def _check_write(self, draft: Draft, book: RuleBook, loaded: Collection[str]) -> None:
+        name = draft.written
+        instead = ""
+        if name in self.domains.inames:
+            what = "an iname"
+        elif name in book.rules:
+            what = "a substitution rule"
+        elif name in self.domains.parameters and name not in loaded:
+            what = "a size of a domain"
+            instead = f"'<> {name} = ...' declares a temporary that bounds may use"
+        else:
+            return
+        raise ParseError(
+            f"'{name}' is {what} and cannot be assigned to",
+            position=draft.position_of(name),
+            instead=instead,
+        )
 
-    def _split(
-        self, drafts: Sequence[Draft], inames: Inames
-    ) -> tuple[tuple[Statement, ...], list[Entry]]:
+    def _nested(
+        self,
+        drafts: Sequence[Draft | Nop],
+        drafting: Drafting,
+        inames: Inames,
+        temporaries: dict[str, TemporaryVariable],
+    ) -> tuple[tuple[Statement, ...], Tree]:
+        """The statements in order and their tree; adds accumulators to ``temporaries``."""
+        sources = find_inames([d for d in drafts if isinstance(d, Draft)], inames, temporaries)
         numbers = count(1)
-        splitter = Splitter(inames, self.operations, self.taken, self.ids, numbers)
-        parts = [(draft, splitter.split(draft)) for draft in drafts]
+        splitter = Splitter(inames, self.operations, drafting.taken, drafting.ids, numbers)
+        ordered = in_order(drafts, inames, temporaries)
+        split = [(draft, splitter.split(draft)) for draft in ordered]
         nest = Nest(inames, numbers)
         entries: list[Entry] = []
-        for draft, them in parts:
+        for draft, parts in split:
             path = nest.path(draft)
-            entries += [(part.statement.id, (*path, *part.loops)) for part in them]
-        self.accumulators = splitter.accumulators
-        return tuple(p.statement for _, them in parts for p in them), entries
+            entries += [(part.statement.id, (*path, *part.loops)) for part in parts]
+        check_sources(sources, dict(entries))
+        temporaries.update((a.name, a) for a in splitter.accumulators)
+        return tuple(part.statement for _, parts in split for part in parts), build(entries)
 
-    def _sizes(self, assumptions: Domain, temporaries: Mapping[str, Any]) -> list[str]:
-        used = frozenset().union(*(d.parameters for d in self.domains.domains))
-        sizes = [p for p in self.domains.parameters if p not in temporaries]
-        sizes += sorted((assumptions.parameters | used) - set(sizes) - set(temporaries))
-        inames = set(self.domains.inames)
-        return [s for s in sizes if s not in inames]
+    # }}}
 
-    def _position_of(self, name: str, statement: str) -> SourcePosition | None:
+    def _sizes(self, assumptions: Domain, temporaries: Collection[str]) -> list[str]:
+        parameters = self.domains.parameters
+        used = assumptions.parameters.union(*(d.parameters for d in self.domains.domains))
+        sizes = [*parameters, *sorted(used.difference(parameters))]
+        return [s for s in sizes if s not in temporaries and s not in self.domains.inames]
+
+    def _position_of(self, name: str) -> SourcePosition | None:
         for item in self.items:
             if isinstance(item, (RawAssignment, RawSubstitution)):
                 position = position_of_name(item, name)
@@ -397,44 +370,49 @@ class _Maker:
         temporaries: dict[str, TemporaryVariable],
     ) -> frozenset[str]:
         """Fill in shapes; returns the names of arrays whose shape follows from their accesses."""
+        shapes = Shapes(expanded, inames, temporaries, [a.name for a in args if is_integer(a)])
         inferred: set[str] = set()
-        shapes: Shapes | None = None
-        integers = [a.name for a in args if is_integer(a)]
+
+        def shaped(data: D, is_open: bool) -> D:
+            shape = data.shape
+            if is_open and data.name in uses.accesses:
+                shape = shapes.shape_of(data.name, uses.accesses[data.name])
+                inferred.add(data.name)
+            if self.fixed and shape is not None:
+                shape = tuple(substitute(extent, self.fixed) for extent in shape)
+            return data if shape is data.shape else replace(data, shape=shape)
+
         for position, argument in enumerate(args):
             if isinstance(argument, ArrayArg):
-                if argument.shape is None and argument.name in uses.accesses:
-                    shapes = shapes or Shapes(expanded, inames, temporaries, integers)
-                    shape = shapes.shape_of(argument.name, uses.accesses[argument.name])
-                    argument = replace(argument, shape=shape)
-                    inferred.add(argument.name)
-                if self.fixed and argument.shape is not None:
-                    argument = replace(argument, shape=tuple(self._fix(s) for s in argument.shape))
-                args[position] = argument
+                args[position] = shaped(argument, argument.shape is None)
         for name, temporary in temporaries.items():
             axes = uses.axes.get(name)
-            if axes and (name in self.given.unshaped or not temporary.shape):
-                shapes = shapes or Shapes(expanded, inames, temporaries, integers)
-                shape = shapes.shape_of(name, uses.accesses[name])
-                temporaries[name] = replace(temporary, shape=shape)
-                inferred.add(name)
-            elif axes is not None and len(temporary.shape) != axes:
+            is_open = bool(axes) and (name in self.given.unshaped or not temporary.shape)
+            if not is_open and axes is not None and len(temporary.shape) != axes:
                 raise InvalidArgumentError(
                     f"'{name}' is declared with {len(temporary.shape)} axes, "
                     f"but used with {axes} indices"
                 )
-            elif self.fixed:
-                shape = tuple(self._fix(s) for s in temporary.shape)
-                temporaries[name] = replace(temporary, shape=shape)
+            temporaries[name] = shaped(temporary, is_open)
         return frozenset(inferred)
 
 
-def _arrays_in(item: RawAssignment) -> frozenset[str]:
-    """The names that have subscripts, and the one that is written."""
-    found = [a for e in (item.lhs, item.rhs, *item.predicates) for a in accesses(e)]
-    written = accesses(item.lhs)[0][0]
-    return frozenset([written, *(name for name, indices in found if indices)])
+def _expressions(item: RawAssignment) -> tuple[Expression, ...]:
+    return (item.lhs, item.rhs, *item.predicates)
 
 
-def _names_of(item: RawAssignment) -> frozenset[str]:
-    parts = (item.lhs, item.rhs, *item.predicates)
-    return frozenset().union(*(variable_names(p) for p in parts))
+def _with_numbers(item: RawItem, fixed: Mapping[str, int]) -> RawItem:
+    """An item with its fixed parameters as numbers."""
+    if isinstance(item, RawSubstitution):
+        return replace(item, expression=substitute(item.expression, fixed))
+    if not isinstance(item, RawAssignment):
+        return item
+    arrays = {name for e in _expressions(item) for name, indices in accesses(e) if indices}
+    for name in sorted({accesses(item.lhs)[0][0], *arrays} & fixed.keys()):
+        raise InvalidArgumentError(
+            f"fixed_parameters gives a value to '{name}', which is an array or written",
+            asked=item.position.caret(),
+            instead="fixed parameters are sizes",
+        )
+    lhs, rhs, *predicates = (substitute(e, fixed) for e in _expressions(item))
+    return replace(item, lhs=lhs, rhs=rhs, predicates=tuple(predicates))

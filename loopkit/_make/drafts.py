@@ -109,7 +109,7 @@ class Drafting:
             if isinstance(item, RawNop):
                 found.append(Nop(id_, item))
                 continue
-            predicates = []
+            predicates: list[Expression] = []
             for block, predicate in zip(item.predicate_blocks, item.predicates, strict=True):
                 if block in blocks or self._reduces(item, predicate):
                     predicate = self._decided_before(item, block, predicate, conditions, found)

@@ -127,10 +127,9 @@ class Checker:
             names = ", ".join(f"'{w.id}'" for w in writers[:4])
             how = f"what {names} wrote before does not reach that cell"
             instead = "initialise it, or say in the assumptions which sizes are possible"
-        where = f" for {case.values}" if case.values else ""
         return UninitializedReadError(
             f"statement '{reader.id}' reads {case.cell} before anything has been written "
-            f"there{where}: {how}",
+            f"there{case.where}: {how}",
             witness=replace(case.witness, suggestions=(instead,)),
             asked=caret_at(reader.position),
             instead=instead,

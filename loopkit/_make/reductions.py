@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pymbolic.primitives as prim
 
@@ -47,7 +47,7 @@ class Splitter:
     def __init__(
         self,
         inames: Inames,
-        operations: dict[str, ReductionOperation],
+        operations: Mapping[str, ReductionOperation],
         taken: set[str],
         ids: set[str],
         numbers: Iterator[int],

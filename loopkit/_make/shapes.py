@@ -217,8 +217,7 @@ class Shapes:
         )
         raise OutOfBoundsError(
             f"statement '{statement.id}' accesses {case.access} at {case.cell}: "
-            f"index {to_text(indices[axis])} of axis {axis} is negative"
-            + (f" for {case.values}" if case.values else ""),
+            f"index {to_text(indices[axis])} of axis {axis} is negative{case.where}",
             witness=case.witness,
             asked=caret_at(statement.position),
             instead="shift the index, or make the domain start later",

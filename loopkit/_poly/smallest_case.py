@@ -20,14 +20,14 @@ class AccessCase:
     """One access of one instance: the witness, and the words for the cell and the values.
 
     ``cell`` is the cell with its numbers (``t[1]``; ``?`` for what data decide, or has no value),
-    ``values`` the inames and sizes (``i=0, n=1``), ``numbers`` the same as data, and ``access``
-    is as in the text.
+    ``where`` the inames and sizes (`` for i=0, n=1``; empty without any), ``numbers`` the same as
+    data, and ``access`` is as in the text.
     """
 
     witness: Witness
     access: str
     cell: str
-    values: str
+    where: str
     numbers: dict[str, int]
 
 
@@ -50,7 +50,7 @@ def smallest_access(
     inames = [i for i in kernel.all_inames if i in statement.inames]
     point = smallest_point(where, [*sizes, *inames]) or {}
     known = {n: point[n] for n in (*inames, *sizes) if n in point}
-    values = ", ".join(f"{n}={v}" for n, v in known.items())
+    values = " for " + ", ".join(f"{n}={v}" for n, v in known.items()) if known else ""
     numbers = dict.fromkeys((*inames, *kernel.sizes), 0) | known
     cell = [_value(i, numbers) for i in indices]
     witness = Witness(

@@ -13,8 +13,8 @@ import pytest
 import loopkit as lk
 from loopkit._errors import InvalidArgumentError, LaunchError, LoopkitError, UnknownNameError
 from loopkit._run import scalars
-from loopkit._run.arrays import numpy_empty
-from loopkit._run.libraries import CudaArrayInterfaceKind
+from loopkit._run.arrays import Layout, numpy_empty
+from loopkit._run.kinds import CudaArrayInterfaceKind
 from loopkit._run.module import stream_handle
 
 pytestmark = pytest.mark.host
@@ -329,7 +329,7 @@ def test_loop_variables_beyond_32_bits() -> None:
 def test_outputs_that_no_memory_holds() -> None:
     for shape in ((2**62,), (2**31, 2**31, 4)):
         with pytest.raises(lk.ResourceError, match="there is no memory for an array of"):
-            numpy_empty(shape, (1,) * len(shape), np.dtype(np.int8))
+            numpy_empty(Layout(shape, (1,) * len(shape)), np.dtype(np.int8))
 
 
 # }}}

@@ -19,7 +19,7 @@ from _run_programs import MATMUL, SUMDIFF, axpy, loaded, m, n
 from loopkit._errors import AssumptionError, InvalidArgumentError, LaunchError
 from loopkit._program import ArrayParam, Check, Program
 from loopkit._run import copies, driver, executor, fast, kinds, launch, module
-from loopkit._run.arrays import ArrayInfo, ArrayKind, Location, contiguous_strides
+from loopkit._run.arrays import ArrayInfo, ArrayKind, Layout, Location
 from loopkit._run.module import LoadedProgram, packing
 from loopkit._target import CUDA
 
@@ -46,9 +46,9 @@ class TensorKind(ArrayKind):
         where = Location("cuda", 0)
         return ArrayInfo(self, x, x.at, x.shape, strides, x.dtype, where)
 
-    def empty(self, shape: Any, strides: Any, dtype: Any, location: Any) -> Any:
-        assert strides == contiguous_strides(shape)
-        return Tensor(np.zeros(shape, dtype))
+    def empty(self, layout: Layout, dtype: Any, location: Any) -> Any:
+        assert layout.is_contiguous
+        return Tensor(np.zeros(layout.shape, dtype))
 
     def current_stream(self, index: int) -> int:
         return self.stream

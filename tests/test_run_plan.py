@@ -22,7 +22,7 @@ from loopkit._errors import (
 )
 from loopkit._program import Check, Program, ValueParam
 from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, Location, contiguous_strides
-from loopkit._run.libraries import DLPackKind
+from loopkit._run.kinds import DLPackKind, kind_of
 from loopkit._run.plan import ArgumentPlan
 from loopkit._run.scalars import pack_scalar, struct_code
 
@@ -382,8 +382,6 @@ def test_dlpack_objects_on_the_host() -> None:
             return self.inner.__dlpack_device__()
 
     inner = np.arange(12, dtype="f4").reshape(3, 4)[:, 1:]
-    from loopkit._run.kinds import kind_of
-
     other = Other(inner)
     kind = kind_of(other)
     assert kind is not None

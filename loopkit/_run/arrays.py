@@ -78,27 +78,42 @@ def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def span(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """How many elements lie between the first and the last, both counted."""
-    if 0 in shape:
-        return 0
-    return 1 + sum((extent - 1) * abs(s) for extent, s in zip(shape, strides, strict=True))
+@dataclass(frozen=True)
+class Layout:
+    """The shape and the strides (in elements) that an array should have."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether it is row-major without padding."""
+        return self.strides == contiguous_strides(self.shape)
+
+    @property
+    def span(self) -> int:
+        """How many elements lie between the first and the last, both counted."""
+        if 0 in self.shape:
+            return 0
+        steps = zip(self.shape, self.strides, strict=True)
+        return 1 + sum((extent - 1) * abs(stride) for extent, stride in steps)
+
+    def byte_strides(self, dtype: np.dtype[Any]) -> tuple[int, ...]:
+        """The strides of an array of ``dtype``."""
+        return tuple(stride * dtype.itemsize for stride in self.strides)
 
 
-def numpy_empty(
-    shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any]
-) -> np.ndarray[Any, Any]:
-    """A NumPy array with these strides (in elements, none negative), not initialised."""
-    steps = tuple(s * dtype.itemsize for s in strides)
+def numpy_empty(layout: Layout, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """A NumPy array laid out like that, no stride being negative, not initialised."""
     try:
-        if strides == contiguous_strides(shape):
-            return np.empty(shape, dtype)
-        flat = np.empty(span(shape, strides), dtype)
-        return np.lib.stride_tricks.as_strided(flat, shape, steps)
+        if layout.is_contiguous:
+            return np.empty(layout.shape, dtype)
+        flat = np.empty(layout.span, dtype)
+        return np.lib.stride_tricks.as_strided(flat, layout.shape, layout.byte_strides(dtype))
     except (MemoryError, ValueError) as error:  # the latter for more than there are addresses
         raise ResourceError(
-            f"there is no memory for an array of {' x '.join(map(str, shape))} elements of "
-            f"{dtype.name}"
+            f"there is no memory for an array of {' x '.join(map(str, layout.shape))} elements "
+            f"of {dtype.name}"
         ) from error
 
 
@@ -149,28 +164,18 @@ class ArrayKind:
         """Read ``x``; ``name`` is what errors call it."""
         raise NotImplementedError
 
-    def empty(
-        self,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        dtype: np.dtype[Any],
-        location: Location,
-    ) -> Any:
-        """A new array on a device, not initialised; ``strides`` in elements."""
+    def empty(self, layout: Layout, dtype: np.dtype[Any], location: Location) -> Any:
+        """A new array on a device, not initialised."""
         raise InvalidArgumentError(
             f"arrays of type {self.name} cannot be allocated here",
             instead="pass the outputs as arguments, too",
         )
 
     def allocator(
-        self,
-        shape: tuple[int, ...],
-        strides: tuple[int, ...],
-        dtype: np.dtype[Any],
-        location: Location,
+        self, layout: Layout, dtype: np.dtype[Any], location: Location
     ) -> Callable[[], Any]:
         """`empty` with its arguments fixed, as quick as the library allows."""
-        return functools.partial(self.empty, shape, strides, dtype, location)
+        return functools.partial(self.empty, layout, dtype, location)
 
     def working_on(self, stream: int, index: int) -> AbstractContextManager[Any]:
         """Have the library allocate for work on ``stream`` of device ``index``."""

@@ -16,11 +16,10 @@ import numpy as np
 
 from loopkit._program import ArrayParam, Program
 from loopkit._run import driver, launch
-from loopkit._run.arrays import numpy_empty, span
+from loopkit._run.arrays import Layout, numpy_empty
 from loopkit._run.fast import packable
 from loopkit._run.module import LoadedProgram, Modules, check_grid
 from loopkit._run.plan import Resolved
-from loopkit._run.sizes import Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +144,7 @@ def _stage(resolved: Resolved, program: Program) -> _Staged:
             staged.arguments.append(packable(param, resolved))
             continue
         layout = resolved.layouts[param.name]
-        size = span(layout.shape, layout.strides) * param.dtype.itemsize
+        size = layout.span * param.dtype.itemsize
         if param.role == "scratch" or not size:
             staged.arguments.append(Buffer(0, size))
             continue
@@ -166,10 +165,9 @@ def _stage(resolved: Resolved, program: Program) -> _Staged:
 
 def _in_layout(array: np.ndarray[Any, Any], layout: Layout) -> np.ndarray[Any, Any]:
     """``array`` itself, or uninitialised memory of the layout that the program wants."""
-    itemsize = array.dtype.itemsize
-    wanted = tuple(s * itemsize for s in layout.strides)
+    wanted = layout.byte_strides(array.dtype)
     same = all(
         have == want or extent <= 1
         for have, want, extent in zip(array.strides, wanted, array.shape, strict=True)
     )
-    return array if same else numpy_empty(layout.shape, layout.strides, array.dtype)
+    return array if same else numpy_empty(layout, array.dtype)

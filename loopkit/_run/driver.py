@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from loopkit._errors import LaunchError, MissingDependencyError
+from loopkit._run.nvrtc import supported_archs
 from loopkit._target import CUDA
 
 # After these every context of this process, old or new, answers with the same error; the
@@ -169,8 +170,6 @@ class Device:
     @functools.cached_property
     def arch(self) -> str:
         """What to compile for: exactly this device, or the nearest that NVRTC knows."""
-        from loopkit._run.nvrtc import supported_archs
-
         major, minor = self.capability
         known = [int(arch.removeprefix("sm_")) for arch in supported_archs()]
         wanted = 10 * major + minor

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from loopkit._errors import LaunchError, LoopkitError
 from loopkit._program import ArrayParam, Program
 from loopkit._run import copies, driver, fast, launch
-from loopkit._run.arrays import HOST, span
+from loopkit._run.arrays import HOST
 from loopkit._run.binding import bound_launch, bound_on_host
 from loopkit._run.kinds import kind_of
 from loopkit._run.module import LoadedProgram, Modules, check_grid, stream_handle
@@ -152,14 +152,13 @@ class CudaExecutor:
                 elif info is not None:
                     objects[name], pointers[name] = info.object, info.pointer
                 elif param.role == "scratch" and not resolved.kind.has_guard:
-                    size = span(layout.shape, layout.strides) * param.dtype.itemsize
+                    size = layout.span * param.dtype.itemsize
                     scratch.append(driver.call("cuMemAllocAsync", max(size, 1), handle))
                     pointers[name] = int(scratch[-1])
                 else:
-                    kind, where = resolved.kind, resolved.location
-                    made = kind.empty(layout.shape, layout.strides, param.dtype, where)
+                    made = resolved.kind.empty(layout, param.dtype, resolved.location)
                     objects[name] = made
-                    pointers[name] = kind.describe(made, name).pointer
+                    pointers[name] = resolved.kind.describe(made, name).pointer
         arguments = [
             pointers[p.name] if isinstance(p, ArrayParam) else fast.packable(p, resolved)
             for p in loaded.program.params

@@ -158,9 +158,7 @@ class _Writer:
         result = []
         for param in self.new_arrays():
             layout = self.resolved.layouts[param.name]
-            allocate = self.resolved.kind.allocator(
-                layout.shape, layout.strides, param.dtype, self.resolved.location
-            )
+            allocate = self.resolved.kind.allocator(layout, param.dtype, self.resolved.location)
             made = _made(param.name)
             result.append(f"{made} = {self.constant(allocate, 'make', param.name)}()")
             result.append(f"{_at(param.name)} = {self.resolved.kind.pointer(made)}")

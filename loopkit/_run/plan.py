@@ -19,10 +19,9 @@ from loopkit._errors import AssumptionError, InvalidArgumentError, UnknownNameEr
 from loopkit._expression import to_text, variable_names
 from loopkit._program import ArrayParam, Check, Program, ValueParam
 from loopkit._run import expressions, overlap, sizes
-from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Location, numpy_empty
+from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Layout, Location, numpy_empty
 from loopkit._run.kinds import kind_of
 from loopkit._run.scalars import check_scalar, is_integer, type_name
-from loopkit._run.sizes import Layout
 
 
 @dataclass
@@ -84,8 +83,7 @@ class Resolved:
                 continue
             info = self.arrays.get(param.name)
             if info is None:
-                layout = self.layouts[param.name]
-                array = numpy_empty(layout.shape, layout.strides, param.dtype)
+                array = numpy_empty(self.layouts[param.name], param.dtype)
             else:
                 array = info.kind.as_numpy(info.object)
                 if param.is_written and info.kind.immutable:

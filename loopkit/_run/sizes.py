@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pymbolic.primitives as p
@@ -12,18 +11,10 @@ from loopkit._errors import InvalidArgumentError
 from loopkit._expression import to_text, variable_names
 from loopkit._program import ArrayParam, Expression
 from loopkit._run import expressions
-from loopkit._run.arrays import ArrayInfo, contiguous_strides
+from loopkit._run.arrays import ArrayInfo, Layout, contiguous_strides
 
 if TYPE_CHECKING:
     from loopkit._run.plan import ArgumentPlan
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The shape and the strides (in elements) that the program wants of one array."""
-
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
 
 
 # An expression, its value, whence that is, and the array and axis of an extent.

@@ -13,7 +13,6 @@ from loopkit._errors import InvalidArgumentError
 from loopkit._kernel import Kernel
 from loopkit._make.infer import infer_types
 from loopkit._program import Program
-from loopkit._run import options as _options
 from loopkit._run.binding import bound_on_host
 from loopkit._run.kinds import kind_of
 from loopkit._run.plan import ArgumentPlan
@@ -23,11 +22,10 @@ from loopkit.transforms import add_dtypes
 
 
 def make_executor(kernel: Kernel, name: str, options: dict[str, Any]) -> Any:
-    """The executor called ``name``: see :func:`loopkit._execute.executor`."""
-    checked = _options.check(_options.check_name(name), options)
+    """The executor called ``name``, its options being checked: see `loopkit._execute.executor`."""
     if any(isinstance(a, ArrayArg) and a.dtype is None for a in kernel.args):
-        return TypedOnCall(kernel, name, checked)
-    return _make(kernel, name, checked)
+        return TypedOnCall(kernel, name, options)
+    return _make(kernel, name, options)
 
 
 def _make(kernel: Kernel, name: str, options: dict[str, Any]) -> Any:

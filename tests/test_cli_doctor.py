@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from loopkit import _doctor
-from loopkit._cli import _doctor_view, main
+from loopkit._cli import _doctor, main
+from loopkit._cli._doctor import Finding, Probe
 from loopkit._cli._output import Output
-from loopkit._doctor import Finding, Probe
-from loopkit._errors import LoopkitError
+from loopkit._errors import LoopkitError, MissingDependencyError
+from loopkit._run import driver
 
 
 def test_everything_required_works_here(capsys: pytest.CaptureFixture[str]) -> None:
@@ -27,22 +27,25 @@ def test_everything_required_works_here(capsys: pytest.CaptureFixture[str]) -> N
 def test_what_is_missing_comes_with_what_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("loopkit._host.find_compiler", lambda: None)
+    monkeypatch.setattr(_doctor, "find_compiler", lambda: None)
     findings = [
         Probe("C++ compiler", _doctor._compiler).run(),
         Probe("host executor", _doctor._host).run(),
     ]
     assert [f.status for f in findings] == ["missing", "missing"]
     assert all(f.fix for f in findings)
-    _doctor_view.show(Output(), findings)
+    _doctor.show(Output(), findings)
     printed = capsys.readouterr().out
     assert "-> " in printed
     assert "Executors that work here: none" in printed
 
 
 def test_no_driver_is_missing_not_broken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_doctor, "_driver", lambda: None)
-    assert _doctor.gpu_count() == 0
+    def absent() -> None:
+        raise MissingDependencyError("there is no driver", instead="install it")
+
+    monkeypatch.setattr(driver, "api", absent)
+    monkeypatch.setattr(driver, "device_count", lambda: 0)
     assert Probe("GPU", _doctor._gpu).run().status == "missing"
     assert Probe("cuda executor", _doctor._cuda).run().status == "missing"
 
@@ -64,10 +67,10 @@ def test_only_what_is_required_is_fatal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     optional = Finding("NVRTC", "broken", "no", "pip install")
-    monkeypatch.setattr(_doctor_view, "diagnose", lambda: [optional])
+    monkeypatch.setattr(_doctor, "diagnose", lambda: [optional])
     assert main(["doctor"]) == 0
     required = Finding("isl", "broken", "no", "pip install", required=True)
-    monkeypatch.setattr(_doctor_view, "diagnose", lambda: [optional, required])
+    monkeypatch.setattr(_doctor, "diagnose", lambda: [optional, required])
     assert main(["doctor"]) == 1
     assert "Broken, and loopkit needs it: isl" in capsys.readouterr().out
     assert main(["doctor", "--json"]) == 1

@@ -1,16 +1,23 @@
 """The command line: ``loopkit demo``, ``loopkit show`` and ``loopkit doctor``.
 
-Nothing here is imported by ``import loopkit``, and click and rich only when a
-command runs.  No command ever asks a question or waits for a key.
+Nothing here is imported by ``import loopkit``; each command's work is in a module of its own.
+No command ever asks a question or waits for a key.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import sys
 from collections.abc import Sequence
 
+import click
+
 from loopkit._errors import LoopkitError
+from loopkit._execute import EXECUTORS
+
+VIEWS = ("nest", "cuda", "ptx", "sass", "resources")
+SIZE = click.IntRange(min=1)
 
 #: Exit codes: something was wrong with what was asked, and the user stopped it.
 WRONG = 2
@@ -23,10 +30,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Errors of loopkit are printed to stderr as a message.  With ``LOOPKIT_DEBUG=1``
     in the environment they come with their traceback.
     """
-    import click
-
-    from loopkit._cli._commands import loopkit
-
     debug = os.environ.get("LOOPKIT_DEBUG", "") not in ("", "0")
     try:
         code = loopkit.main(
@@ -60,3 +63,79 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _interrupted() -> int:
     print("loopkit: stopped", file=sys.stderr)
     return INTERRUPTED
+
+
+# {{{ the commands
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("loopkit")
+    except importlib.metadata.PackageNotFoundError:
+        return "from a checkout that is not installed"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(_version(), prog_name="loopkit")
+def loopkit() -> None:
+    """Say what is computed, then how: transformed loop nests as readable CUDA C."""
+
+
+@loopkit.command()
+@click.option("--n", type=SIZE, help="Rows of a and c.")
+@click.option("--m", type=SIZE, help="Columns of b and c.")
+@click.option("--l", type=SIZE, help="Columns of a, rows of b.")
+@click.option(
+    "--executor",
+    type=click.Choice(EXECUTORS),
+    help="Where it runs; by default a GPU, or the CPU where there is none.",
+)
+def demo(n: int | None, m: int | None, l: int | None, executor: str | None) -> int:
+    """Follow a matrix product from its text to its result.
+
+    Prints the loop nest before and after each transform and the CUDA C, runs it,
+    and compares the result with NumPy's.
+    """
+    from loopkit._cli._demo import demo
+
+    return demo(n=n, m=m, l=l, executor=executor)
+
+
+@loopkit.command()
+@click.argument("target", metavar="FILE.py:NAME")
+@click.option("--nest", is_flag=True, help="The loop nest (default).")
+@click.option("--cuda", is_flag=True, help="The CUDA C.")
+@click.option("--ptx", is_flag=True, help="NVRTC's PTX.")
+@click.option("--sass", is_flag=True, help="The machine code, disassembled.")
+@click.option("--resources", is_flag=True, help="Registers, memory, spills.")
+@click.option(
+    "--arch",
+    metavar="sm_90a",
+    help="The GPU architecture for --ptx, --sass and --resources; by default this machine's.",
+)
+def show(target: str, arch: str | None, **views: bool) -> int:
+    """Print views of the kernel NAME in FILE.py, the loop nest if no other is asked for.
+
+    NAME is a kernel, or a function that needs no arguments and returns one. It may
+    be left out where the file has just one kernel. Of several kernels in a dictionary
+    NAME:KEY is one.
+    """
+    from loopkit._cli._show import show
+
+    return show(target, [view for view in VIEWS if views[view]] or ["nest"], arch)
+
+
+@loopkit.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the findings as JSON.")
+def doctor(as_json: bool) -> int:
+    """Say what is installed, what works, and what to do about the rest.
+
+    Everything is tried, not only looked for. The exit code is 1 where something
+    is broken that loopkit cannot do without.
+    """
+    from loopkit._cli._doctor import doctor
+
+    return doctor(as_json=as_json)
+
+
+# }}}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from loopkit._errors import CompileError, MissingDependencyError
 from loopkit._program import Program
@@ -88,28 +91,29 @@ def from_log(log: str, program: Program, arch: str) -> Resources:
     )
 
 
-def find_tool(name: str) -> str:
-    """Where ``nvdisasm`` or ``cuobjdump`` is."""
-    try:
-        from cuda import pathfinder
-
-        found = pathfinder.find_nvidia_binary_utility(name)
-    except (ImportError, AttributeError):
-        found = None
-    found = found or shutil.which(name)
-    if found is None:
-        raise MissingDependencyError(
-            f"{name} is not installed", instead="pip install 'loopkit[cuda]'"
-        )
-    return str(found)
+#: The disassemblers, and how each is asked for the machine code of a file.
+_DISASSEMBLERS = {"nvdisasm": "-c", "cuobjdump": "--dump-sass"}
 
 
-def disassemble(cubin: bytes) -> str:
-    """The machine code of a binary as text."""
-    try:
-        command = [find_tool("nvdisasm"), "-c"]
-    except MissingDependencyError:
-        command = [find_tool("cuobjdump"), "--dump-sass"]
+def find_tool(*names: str) -> str:
+    """Where the first of some of CUDA's command line tools is that is installed."""
+    for name in names:
+        found: Any = shutil.which(name)
+        with contextlib.suppress(ImportError, AttributeError):
+            from cuda import pathfinder
+
+            found = pathfinder.find_nvidia_binary_utility(name) or found
+        if found is not None:
+            return str(found)
+    raise MissingDependencyError(
+        f"{' or '.join(names)} is not installed", instead="pip install 'loopkit[cuda]'"
+    )
+
+
+def disassemble(cubin: bytes, tools: Sequence[str] = tuple(_DISASSEMBLERS)) -> str:
+    """The machine code of a binary as text, by the first of ``tools`` that is there."""
+    tool = find_tool(*tools)
+    command = [tool, _DISASSEMBLERS[Path(tool).stem]]
     with tempfile.TemporaryDirectory(prefix="loopkit-") as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)

@@ -1,42 +1,40 @@
-"""What is installed, what works by really trying it, and what to do about the rest."""
+"""``loopkit doctor``: what is installed, what works by really trying it, and what else to do."""
 
 from __future__ import annotations
 
-import ctypes
+import contextlib
 import functools
 import importlib
 import importlib.metadata
 import importlib.util
+import json
 import os
 import platform
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from loopkit._errors import LoopkitError
+from loopkit._cli._output import Output
+from loopkit._errors import LoopkitError, MissingDependencyError
+from loopkit._execute import EXECUTORS, best_executor
+from loopkit._frozen import dataclass
+from loopkit._host import find_compiler
+from loopkit._run import driver
 
 Status = Literal["ok", "missing", "broken"]
 
 CUDA_EXTRA = "pip install 'loopkit[cuda]'"
 
-#: The packages that loopkit cannot do without: name on the index, and what to import.
-REQUIRED = {
-    "islpy": "islpy",
-    "pymbolic": "pymbolic",
-    "numpy": "numpy",
-    "ml_dtypes": "ml_dtypes",
-    "platformdirs": "platformdirs",
-    "click": "click",
-    "rich": "rich",
-}
+#: The packages that loopkit cannot do without.
+REQUIRED = ("islpy", "pymbolic", "numpy", "ml_dtypes", "platformdirs", "click", "rich")
+STYLES = {"ok": "green", "missing": "yellow", "broken": "red"}
 
 
 @dataclass(frozen=True)
@@ -58,18 +56,6 @@ class Finding:
         """Whether loopkit is of no use like this."""
         return self.required and self.status != "ok"
 
-    def as_dict(self) -> dict[str, Any]:
-        """All fields, for JSON."""
-        return asdict(self)
-
-
-class _Missing(Exception):
-    """Something optional is not there; ``fix`` says how to add it."""
-
-    def __init__(self, detail: str, fix: str = "") -> None:
-        super().__init__(detail)
-        self.fix = fix
-
 
 @dataclass(frozen=True)
 class Probe:
@@ -84,11 +70,12 @@ class Probe:
         """Try it. Whatever it raises becomes part of the finding."""
         try:
             return Finding(self.name, "ok", self.look(), required=self.required)
-        except _Missing as error:
-            return Finding(self.name, "missing", str(error), error.fix or self.fix, self.required)
+        except MissingDependencyError as error:
+            fix = error.instead or self.fix
+            return Finding(self.name, "missing", error.why, fix, self.required)
         except LoopkitError as error:
             fix = error.instead or self.fix
-            return Finding(self.name, "broken", error.why or str(error), fix, self.required)
+            return Finding(self.name, "broken", error.why, fix, self.required)
         except Exception as error:
             said = f"{type(error).__name__}: {error}".strip().rstrip(":")
             return Finding(self.name, "broken", said, self.fix, self.required)
@@ -98,8 +85,8 @@ def probes() -> Iterator[Probe]:
     """Everything that is looked at, in the order in which it is worth reading."""
     yield Probe("Python", _python, required=True)
     yield Probe("loopkit", _loopkit, required=True)
-    for package, module in REQUIRED.items():
-        look = functools.partial(_package, package, module)
+    for package in REQUIRED:
+        look = functools.partial(_package, package)
         yield Probe(package, look, required=True, fix=f"pip install --upgrade {package}")
     yield Probe("isl", _isl, required=True, fix="pip install --force-reinstall islpy")
     yield Probe("text to CUDA C", _text_to_source, required=True)
@@ -126,13 +113,37 @@ def diagnose(progress: Callable[[str], None] = lambda name: None) -> list[Findin
     return findings
 
 
-def gpu_count() -> int:
-    """How many GPUs the driver shows; 0 without a driver. Imports nothing of CUDA."""
-    driver = _driver()
-    if driver is None or driver.cuInit(0) != 0:
-        return 0
-    count = ctypes.c_int(0)
-    return count.value if driver.cuDeviceGetCount(ctypes.byref(count)) == 0 else 0
+def doctor(*, as_json: bool) -> int:
+    """Print what was found; the exit code is 1 where something required is broken."""
+    output = Output()
+    # What the libraries that are tried print must not mix with the findings.
+    with output.working("trying everything"), contextlib.redirect_stdout(sys.stderr):
+        findings = diagnose()
+    fatal = any(finding.fatal for finding in findings)
+    if as_json:
+        answer = {"ok": not fatal, "findings": [asdict(finding) for finding in findings]}
+        print(json.dumps(answer, indent=2))
+    else:
+        show(output, findings)
+    return 1 if fatal else 0
+
+
+def show(output: Output, findings: Iterable[Finding]) -> None:
+    """A line for each finding, and a summary of what runs here."""
+    findings = list(findings)
+    width = max(len(finding.name) for finding in findings)
+    for finding in findings:
+        line = f"{finding.status:<8} {finding.name:<{width}}  {finding.detail}"
+        output.text(line, style=STYLES[finding.status])
+        if finding.status != "ok" and finding.fix:
+            output.text(f"{'':8} {'':{width}}  -> {finding.fix}")
+    works = {finding.name for finding in findings if finding.status == "ok"}
+    runs = [name for name in EXECUTORS if f"{name} executor" in works]
+    output.text()
+    output.text("Executors that work here: " + (", ".join(runs) or "none"))
+    broken = [finding.name for finding in findings if finding.fatal]
+    if broken:
+        output.text("Broken, and loopkit needs it: " + ", ".join(broken), style="bold red")
 
 
 # {{{ the looks: each answers with a line, or raises
@@ -143,17 +154,17 @@ def _python() -> str:
 
 
 def _loopkit() -> str:
-    where = Path(__file__).resolve().parent
+    where = Path(__file__).resolve().parents[1]
     try:
         return f"{importlib.metadata.version('loopkit')} in {where}"
     except importlib.metadata.PackageNotFoundError:
         return f"a checkout that is not installed, in {where}"
 
 
-def _package(package: str, module: str) -> str:
-    if importlib.util.find_spec(module) is None:
-        raise _Missing("not installed", f"pip install {package}")
-    importlib.import_module(module)
+def _package(package: str) -> str:
+    if importlib.util.find_spec(package) is None:
+        raise MissingDependencyError("not installed", instead=f"pip install {package}")
+    importlib.import_module(package)
     return importlib.metadata.version(package)
 
 
@@ -207,11 +218,11 @@ def _as_numpy(array: Any) -> np.ndarray[Any, Any]:
 
 
 def _compiler() -> str:
-    from loopkit._host import find_compiler
-
     command = find_compiler()
     if command is None:
-        raise _Missing("no g++, clang++ or c++, and CXX names none", _compiler_fix())
+        raise MissingDependencyError(
+            "no g++, clang++ or c++, and CXX names none", instead=_compiler_fix()
+        )
     done = subprocess.run(
         [*shlex.split(command), "--version"], capture_output=True, text=True, check=False
     )
@@ -227,16 +238,14 @@ def _compiler_fix() -> str:
 
 
 def _host() -> str:
-    from loopkit._host import find_compiler
-
     if find_compiler() is None:
-        raise _Missing("needs a C++ compiler", _compiler_fix())
+        raise MissingDependencyError("needs a C++ compiler", instead=_compiler_fix())
     return _run("host")
 
 
 def _cuda_python() -> str:
     if importlib.util.find_spec("cuda") is None:
-        raise _Missing("not installed", "pip install cuda-python")
+        raise MissingDependencyError("not installed", instead="pip install cuda-python")
     importlib.import_module("cuda.bindings.driver")
     importlib.import_module("cuda.core")
     names = ("cuda-python", "cuda-bindings", "cuda-core", "cuda-pathfinder")
@@ -252,28 +261,14 @@ def _version(package: str) -> str:
 
 def _compile_something() -> tuple[str, bytes]:
     """The version of NVRTC and a cubin that it made."""
-    try:
-        from cuda.bindings import nvrtc
-    except ImportError as error:
-        raise _Missing(f"cuda-python cannot be imported: {error}", CUDA_EXTRA) from None
-    try:
-        status, major, minor = nvrtc.nvrtcVersion()
-    except Exception as error:
-        raise _Missing("NVRTC is not installed", CUDA_EXTRA) from error
-    source = b'extern "C" __global__ void doctor(float *a) { a[threadIdx.x] += 1.0f; }'
-    status, program = nvrtc.nvrtcCreateProgram(source, b"doctor.cu", 0, [], [])
-    if int(status) != 0:
-        raise RuntimeError(f"NVRTC fails: {status}")
-    try:
-        (status,) = nvrtc.nvrtcCompileProgram(program, 1, [b"-arch=sm_80"])
-        if int(status) != 0:
-            raise RuntimeError(f"NVRTC cannot compile a small kernel: {status}")
-        _, size = nvrtc.nvrtcGetCUBINSize(program)
-        cubin = b" " * size
-        nvrtc.nvrtcGetCUBIN(program, cubin)
-    finally:
-        nvrtc.nvrtcDestroyProgram(program)
-    return f"{major}.{minor}", cubin
+    from loopkit._run.nvrtc import nvrtc_version
+
+    version = nvrtc_version()
+    from cuda.core import Program, ProgramOptions
+
+    source = 'extern "C" __global__ void doctor(float *a) { a[threadIdx.x] += 1.0f; }'
+    program = Program(source, "c++", ProgramOptions(name="doctor.cu", arch="sm_80"))
+    return version, bytes(program.compile("cubin").code)
 
 
 def _nvrtc() -> str:
@@ -286,80 +281,35 @@ def _nvrtc() -> str:
 
 
 def _cuda_tool(name: str) -> str:
-    path = find_cuda_tool(name)
-    if path is None:
-        raise _Missing("not found", CUDA_EXTRA)
+    from loopkit._run.resources import disassemble, find_tool
+
+    path = find_tool(name)
     try:
         _, cubin = _compile_something()
-    except _Missing:
+    except MissingDependencyError:
         return f"{path} (not tried: there is no NVRTC to make a binary)"
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(cubin)
-        file.flush()
-        arguments = ["-sass"] if name == "cuobjdump" else []
-        done = subprocess.run(
-            [path, *arguments, file.name], capture_output=True, text=True, check=False
-        )
-    if done.returncode != 0 or "EXIT" not in done.stdout:
-        raise RuntimeError(f"{path} cannot disassemble: {done.stderr.strip() or 'no output'}")
+    if "EXIT" not in disassemble(cubin, (name,)):
+        raise RuntimeError(f"{path} cannot disassemble: no machine code comes out")
     return f"{path}, disassembles"
 
 
-def find_cuda_tool(name: str) -> str | None:
-    """The path of one of CUDA's command line tools: from wheels, a toolkit, or the PATH."""
-    try:
-        from cuda.pathfinder import find_nvidia_binary_utility
-    except ImportError:
-        import shutil
-
-        return shutil.which(name)
-    found = find_nvidia_binary_utility(name)
-    return None if found is None else str(found)
-
-
-@functools.cache
-def _driver() -> ctypes.CDLL | None:
-    for name in ("libcuda.so.1", "nvcuda.dll"):
-        try:
-            return ctypes.CDLL(name)
-        except OSError:
-            continue
-    return None
-
-
 def _gpu() -> str:
-    driver = _driver()
-    if driver is None:
-        raise _Missing(
-            "no NVIDIA driver", "install NVIDIA's driver; kernels run on the CPU till then"
-        )
-    code = driver.cuInit(0)
-    count = gpu_count()
-    if code != 0:
-        text = ctypes.c_char_p()
-        driver.cuGetErrorString(code, ctypes.byref(text))
-        said = (text.value or b"unknown error").decode()
-        raise _Missing(f"there is a driver but no GPU to use: {said} (cuInit: {code})")
-    if count == 0:
-        raise _Missing("there is a driver but no GPU")
-    version = ctypes.c_int(0)
-    driver.cuDriverGetVersion(ctypes.byref(version))
-    names = []
-    for index in range(count):
-        device, name = ctypes.c_int(0), ctypes.create_string_buffer(128)
-        major, minor = ctypes.c_int(0), ctypes.c_int(0)
-        driver.cuDeviceGet(ctypes.byref(device), index)
-        driver.cuDeviceGetName(name, len(name), device)
-        driver.cuDeviceGetAttribute(ctypes.byref(major), 75, device)
-        driver.cuDeviceGetAttribute(ctypes.byref(minor), 76, device)
-        names.append(f"{name.value.decode()} (sm_{major.value}{minor.value})")
-    cuda = f"{version.value // 1000}.{version.value % 1000 // 10}"
-    return f"{', '.join(names)}; the driver knows CUDA {cuda}"
+    try:
+        driver.api()
+    except driver.DriverError as error:
+        raise MissingDependencyError(f"there is no GPU to use: {error.why}") from error
+    if not driver.has_gpu():
+        raise MissingDependencyError("there is a driver but no GPU")
+    from cuda.core import Device
+
+    names = [f"{one.name} (sm_{one.arch})" for one in map(Device, range(driver.device_count()))]
+    version = driver.call("cuDriverGetVersion")
+    return f"{', '.join(names)}; the driver knows CUDA {version // 1000}.{version % 1000 // 10}"
 
 
 def _cuda() -> str:
-    if gpu_count() == 0:
-        raise _Missing("needs a GPU")
+    if not driver.has_gpu():
+        raise MissingDependencyError("needs a GPU")
     return _run("cuda")
 
 
@@ -382,7 +332,7 @@ def _cache() -> str:
     files, size = 0, 0.0
     for path in folder.rglob("*"):
         # Another process may be writing or clearing the cache.
-        with suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError):
             if path.is_file():
                 size += path.stat().st_size / 1e6
                 files += 1
@@ -391,18 +341,15 @@ def _cache() -> str:
 
 def _interop(library: str) -> str:
     if importlib.util.find_spec(library) is None:
-        raise _Missing("not installed, and needed only for arrays of its own")
+        raise MissingDependencyError("not installed, and needed only for arrays of its own")
     # Else JAX takes most of the GPU's memory for itself.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     module = importlib.import_module(library)
     version = _version(library) or getattr(module, "__version__", "")
-    if gpu_count() == 0:
+    if not driver.has_gpu():
         if library != "torch":
             return f"{version} (not tried: there is no GPU)"
-        from loopkit._host import find_compiler
-
-        executor = "reference" if find_compiler() is None else "host"
-        return f"{version}, {_run(executor, module.from_numpy)}"
+        return f"{version}, {_run(best_executor(), module.from_numpy)}"
     make: Callable[[Any], Any]
     if library == "torch":
         if not module.cuda.is_available():

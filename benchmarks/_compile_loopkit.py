@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import _texts
-from _steps import Steps, main
+from _steps import Steps, import_everything, main
 
 import loopkit as lk
-import loopkit.codegen
-import loopkit.transforms
 
-# Imports are not counted, neither those that wait until they are needed. What runs kernels is not
-# needed here.
-_UNUSED = ("__main__", "_cli", "_compare", "_doctor", "_execute", "_host", "_reference", "_run")
-for _package in (lk, loopkit.codegen, loopkit.transforms):
-    for _module in pkgutil.iter_modules(_package.__path__, _package.__name__ + "."):
-        if not _module.name.endswith(_UNUSED):
-            importlib.import_module(_module.name)
+import_everything(lk)  # imports are not counted
 
 # The passes of lowering that are told apart; what is left of `cuda()` is printing.
 PASSES = (

@@ -14,7 +14,6 @@ import hashlib
 import importlib
 import json
 import os
-import pkgutil
 import statistics
 import sys
 import time
@@ -22,6 +21,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+from _steps import import_everything
 
 CALLS, BATCHES = 100, 15
 LOOPS = 100
@@ -78,11 +79,14 @@ def imports(found: Found) -> None:
 
 def get_ready(lk: Any) -> None:
     """Nothing is left to import, lazily neither, nor to be made once for all kernels."""
-    for module in pkgutil.walk_packages(lk.__path__, "loopkit.", onerror=lambda _: None):
-        if not module.name.endswith("__main__"):
-            with suppress(ImportError):
-                importlib.import_module(module.name)
-    warm = small_kernel(lk)
+    import_everything(lk)
+    warm = lk.make_kernel(
+        "{ [x, y, z]: 0 <= x < p and 0 <= y, z < q }",
+        "h[x, y] = sum(z, f[x, z]*g[z, y])",
+        dtypes={"f, g, h": "float32"},
+    )
+    warm = warm.split_iname("x", 8, outer_tag="g.0", inner_tag="l.0").split_iname("z", 8)
+    warm = warm.add_prefetch("f", ["x_inner", "z_inner"], default_tag="l.auto")
     warm.cuda()
     with suppress(Exception):  # what cannot be proven is told where that is measured
         warm.prove()

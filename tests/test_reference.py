@@ -20,7 +20,7 @@ from loopkit._errors import (
 from loopkit._make import GlobalArg, make_kernel
 from loopkit._promotion import as_dtype
 from loopkit._reference import run_reference
-from loopkit._reference.source import code_of
+from loopkit._reference.memory import code_of
 from loopkit._tags import parse_tag
 
 ONE = "{ [i]: 0 <= i < n }"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from loopkit._arrays import ArrayArg, strides_of
-from loopkit._promotion import BOOL, COMPLEXES, INTEGERS, DType
+from loopkit._promotion import BOOL, COMPARE, COMPLEXES, INTEGERS, DType
 from loopkit._reference import functions
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.terms import Read, Term
@@ -177,7 +177,7 @@ def _converted(x: Any, source: DType, target: DType) -> Any:
 
 def _compared(term: Term, parts: list[Any]) -> Any:
     a, b = (_exact(x) for x in parts)
-    return np.bool_(functions.COMPARISONS[term.data](a, b))
+    return np.bool_(COMPARE[term.data](a, b))
 
 
 def _exact(x: Any) -> Any:

@@ -105,15 +105,6 @@ OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     prim.Max: maximum,
 }
 
-COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
-    "==": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-
 
 def _fma(x: Any, y: Any, z: Any) -> Any:
     """``x*y + z``, rounded once."""
@@ -146,54 +137,24 @@ def _rsqrt(x: Any) -> Any:
     return type(x)(1) / np.sqrt(x)
 
 
+_OF_ONE_NAME = (
+    *("sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p"),
+    *("sin", "cos", "tan", "sinh", "cosh", "tanh", "hypot", "copysign", "fmod"),
+    *("floor", "ceil", "trunc", "isnan", "isinf", "isfinite", "fmin", "fmax"),
+    *("abs", "sign", "real", "imag", "conj"),
+)
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "sqrt": np.sqrt,
-    "rsqrt": _rsqrt,
-    "cbrt": np.cbrt,
-    "exp": np.exp,
-    "exp2": np.exp2,
-    "expm1": np.expm1,
-    "log": np.log,
-    "log2": np.log2,
-    "log10": np.log10,
-    "log1p": np.log1p,
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan": np.arctan,
-    "sinh": np.sinh,
-    "cosh": np.cosh,
-    "tanh": np.tanh,
-    "asinh": np.arcsinh,
-    "acosh": np.arccosh,
-    "atanh": np.arctanh,
-    "erf": _guarded(math.erf),
-    "erfc": _guarded(math.erfc),
+    **{name: getattr(np, name) for name in _OF_ONE_NAME},
+    **{f"a{n}": getattr(np, f"arc{n}") for n in ("sin", "cos", "tan", "sinh", "cosh", "tanh")},
+    **{name: _guarded(getattr(math, name)) for name in ("erf", "erfc", "lgamma")},
     "tgamma": _guarded(math.gamma),
-    "lgamma": _guarded(math.lgamma),
     "atan2": np.arctan2,
-    "hypot": np.hypot,
-    "copysign": np.copysign,
-    "fmod": np.fmod,
+    "rsqrt": _rsqrt,
     "fma": _fma,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "trunc": np.trunc,
     "round": np.rint,
-    "isnan": np.isnan,
-    "isinf": np.isinf,
-    "isfinite": np.isfinite,
-    "fmin": np.fmin,
-    "fmax": np.fmax,
-    "abs": np.abs,
     "fabs": np.abs,
-    "sign": np.sign,
-    "real": np.real,
-    "imag": np.imag,
-    "conj": np.conj,
 }
+"""What functions compute on scalars, by their names in the language."""
 
 
 # {{{ Python's own numbers, with C's answers where Python has none

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
 from loopkit._errors import OutOfBoundsError, UninitializedReadError
-from loopkit._reference.source import code_of
 
 DType = np.dtype[Any]
+
+
+@lru_cache(maxsize=1 << 11)
+def code_of(text: str, name: str) -> CodeType:
+    """The code of a definition; ``name`` stands where tracebacks have a file.
+
+    Sizes and extents are names in such texts, not numbers: one text serves for all of them.
+    """
+    return compile(text, name, "exec")
 
 
 class Memory:

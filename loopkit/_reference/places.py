@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-import islpy as isl
-
-from loopkit import _sets
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._errors import InvalidArgumentError
-from loopkit._expression import index_tuple, variable_names
+from loopkit._expression import variable_names
+from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._places import space_of
-from loopkit._reference.points import with_values
+from loopkit._reference.points import range_in, with_values
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAxis
 
 Key = tuple[str, int | str]
@@ -44,12 +41,14 @@ def find_axes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[Key, Axis]:
     """All axes that a kernel's tags name, blocks first."""
     keys: dict[Key, list[str]] = {}
     for iname, tag in kernel.tags:
-        if isinstance(tag, GroupAxis):
-            keys.setdefault(("g", tag.axis), []).append(iname)
-        elif isinstance(tag, LocalAxis):
-            keys.setdefault(("l", tag.axis), []).append(iname)
-        elif isinstance(tag, InstructionParallel):
-            keys.setdefault(("ilp", iname), []).append(iname)
+        match tag:
+            case GroupAxis() | LocalAxis():
+                key: Key = ("g" if isinstance(tag, GroupAxis) else "l", tag.axis)
+            case InstructionParallel():
+                key = ("ilp", iname)
+            case _:
+                continue
+        keys.setdefault(key, []).append(iname)
     axes = {}
     for key in sorted(keys, key=lambda k: (_KINDS.index(k[0]), str(k[1]))):
         first: dict[str, int] = {}
@@ -71,23 +70,16 @@ def _range(kernel: Kernel, iname: str, sizes: Mapping[str, int]) -> tuple[int, i
         new = (parameters & kernel.home_domain.keys()) - needed
         needed |= new
     domain = with_values(kernel.domain_of(needed), sizes)
-    for name in [domain.get_dim_name(isl.dim_type.param, p) for p in range(domain.n_param())]:
-        if name != iname:
-            position = domain.find_dim_by_name(isl.dim_type.param, name)
-            domain = domain.project_out(isl.dim_type.param, position, 1)
     if domain.is_empty():
         return 0, -1
-    lifted = isl.Set.from_params(domain).move_dims(isl.dim_type.set, 0, isl.dim_type.param, 0, 1)
-    low, high = lifted.dim_min_val(0), lifted.dim_max_val(0)
-    if not (low.is_int() and high.is_int()):
+    found = range_in(domain, iname)
+    if found is None:
         raise InvalidArgumentError(f"iname '{iname}' is parallel, but unbounded")
-    return _sets.integer(low), _sets.integer(high)
+    return found
 
 
-def _index_names(statement: Statement) -> frozenset[str]:
-    if not hasattr(statement.lhs, "aggregate"):
-        return frozenset()
-    return frozenset().union(*(variable_names(i) for i in index_tuple(statement.lhs)))
+def _names_of_index(statement: Statement) -> frozenset[str]:
+    return frozenset().union(*map(variable_names, statement.write[1]))
 
 
 def copies_of(
@@ -109,7 +101,7 @@ def copies_of(
             continue
         if kind == "ilp" and (
             len(inside) < len(touching)
-            or any(i in _index_names(s) for s in writers for i in axis.first)
+            or any(i in _names_of_index(s) for s in writers for i in axis.first)
         ):
             continue
         found.append(axis)

@@ -7,13 +7,13 @@ from typing import Any
 
 import islpy as isl
 import numpy as np
+import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._errors import InvalidArgumentError
+from loopkit._expression import evaluate
 
 PARAM = isl.dim_type.param
-SET = isl.dim_type.set
-DIV = isl.dim_type.div
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -26,6 +26,13 @@ def with_values(domain: isl.Set, values: Mapping[str, int]) -> isl.Set:
             domain = domain.fix_val(PARAM, position, _sets.val(value))
             domain = domain.project_out(PARAM, position, 1)
     return domain
+
+
+def range_in(domain: isl.Set, name: str) -> tuple[int, int] | None:
+    """The smallest and the largest value of a name in a set that is not empty, if there are."""
+    variable = prim.Variable(name)
+    low, high = _sets.minimum_value(domain, variable), _sets.maximum_value(domain, variable)
+    return None if low is None or high is None else (low, high)
 
 
 class TooManyPointsError(Exception):
@@ -41,19 +48,15 @@ def points_of(
     Raises :class:`TooManyPointsError` rather than look at more than ``most`` points.
     """
     domain = with_values(domain, {n: v for n, v in values.items() if n not in names})
-    lifted = isl.Set.from_params(domain)
-    for position, name in enumerate(names):
-        source = lifted.find_dim_by_name(PARAM, name)
-        if source < 0:
+    for name in names:
+        if domain.find_dim_by_name(PARAM, name) < 0:
             raise InvalidArgumentError(f"iname '{name}' has no bounds, so it cannot be enumerated")
-        lifted = lifted.move_dims(SET, position, PARAM, source, 1)
-    left = [lifted.get_dim_name(PARAM, p) for p in range(lifted.dim(PARAM))]
-    left = [n for p, n in enumerate(left) if lifted.involves_dims(PARAM, p, 1)]
+    left = sorted(_sets.involved_names(domain).difference(names))
     if left:
         raise InvalidArgumentError(f"{', '.join(left)} must have a value to enumerate the loops")
     if not names:
-        return np.zeros((0 if lifted.is_empty() else 1, 0), np.int64)
-    pieces = lifted.compute_divs().coalesce().get_basic_sets()
+        return np.zeros((0 if domain.is_empty() else 1, 0), np.int64)
+    pieces = domain.compute_divs().coalesce().get_basic_sets()
     found = [_points_of_piece(piece, names, most) for piece in pieces if not piece.is_empty()]
     if not found:
         return np.zeros((0, len(names)), np.int64)
@@ -64,78 +67,26 @@ def points_of(
 
 def _points_of_piece(piece: isl.BasicSet, names: Sequence[str], most: int | None) -> Rows:
     """The points inside of the box around a basic set that satisfy its constraints."""
-    divs = _divs(piece, len(names))
-    constraints = [_coefficients(c, len(names), len(divs)) for c in piece.get_constraints()]
-    whole = piece.to_set()
-    rows: Rows = np.zeros((1, 0), np.int64)
-    for position, name in enumerate(names):
-        low, high = whole.dim_min_val(position), whole.dim_max_val(position)
-        if not (low.is_int() and high.is_int()):
+    forms = [(c.is_equality(), _sets.form_of(c)) for c in piece.get_constraints()]
+    constraints = [(is_equality, form, form.names) for is_equality, form in forms]
+    columns: dict[str, Any] = {}
+    count = 1
+    for name in names:
+        ends = range_in(piece.to_set(), name)
+        if ends is None:
             raise InvalidArgumentError(f"the loop over '{name}' is unbounded")
-        if most is not None and (_sets.integer(high) - _sets.integer(low) + 1) * len(rows) > most:
+        low, high = ends
+        if most is not None and (high - low + 1) * count > most:
             raise TooManyPointsError
-        values = np.arange(_sets.integer(low), _sets.integer(high) + 1, dtype=np.int64)
-        rows = np.concatenate(
-            [
-                np.repeat(rows, len(values), axis=0),
-                np.tile(values, len(rows))[:, None],
-            ],
-            axis=1,
-        )
-        rows = rows[_holds(rows, position + 1, constraints, divs)]
-    return rows
-
-
-def _divs(piece: isl.BasicSet, count: int) -> list[tuple[list[int], list[int], int, int]]:
-    """Each integer division: coefficients of names and of earlier divisions, constant, divisor."""
-    found = []
-    space = piece.get_local_space()
-    for number in range(piece.dim(DIV)):
-        aff = space.get_div(number)
-        divisor = _sets.integer(aff.get_denominator_val())
-        aff = aff.scale_val(_sets.val(divisor))
-        own = [_sets.integer(aff.get_coefficient_val(isl.dim_type.in_, p)) for p in range(count)]
-        earlier = [_sets.integer(aff.get_coefficient_val(DIV, d)) for d in range(number)]
-        found.append((own, earlier, _sets.integer(aff.get_constant_val()), divisor))
-    return found
-
-
-Constraint = tuple[bool, list[int], list[int], int]
-
-
-def _coefficients(constraint: isl.Constraint, count: int, divs: int) -> Constraint:
-    return (
-        bool(constraint.is_equality()),
-        [_sets.integer(constraint.get_coefficient_val(SET, p)) for p in range(count)],
-        [_sets.integer(constraint.get_coefficient_val(DIV, d)) for d in range(divs)],
-        _sets.integer(constraint.get_constant_val()),
-    )
-
-
-def _holds(
-    rows: Rows,
-    known: int,
-    constraints: Sequence[Constraint],
-    divs: Sequence[tuple[list[int], list[int], int, int]],
-) -> Any:
-    """Which rows meet all constraints on the first ``known`` names; those that need more wait."""
-    quotients: list[Any] = []
-    for own, earlier, constant, divisor in divs:
-        if any(own[known:]) or any(c and quotients[d] is None for d, c in enumerate(earlier)):
-            quotients.append(None)
-            continue
-        total = rows @ np.array(own[:known], np.int64) + constant
-        for d, c in enumerate(earlier):
-            if c:
-                total = total + c * quotients[d]
-        quotients.append(total // divisor)
-    result = np.ones(len(rows), bool)
-    for is_equality, own, of_divs, constant in constraints:
-        if any(own[known:]) or any(c and quotients[d] is None for d, c in enumerate(of_divs)):
-            continue
-        total = rows @ np.array(own[:known], np.int64) + constant
-        for d, c in enumerate(of_divs):
-            if c:
-                total = total + c * quotients[d]
-        result &= total == 0 if is_equality else total >= 0
-    return result
+        values = np.arange(low, high + 1, dtype=np.int64)
+        columns = {n: np.repeat(column, len(values)) for n, column in columns.items()}
+        columns[name] = np.tile(values, count)
+        kept = np.ones(len(values) * count, bool)
+        for is_equality, form, used in constraints:
+            if name in used and used <= columns.keys():
+                terms = (c * evaluate(atom, columns) for atom, c in form.terms.items())
+                total = sum(terms, start=form.constant)
+                kept &= total == 0 if is_equality else total >= 0
+        columns = {n: column[kept] for n, column in columns.items()}
+        count = int(kept.sum())
+    return np.stack(list(columns.values()), axis=1)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from loopkit._errors import LaunchError
 from loopkit._expression import variable_names
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.operations import operations_of
 from loopkit._nodes import Expression
 from loopkit._reference import functions
-from loopkit._reference.memory import Memory
+from loopkit._reference.memory import Memory, code_of
 from loopkit._reference.places import Axis, column_of
-from loopkit._reference.source import code_of
 from loopkit._reference.translate import Names, Translator, Value
 from loopkit._tree import path_inames
 
@@ -63,14 +63,8 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
     extra: dict[Any, str] = {}
     if missing and _depends_on(statement, missing, store):
         extra = {key: column_of(axis) for key, axis in missing.items()}
-    translator = Translator(
-        Names(
-            statement.inames,
-            store.sizes,
-            store.dtypes,
-            lambda name, indices: load(name, indices),
-        )
-    )
+    names = Names(statement.inames, store.sizes, store.dtypes, lambda *access: load(*access))
+    translator = Translator(names)
 
     def coordinate(axis: Axis) -> str | None:
         iname = axis.iname_of(statement)

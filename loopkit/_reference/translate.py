@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import pymbolic.primitives as prim
 
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import index_tuple, is_constant, to_text
+from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._nodes import Expression, TypeCast
 from loopkit._promotion import (
@@ -37,6 +38,7 @@ from loopkit._promotion import (
     subtrahend,
 )
 from loopkit._reference import functions
+from loopkit._types import operands
 
 DType = np.dtype[Any]
 _ROUNDING = frozenset(("floor", "ceil", "trunc", "round"))
@@ -237,67 +239,41 @@ class Translator:
 
     def chain(self, expr: Any) -> Value:
         """Operations with any number of operands, from left to right."""
-        result = self.value(expr.children[0])
-        for number, child in enumerate(expr.children[1:]):
-            found = self.binary(type(expr), result, self.value(child), expr)
-            result = _flat(result, found) if number else found
-        return result
-
-    def sum(self, expr: prim.Sum) -> Value:
-        total = self.value(expr.children[0])
-        for number, child in enumerate(expr.children[1:]):
-            subtracted = subtrahend(child)
-            if subtracted is None:
-                found = self.binary(prim.Sum, total, self.value(child), expr)
-            else:
-                found = self.binary(Subtraction, total, self.value(subtracted), expr)
-            total = _flat(total, found) if number else found
-        return total
-
-    def product(self, expr: prim.Product) -> Value:
-        first, *rest = expr.children
-        if not rest:
-            return self.value(first)
-        if type(first) is int and first == -1:
-            result = self.negated(self.value(rest[0]))
-            rest = rest[1:]
+        node, (first, *rest) = type(expr), expr.children
+        if node is prim.Product and rest and type(first) is int and first == -1:
+            result = self.negated(self.value(rest.pop(0)))
         else:
             result = self.value(first)
         for number, child in enumerate(rest):
-            found = self.binary(prim.Product, result, self.value(child), expr)
+            subtracted = subtrahend(child) if node is prim.Sum else None
+            if subtracted is None:
+                found = self.binary(node, result, self.value(child), expr)
+            else:
+                found = self.binary(Subtraction, result, self.value(subtracted), expr)
             result = _flat(result, found) if number else found
         return result
 
     def negated(self, value: Value) -> Value:
-        if not isinstance(value.kind, np.dtype):
-            kind = fold(_minus, value.kind, asked=lambda: "")
-            if isinstance(kind, (Choice, RunTime)):
-                return Value(f"(-{value.source})", kind)
-            return self.constant(kind)
-        if value.kind == BOOL:
+        if isinstance(value.kind, np.dtype) and value.kind == BOOL:
             return Value(f"(-{self.converted(value, INT64)})", INT64)
-        return Value(f"(-{value.source})", value.kind)
-
-    def fraction(self, expr: Any) -> Value:
-        """Division in its three kinds."""
-        return self.binary(
-            type(expr), self.value(expr.numerator), self.value(expr.denominator), expr
-        )
-
-    def power(self, expr: prim.Power) -> Value:
-        return self.binary(prim.Power, self.value(expr.base), self.value(expr.exponent), expr)
-
-    def shift(self, expr: Any) -> Value:
-        return self.binary(type(expr), self.value(expr.shiftee), self.value(expr.shift), expr)
+        return self.unary("-", value, lambda: "")
 
     def bitwise_not(self, expr: prim.BitwiseNot) -> Value:
-        value = self.value(expr.child)
-        if not isinstance(value.kind, np.dtype):
-            kind = fold(_complement, value.kind, asked=lambda: f"in '{to_text(expr)}'")
-            if isinstance(kind, (Choice, RunTime)):
-                return Value(f"(~{value.source})", kind)
-            return self.constant(kind)
-        return Value(f"(~{value.source})", value.kind)
+        return self.unary("~", self.value(expr.child), lambda: f"in '{to_text(expr)}'")
+
+    def unary(self, symbol: str, value: Value, asked: Callable[[], str]) -> Value:
+        """A sign or a complement."""
+        kind = value.kind
+        if not isinstance(kind, np.dtype):
+            kind = fold(_UNARY[symbol], kind, asked=asked)
+            if not isinstance(kind, (Choice, RunTime)):
+                return self.constant(kind)
+        return Value(f"({symbol}{value.source})", kind)
+
+    def pair(self, expr: Any) -> Value:
+        """An operation of two operands."""
+        left, right = operands(expr)
+        return self.binary(type(expr), self.value(left), self.value(right), expr)
 
     def comparison(self, expr: prim.Comparison) -> Value:
         a, b = self.value(expr.left), self.value(expr.right)
@@ -377,14 +353,6 @@ def _is_real(kind: Typed) -> bool:
     return kind not in COMPLEXES if isinstance(kind, np.dtype) else not is_complex(kind)
 
 
-def _minus(x: Any) -> Any:
-    return -1 * x
-
-
-def _complement(x: Any) -> Any:
-    return ~x
-
-
 def _flat(before: Value, now: Value) -> Value:
     """``((a + b) + c)`` as ``(a + b + c)``: Python takes 200 nested parentheses at most.
 
@@ -396,6 +364,7 @@ def _flat(before: Value, now: Value) -> Value:
     return Value(f"{inner[:-1]}{now.source[1 + len(inner) :]}", now.kind)
 
 
+_UNARY: dict[str, Callable[[Any], Any]] = {"-": lambda x: -1 * x, "~": operator.invert}
 _SYMBOLS: dict[type, str] = {
     prim.Sum: "+",
     Subtraction: "-",
@@ -408,14 +377,10 @@ _SYMBOLS: dict[type, str] = {
 _RULES: dict[type, Callable[[Translator, Any], Value]] = {
     prim.Variable: Translator.variable,
     prim.Subscript: Translator.subscript,
-    prim.Sum: Translator.sum,
-    prim.Product: Translator.product,
-    **dict.fromkeys((prim.Quotient, prim.FloorDiv, prim.Remainder), Translator.fraction),
-    prim.Power: Translator.power,
-    **dict.fromkeys((prim.LeftShift, prim.RightShift), Translator.shift),
-    **dict.fromkeys(
-        (prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor, prim.Min, prim.Max), Translator.chain
-    ),
+    **dict.fromkeys((prim.Sum, prim.Product, prim.Min, prim.Max), Translator.chain),
+    **dict.fromkeys((prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor), Translator.chain),
+    **dict.fromkeys((prim.Quotient, prim.FloorDiv, prim.Remainder), Translator.pair),
+    **dict.fromkeys((prim.Power, prim.LeftShift, prim.RightShift), Translator.pair),
     prim.BitwiseNot: Translator.bitwise_not,
     prim.Comparison: Translator.comparison,
     **dict.fromkeys((prim.LogicalAnd, prim.LogicalOr, prim.LogicalNot), Translator.logical),

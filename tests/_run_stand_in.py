@@ -45,13 +45,10 @@ class Cpu:
         vars(device).update(
             index=0,
             name="Test GPU",
-            lock=threading.RLock(),
-            generation=0,
             lost="",
             target=CUDA,
             context=1,
             _streams=[],
-            _ours=False,
             _handle=0,
         )
         flags = SimpleNamespace(CU_STREAM_NON_BLOCKING=1)

@@ -80,11 +80,10 @@ class Gpu:
         self.status = 0
         self.device = SimpleNamespace(
             index=0,
-            generation=0,
             target=CUDA,
             current=self._current,
             wait=lambda *_: None,
-            recover=lambda error, kernel: error,
+            recover=lambda error: error,
         )
         self.pushed = 0
 

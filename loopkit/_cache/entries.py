@@ -19,11 +19,11 @@ import stat
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from loopkit._cache import folder as _folder
+from loopkit._frozen import dataclass
 
 #: Part of every key: count up when the meaning or the format of entries changes.
 FORMAT = 2

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from loopkit._errors import LaunchError
+from loopkit._frozen import dataclass
 from loopkit._program import ArrayParam, Program, ValueParam
 
 Array = np.ndarray[Any, np.dtype[Any]]

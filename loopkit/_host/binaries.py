@@ -8,11 +8,11 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from loopkit import _cache
 from loopkit._errors import CompileError
+from loopkit._frozen import dataclass
 from loopkit._host.compiler import HERE
 
 _KIND = "host"

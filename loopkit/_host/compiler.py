@@ -9,11 +9,11 @@ import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from loopkit import _cache, _once
 from loopkit._errors import CompileError, MissingDependencyError
+from loopkit._frozen import dataclass
 
 #: The C++ files that a kernel is compiled against, and those of the runtime.
 HERE = Path(__file__).resolve().parent

@@ -6,7 +6,6 @@ import os
 import re
 import struct
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.lib.array_utils import byte_bounds
 
 from loopkit import _cache
 from loopkit._errors import LaunchError, LoopkitError, OutOfBoundsError, Witness
+from loopkit._frozen import dataclass
 from loopkit._host.arguments import Array, Bound
 from loopkit._host.binaries import Binary, binary, key_of
 from loopkit._host.compiler import need_compiler

@@ -78,7 +78,7 @@ class AssertingExecutor:
                 needed = {name for a in left for name in a.arrays}
                 copies = {name: _on_host(arrays[name], device, stream) for name in sorted(needed)}
         except driver.DriverError as error:
-            raise device.recover(error, self.plan.name) from None
+            raise device.recover(error) from None
         check_data(self.plan.name, left, copies, resolved.values)
 
     def bind(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:

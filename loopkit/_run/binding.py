@@ -71,7 +71,7 @@ def bound_launch(
         try:
             launch.check(status, loaded)
         except driver.DriverError as error:
-            raise loaded.device.recover(error, loaded.program.name) from None
+            raise loaded.device.recover(error) from None
 
     here = "True"
     if devices > 1:
@@ -88,7 +88,7 @@ def bound_launch(
         "_params": first[2],
         "_result": result,
         "_slow": slow,
-        "_keep": (first, slots, keep, loaded),
+        "_keep": (first, slots, keep),
     }
     exec(compiled(_TEXT.format(name=name, current=current, here=here), name), namespace)
     made: Callable[..., Any] = namespace[f"{name}_bound"]

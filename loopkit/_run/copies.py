@@ -1,20 +1,15 @@
-"""Running on a GPU with arrays in host memory: copied in and out at every call.
-
-A call has two halves.  The first arranges the arrays as the program wants them and
-needs no GPU; its outcome is a list of `Buffer` objects and numbers.  The second,
-`Transfer`, copies them in, launches, waits, and copies out.
-"""
+"""Running on a GPU with arrays in host memory: copied in and out at every call."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from loopkit._program import ArrayParam, Program
+from loopkit._frozen import dataclass
+from loopkit._program import ArrayParam, ValueParam
 from loopkit._run import driver, launch
 from loopkit._run.arrays import Layout, numpy_empty
 from loopkit._run.fast import packable
@@ -24,15 +19,22 @@ from loopkit._run.plan import Resolved
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """One array of a launch: where its bytes are in host memory, and which way they go.
+    """One array of a launch: its bytes in host memory as the program wants them, and where they go.
 
-    One that goes neither way is memory that only the kernel uses.
+    ``host`` is the array of the call itself where that is laid out so.  One that goes neither way
+    is memory that only the kernel uses.
     """
 
-    address: int
     size: int
+    array: Any = None
+    host: Any = None
     goes_in: bool = False
     comes_out: bool = False
+
+    @property
+    def address(self) -> int:
+        """Where its bytes are in host memory."""
+        return 0 if self.host is None else int(self.host.ctypes.data)
 
 
 def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
@@ -45,16 +47,18 @@ def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
         with device.current():
             loaded = modules.on(frozenset(), device)
             check_grid(loaded.program, resolved.grid, device.target)
-            staged = _stage(resolved, loaded.program)
+            arguments = [_stage(param, resolved) for param in loaded.program.params]
             on_stream: Any = device.stream() if stream is None else contextlib.nullcontext(stream)
             with on_stream as handle:
-                transfer = Transfer(loaded, resolved.grid, staged.arguments, handle)
+                transfer = Transfer(loaded, resolved.grid, arguments, handle)
                 transfer.run()
     except driver.DriverError as error:
         is_ours = transfer is not None and transfer.launched
         failed = error if is_ours else device.blameless(error)
-        raise device.recover(failed, resolved.plan.name) from None
-    staged.hand_over()
+        raise device.recover(failed) from None
+    for one in arguments:
+        if isinstance(one, Buffer) and one.comes_out and one.host is not one.array:
+            one.array[...] = one.host
     return resolved.result()
 
 
@@ -120,47 +124,21 @@ class Transfer:
                 raise
 
 
-@dataclass
-class _Staged:
-    """The arguments as the program wants them, and where its results must go."""
-
-    arguments: list[Any]
-    #: Results that are not in their arrays yet: the array, and where its elements are.
-    elsewhere: list[tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]]
-    #: Keeps the memory of ``arguments``.
-    memory: list[np.ndarray[Any, Any]]
-
-    def hand_over(self) -> None:
-        """Bring the results into the arrays of the call."""
-        for array, host in self.elsewhere:
-            array[...] = host
-
-
-def _stage(resolved: Resolved, program: Program) -> _Staged:
-    arrays = resolved.numpy_arrays()
-    staged = _Staged([], [], [])
-    for param in program.params:
-        if not isinstance(param, ArrayParam):
-            staged.arguments.append(packable(param, resolved))
-            continue
-        layout = resolved.layouts[param.name]
-        size = layout.span * param.dtype.itemsize
-        if param.role == "scratch" or not size:
-            staged.arguments.append(Buffer(0, size))
-            continue
-        array = arrays[param.name]
-        host = _in_layout(array, layout)
-        staged.memory.append(host)
-        # A written array may be written in part: the rest of it comes back as it was.
-        goes_in = param.is_read or param.name in resolved.arrays
-        if host is not array:
-            if goes_in:
-                host[...] = array
-            if param.is_written:
-                staged.elsewhere.append((array, host))
-        buffer = Buffer(int(host.ctypes.data), size, goes_in, param.is_written)
-        staged.arguments.append(buffer)
-    return staged
+def _stage(param: ArrayParam | ValueParam, resolved: Resolved) -> Any:
+    """What a parameter of the program gets: a number, or a `Buffer`."""
+    if not isinstance(param, ArrayParam):
+        return packable(param, resolved)
+    layout = resolved.layouts[param.name]
+    size = layout.span * param.dtype.itemsize
+    if param.role == "scratch" or not size:
+        return Buffer(size)
+    array = resolved.numpy_arrays()[param.name]
+    host = _in_layout(array, layout)
+    # A written array may be written in part: the rest of it comes back as it was.
+    goes_in = param.is_read or param.name in resolved.arrays
+    if goes_in and host is not array:
+        host[...] = array
+    return Buffer(size, array, host, goes_in, param.is_written)
 
 
 def _in_layout(array: np.ndarray[Any, Any], layout: Layout) -> np.ndarray[Any, Any]:

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from loopkit._cached import cached_property
 from loopkit._errors import LaunchError, MissingDependencyError
 from loopkit._run.nvrtc import supported_archs
 from loopkit._target import CUDA
@@ -124,15 +125,10 @@ class Device:
 
     def __init__(self, index: int) -> None:
         self.index = index
-        self.lock = threading.RLock()
-        #: Counts the resets of the context: what was loaded before one is gone.
-        self.generation = 0
         #: Why the context is lost; empty as long as it is not.
         self.lost = ""
         self._streams: list[int] = []
         self._handle = call("cuDeviceGet", index)
-        _, active = call("cuDevicePrimaryCtxGetState", self._handle)
-        self._ours = not int(active)
         self.context: Any = 0
         try:
             self.context = call(
@@ -167,7 +163,7 @@ class Device:
     def __repr__(self) -> str:
         return f"<cuda:{self.index} {self.name}>"
 
-    @functools.cached_property
+    @cached_property
     def arch(self) -> str:
         """What to compile for: exactly this device, or the nearest that NVRTC knows."""
         major, minor = self.capability
@@ -201,37 +197,25 @@ class Device:
     @contextlib.contextmanager
     def stream(self) -> Iterator[int]:
         """A stream that nobody else uses; the device must be current."""
-        with self.lock:
-            handle = self._streams.pop() if self._streams else 0
-        generation = self.generation
-        if not handle:
+        try:
+            handle = self._streams.pop()
+        except IndexError:
             flags = int(api().CUstream_flags.CU_STREAM_NON_BLOCKING)
             handle = int(call("cuStreamCreate", flags))
         try:
             yield handle
         finally:
-            if generation == self.generation:
-                with self.lock:
-                    self._streams.append(handle)
+            self._streams.append(handle)
 
     def wait(self, stream: int, kernel: str) -> None:
         """Wait for all work on ``stream``; a failure names ``kernel``."""
         call("cuStreamSynchronize", stream, doing=f"{kernel} on {self!r}")
 
-    def recover(self, error: DriverError, kernel: str) -> LaunchError:
-        """After a failure that spoils the context: make a new one, if nobody else uses it.
-
-        Returns the error to raise.
-        """
+    def recover(self, error: DriverError) -> LaunchError:
+        """What to raise after ``error``; one that spoils the context is remembered."""
         if not self.lost:
             if error.status not in STICKY:
                 return error
-            if self._ours and not gpu_libraries() and self._reset():
-                return DriverError(
-                    error.why,
-                    error.status,
-                    instead=f"the device was reset, and the next call works again; {ADVICE}",
-                )
             self.lost = error.why
         return DriverError(error.why, error.status, instead=self._remedy())
 
@@ -242,7 +226,7 @@ class Device:
                 # One that leaves streams alone, which may be recording.
                 call("cuCtxGetLimit", api().CUlimit.CU_LIMIT_STACK_SIZE)
         except DriverError as error:
-            self.recover(self.blameless(error), "")
+            self.recover(self.blameless(error))
         return bool(self.lost)
 
     def blameless(self, error: DriverError) -> DriverError:
@@ -259,23 +243,6 @@ class Device:
     def lost_error(self) -> LaunchError:
         """What a call that needs the lost context raises."""
         return DriverError(f"an earlier call failed: {self.lost}", 709, self._remedy())
-
-    def _reset(self) -> bool:
-        """Throw the context away and make another.
-
-        No driver known can do the latter after an illegal access, but what the process
-        had allocated on the device is free again for others.
-        """
-        with self.lock:
-            self.generation += 1
-            self._streams.clear()
-            try:
-                call("cuDevicePrimaryCtxRelease", self._handle)
-                call("cuDevicePrimaryCtxReset", self._handle)
-                self.context = call("cuDevicePrimaryCtxRetain", self._handle)
-            except DriverError:
-                return False
-        return True
 
     def _remedy(self) -> str:
         others = gpu_libraries()

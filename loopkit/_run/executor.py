@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from loopkit._errors import LaunchError, LoopkitError
+from loopkit._frozen import dataclass
 from loopkit._program import ArrayParam, Program
 from loopkit._run import copies, driver, fast, launch
 from loopkit._run.arrays import HOST
@@ -123,7 +123,7 @@ class CudaExecutor:
                 self._free_scratch(ready)
         except driver.DriverError as error:
             self._forget()
-            raise device.recover(error, self.plan.name) from None
+            raise device.recover(error) from None
         self._specialise(resolved, self.plan.given(args, kwargs), ready.loaded)
         return ready.result()
 
@@ -239,7 +239,7 @@ class CudaExecutor:
             with device.current():
                 ready = self._prepare(resolved, device, stream)
         except driver.DriverError as error:
-            raise device.recover(error, self.plan.name) from None
+            raise device.recover(error) from None
         result = ready.result()
         if 0 in resolved.grid:
             return lambda stream=None: result

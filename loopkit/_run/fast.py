@@ -282,7 +282,6 @@ class _Writer:
             "_function": ctypes.c_void_p(self.loaded.function),
             "_fallback": self.fallback,
             "_next": self.fallback,
-            "_loaded": self.loaded,  # keeps the code on the device
         }
         exec(compiled(text, self.plan.name), namespace)
         made: Callable[..., Any] = namespace[self.plan.name]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from loopkit._cached import cached_property
 from loopkit._errors import LaunchError, ResourceError
+from loopkit._frozen import dataclass
 from loopkit._program import ArrayParam, Program
 from loopkit._run import driver
 from loopkit._run.nvrtc import CompiledProgram, compile_program
@@ -91,17 +91,14 @@ class LoadedProgram:
     program: Program
     compiled: CompiledProgram
     device: driver.Device
-    generation: int
     function: int
-    #: Keeps the code loaded.
-    library: Any
 
-    @functools.cached_property
+    @cached_property
     def packing(self) -> Packing:
         """How the arguments lie in memory."""
         return packing(self.program)
 
-    @functools.cached_property
+    @cached_property
     def dynamic_shared(self) -> int:
         """Bytes of shared memory that a launch asks for: a block's end at a whole 16 bytes.
 
@@ -131,9 +128,7 @@ def load(program: Program, device: driver.Device) -> LoadedProgram:
     doing = f"loading {program.name} on {device!r}"
     module = driver.call("cuModuleLoadData", compiled.cubin, doing=doing)
     function = driver.call("cuModuleGetFunction", module, program.name.encode(), doing=doing)
-    loaded = LoadedProgram(
-        program, compiled, device, device.generation, int(function), (module, function)
-    )
+    loaded = LoadedProgram(program, compiled, device, int(function))
     if compiled.resources.static_shared + loaded.dynamic_shared > CUDA.static_shared:
         attribute = driver.api().CUfunction_attribute
         driver.call(
@@ -168,7 +163,7 @@ class Modules:
         program = self.program(strided)
         with self._lock:
             found = self._loaded.get((strided, device.index))
-            if found is None or found.generation != device.generation:
+            if found is None:
                 found = self._loaded[strided, device.index] = load(program, device)
             return found
 

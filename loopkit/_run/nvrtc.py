@@ -9,13 +9,13 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from loopkit import _cache, _once
 from loopkit._cached import cached_property
 from loopkit._errors import CompileError, MissingDependencyError
+from loopkit._frozen import dataclass
 from loopkit._program import Program
 from loopkit._run import resources
 

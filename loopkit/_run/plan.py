@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -17,11 +17,13 @@ import numpy as np
 from loopkit._cached import cached_property
 from loopkit._errors import AssumptionError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import to_text, variable_names
+from loopkit._frozen import dataclass
 from loopkit._program import ArrayParam, Check, Program, ValueParam
-from loopkit._run import expressions, overlap, sizes
+from loopkit._run import overlap
 from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Layout, Location, numpy_empty
 from loopkit._run.kinds import kind_of
 from loopkit._run.scalars import check_scalar, is_integer, type_name
+from loopkit._run.sizes import SizeSolver, compile_tuple, describe_values, whole_value
 
 
 @dataclass
@@ -128,12 +130,11 @@ class ArgumentPlan:
         order = program.arguments or tuple(declared)
         # A declared argument that the code never uses has no parameter; it may be passed.
         self.names: tuple[str, ...] = (*order, *(n for n in declared if n not in order))
-        self.outputs = tuple(n for n in self.names if n in self.arrays and self._written(n))
-        self.solver = sizes.SizeSolver(self)
-        self.grid_function = expressions.compile_tuple(program.grid)
-
-    def _written(self, name: str) -> bool:
-        return self.arrays[name].is_written
+        self.outputs = tuple(
+            n for n in self.names if n in self.arrays and self.arrays[n].is_written
+        )
+        self.solver = SizeSolver(self)
+        self.grid_function = compile_tuple(program.grid)
 
     @cached_property
     def check_variables(self) -> tuple[frozenset[str], ...]:
@@ -142,7 +143,7 @@ class ArgumentPlan:
 
     @cached_property
     def _check_function(self) -> Callable[[Mapping[str, int]], Any]:
-        return expressions.compile_tuple(c.condition for c in self.program.checks)
+        return compile_tuple(c.condition for c in self.program.checks)
 
     @cached_property
     def free_scalars(self) -> frozenset[str]:
@@ -150,10 +151,6 @@ class ArgumentPlan:
         sizes = [e for p in self.array_params for e in (*p.shape, *p.strides)]
         decided = (variable_names(e) for e in (*sizes, *self.program.grid))
         return frozenset(self.scalars) - frozenset().union(*decided)
-
-    def given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments of a call by name, without those that are None."""
-        return self._bind(args, kwargs)
 
     def signature(self) -> str:
         """``matmul(n, m, l; a[n, l], b[l, m]) -> c[n, m]``, for messages."""
@@ -186,7 +183,7 @@ class ArgumentPlan:
 
     def resolve(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Resolved:
         """Check the arguments of one call."""
-        given = self._bind(args, kwargs)
+        given = self.given(args, kwargs)
         try:
             values = {
                 name: check_scalar(name, given[name], param.dtype)
@@ -216,7 +213,8 @@ class ArgumentPlan:
         strided = frozenset(n for n, info in arrays.items() if _differs(info, layouts[n]))
         return Resolved(self, values, arrays, layouts, strided, location, kind)
 
-    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    def given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments of a call by name, without those that are None."""
         if len(args) > len(self.names):
             raise InvalidArgumentError(
                 f"{self.name} takes at most {len(self.names)} arguments "
@@ -259,7 +257,14 @@ class ArgumentPlan:
             param = self.arrays.get(name)
             if param is None or name not in given:
                 continue
-            infos[name] = info = self._describe_one(name, param, given[name])
+            kind = kind_of(given[name])
+            if kind is None:
+                raise InvalidArgumentError(
+                    f"{name}: an array of {type_name(param.dtype)} is needed, "
+                    f"but an object of type {type(given[name]).__name__} came",
+                    instead=f"for example, numpy.asarray({name}, dtype={type_name(param.dtype)!r})",
+                )
+            infos[name] = info = kind.describe(given[name], name)
             if info.dtype != param.dtype:
                 # Equal names mean that only the order of the bytes differs.
                 same = type_name(info.dtype) == type_name(param.dtype)
@@ -276,16 +281,6 @@ class ArgumentPlan:
                     f"has, but its shape is {tuple(info.shape)}"
                 )
         return infos
-
-    def _describe_one(self, name: str, param: ArrayParam, x: Any) -> ArrayInfo:
-        kind = kind_of(x)
-        if kind is None:
-            raise InvalidArgumentError(
-                f"{name}: an array of {type_name(param.dtype)} is needed, "
-                f"but an object of type {type(x).__name__} came",
-                instead=f"for example, numpy.asarray({name}, dtype={type_name(param.dtype)!r})",
-            )
-        return kind.describe(x, name)
 
     def _complete(self, values: dict[str, Any]) -> None:
         for name, param in self.scalars.items():
@@ -320,7 +315,7 @@ class ArgumentPlan:
         dtypes = {n: self.scalars[n].dtype if n in self.scalars else unused for n in sizes}
         values = {name: check_scalar(name, sizes[name], dtypes[name]) for name in sizes}
         for check, names in zip(self.program.checks, self.check_variables, strict=True):
-            if names <= values.keys() and not expressions.whole_value(check.condition, values):
+            if names <= values.keys() and not whole_value(check.condition, values):
                 raise self._broken(check, names, values, {})
         return values
 
@@ -341,30 +336,28 @@ class ArgumentPlan:
     ) -> AssumptionError:
         return AssumptionError(
             f"{self.name} was made under the assumption {check.text}, "
-            f"but {sizes.describe_values(sorted(names), values, origins)}"
+            f"but {describe_values(sorted(names), values, origins)}"
         )
 
     def _place(self, arrays: Mapping[str, ArrayInfo]) -> tuple[Location, ArrayKind]:
-        first: ArrayInfo | None = None
-        for name, info in arrays.items():
-            if first is None:
-                first, first_name = info, name
-            elif info.location != first.location:
-                (host, h), (device, d) = sorted(
-                    ((info, name), (first, first_name)),
-                    key=lambda pair: pair[0].location.type != "host",
+        """Where all arrays are, and the kind of the first."""
+        if not arrays:
+            return HOST, NUMPY
+        [(first_name, first), *others] = arrays.items()
+        for name, info in others:
+            if info.location == first.location:
+                continue
+            why = f"{name} is on {info.location}, but {first_name} is on {first.location}"
+            if HOST in (first.location, info.location):
+                (h, host), (d, device) = sorted(
+                    ((first_name, first), (name, info)), key=lambda pair: pair[1].location != HOST
                 )
-                if host.location == HOST:
-                    raise InvalidArgumentError(
-                        f"{h} is in host memory (an array of {host.kind.name}), "
-                        f"but {d} is on {device.location}",
-                        instead="copy one of them to where the other is",
-                    )
-                raise InvalidArgumentError(
-                    f"{name} is on {info.location}, but {first_name} is on {first.location}",
-                    instead="copy one of them to where the other is",
+                why = (
+                    f"{h} is in host memory (an array of {host.kind.name}), "
+                    f"but {d} is on {device.location}"
                 )
-        return (HOST, NUMPY) if first is None else (first.location, first.kind)
+            raise InvalidArgumentError(why, instead="copy one of them to where the other is")
+        return first.location, first.kind
 
     def _check_written(self, arrays: Mapping[str, ArrayInfo]) -> None:
         for name in self.outputs:

@@ -8,11 +8,11 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from loopkit._errors import CompileError, MissingDependencyError
+from loopkit._frozen import dataclass
 from loopkit._program import Program
 
 

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import pymbolic.primitives as p
 
 from loopkit._errors import InvalidArgumentError
-from loopkit._expression import to_text, variable_names
+from loopkit._expression import BUILTINS, evaluate, python_source, to_text, variable_names
+from loopkit._linear import Linear, NotAffineError, product, total
 from loopkit._program import ArrayParam, Expression
-from loopkit._run import expressions
 from loopkit._run.arrays import ArrayInfo, Layout, contiguous_strides
 
 if TYPE_CHECKING:
     from loopkit._run.plan import ArgumentPlan
+
+
+def compile_tuple(expressions: Iterable[Expression]) -> Callable[[Mapping[str, int]], Any]:
+    """A function from the values of the names to the tuple of the expressions' values."""
+    # The names are those of a kernel, and may be words of Python: index the mapping by text.
+    body = "".join(f"{python_source(e, lambda name: f'of[{name!r}]')}, " for e in expressions)
+    function: Callable[[Mapping[str, int]], Any] = eval(f"lambda of: ({body})", {**BUILTINS})
+    return function
+
+
+def whole_value(expr: Expression, values: Mapping[str, int]) -> int:
+    """The value of ``expr``, in numbers of any size; without some name's, a ``KeyError``."""
+    return int(evaluate(expr, {name: int(values[name]) for name in variable_names(expr)}))
 
 
 # An expression, its value, whence that is, and the array and axis of an extent.
@@ -39,11 +53,10 @@ class SizeSolver:
     def __init__(self, plan: ArgumentPlan) -> None:
         self._plan = plan
         self._shape_functions = {
-            param.name: expressions.compile_tuple(map(_extent, param.shape))
-            for param in plan.array_params
+            param.name: compile_tuple(map(_extent, param.shape)) for param in plan.array_params
         }
         self._stride_functions = {
-            param.name: expressions.compile_tuple(param.strides) for param in plan.array_params
+            param.name: compile_tuple(param.strides) for param in plan.array_params
         }
         #: (array, axis, extent, whether it is a plain name), plain names first.
         self._extents = sorted(
@@ -112,7 +125,7 @@ class SizeSolver:
                 unknown = variable_names(expr) - values.keys()
                 if not unknown:
                     continue
-                line = expressions.affine(expr, values) if len(unknown) == 1 else None
+                line = _affine(expr, values) if len(unknown) == 1 else None
                 if line is None or not line.terms:
                     left.append(equation)
                     continue
@@ -126,9 +139,9 @@ class SizeSolver:
             if len(left) == len(waiting):
                 break
             waiting = left
-        lines = [(expressions.affine(e, values), number) for e, number, _, _ in waiting]
+        lines = [(_affine(e, values), number) for e, number, _, _ in waiting]
         system = [(line, number) for line, number in lines if line is not None]
-        for name, solved in expressions.solve(system).items():
+        for name, solved in _solve(system).items():
             if solved.denominator == 1:
                 values[name], origins[name] = int(solved), "from the shapes"
 
@@ -206,7 +219,7 @@ def _may_be_negative(extent: Expression) -> bool:
 def _extent(expr: Expression) -> Expression:
     """How many elements an axis has whose extent is ``expr``."""
     if not variable_names(expr):
-        return max(int(expressions.whole_value(expr, {})), 0)
+        return max(int(whole_value(expr, {})), 0)
     return p.Max((expr, 0)) if _may_be_negative(expr) else expr
 
 
@@ -221,7 +234,60 @@ def _expected(
         origin = origins.get(names[0], "")
         return f"{expr} = {value} elements" + (f" ({origin})" if origin else "")
     known = ", ".join(f"{n} = {values[n]} {origins.get(n, '')}".rstrip() for n in names)
-    meant = expressions.whole_value(expr, values)
+    meant = whole_value(expr, values)
     if meant < 0:
         return f"no elements, as {to_text(expr)} = {meant} ({known})"
     return f"{to_text(expr)} = {value} elements ({known})"
+
+
+def _affine(expr: Expression, known: Mapping[str, int]) -> Linear | None:
+    """``expr`` as a linear form of its unknown names, if it is that simple."""
+    if not (variable_names(expr) - known.keys()):
+        return Linear({}, whole_value(expr, known))
+    if isinstance(expr, p.Variable):
+        return Linear({expr: 1})
+    if not isinstance(expr, p.Sum | p.Product):
+        return None
+    parts = []
+    for child in expr.children:
+        part = _affine(child, known)
+        if part is None:
+            return None
+        parts.append(part)
+    try:
+        return total(parts) if isinstance(expr, p.Sum) else product(parts, expr)
+    except NotAffineError:
+        return None
+
+
+def _solve(equations: Sequence[tuple[Linear, int]]) -> dict[str, Fraction]:
+    """The names that the equations ``form == number`` fix, with their values.
+
+    Equations that contradict each other are left to the caller's comparison of every
+    extent afterwards, which has more to say.
+    """
+    names = sorted(frozenset().union(*(form.names for form, _ in equations)))
+    rows = [
+        [Fraction(form.terms.get(p.Variable(name), 0)) for name in names]
+        + [Fraction(number - form.constant)]
+        for form, number in equations
+    ]
+    done = 0
+    for column in range(len(names)):
+        pivot = next((i for i in range(done, len(rows)) if rows[i][column]), None)
+        if pivot is None:
+            continue
+        rows[done], rows[pivot] = rows[pivot], rows[done]
+        lead = rows[done][column]
+        rows[done] = [value / lead for value in rows[done]]
+        for i, row in enumerate(rows):
+            if i != done and row[column]:
+                factor = row[column]
+                rows[i] = [a - factor * b for a, b in zip(row, rows[done], strict=True)]
+        done += 1
+    solution = {}
+    for row in rows[:done]:
+        there = [i for i, value in enumerate(row[:-1]) if value]
+        if len(there) == 1:
+            solution[names[there[0]]] = row[-1]
+    return solution

@@ -15,19 +15,9 @@ from loopkit._frozen import dataclass
 from loopkit._tree import Loop
 from loopkit.codegen.conflicts import Conflicts, Reach
 from loopkit.codegen.dependences import Dependence, Dependences
+from loopkit.codegen.ir import Barrier
 from loopkit.codegen.loop_bodies import Bodies, Body
 from loopkit.codegen.set_cover import bits, cheapest_cover
-
-
-@dataclass(frozen=True)
-class BarrierNode:
-    """A barrier between two nodes of a tree; ``reason`` says what it orders.
-
-    ``of_warp``: only the threads of each warp wait for each other.
-    """
-
-    reason: str
-    of_warp: bool = False
 
 
 @dataclass(frozen=True)
@@ -38,7 +28,7 @@ class GuardedLoop:
     body: tuple[PlacedNode, ...]
 
 
-PlacedNode = str | BarrierNode | GuardedLoop
+PlacedNode = str | Barrier | GuardedLoop
 Placed = tuple[PlacedNode, ...]
 
 
@@ -56,7 +46,7 @@ def place_barriers(conflicts: Conflicts) -> Placed:
     barriers = {}
     for gap, strong in chosen.items():
         cut = only[gap] or [need for need in needs.found if need.gaps >> gap & 1]
-        barriers[gap] = BarrierNode(_reason(cut), of_warp=not strong)
+        barriers[gap] = Barrier(_reason(cut), of_warp=not strong)
     return _with_barriers(needs.bodies.root, barriers)
 
 
@@ -101,7 +91,7 @@ def _divergent(bodies: Bodies, need: Dependence) -> IllegalTransformError:
     )
 
 
-def _with_barriers(body: Body, barriers: dict[int, BarrierNode]) -> Placed:
+def _with_barriers(body: Body, barriers: dict[int, Barrier]) -> Placed:
     placed: list[PlacedNode] = []
     for position, node in enumerate(body.nodes):
         if body.gap(position) in barriers:

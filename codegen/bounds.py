@@ -165,7 +165,7 @@ def _bounds(domain: isl.Set, name: str, basic: isl.BasicSet) -> Bounds:
     found = _limits(basic, name)
     value = _determined(found.lowers, found.uppers)
     if value is not None:
-        return Bounds(value, plus_one(value), 1, _sets.equality(name, value), value)
+        return Bounds(value, plus(value, 1), 1, _sets.equality(name, value), value)
     lower, upper = _extreme(found.lowers, prim.Max), _extreme(found.uppers, prim.Min)
     step = 1
     result = (found.above & found.below).to_set()
@@ -210,9 +210,11 @@ def _simplified(piece: isl.BasicSet, context: isl.Set) -> isl.BasicSet:
     return (basics[0] if len(basics) == 1 else piece).remove_redundancies()
 
 
-def plus_one(expr: Expression) -> Expression:
-    """``expr + 1``, folded."""
-    return _sets.from_affine(_sets.affine(prim.Sum((expr, 1))))
+def plus(expr: Expression, constant: int) -> Expression:
+    """``expr + constant``, folded."""
+    if isinstance(expr, (prim.Max, prim.Min)):
+        return type(expr)(tuple(plus(c, constant) for c in expr.children))
+    return _sets.from_affine(_sets.affine(prim.Sum((expr, constant))))
 
 
 def _determined(lowers: list[Expression], uppers: list[Expression]) -> Expression | None:
@@ -357,3 +359,40 @@ def conjunction(*conditions: Expression) -> Expression:
     if not parts:
         return True
     return parts[0] if len(parts) == 1 else prim.LogicalAnd(tuple(parts))
+
+
+def determined_value(domain: isl.Set, iname: str, hidden: frozenset[str]) -> Expression | None:
+    """``x // 8`` for ``iname`` where the domain says ``8*iname + inner = x``, ``0 <= inner < 8``.
+
+    ``hidden`` are the inames that are not known yet, ``inner`` here.  Nothing else
+    of the domain is looked at: what leaves out values is for guards to test, where as a
+    bound it would make a loop of what is a name for a position.
+    """
+    basics = domain.compute_divs().get_basic_sets()
+    if len(basics) != 1:
+        return None
+    for constraint in basics[0].get_constraints():
+        if constraint.is_equality():
+            value = _quotient(domain, constraint, iname, hidden)
+            if value is not None:
+                return value
+    return None
+
+
+def _quotient(
+    domain: isl.Set, constraint: isl.Constraint, iname: str, hidden: frozenset[str]
+) -> Expression | None:
+    form = _sets.form_of(constraint)
+    if not all(isinstance(e, prim.Variable) for e in form.terms):
+        return None
+    own = form.terms.get(prim.Variable(iname), 0)
+    if not own:
+        return None
+    sign = -1 if own > 0 else 1
+    inner = [(-sign * c, e) for e, c in form.terms.items() if e.name in hidden]
+    rest = [(sign * c, e) for e, c in form.terms.items() if e.name not in {iname, *hidden}]
+    part = linear_sum(inner, 0)
+    low, high = _sets.minimum_value(domain, part), _sets.maximum_value(domain, part)
+    if low is None or high is None or high - low >= abs(own):
+        return None
+    return rounded_down(rest, sign * form.constant - low, abs(own))

@@ -24,6 +24,7 @@ from loopkit._hidden import ONE, TWO, hidden, instance
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import runs_once_along
+from loopkit._poly.in_bounds import inside
 from loopkit._poly.pairs import steps
 from loopkit._poly.program_order import before
 from loopkit._target import CUDA
@@ -54,6 +55,7 @@ class Order:
 
 
 ANY_ORDER = Order()
+_LABELS = (ONE, TWO)
 
 
 @dataclass(frozen=True)
@@ -113,9 +115,8 @@ class Conflicts(Accesses):
             for axis in self.hardware.used_axes(kind):
                 word = thread_word(kind, axis, label, blocks)
                 if word not in words:
-                    extra = extra & _some_thread(
-                        word, 1 if (kind, axis) in alone else extents[axis]
-                    )
+                    extent = 1 if (kind, axis) in alone else extents[axis]
+                    extra = extra & inside(prim.Variable(word), extent)
         domain = _sets.rename(domain, names) & extra
         return _Side(domain, {old: prim.Variable(new) for old, new in names.items() if old != new})
 
@@ -265,22 +266,19 @@ class Conflicts(Accesses):
     @cached_property
     def other_thread(self) -> tuple[isl.Set, ...]:
         """Pieces of where the two threads differ, each followed by its mirror image."""
-        return self._differing("l", blocks=True)
+        return self._differing("l")
 
     @cached_property
     def other_block(self) -> tuple[isl.Set, ...]:
         """Pieces of where the two blocks differ."""
-        return self._differing("g", blocks=True)
+        return self._differing("g")
 
-    def _differing(self, kind: str, blocks: bool) -> tuple[isl.Set, ...]:
-        found = []
-        for axis in self.hardware.used_axes(kind):
-            one, two = (
-                prim.Variable(thread_word(kind, axis, label, blocks)) for label in (ONE, TWO)
-            )
-            for operator in "<>":
-                found.append(_sets.condition_set(prim.Comparison(one, operator, two)))
-        return tuple(found)
+    def _differing(self, kind: str) -> tuple[isl.Set, ...]:
+        return tuple(
+            part
+            for axis in self.hardware.used_axes(kind)
+            for part in _apart(*(prim.Variable(thread_word(kind, axis, x, True)) for x in _LABELS))
+        )
 
     @cached_property
     def other_warp(self) -> tuple[isl.Set, ...]:
@@ -288,15 +286,14 @@ class Conflicts(Accesses):
         x, y, z = self.hardware.block
         if x * y * z <= CUDA.warp:
             return ()
-        one, two = (self._warp(label) for label in (ONE, TWO))
-        return tuple(_sets.condition_set(prim.Comparison(one, op, two)) for op in "<>")
+        return _apart(*map(self._warp, _LABELS))
 
     @cached_property
     def same_warp(self) -> isl.Set:
         """Where the two threads of a block are of one warp."""
         if not self.other_warp:
             return _sets.universe()
-        one, two = (self._warp(label) for label in (ONE, TWO))
+        one, two = map(self._warp, _LABELS)
         return _sets.condition_set(prim.Comparison(one, "==", two))
 
     def _warp(self, label: str) -> Expression:
@@ -318,12 +315,10 @@ def thread_word(kind: str, axis: int, label: str, blocks: bool) -> str:
     return instance(hidden("index", kind, axis), label if kind == "l" or blocks else "")
 
 
-def _some_thread(word: str, extent: Expression) -> isl.Set:
-    if isinstance(extent, int) and extent == 1:
-        return _sets.equality(word, 0)
-    variable = prim.Variable(word)
-    low, high = (prim.Comparison(variable, ">=", 0), prim.Comparison(variable, "<", extent))
-    return _sets.condition_set(prim.LogicalAnd((low, high)))
+def _apart(one: Expression, two: Expression) -> tuple[isl.Set, isl.Set]:
+    """``{ one < two }``, and its mirror image."""
+    less, more = (_sets.condition_set(prim.Comparison(one, op, two)) for op in "<>")
+    return less, more
 
 
 def _later(iname: str, adjacent: bool) -> isl.Set:

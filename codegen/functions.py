@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import numpy as np
 
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg, strides_of
-from loopkit._expression import variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam, ValueParam
@@ -15,6 +14,7 @@ from loopkit.codegen import ir
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.types import C_TYPES
 from loopkit.codegen.index import IndexLowering
+from loopkit.codegen.ir import names_of, walk
 from loopkit.codegen.nest import Nest
 from loopkit.codegen.operands import integer
 from loopkit.codegen.storage import ALIGNMENT, Storage
@@ -31,7 +31,7 @@ class BodyLowering:
         self.storage = storage
         self.ranges = ranges
         self.values = ValueLowering(kernel, ranges, self.access)
-        self.index = IndexLowering(ranges, self.values)
+        self.index = IndexLowering(self.values)
 
     def body(self) -> tuple[c.Node, ...]:
         """Declarations, coordinates, and all that runs."""
@@ -90,7 +90,7 @@ class BodyLowering:
 
     def coordinates(self) -> Iterator[c.Let]:
         """``int const i = blockIdx.x;`` for the parallel inames that occur."""
-        used = names_in(self.nest.code)
+        used = frozenset().union(*map(names_of, walk(self.nest.code)))
         for coordinate in self.nest.hardware.coordinates:
             if coordinate.iname not in used:
                 continue
@@ -151,28 +151,6 @@ def barrier(node: ir.Barrier) -> c.Wait:
     if node.of_warp:
         return c.Wait("warp", f"{node.reason}, within a warp")
     return c.Wait("block", node.reason)
-
-
-def names_in(nodes: tuple[ir.Code, ...]) -> frozenset[str]:
-    """All names that the code uses."""
-    found: set[str] = set()
-
-    def visit(nodes: tuple[ir.Code, ...]) -> None:
-        for node in nodes:
-            if isinstance(node, ir.Do):
-                found.update(node.statement.names)
-            elif isinstance(node, ir.For):
-                found.update(variable_names(node.lower) | variable_names(node.upper))
-                visit(node.body)
-            elif isinstance(node, ir.If):
-                found.update(variable_names(node.condition))
-                visit(node.body)
-            elif isinstance(node, ir.Let):
-                found.update(variable_names(node.value))
-                visit(node.body)
-
-    visit(nodes)
-    return frozenset(found)
 
 
 def parameters(kernel: Kernel, scratch: list[TemporaryVariable]) -> list[ValueParam | ArrayParam]:

@@ -21,7 +21,7 @@ from loopkit._nodes import Expression
 from loopkit._sets import UnboundedError
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis
 from loopkit._target import CUDA
-from loopkit.codegen.bounds import loose_end
+from loopkit.codegen.bounds import loose_end, plus
 
 
 @dataclass(frozen=True)
@@ -97,13 +97,6 @@ def piecewise_maximum(function: isl.PwAff, context: isl.Set) -> Expression:
     )
     kind = prim.Min if is_least else prim.Max
     return kind(tuple(dict.fromkeys(expr for expr, _ in pieces)))
-
-
-def plus(expr: Expression, constant: int) -> Expression:
-    """``expr + constant``, folded."""
-    if isinstance(expr, (prim.Max, prim.Min)):
-        return type(expr)(tuple(plus(c, constant) for c in expr.children))
-    return _sets.from_affine(_sets.affine(prim.Sum((expr, constant))))
 
 
 def find_hardware(kernel: Kernel) -> Hardware:

@@ -1,32 +1,183 @@
-"""Integer expressions, conditions and addresses in C."""
+"""Integer expressions, conditions and addresses in C, in types that hold how large they get."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from functools import reduce
 
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit._expression import variable_names
-from loopkit._intervals import Interval
+from loopkit import _intervals
+from loopkit._errors import TypeInferenceError
+from loopkit._expression import to_text, variable_names
+from loopkit._frozen import dataclass
+from loopkit._intervals import Interval, hull, intersection
 from loopkit._nodes import Expression
 from loopkit._promotion import UINT64
-from loopkit.codegen.c.tree import (
-    Binary,
-    Call,
-    Cast,
-    CExpression,
-    Choice,
-    Name,
-    Number,
-    Unary,
-)
-from loopkit.codegen.integer_widths import Sized, Sizing
+from loopkit.codegen.c.tree import Binary, Call, Cast, CExpression, Choice, Name, Number, Unary
+from loopkit.codegen.conversions import too_large
 from loopkit.codegen.ir import Whole
 from loopkit.codegen.operands import integer, joined
 from loopkit.codegen.values import ValueLowering
-from loopkit.codegen.widths import Ranges
+from loopkit.codegen.widths import EVERYTHING
+
+
+@dataclass(frozen=True, eq=False)
+class Sized:
+    """An integer expression, annotated.
+
+    Attributes
+    ----------
+    range
+        The smallest and largest value.
+    is_long
+        Whether its C text has a type of 64 bits, because an operand has one or
+        because ``int`` could overflow.
+    is_widened
+        Whether the first operand must be cast for that.
+    """
+
+    expr: Expression
+    parts: tuple[Sized, ...]
+    range: Interval
+    is_long: bool
+    is_widened: bool = False
+
+
+class Sizing:
+    """Annotates the integer expressions of one kernel."""
+
+    def __init__(self, values: ValueLowering) -> None:
+        self.values = values
+        self.ranges = values.ranges
+
+    def __call__(
+        self, expr: Expression, within: Interval = EVERYTHING, *, is_offset: bool = False
+    ) -> Sized:
+        """``expr``, whose value is known to lie ``within`` a range.
+
+        What is, or is added to, an offset in memory fits in 64 bits as memory does.
+        """
+        if isinstance(expr, (int, np.integer)):
+            value = int(expr)
+            return Sized(value, (), (value, value), not self.ranges.is_narrow((value, value)))
+        if isinstance(expr, prim.Variable) and self.is_integer_name(expr.name):
+            is_long = self.ranges.dtype_of(expr.name).itemsize == 8
+            return Sized(expr, (), self.ranges.of_name(expr.name), is_long)
+        if isinstance(expr, (prim.Sum, prim.Product)):
+            parts = [self(c, is_offset=is_offset) for c in expr.children]
+            if not is_offset:
+                self._check_size(expr)
+            combine = self.sum if isinstance(expr, prim.Sum) else self.product
+            return combine(parts, within, expr)
+        if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
+            parts = [self(expr.numerator), self(expr.denominator)]
+            return self._of_equals(expr, parts, self._divided(expr, *parts), within)
+        if isinstance(expr, (prim.Min, prim.Max)):
+            extreme = _intervals.least if isinstance(expr, prim.Min) else _intervals.greatest
+            parts = [self(c) for c in expr.children]
+            return self._of_equals(expr, parts, extreme(*(p.range for p in parts)), within)
+        if isinstance(expr, prim.If):
+            parts = [self(e, within, is_offset=is_offset) for e in (expr.then, expr.else_)]
+            return self._of_equals(expr, parts, hull(*(p.range for p in parts)), within)
+        return self._data(expr, within)
+
+    @staticmethod
+    def _divided(expr: prim.FloorDiv | prim.Remainder, above: Sized, below: Sized) -> Interval:
+        if isinstance(expr, prim.FloorDiv):
+            return _intervals.floor_divide(above.range, below.range)
+        return _intervals.floor_remainder(below.range)
+
+    def _check_size(self, expr: prim.Sum | prim.Product) -> None:
+        """That 64 bits hold what is computed from the left."""
+        sizes = [self.ranges.magnitude(c) for c in expr.children]
+        most = sum(sizes) if isinstance(expr, prim.Sum) else math.prod(max(1, s) for s in sizes)
+        if most < 2**63:
+            return
+        for number in range(2, len(expr.children) + 1):
+            part = type(expr)(expr.children[:number])
+            if not self.ranges.holds(part):
+                raise too_large(part)
+
+    def is_integer_name(self, name: str) -> bool:
+        """Whether a name is an iname, a size or a word like ``threadIdx.x``."""
+        kernel = self.ranges.kernel
+        return name in kernel.home_domain or name in kernel.sizes or "." in name
+
+    def sum(
+        self, parts: Iterable[Sized], within: Interval = EVERYTHING, expr: Expression | None = None
+    ) -> Sized:
+        """The sum of annotated terms, added from the left as C does it, without parentheses.
+
+        It is widened where what has been added so far need not fit, also if the
+        terms do, and the whole does.
+        """
+        parts = tuple(parts)
+        terms: list[Sized] = []
+        total, is_long, is_widened = (0, 0), False, False
+        for part in parts:
+            before, running = total, total
+            total = _intervals.add(before, part.range)
+            if part is parts[-1]:
+                total = intersection(total, within)
+            inner = part.parts if isinstance(part.expr, prim.Sum) else (part,)
+            for term in inner:
+                running = total if term is inner[-1] else _intervals.add(running, term.range)
+                is_long = is_long or term.is_long
+                is_widened = is_widened or not (is_long or self.ranges.is_narrow(running))
+            terms += inner
+        if expr is None:
+            expr = prim.Sum(tuple(t.expr for t in terms))
+        return Sized(expr, tuple(terms), total, is_long or is_widened, is_widened)
+
+    def product(
+        self, parts: Iterable[Sized], within: Interval = EVERYTHING, expr: Expression | None = None
+    ) -> Sized:
+        """The product of annotated factors, multiplied from the left."""
+        parts = tuple(parts)
+        total, is_long, is_widened = (1, 1), False, False
+        for position, part in enumerate(parts):
+            total = _intervals.multiply(total, part.range)
+            if position == len(parts) - 1:
+                total = intersection(total, within)
+            is_long = is_long or part.is_long
+            # A minus may be printed in front of all of it, or taken away.
+            either = hull(total, _intervals.negate(total))
+            is_widened = is_widened or not (is_long or self.ranges.is_narrow(either))
+        if expr is None:
+            expr = prim.Product(tuple(p.expr for p in parts))
+        return Sized(expr, parts, total, is_long or is_widened, is_widened)
+
+    def _of_equals(
+        self, expr: Expression, parts: list[Sized], values: Interval, within: Interval
+    ) -> Sized:
+        """What operands of one type are combined to, all of them long or none."""
+        is_long = any(p.is_long for p in parts)
+        narrow = all(self.ranges.is_narrow(r) for r in (values, *(p.range for p in parts)))
+        is_widened = not (is_long or narrow)
+        return Sized(
+            expr, tuple(parts), intersection(values, within), is_long or is_widened, is_widened
+        )
+
+    def _data(self, expr: Expression, within: Interval) -> Sized:
+        """An element of an array, or what else is computed from data."""
+        inner = expr.aggregate if isinstance(expr, prim.Subscript) else expr
+        values = self.ranges.of(expr)
+        if isinstance(inner, prim.Variable):
+            dtype = self.values.dtype_of(inner.name)
+        else:
+            dtype = self.values.type_in_c(expr)
+            if dtype.kind not in "iub":
+                raise TypeInferenceError(
+                    f"the index '{to_text(expr)}' is of type {dtype}",
+                    instead="an index is an integer: a//b rounds down, and int32(x) converts",
+                )
+            if dtype.kind != "b" and self.values.reads_data(expr):
+                values = _intervals.of_dtype(dtype)  # it may wrap around
+        is_long = dtype.kind in "iu" and dtype.itemsize == 8
+        return Sized(expr, (), intersection(values, within), is_long)
 
 
 class IndexLowering:
@@ -36,10 +187,10 @@ class IndexLowering:
     and conditions on data.
     """
 
-    def __init__(self, ranges: Ranges, values: ValueLowering) -> None:
-        self.ranges = ranges
+    def __init__(self, values: ValueLowering) -> None:
+        self.ranges = values.ranges
         self.values = values
-        self.sized = Sizing(ranges, values.dtype_of, values.type_in_c)
+        self.sized = Sizing(values)
 
     def __call__(self, expr: Expression) -> CExpression:
         """An integer expression or a condition in C."""

@@ -23,7 +23,7 @@ from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
-from loopkit._poly.in_bounds import is_inside
+from loopkit._poly.in_bounds import between, is_inside
 from loopkit._same import key_of, remembered
 from loopkit.codegen.hardware import Hardware
 
@@ -207,17 +207,8 @@ class _Enlarger:
         launched = _sets.project_out(places, blocks)
         for iname in blocks:
             box = self._box(iname)
-            if box is None:
-                continue
-            variable = prim.Variable(iname)
-            launched = launched & _sets.condition_set(
-                prim.LogicalAnd(
-                    (
-                        prim.Comparison(variable, ">=", box[0]),
-                        prim.Comparison(variable, "<=", box[1]),
-                    )
-                )
-            )
+            if box is not None:
+                launched = launched & between(iname, *box)
         return launched
 
     def _reads_are_safe(self, statement: Statement, locations: frozenset[str]) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field
 
 import islpy as isl
 import pymbolic.primitives as prim
 
+from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression, Node
@@ -83,3 +85,22 @@ class Barrier:
 
 
 Code = For | Let | If | Do | Barrier
+
+
+def walk(nodes: tuple[Code, ...]) -> Iterator[Code]:
+    """All nodes of code, those around others before these."""
+    for node in nodes:
+        yield node
+        if isinstance(node, (For, Let, If)):
+            yield from walk(node.body)
+
+
+def names_of(node: Code) -> frozenset[str]:
+    """The names that a node itself uses."""
+    if isinstance(node, Do):
+        return node.statement.names
+    if isinstance(node, For):
+        return variable_names(node.lower) | variable_names(node.upper)
+    if isinstance(node, (If, Let)):
+        return variable_names(node.condition if isinstance(node, If) else node.value)
+    return frozenset()

@@ -11,6 +11,7 @@ from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._cached import cached_property
 from loopkit._frozen import dataclass
+from loopkit._poly.in_bounds import inside
 from loopkit._tree import Loop, Tree, statements_in
 from loopkit.codegen.conflicts import Conflicts, thread_word
 
@@ -145,14 +146,7 @@ class Bodies:
         hardware = self.conflicts.hardware
         for axis in hardware.used_axes("g"):
             word = prim.Variable(thread_word("g", axis, "", False))
-            found = found & _sets.condition_set(
-                prim.LogicalAnd(
-                    (
-                        prim.Comparison(word, ">=", 0),
-                        prim.Comparison(word, "<", hardware.grid[axis]),
-                    )
-                )
-            )
+            found = found & inside(word, hardware.grid[axis])
         return found
 
     def always_runs(self, body: Body) -> bool:

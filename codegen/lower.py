@@ -20,16 +20,15 @@ from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam, Check, Program, SourceLine, ValueParam
 from loopkit.codegen.c.errors import ReadError
-from loopkit.codegen.c.printer import function_text, with_lines
+from loopkit.codegen.c.printer import printed
 from loopkit.codegen.c.spec import check
 from loopkit.codegen.c.tree import Assign, Function, statements
 from loopkit.codegen.functions import BodyLowering, exchanged_arrays, parameters, signature
 from loopkit.codegen.nest import make_nest
-from loopkit.codegen.observed_ranges import observe_ranges
 from loopkit.codegen.preamble import preamble
 from loopkit.codegen.prepare import prepare
 from loopkit.codegen.storage import ALIGNMENT, global_temporaries, lay_out
-from loopkit.codegen.widths import INT32, INT64, Ranges, largest_size
+from loopkit.codegen.widths import INT32, INT64, Ranges, largest_size, observe_ranges
 
 
 def program_of(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
@@ -74,7 +73,7 @@ def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
     lowering = BodyLowering(kernel, nest, storage, ranges)
     body = lowering.body()
     params: list[ValueParam | ArrayParam] = [*parameters(kernel, scratch), *strides]
-    function = _completed(
+    function, source = _completed(
         Function(
             name=kernel.name,
             parameters=signature(params, exchanged_arrays(kernel, nest)),
@@ -84,7 +83,6 @@ def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
         ),
         unproven(kernel),
     )
-    source = function_text(function)
     return Program(
         name=kernel.name,
         source=source,
@@ -101,16 +99,16 @@ def _lowered(kernel: Kernel, strided: frozenset[str]) -> Program:
     )
 
 
-def _completed(function: Function, notes: Iterable[str]) -> Function:
-    """The function under what it needs, once it is known to be C; ``notes`` on top."""
+def _completed(function: Function, notes: Iterable[str]) -> tuple[Function, str]:
+    """The function and its text under what it needs, if it is C; ``notes`` on top."""
     try:
         needs = check(function)
     except ReadError as error:
         raise CompileError(
-            f"what was generated is no CUDA C: {error.what}", source=function_text(function)
+            f"what was generated is no CUDA C: {error.what}", source=printed(function)[1]
         ) from None
     definitions = preamble(needs).split("\n") if needs else ()
-    return with_lines(replace(function, above=(*notes, *definitions)))
+    return printed(replace(function, above=(*notes, *definitions)))
 
 
 def _origins(kernel: Kernel, function: Function, count: int) -> tuple[SourceLine, ...]:

@@ -12,27 +12,22 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import runs_once_along
+from loopkit._poly.in_bounds import between
 from loopkit._sets import UnboundedError
 from loopkit._tags import InstructionParallel, Unroll
 from loopkit._target import CUDA
-from loopkit.codegen.barriers import (
-    BarrierNode,
-    GuardedLoop,
-    Placed,
-    PlacedNode,
-    place_barriers,
-)
+from loopkit.codegen.barriers import GuardedLoop, Placed, PlacedNode, place_barriers
 from loopkit.codegen.bounds import (
     Bounds,
     conjunction,
+    determined_value,
     guard,
     guard_with_quotients,
     loop_bounds,
-    plus_one,
+    plus,
     single_basic_set,
 )
 from loopkit.codegen.conflicts import Conflicts
-from loopkit.codegen.determined_inames import determined_value
 from loopkit.codegen.hardware import Hardware, find_hardware
 from loopkit.codegen.instances import Instances, executed_instances, split_predicates
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let, of_whole_numbers
@@ -64,7 +59,7 @@ def statements_of(node: PlacedNode) -> tuple[str, ...]:
     """Statement ids below a placed node."""
     if isinstance(node, str):
         return (node,)
-    if isinstance(node, BarrierNode):
+    if isinstance(node, Barrier):
         return ()
     return tuple(s for n in node.body for s in statements_of(n))
 
@@ -73,7 +68,7 @@ def has_barrier(node: PlacedNode) -> bool:
     """Whether a barrier stands below a placed node."""
     if isinstance(node, GuardedLoop):
         return any(has_barrier(n) for n in node.body)
-    return isinstance(node, BarrierNode)
+    return isinstance(node, Barrier)
 
 
 def index_divisions(statement: Statement) -> list[Expression]:
@@ -140,8 +135,8 @@ class _Walker:
     ) -> tuple[Code, ...]:
         groups: list[tuple[Expression, list[Code]]] = []
         for node in nodes:
-            if isinstance(node, BarrierNode):
-                groups.append((True, [Barrier(node.reason, node.of_warp)]))
+            if isinstance(node, Barrier):
+                groups.append((True, [node]))
                 continue
             condition, code = self.node(node, context, known)
             if condition is False:
@@ -172,7 +167,7 @@ class _Walker:
         self, node: PlacedNode, context: isl.Set, known: frozenset[str]
     ) -> tuple[Expression, tuple[Code, ...]]:
         """The condition under which the node has anything to do, and its code."""
-        assert not isinstance(node, BarrierNode)
+        assert not isinstance(node, Barrier)
         statements = statements_of(node)
         uniform = has_barrier(node)
         visible = known - self.hardware.local_inames if uniform else known
@@ -236,7 +231,7 @@ class _Walker:
         if value is None:
             return None
         equal = _sets.equality(node.iname, value)
-        return Bounds(value, plus_one(value), 1, equal, value) if reach.is_subset(equal) else None
+        return Bounds(value, plus(value, 1), 1, equal, value) if reach.is_subset(equal) else None
 
     def entry(
         self, node: GuardedLoop, reach: isl.Set, where: isl.Set, context: isl.Set, known: isl.Set
@@ -265,20 +260,14 @@ class _Walker:
     def bounds(self, node: GuardedLoop, reach: isl.Set, context: isl.Set) -> Bounds:
         if self.is_unrolled(node.iname):
             # All copies are written out, so the bounds are constants; guards do the rest.
-            domain = self.kernel.domain_of([node.iname]) & self.kernel.assumptions.set
-            low = _sets.minimum_value(domain, prim.Variable(node.iname))
-            high = _sets.maximum_value(domain, prim.Variable(node.iname))
+            low, high = self.kernel.range_of(node.iname)
             if low is None or high is None:
                 raise IllegalTransformError(
                     f"iname '{node.iname}' is tagged {self.kernel.iname_tags[node.iname]}, "
                     "but its length is not a constant",
                     instead=f"split it first: split_iname('{node.iname}', 4, inner_tag='unr')",
                 )
-            variable = prim.Variable(node.iname)
-            box = prim.LogicalAnd(
-                (prim.Comparison(variable, ">=", low), prim.Comparison(variable, "<=", high))
-            )
-            return Bounds(low, high + 1, 1, _sets.condition_set(box))
+            return Bounds(low, high + 1, 1, between(node.iname, low, high))
         try:
             return loop_bounds(reach, node.iname, context)
         except UnboundedError:

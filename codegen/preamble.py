@@ -7,26 +7,21 @@ emitted, always in the order of this file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-_INLINE = "__device__ __forceinline__"
+# A line "@ name needs" begins each piece: its name, with a dot that of more overloads of what
+# stands before the dot, and what else it needs.
 
-# name: (what else it needs, its text); a name with a dot is a second overload of what precedes it
-_PIECES: dict[str, tuple[tuple[str, ...], str]] = {}
-
-
-def _piece(name: str, text: str, *needs: str) -> None:
-    _PIECES[name] = (needs, text.strip("\n").replace("INLINE", _INLINE))
-
-
-_piece("cuda_fp16.h", "#include <cuda_fp16.h>")
-_piece("cuda_bf16.h", "#include <cuda_bf16.h>")
-_piece("LK_INFINITY", "#define LK_INFINITY __int_as_float(0x7f800000)")
-_piece("LK_NAN", "#define LK_NAN __int_as_float(0x7fc00000)")
-
-_piece(
-    "lk_floordiv",
-    """
+_GENERAL = """
+@ cuda_fp16.h
+#include <cuda_fp16.h>
+@ cuda_bf16.h
+#include <cuda_bf16.h>
+@ LK_INFINITY
+#define LK_INFINITY __int_as_float(0x7f800000)
+@ LK_NAN
+#define LK_NAN __int_as_float(0x7fc00000)
+@ lk_floordiv
 // Division of integers that rounds down, as in Python; 0 where the divisor is 0, as in NumPy.
 template <typename A, typename B> INLINE auto lk_floordiv(A a, B b) -> decltype(a / b) {
     using T = decltype(a / b);
@@ -35,11 +30,7 @@ template <typename A, typename B> INLINE auto lk_floordiv(A a, B b) -> decltype(
     if (T(-1) < T(0) && d == T(-1)) return T(0ull - (unsigned long long)n);
     return n / d - T(n % d != 0 && (n < 0) != (d < 0));
 }
-""",
-)
-_piece(
-    "lk_mod",
-    """
+@ lk_mod
 // The remainder of lk_floordiv: it has the divisor's sign.
 template <typename A, typename B> INLINE auto lk_mod(A a, B b) -> decltype(a % b) {
     using T = decltype(a % b);
@@ -48,10 +39,11 @@ template <typename A, typename B> INLINE auto lk_mod(A a, B b) -> decltype(a % b
     T const r = n % d;
     return r != 0 && (r < 0) != (d < 0) ? r + d : r;
 }
-""",
-)
+"""
 
 _FLOAT_DIVISION = """
+@ lk_floordiv.TYPE
+// Floor division and its remainder in TYPE.
 INLINE TYPE lk_mod(TYPE a, TYPE b) {
     TYPE r = fmodSUFFIX(a, b);
     if (b == 0 || r != r) return r;
@@ -68,30 +60,18 @@ INLINE TYPE lk_floordiv(TYPE a, TYPE b) {
     return q - f > TYPE(0.5) ? f + 1 : f;
 }
 """
-for _type, _suffix in (("float", "f"), ("double", "")):
-    _text = _FLOAT_DIVISION.replace("TYPE", _type).replace("SUFFIX", _suffix)
-    _piece(f"lk_floordiv.{_type}", f"// Floor division and its remainder in {_type}." + _text)
 
-_piece(
-    "lk_shl",
-    """
+_INTEGER = """
+@ lk_shl
 // Shifts as NumPy has them: by as many bits as there are, or more, leaves the sign alone.
 template <typename T, typename N> INLINE T lk_shl(T a, N n) {
     return (unsigned long long)n < 8 * sizeof(T) ? T((unsigned long long)a << n) : T(0);
 }
-""",
-)
-_piece(
-    "lk_shr",
-    """
+@ lk_shr
 template <typename T, typename N> INLINE T lk_shr(T a, N n) {
     return (unsigned long long)n < 8 * sizeof(T) ? T(a >> n) : a < 0 ? T(-1) : T(0);
 }
-""",
-)
-_piece(
-    "lk_ipow",
-    """
+@ lk_ipow
 // An integer power by repeated squaring; it wraps around.
 template <typename T> INLINE T lk_ipow(T a, T n) {
     unsigned long long power = n < 0 ? 0 : 1, square = a;
@@ -101,47 +81,31 @@ template <typename T> INLINE T lk_ipow(T a, T n) {
     }
     return T(power);
 }
-""",
-)
-_piece(
-    "lk_power",
-    """
+@ lk_power
 // x to the power of a constant, by multiplications.
 template <int N, typename T> INLINE T lk_power(T x) {
     if constexpr (N == 1) return x;
     else if constexpr (N % 2 == 0) return lk_power<N / 2>(T(x * x));
     else return T(x * lk_power<N - 1>(x));
 }
-""",
-)
-_piece(
-    "lk_abs",
-    """
+@ lk_abs
 // The absolute value; the smallest integer has none and stays itself, as in NumPy.
 template <typename T> INLINE T lk_abs(T a) { return a < 0 ? T(0ull - (unsigned long long)a) : a; }
-""",
-)
-_piece(
-    "lk_sign",
-    """
+@ lk_sign
 // 1, -1 or 0; a NaN stays one.
 template <typename T> INLINE T lk_sign(T x) {
     return x > 0 ? T(1) : x < 0 ? T(-1) : x == 0 ? T(0) : x;
 }
-""",
-)
-_piece(
-    "lk_compare",
-    """
+@ lk_compare
 // Negative, zero or positive as a is less than, equal to or greater than b.
 INLINE int lk_compare(long long a, unsigned long long b) {
     return a < 0 || (unsigned long long)a < b ? -1 : (unsigned long long)a > b;
 }
 INLINE int lk_compare(unsigned long long a, long long b) { return -lk_compare(b, a); }
-""",
-)
+"""
 
 _EXTREMUM = """
+@ lk_NAME
 // The WORD of two numbers; a NaN if either is one, as in NumPy.
 INLINE float lk_NAME(float a, float b) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -154,11 +118,10 @@ INLINE float lk_NAME(float a, float b) {
 }
 INLINE double lk_NAME(double a, double b) { return a OP b || a != a ? a : b; }
 """
-for _name, _word, _op in (("max", "larger", ">"), ("min", "smaller", "<")):
-    _text = _EXTREMUM.replace("NAME", _name).replace("WORD", _word).replace("OP", _op)
-    _piece(f"lk_{_name}", _text)
 
 _COMPLEX = """
+@ COMPLEX
+// Complex numbers of two REALs.
 struct alignas(2 * sizeof(REAL)) COMPLEX { REAL re, im; };
 INLINE COMPLEX operator+(COMPLEX a, COMPLEX b) { return {a.re + b.re, a.im + b.im}; }
 INLINE COMPLEX operator+(COMPLEX a, REAL b) { return {a.re + b, a.im}; }
@@ -190,8 +153,8 @@ INLINE bool operator==(COMPLEX a, COMPLEX b) { return a.re == b.re && a.im == b.
 INLINE bool operator!=(COMPLEX a, COMPLEX b) { return a.re != b.re || a.im != b.im; }
 INLINE COMPLEX lk_conj(COMPLEX a) { return {a.re, -a.im}; }
 INLINE REAL lk_abs(COMPLEX a) { return hypotSUFFIX(a.re, a.im); }
-"""
-_COMPLEX_FUNCTIONS = """
+@ COMPLEX.functions COMPLEX
+// Functions of complex numbers of two REALs.
 INLINE bool lk_isnan(COMPLEX a) { return isnan(a.re) || isnan(a.im); }
 INLINE bool lk_isinf(COMPLEX a) { return isinf(a.re) || isinf(a.im); }
 INLINE bool lk_isfinite(COMPLEX a) { return isfinite(a.re) && isfinite(a.im); }
@@ -218,28 +181,35 @@ INLINE COMPLEX lk_pow(COMPLEX a, COMPLEX b) {
     return lk_exp(b * lk_log(a));
 }
 """
-for _bits, _real, _suffix in ((64, "float", "f"), (128, "double", "")):
-    for _name, _text, _note, _needs in (
-        (f"lk_complex{_bits}", _COMPLEX, "Complex numbers of two", ()),
-        (
-            f"lk_complex{_bits}.functions",
-            _COMPLEX_FUNCTIONS,
-            "Functions of complex numbers of two",
-            (f"lk_complex{_bits}",),
-        ),
-    ):
-        _text = _text.replace("COMPLEX", f"lk_complex{_bits}")
-        _text = _text.replace("REAL", _real).replace("SUFFIX", _suffix)
-        _piece(_name, f"// {_note} {_real}s." + _text, *_needs)
-_piece(
-    "lk_complex.convert",
-    """
+
+_CONVERSION = """
+@ lk_complex.convert lk_complex64 lk_complex128
 INLINE lk_complex64 lk_to_complex64(lk_complex128 a) { return {(float)a.re, (float)a.im}; }
 INLINE lk_complex128 lk_to_complex128(lk_complex64 a) { return {a.re, a.im}; }
-""",
-    "lk_complex64",
-    "lk_complex128",
-)
+"""
+
+
+def _pieces(text: str, **words: str) -> Iterator[tuple[str, tuple[tuple[str, ...], str]]]:
+    """The pieces of a text, by name: what else each needs, and its lines with ``words`` said."""
+    for word, said in {"INLINE": "__device__ __forceinline__", **words}.items():
+        text = text.replace(word, said)
+    for piece in text.strip().removeprefix("@ ").split("\n@ "):
+        head, _, lines = piece.partition("\n")
+        name, *needs = head.split()
+        yield name, (tuple(needs), lines)
+
+
+_PIECES = {
+    **dict(_pieces(_GENERAL)),
+    **dict(_pieces(_FLOAT_DIVISION, TYPE="float", SUFFIX="f")),
+    **dict(_pieces(_FLOAT_DIVISION, TYPE="double", SUFFIX="")),
+    **dict(_pieces(_INTEGER)),
+    **dict(_pieces(_EXTREMUM, NAME="max", WORD="larger", OP=">")),
+    **dict(_pieces(_EXTREMUM, NAME="min", WORD="smaller", OP="<")),
+    **dict(_pieces(_COMPLEX, COMPLEX="lk_complex64", REAL="float", SUFFIX="f")),
+    **dict(_pieces(_COMPLEX, COMPLEX="lk_complex128", REAL="double", SUFFIX="")),
+    **dict(_pieces(_CONVERSION)),
+}
 
 
 def preamble(needed: Iterable[str]) -> str:

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 import pymbolic.primitives as prim
 
-from loopkit import _sets
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._errors import IllegalTransformError
-from loopkit._expression import replace_accesses
+from loopkit._expression import replace_accesses, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.infer import infer_types
 from loopkit._nodes import Expression
@@ -56,14 +55,12 @@ def _one_loop_per_statement(kernel: Kernel, iname: str) -> Kernel:
 
 
 def _expand_private(kernel: Kernel, iname: str) -> Kernel:
-    domain = kernel.domain_of([iname]) & kernel.assumptions.set
-    low = _sets.minimum_value(domain, prim.Variable(iname))
-    high = _sets.maximum_value(domain, prim.Variable(iname))
+    low, high = kernel.range_of(iname)
     expanded: dict[str, TemporaryVariable] = {}
     for temporary in kernel.temporaries:
         writers = kernel.writers.get(temporary.name, ())
         inside = [s for s in writers if iname in s.inames]
-        if not inside or any(iname in _index_names(s.write[1]) for s in inside):
+        if not inside or any(iname in variable_names(i) for s in inside for i in s.write[1]):
             continue
         if temporary.address_space not in (AddressSpace.PRIVATE, AddressSpace.AUTO):
             raise IllegalTransformError(
@@ -103,9 +100,3 @@ def _expand_private(kernel: Kernel, iname: str) -> Kernel:
         statements=tuple(rewrite(s) for s in kernel.statements),
         temporaries=tuple(expanded.get(t.name, t) for t in kernel.temporaries),
     )
-
-
-def _index_names(indices: tuple[Expression, ...]) -> frozenset[str]:
-    from loopkit._expression import variable_names
-
-    return frozenset().union(*(variable_names(i) for i in indices))

@@ -79,15 +79,16 @@ class ValueLowering(ExpressionLowering):
 
     def is_data(self, expr: Expression) -> bool:
         """Whether an expression reads more than inames and sizes, or computes with more."""
-        return not is_integer_arithmetic(expr, calls=False) or self._reads_data(expr)
+        return not is_integer_arithmetic(expr, calls=False) or self.reads_data(expr)
 
-    def _reads_data(self, expr: Expression) -> bool:
+    def reads_data(self, expr: Expression) -> bool:
+        """Whether an expression reads more than inames and sizes."""
         names = {n for n in variable_names(expr) if "." not in n}
         return bool(names - self._integers)
 
     def largest(self, expr: Expression) -> int | None:
         """The largest magnitude of an expression of inames and sizes."""
-        if not is_integer_arithmetic(expr) or self._reads_data(expr):
+        if not is_integer_arithmetic(expr) or self.reads_data(expr):
             return None
         low, high = self.ranges.of(expr)
         if not self.ranges.is_narrow((low, high)):

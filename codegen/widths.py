@@ -26,7 +26,9 @@ from loopkit._intervals import (
 from loopkit._kernel import Kernel
 from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
-from loopkit.codegen.hardware import Hardware
+from loopkit._poly.in_bounds import between
+from loopkit.codegen.hardware import Coordinate, Hardware
+from loopkit.codegen.ir import Code, For, Let, walk
 
 INT32 = np.dtype("int32")
 INT64 = np.dtype("int64")
@@ -84,7 +86,7 @@ class Ranges:
         self._context = kernel.assumptions.set
         self._extent_sizes = _sizes_of_extents(kernel)
         for name in kernel.sizes:
-            self._context = self._context & _box(name, self._type_range(name))
+            self._context = self._context & between(name, *self._type_range(name))
         self._places: dict[tuple[int, ...], _Place] = {}
         self._place = _Place((), self._context)
 
@@ -151,7 +153,7 @@ class Ranges:
         for name in sorted(_sets.involved_names(domain)):
             limits = self._data_limits(name)
             if limits is not None:
-                domain = domain & _box(name, limits)
+                domain = domain & between(name, *limits)
         return domain
 
     def _data_limits(self, name: str) -> Interval | None:
@@ -230,13 +232,6 @@ def extremes(domain: isl.Set, expr: Expression) -> Interval:
     return EVERYTHING[0] if low is None else low, EVERYTHING[1] if high is None else high
 
 
-def _box(name: str, values: Interval) -> isl.Set:
-    """Where a name has a value in a range."""
-    variable = prim.Variable(name)
-    low = prim.Comparison(variable, ">=", values[0])
-    return _sets.condition_set(prim.LogicalAnd((low, prim.Comparison(variable, "<=", values[1]))))
-
-
 def _sizes_of_extents(kernel: Kernel) -> frozenset[str]:
     """Sizes that are, alone, the extent of an argument: never negative."""
     found = set()
@@ -245,3 +240,54 @@ def _sizes_of_extents(kernel: Kernel) -> frozenset[str]:
             if isinstance(extent, prim.Variable):
                 found.add(extent.name)
     return frozenset(found)
+
+
+# {{{ values that variables take beyond the domains of their inames
+
+
+def observe_ranges(ranges: Ranges, nodes: tuple[Code, ...]) -> None:
+    """Let ``ranges`` know all values that the code's variables take.
+
+    Launches, loops and names for one value may pass more than a domain, with guards inside of
+    them, which compute with that.  A counter also takes its first value where its loop is empty,
+    and one that ends the loop.
+    """
+    ranges.enter(())
+    for coordinate in ranges.hardware.coordinates:
+        _launched(ranges, coordinate)
+    for node in walk(nodes):
+        if isinstance(node, For):
+            ranges.enter(node.context)
+            _looped(ranges, node)
+        elif isinstance(node, Let):
+            ranges.enter(node.context)
+            if not contains(ranges.of_name(node.iname), ranges.of(node.value)):
+                ranges.add(node.iname, ranges.reached(node.value))
+
+
+def _launched(ranges: Ranges, coordinate: Coordinate) -> None:
+    """A grid has one block at least, and as many as the longest of several domains."""
+    known, lower = ranges.of_name(coordinate.iname), coordinate.lower
+    least = 0 if coordinate.is_exact else 1
+    count = max(least, ranges.of(coordinate.extent)[1])
+    if not contains(known, (lower, lower + count - 1)):
+        count = max(least, ranges.reached(coordinate.extent)[1])
+        if count > 0:
+            ranges.add(coordinate.iname, (lower, lower + count - 1))
+
+
+def _looped(ranges: Ranges, loop: For) -> None:
+    """What a loop passes, and what its counter holds before and after that."""
+    first, end = ranges.of(loop.lower), ranges.of(loop.upper)
+    if not (
+        contains(ranges.of_name(loop.iname), (first[0], end[1] - 1))
+        and ranges.is_narrow((first[0], max(first[1], end[1] - 1 + loop.step)))
+    ):
+        first, end = ranges.reached(loop.lower), ranges.reached(loop.upper)
+    if first[0] < end[1]:
+        ranges.add(loop.iname, (first[0], end[1] - 1))
+    # Whatever does not fit is compared and counted on in 64 bits.
+    ranges.hold(loop.iname, (first[0], max(first[1], end[1] - 1 + loop.step)))
+
+
+# }}}

@@ -193,7 +193,7 @@ def of_expression(
     *,
     may_wrap: bool = True,
 ) -> Interval:
-    """Bounds of an integer expression, from those of its names.
+    """Bounds of an integer expression, from those of its names: of an array, of its elements.
 
     Parts like no other lie in ``unknown``; without ``may_wrap``, so do bits, powers and
     calls, which the integers of a machine compute otherwise than mathematics does.
@@ -202,8 +202,8 @@ def of_expression(
     def of(part: Expression) -> Interval:
         return of_expression(part, of_name, unknown, may_wrap=may_wrap)
 
-    if isinstance(expr, prim.Variable):
-        return of_name(expr.name)
+    if isinstance(expr, (prim.Variable, prim.Subscript)):
+        return of_name(expr.name if isinstance(expr, prim.Variable) else expr.aggregate.name)
     found = _of_arithmetic(expr, of)
     if found is None and may_wrap:
         found = _of_operation(expr, of)

@@ -20,7 +20,7 @@ from loopkit._arrays import AddressSpace
 from loopkit._kernel import Kernel, Statement
 from loopkit._tree import Loop, Tree
 from loopkit.codegen import conflicts as conflicts_module
-from loopkit.codegen.barriers import BarrierNode, GuardedLoop, Placed
+from loopkit.codegen.barriers import GuardedLoop, Placed
 from loopkit.codegen.hardware import find_hardware
 from loopkit.codegen.instances import executed_instances
 from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
@@ -146,7 +146,7 @@ def barriers_of(placed: Placed, around: Gap = ()) -> Iterator[tuple[Gap, bool]]:
     """The gaps that hold a barrier, and whether it is one of a warp."""
     position = 0
     for node in placed:
-        if isinstance(node, BarrierNode):
+        if isinstance(node, Barrier):
             yield (*around, position), node.of_warp
             continue
         if isinstance(node, GuardedLoop):

@@ -303,7 +303,7 @@ def test_update(operation: str, dtype: str, text: str, expected: str) -> None:
         ("tan(z)", "'tan' is not defined for complex64"),
         ("i ** -1", "an integer to the power of -1"),
         ("b - b", "'-' is not defined for bool"),
-        ("sqqrt(x)", "did you mean sqrt"),
+        ("sqqrt(x)", "did you mean 'sqrt'"),
         ("sqrt(x, y)", "'sqrt' takes 1 argument, not 2"),
         ("x*(1/0)", "division by zero"),
     ],

@@ -16,7 +16,7 @@ import loopkit as lk
 from loopkit.codegen.c.errors import ReadError
 from loopkit.codegen.c.lexer import tokens
 from loopkit.codegen.c.limits import depths
-from loopkit.codegen.c.printer import expression_text, function_text, with_lines
+from loopkit.codegen.c.printer import expression_text, printed
 from loopkit.codegen.c.read_expressions import ExpressionReader
 from loopkit.codegen.c.reader import by_comment, read_function
 from loopkit.codegen.c.spec import check as check_c
@@ -70,8 +70,8 @@ def check(kernel: lk.Kernel) -> None:
     """What lowering made is what reading its text makes, and prints the same text."""
     source, function = read(kernel)
     assert same(kernel.program().tree, function)
-    assert function_text(function) == source
-    assert same(with_lines(function), function)
+    assert printed(function)[1] == source
+    assert same(printed(function)[0], function)
 
 
 # {{{ expressions
@@ -218,7 +218,7 @@ def function(*body: Node) -> Function:
         Parameter("a", "float", True, False),
         Parameter("k", "int", True, True),
     )
-    return with_lines(Function("f", parameters, body, 32))
+    return printed(Function("f", parameters, body, 32))[0]
 
 
 def stored(value: CExpression, index: CExpression = ZERO) -> Assign:
@@ -300,7 +300,7 @@ def test_a_fault_in_the_tree_is_found() -> None:
     *before, guard = program.tree.body
     assert isinstance(guard, If)
     changed = replace(program.tree, body=(*before, *guard.body))
-    broken = replace(program, tree=changed, source=function_text(changed))
+    broken = replace(program, tree=changed, source=printed(changed)[1])
     assert "bounds" in {f.kind for f in prove_program(tiled(), broken).findings}
 
 

@@ -280,3 +280,21 @@ def test_counters_whose_first_value_is_a_maximum() -> None:
     )
     assert "for (long long _x = max(" in knl.cuda()
     assert prove(knl).ok, str(prove(knl))
+
+
+@pytest.mark.parametrize(
+    ("subscript", "dtype", "printed"),
+    [
+        ("(t[i] + 1) % 8", "int8", "x[lk_mod(t[i] + 1, 8)]"),
+        ("(2*t[i] + 1) % 8", "uint8", "x[lk_mod(2 * t[i] + 1, 8)]"),
+        ("(t[i] + 1) % 8", "int32", "x[lk_mod((long long)t[i] + 1, 8)]"),
+        ("(t[i] >> 1) % 8", "int8", "x[lk_mod(t[i] >> 1, 8)]"),
+    ],
+)
+def test_data_are_as_large_as_their_type_lets_them(
+    subscript: str, dtype: str, printed: str
+) -> None:
+    arrays = [lk.GlobalArg("x", "float32", (8,)), lk.GlobalArg("t", dtype, ("n",))]
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", f"y[i] = x[{subscript}]", [*arrays, ...])
+    assert printed in knl.cuda()
+    assert prove(knl).ok, str(prove(knl))

@@ -140,6 +140,8 @@ def test_expressions(expr: Any) -> None:
 def test_what_is_unknown_and_what_wraps() -> None:
     unknown = (-1000, 1000)
     data, bits = prim.Variable("p")[prim.Variable("x")], prim.Power(prim.Variable("y"), 2)
-    assert _intervals.of_expression(data + 1, NAMES.__getitem__, unknown) == (-999, 1001)
+    call = prim.Call(prim.Variable("f"), (prim.Variable("y"),))
+    assert _intervals.of_expression(call + 1, NAMES.__getitem__, unknown) == (-999, 1001)
+    assert _intervals.of_expression(data + 1, {"p": (-3, 4)}.__getitem__, unknown) == (-2, 5)
     assert _intervals.of_expression(bits, NAMES.__getitem__, unknown) == (0, 25)
     assert _intervals.of_expression(bits, NAMES.__getitem__, unknown, may_wrap=False) == unknown

@@ -6,7 +6,7 @@ inside of ``||``, around operands of bits and shifts and comparisons, around ``-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -144,43 +144,40 @@ _EXPRESSIONS: dict[type, Callable[[Any], str]] = {
 # {{{ statements
 
 
-def function_text(function: c.Function) -> str:
-    """A function as C text, with what stands above it."""
-    lines = [*function.above, *_head(function)]
-    lines += _dynamic(function)
-    for node in function.body:
-        lines += _lines(node, 1)
-    return "\n".join([*lines, "}", ""])
-
-
-def with_lines(function: c.Function) -> c.Function:
-    """The function whose parameters and statements know their lines in its text."""
+def printed(function: c.Function) -> tuple[c.Function, str]:
+    """A function that knows its lines, and its text, with what stands above it."""
     head = _head(function)
-    first = function.line + 1
-    is_listed = len(head) > 3
+    lines = [*function.above, *head, *_dynamic(function)]
+    first, step = (function.line + 2, 1) if len(head) > 3 else (function.line + 1, 0)
     parameters = tuple(
-        replace(p, line=first + (1 + number if is_listed else 0))
-        for number, p in enumerate(function.parameters)
+        replace(p, line=first + step * number) for number, p in enumerate(function.parameters)
     )
-    start = function.line + len(head) + len(_dynamic(function))
-    body, _ = _placed(function.body, start)
-    return replace(function, parameters=parameters, body=body)
+    body = _printed(function.body, 1, lines)
+    text = "\n".join([*lines, "}", ""])
+    return replace(function, parameters=parameters, body=body), text
 
 
-def _placed(nodes: tuple[c.Node, ...], line: int) -> tuple[tuple[c.Node, ...], int]:
-    """Statements from a line on, and the line behind them."""
-    placed: list[c.Node] = []
+def _printed(nodes: tuple[c.Node, ...], level: int, lines: list[str]) -> tuple[c.Node, ...]:
+    """Statements, which know their lines, behind those above."""
+    found: list[c.Node] = []
+    indent = _INDENT * level
     for node in nodes:
-        if isinstance(node, c.For):
-            line += node.is_unrolled
+        text = statement_text(node)
         if isinstance(node, (c.For, c.If, c.Block)):
-            body, end = _placed(node.body, line + 1)
-            placed.append(replace(node, body=body, line=line))
-            line = end + _has_braces(node)
-        else:
-            placed.append(replace(node, line=line))
-            line += 1
-    return tuple(placed), line
+            if isinstance(node, c.For) and node.is_unrolled:
+                lines.append(f"{indent}#pragma unroll")
+            brace = " {" * _has_braces(node)
+            lines.append(indent + (text + brace).lstrip())
+            line = len(lines)
+            found.append(replace(node, body=_printed(node.body, level + 1, lines), line=line))
+            if brace:
+                lines.append(indent + "}")
+            continue
+        comment = node.comment if isinstance(node, (c.Assign, c.Wait)) else ""
+        text = indent + text
+        lines.append(f"{text:<{_COMMENT_COLUMN - 2}}  // {comment}" if comment else text)
+        found.append(replace(node, line=len(lines)))
+    return tuple(found)
 
 
 def _head(function: c.Function) -> list[str]:
@@ -216,24 +213,6 @@ def _has_braces(node: c.For | c.If | c.Block) -> bool:
     return not isinstance(only, (c.Assign, c.Wait, c.For)) or (
         isinstance(only, c.For) and only.is_unrolled
     )
-
-
-def _lines(node: c.Node, level: int) -> Iterator[str]:
-    """The lines of one statement."""
-    indent = _INDENT * level
-    if isinstance(node, (c.For, c.If, c.Block)):
-        if isinstance(node, c.For) and node.is_unrolled:
-            yield f"{indent}#pragma unroll"
-        has_braces = _has_braces(node)
-        yield indent + f"{statement_text(node)}{' {' * has_braces}".lstrip()
-        for inner in node.body:
-            yield from _lines(inner, level + 1)
-        if has_braces:
-            yield indent + "}"
-        return
-    text = indent + statement_text(node)
-    comment = node.comment if isinstance(node, (c.Assign, c.Wait)) else ""
-    yield f"{text:<{_COMMENT_COLUMN - 2}}  // {comment}" if comment else text
 
 
 def statement_text(node: c.Node) -> str:

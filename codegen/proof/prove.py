@@ -15,7 +15,7 @@ from loopkit._program import Program, ValueParam
 from loopkit._rules import expand_rules
 from loopkit.codegen.c.errors import DeepError, ReadError
 from loopkit.codegen.c.limits import check_depth
-from loopkit.codegen.c.printer import function_text
+from loopkit.codegen.c.printer import printed
 from loopkit.codegen.c.reader import Origin, by_comment, read_function
 from loopkit.codegen.c.spec import needs_of
 from loopkit.codegen.c.tree import Function
@@ -139,7 +139,7 @@ def _check(kernel: Kernel, program: Program, recorder: Recorder, *, text: bool) 
 def _function(kernel: Kernel, program: Program, *, text: bool) -> Function:
     """The tree that the source is printed from, or else what it reads as."""
     tree = program.tree
-    if text or tree is None or function_text(tree) != program.source:
+    if text or tree is None or printed(tree)[1] != program.source:
         return read_function(program.source, _origin(kernel, program))
     check_depth(tree)
     return tree

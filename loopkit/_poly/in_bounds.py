@@ -20,6 +20,13 @@ def inside(index: Expression, extent: Expression) -> isl.Set:
     return _sets.condition_set(prim.LogicalAnd(limits))
 
 
+def between(name: str, low: int, high: int) -> isl.Set:
+    """``{ name : low <= name <= high }``, exactly."""
+    variable = prim.Variable(name)
+    limits = (prim.Comparison(variable, ">=", low), prim.Comparison(variable, "<=", high))
+    return _sets.condition_set(prim.LogicalAnd(limits))
+
+
 def is_inside(domain: isl.Set, index: Expression, extent: Expression) -> bool:
     """Whether ``0 <= index < extent`` everywhere in ``domain``; False where no set can say so."""
     try:

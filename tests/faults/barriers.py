@@ -11,7 +11,7 @@ from refusals.case import do
 
 from faults import kernels, programs
 from faults.planting import Patch, fault
-from loopkit.codegen.barriers import BarrierNode, GuardedLoop
+from loopkit.codegen.barriers import GuardedLoop
 from loopkit.codegen.ir import Barrier, For, If
 
 Nodes = tuple[Any, ...]
@@ -39,7 +39,7 @@ def within(iname: str, change: Callable[[Nodes], Nodes]) -> Callable[[Nodes], No
 
 
 def _position(nodes: Nodes, number: int) -> int:
-    return [i for i, n in enumerate(nodes) if isinstance(n, BarrierNode)][number]
+    return [i for i, n in enumerate(nodes) if isinstance(n, Barrier)][number]
 
 
 def dropped(number: int) -> Callable[[Nodes], Nodes]:

@@ -266,23 +266,8 @@ extern "C" __global__ void kernel({declared}, __half h, __nv_bfloat16 b, complex
     assert list(c[20:]) == [1.5, 3.0, 1.0, 2.0, 3.0, -4.0]
 
 
-def test_wrong_arguments_are_named() -> None:
-    module = compile_host(VECTOR_ADD)
-    a = np.zeros(64, np.float32)
-    frozen = a.copy()
-    frozen.setflags(write=False)
-    for args, text in (
-        ([64, a, a], "takes 4 arguments, and 3 came"),
-        ([2**40, a, a, a], "argument 'n' of 'add' is a int32"),
-        ([1.5, a, a, a], "an integer is needed"),
-        ([64, a, a.astype("f8"), a], "argument 'b' of 'add' is an array of float32"),
-        ([64, a, [1.0], a], "argument 'b' of 'add' is an array, and a list came"),
-        ([64, a, a, frozen], "read-only"),
-    ):
-        with pytest.raises(LaunchError, match=text):
-            module.launch(args, (1, 1, 1))
-    with pytest.raises(LaunchError, match="no thread order"):
-        module.launch([64, a, a, a], (1, 1, 1), order="sideways")  # type: ignore[arg-type]
+def test_wrong_grids_are_named() -> None:
+    module, a = compile_host(VECTOR_ADD), np.zeros(64, np.float32)
     with pytest.raises(LaunchError, match="on a grid of"):
         module.launch([64, a, a, a], (1, 70000, 1))
     module.launch([64, a, a, a], (0, 1, 1))

@@ -18,7 +18,7 @@ from host_kernels import VECTOR_ADD, array, program
 from loopkit import _once
 from loopkit._cache import entries, folder
 from loopkit._errors import CompileError, MissingDependencyError
-from loopkit._host import binaries, compile_host, compiler, find_compiler, launch, sanitizer
+from loopkit._host import compile_host, compiler, find_compiler, launch, sanitizer
 from loopkit._program import Program
 
 pytestmark = pytest.mark.host
@@ -135,11 +135,11 @@ def test_an_entry_that_is_removed_before_it_is_loaded() -> None:
     made = compile_host(source_writing(6.5))
     kept = made.path.read_bytes()
     made.path.unlink()
-    binary = binaries.Binary("a-key", made.path, kept)
+    binary = compiler.Binary("a-key", made.path, kept)
     assert binary.load().lk_entry
     assert binary.file().read_bytes() == kept
     with pytest.raises(CompileError, match="cannot be loaded"):
-        binaries.Binary("another", made.path.parent / "gone", b"no library").load()
+        compiler.Binary("another", made.path.parent / "gone", b"no library").load()
 
 
 def test_the_sanitizers_run_what_the_cache_has_lost(

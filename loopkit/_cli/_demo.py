@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from loopkit._cli._output import Output
+from loopkit._execute import best_executor
 
 DOMAIN = "{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < l }"
 TEXT = "c[i, j] = sum(k, a[i, k] * b[k, j])"
@@ -25,11 +26,13 @@ STEPS: tuple[tuple[str, tuple[Any, ...], dict[str, Any]], ...] = (
 #: Sizes that no tile divides, as large as each executor does in a moment.
 SIZES = {"cuda": (4093, 4001, 4057), "host": (509, 491, 521), "reference": (45, 37, 51)}
 
-NO_COMPILER = (
-    "There is no GPU here, and no C++ compiler either, with which the same source would run on the "
-    "CPU\n(Debian, Ubuntu: apt install g++). The reference interpreter runs the kernel's text "
-    "instead, at a\nsmaller size."
-)
+WHY = {
+    "cuda": "Running it on the GPU.",
+    "host": "There is no GPU here: running the same source on the CPU.",
+    "reference": "There is no GPU here, and no C++ compiler either, with which the same source "
+    "would run on the CPU\n(Debian, Ubuntu: apt install g++). The reference interpreter runs the "
+    "kernel's text instead, at a\nsmaller size.",
+}
 
 
 def demo(*, n: int | None, m: int | None, l: int | None, executor: str | None) -> int:
@@ -91,16 +94,10 @@ def schedule(output: Output) -> Any:
 
 def choose(asked: str | None) -> tuple[str, str]:
     """The executor to use, and what to say about it."""
-    from loopkit._host import find_compiler
-    from loopkit._run.driver import has_gpu
-
     if asked is not None:
         return asked, f"Running it on the {asked} executor, as asked."
-    if has_gpu():
-        return "cuda", "Running it on the GPU."
-    if find_compiler() is not None:
-        return "host", "There is no GPU here: running the same source on the CPU."
-    return "reference", NO_COMPILER
+    best = best_executor()
+    return best, WHY[best]
 
 
 def run(output: Output, kernel: Any, executor: str, sizes: tuple[int, ...]) -> int:

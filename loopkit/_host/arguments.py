@@ -1,4 +1,4 @@
-"""From Python's arguments to the memory that a kernel reads its own from."""
+"""From arguments that the plan of a call has checked to the memory that a kernel reads."""
 
 from __future__ import annotations
 
@@ -50,71 +50,33 @@ class Bound:
 
 
 def bind(program: Program, args: Sequence[Any]) -> Bound:
-    """Check ``args`` against the parameters of ``program``."""
-    if len(args) != len(program.params):
-        raise LaunchError(
-            f"'{program.name}' takes {len(program.params)} arguments, and {len(args)} came",
-            instead="parameters: " + ", ".join(p.name for p in program.params),
-        )
+    """Arguments that fit their parameters, where a kernel can read them."""
     bound = Bound([], program.params)
     for param, arg in zip(program.params, args, strict=True):
-        if isinstance(param, ArrayParam):
-            bound.values.append(_array(program, param, arg, bound))
-        else:
-            bound.values.append(_value(program, param, arg))
+        if not isinstance(param, ArrayParam):
+            bound.values.append(np.array(arg, dtype=param.dtype))
+            continue
+        moved = _aligned(program, param, arg)
+        bound.values.append(moved)
+        if moved is not arg and param.is_written:
+            bound.copies.append((moved, arg))
     return bound
 
 
-def _value(program: Program, param: ValueParam, arg: Any) -> Array:
-    try:
-        value = np.asarray(arg)
-        if value.ndim != 0:
-            raise TypeError(f"a single number is needed, an array of shape {value.shape} came")
-        if value.dtype.kind == "c" and param.dtype.kind != "c":
-            raise TypeError("a real number is needed, a complex one came")
-        if param.dtype.kind in "iub":
-            # Through a Python integer: NumPy then refuses what does not fit.
-            return np.array(_whole(value), dtype=param.dtype)
-        return np.array(value, dtype=param.dtype)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise LaunchError(
-            f"argument '{param.name}' of '{program.name}' is a {param.dtype}, "
-            f"and {arg!r} cannot be one: {error}"
-        ) from None
-
-
-def _whole(value: Array) -> int:
-    number = value.item()
-    if isinstance(number, float) and not number.is_integer():
-        raise TypeError("an integer is needed")
-    return int(number)
-
-
-def _array(program: Program, param: ArrayParam, arg: Any, bound: Bound) -> Array:
-    asked = f"argument '{param.name}' of '{program.name}'"
-    if not isinstance(arg, np.ndarray):
-        raise LaunchError(f"{asked} is an array, and a {type(arg).__name__} came")
-    if arg.dtype != param.dtype:
-        raise LaunchError(f"{asked} is an array of {param.dtype}, and one of {arg.dtype} came")
-    if param.is_written and not arg.flags.writeable:
-        raise LaunchError(f"{asked} is written, and the array that came is read-only")
+def _aligned(program: Program, param: ArrayParam, arg: Array) -> Array:
+    """``arg`` itself, or a copy of it that begins at a multiple of what its elements need."""
     needed = arg.dtype.alignment
     if arg.ctypes.data % needed == 0:
         return arg
     if not (arg.flags.c_contiguous or arg.flags.f_contiguous):
         raise LaunchError(
-            f"{asked} must begin at a multiple of {needed} bytes, and the view that came does not",
+            f"argument '{param.name}' of '{program.name}' must begin at a multiple of "
+            f"{needed} bytes, and the view that came does not",
             instead="pass a contiguous array, or a view that begins there",
         )
-    moved = _aligned_like(arg, needed)
-    moved[...] = arg
-    if param.is_written:
-        bound.copies.append((moved, arg))
-    return moved
-
-
-def _aligned_like(arg: Array, alignment: int) -> Array:
-    room = np.empty(arg.nbytes + alignment, dtype=np.uint8)
-    skip = -room.ctypes.data % alignment
+    room = np.empty(arg.nbytes + needed, dtype=np.uint8)
+    skip = -room.ctypes.data % needed
     flat = room[skip : skip + arg.nbytes].view(arg.dtype)
-    return flat.reshape(arg.shape, order="C" if arg.flags.c_contiguous else "F")
+    moved = flat.reshape(arg.shape, order="C" if arg.flags.c_contiguous else "F")
+    moved[...] = arg
+    return moved

@@ -1,14 +1,21 @@
-"""Finding the C++ compiler, and what it is asked to do."""
+"""The C++ compiler: finding it, what it is asked to do, and what it made before.
+
+Binaries are built once for all processes, and loaded from where they lie.
+"""
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import hashlib
 import os
 import platform
 import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from loopkit import _cache, _once
@@ -53,14 +60,15 @@ _SANITIZE_FLAGS = (
     "-fno-sanitize-recover=all",
 )
 # Fortified, longjmp refuses to leave a fibre's stack for the thread's own.
-_RUNTIME_FLAGS = (
+_RUNTIME_FLAGS = [
     "-std=c++17",
     "-O2",
     "-fPIC",
     "-fvisibility=hidden",
     "-pthread",
     "-U_FORTIFY_SOURCE",
-)
+]
+_NO_RUNTIME = "the host executor's runtime does not compile"
 
 
 def find_compiler() -> str | None:
@@ -129,22 +137,15 @@ class Compiler:
         with _cache.working() as folder:
             unit = folder / "kernel.cpp"
             unit.write_text(text, encoding="utf-8")
-            arguments = [
-                *self.kernel_flags(sanitize),
-                f"-I{HERE}",
-                "-include",
-                "cuda_words.h",
-                str(unit),
-                "-o",
-                str(output),
-            ]
+            words = [f"-I{HERE}", "-include", "cuda_words.h"]
+            arguments = [*self.kernel_flags(sanitize), *words, str(unit), "-o", str(output)]
             self._run(arguments, "the CPU's C++ compiler rejects the generated source", source)
 
     def build_runtime(self, output: Path) -> None:
         """Compile the scheduler, which all kernels of a process share."""
         files = [str(HERE / name) for name in RUNTIME_SOURCES]
         arguments = [*_RUNTIME_FLAGS, "-shared", _HIDE_LIBRARIES, *files, "-o", str(output)]
-        self._run(arguments, "the host executor's runtime does not compile", "")
+        self._run(arguments, _NO_RUNTIME)
 
     def build_driver(self, output: Path) -> None:
         """Compile the program that runs a kernel under the sanitizers.
@@ -156,23 +157,13 @@ class Compiler:
             objects = []
             for name in DRIVER_SOURCES:
                 objects.append(str(folder / f"{name}.o"))
-                arguments = [
-                    *_RUNTIME_FLAGS,
-                    "-DLK_ASAN",
-                    "-c",
-                    str(HERE / name),
-                    "-o",
-                    objects[-1],
-                ]
-                self._run(arguments, "the host executor's runtime does not compile", "")
+                files = ["-c", str(HERE / name), "-o", objects[-1]]
+                self._run([*_RUNTIME_FLAGS, "-DLK_ASAN", *files], _NO_RUNTIME)
             link = ["-fsanitize=address,undefined", "-rdynamic", "-pthread", *objects, "-ldl"]
-            self._run(
-                [*link, "-o", str(output)],
-                "this compiler cannot link the sanitizers that sanitize=True needs",
-                "",
-            )
+            why = "this compiler cannot link the sanitizers that sanitize=True needs"
+            self._run([*link, "-o", str(output)], why)
 
-    def _run(self, arguments: list[str], why: str, source: str) -> None:
+    def _run(self, arguments: list[str], why: str, source: str = "") -> None:
         command = [*self.command, *arguments]
         try:
             done = subprocess.run(
@@ -211,3 +202,84 @@ def _cpu_flags() -> tuple[str, ...]:
     line = next((line for line in text.splitlines() if line.startswith("flags")), "")
     has = set(line.split())
     return ("-mavx2", "-mfma") if {"avx2", "fma"} <= has else ()
+
+
+# {{{ what it made
+
+_PART = "binary"
+
+
+def key_of(*parts: str) -> str:
+    """A key for ``parts`` and for the C++ files that everything here is built from."""
+    return _cache.key_of(_own_sources(), *parts)
+
+
+@dataclass(frozen=True)
+class Binary:
+    """A library or a program: its bytes, and a file that begins with them."""
+
+    key: str
+    path: Path
+    contents: bytes
+
+    def load(self, mode: int = ctypes.DEFAULT_MODE) -> ctypes.CDLL:
+        """The library, in this process."""
+        try:
+            return ctypes.CDLL(str(self.path), mode=mode)
+        except OSError:  # removed meanwhile, or where nothing may be executed
+            kept = _keep(self.key, self.contents)
+        try:
+            return ctypes.CDLL(str(kept), mode=mode)
+        except OSError as error:
+            raise CompileError(
+                f"what was compiled for the CPU cannot be loaded: {error}"
+            ) from error
+
+    def file(self) -> Path:
+        """A file that is there now: the cache's may have been removed."""
+        return self.path if self.path.exists() else _keep(self.key, self.contents)
+
+
+def binary(key: str, build: Callable[[Path], None]) -> Binary:
+    """What is kept under ``key``, which ``build`` writes to a file if it is not there."""
+    entry = _cache.load("host", key)
+    if entry is None or _PART not in entry.parts:
+        contents = _built(build)
+        entry = _cache.store("host", key, {_PART: contents})
+        if entry is None:
+            return Binary(key, _keep(key, contents), contents)
+    return Binary(key, entry.path, entry.parts[_PART])
+
+
+def _built(build: Callable[[Path], None]) -> bytes:
+    with _cache.working() as folder:
+        output = folder / _PART
+        build(output)
+        if not output.exists():
+            raise CompileError("the C++ compiler ended well, and wrote nothing")
+        return output.read_bytes()
+
+
+def _keep(key: str, contents: bytes) -> Path:
+    """The binary in a file of this process's own."""
+    folder = _cache.private()
+    path = folder / key
+    with _cache.writing():
+        handle, made = tempfile.mkstemp(dir=folder)
+        with os.fdopen(handle, "wb") as file:
+            file.write(contents)
+        os.chmod(made, 0o700)
+        os.replace(made, path)
+    return path
+
+
+@functools.cache
+def _own_sources() -> bytes:
+    total = hashlib.sha256()
+    for path in sorted((*HERE.glob("*.h"), *HERE.glob("*.cpp"))):
+        total.update(path.name.encode())
+        total.update(path.read_bytes())
+    return total.digest()
+
+
+# }}}

@@ -15,8 +15,7 @@ import numpy as np
 from loopkit._errors import CompileError, LaunchError
 from loopkit._host import sanitizer
 from loopkit._host.arguments import Bound, bind
-from loopkit._host.binaries import Binary, binary, key_of
-from loopkit._host.compiler import Compiler, need_compiler
+from loopkit._host.compiler import Binary, Compiler, binary, key_of, need_compiler
 from loopkit._host.report import ErrorRecord, launch_error
 from loopkit._program import ArrayParam, Program
 from loopkit._target import CUDA
@@ -100,8 +99,8 @@ class HostModule:
         Parameters
         ----------
         args
-            One per parameter of the program, in its order: a number for a value,
-            a NumPy array for a pointer.  Arrays are passed by data pointer.
+            One per parameter of the program, in its order, and checked to fit it: a number
+            for a value, a NumPy array for a pointer.  Arrays are passed by data pointer.
         grid
             Blocks along x, y and z.
         order
@@ -115,9 +114,6 @@ class HostModule:
             the order is ascending and the launch is large, otherwise one.
         """
         program = self.program
-        if order not in ORDERS:
-            known = ", ".join(f"'{name}'" for name in ORDERS)
-            raise LaunchError(f"there is no thread order '{order}'", instead=f"orders: {known}")
         threads = _check_extents(program, grid)
         bound = bind(program, args)
         if min(grid) == 0:

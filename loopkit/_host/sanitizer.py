@@ -15,8 +15,7 @@ from loopkit import _cache
 from loopkit._errors import LaunchError, LoopkitError, OutOfBoundsError, Witness
 from loopkit._frozen import dataclass
 from loopkit._host.arguments import Array, Bound
-from loopkit._host.binaries import Binary, binary, key_of
-from loopkit._host.compiler import need_compiler
+from loopkit._host.compiler import Binary, binary, key_of, need_compiler
 from loopkit._host.report import ErrorRecord, launch_error, quote
 from loopkit._program import ArrayParam, Program
 

@@ -9,7 +9,6 @@ told from others by its *walk*, all its nodes and numbers in the order of a dept
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import struct
 from collections.abc import Callable, Iterable
 from enum import Enum
@@ -222,6 +221,8 @@ def _in_order(items: Iterable[Any]) -> list[Any]:
 
 
 def _digest(walk: Iterable[object]) -> Any:
+    import hashlib  # which loads a library: few who import loopkit ask for digests
+
     found = hashlib.sha256()
     for token in walk:
         kind, text = _token(token)

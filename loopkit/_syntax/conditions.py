@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from fractions import Fraction
 from typing import NoReturn
 
 from loopkit._syntax.isl_text import (
@@ -261,7 +260,7 @@ class ConditionParser(Words):
             )
         divisor = int(right.constant)
         if left.constant is not None:
-            whole = Fraction(left.constant // divisor)
+            whole = left.constant // divisor
             return number(whole if word == "//" else left.constant - divisor * whole)
         sign = 1 if divisor > 0 else -1
         if word == "//":
@@ -364,7 +363,7 @@ class ConditionParser(Words):
     def integer(self, digits: str, at: int) -> Value:
         if len(digits.lstrip("0")) > 19:
             self.fail_too_large(at, at, digits)
-        return self.small(number(Fraction(int(digits))), at)
+        return self.small(number(int(digits)), at)
 
     def variable(self, name: str, at: int) -> Value:
         if name.lower() in NO_NUMBERS:
@@ -413,7 +412,7 @@ class ConditionParser(Words):
 
     def small(self, value: Value, at: int) -> Value:
         """``value``, if it is no number that no index can be."""
-        if value.constant is not None and abs(value.constant) > LARGEST:
+        if value.constant is not None and not -LARGEST <= value.constant <= LARGEST:
             self.fail_too_large(at, self.at - 1, "this number")
         return value
 

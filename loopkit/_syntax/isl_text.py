@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from fractions import Fraction
+from typing import TYPE_CHECKING
 
 from loopkit._frozen import dataclass
+
+if TYPE_CHECKING:
+    from fractions import Fraction
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +22,7 @@ class Value:
 
     text: str
     divisor: int = 1
-    constant: Fraction | None = None
+    constant: int | Fraction | None = None
     is_atom: bool = False
     has_factor: bool = False
 
@@ -65,7 +68,7 @@ class Condition:
         return f" : {self.text}" if self.parts else ""
 
 
-def number(value: Fraction, *, has_factor: bool = False) -> Value:
+def number(value: int | Fraction, *, has_factor: bool = False) -> Value:
     """A number as a value."""
     is_atom = value >= 0
     return Value(str(value.numerator), value.denominator, value, is_atom, has_factor)
@@ -98,7 +101,7 @@ def total(terms: list[tuple[int, Value]]) -> Value:
     """A sum of values with signs."""
     numbers = [sign * value.constant for sign, value in terms if value.constant is not None]
     if len(numbers) == len(terms):
-        return number(sum(numbers, Fraction(0)))
+        return number(sum(numbers))
     common = math.lcm(*(v.divisor for _, v in terms))
     text = ""
     for sign, value in terms:
@@ -112,10 +115,12 @@ def total(terms: list[tuple[int, Value]]) -> Value:
     return Value(text, common)
 
 
-def quotient(left: Value, divisor: Fraction) -> Value:
+def quotient(left: Value, divisor: int | Fraction) -> Value:
     """``left`` divided exactly."""
     if left.constant is not None:
-        return number(left.constant / divisor)
+        from fractions import Fraction  # a module that few domains need
+
+        return number(Fraction(left.constant) / divisor)
     text = left.times(divisor.denominator * (1 if divisor > 0 else -1))
     return Value(text, left.divisor * abs(divisor.numerator), has_factor=left.has_factor)
 
@@ -124,7 +129,7 @@ def rounded(name: str, value: Value) -> Value:
     """``value`` rounded down (``floor``) or up (``ceil``)."""
     if value.constant is not None:
         whole = math.floor(value.constant) if name == "floor" else math.ceil(value.constant)
-        return number(Fraction(whole))
+        return number(whole)
     if value.divisor == 1:
         return Value(value.atom, is_atom=True)
     return Value(f"{name}(({value.text})/{value.divisor})", is_atom=True)

@@ -18,7 +18,7 @@ from loopkit._registry import register
 
 _EAGER = False
 if _EAGER:  # for type checkers, which follow what no Python executes
-    from loopkit.transforms.affine_maps import affine_map_inames, map_domain
+    from loopkit.transforms.affine_maps import affine_map_inames, join_inames, map_domain
     from loopkit.transforms.assertions import (
         assume_disjoint,
         assume_increasing,
@@ -33,12 +33,10 @@ if _EAGER:  # for type checkers, which follow what no Python executes
         fix_parameters,
     )
     from loopkit.transforms.duplicate import duplicate_inames
-    from loopkit.transforms.join import join_inames
     from loopkit.transforms.precomputed import precompute
     from loopkit.transforms.prefetch import add_prefetch
-    from loopkit.transforms.prioritize import prioritize_loops
     from loopkit.transforms.privatize import privatize_temporaries_with_inames
-    from loopkit.transforms.rename import rename_iname, rename_inames
+    from loopkit.transforms.rename import remove_unused_inames, rename_iname, rename_inames
     from loopkit.transforms.slabs import peel_iname
     from loopkit.transforms.split import chunk_iname, split_iname
     from loopkit.transforms.storage import (
@@ -48,27 +46,23 @@ if _EAGER:  # for type checkers, which follow what no Python executes
         tag_array_axes,
     )
     from loopkit.transforms.subst import assignment_to_subst, expand_subst, extract_subst
-    from loopkit.transforms.tag import tag_inames, untag_inames
-    from loopkit.transforms.unused import remove_unused_inames
+    from loopkit.transforms.tag import prioritize_loops, tag_inames, untag_inames
 
 _FAMILIES = {
     "assertions": "assume_disjoint assume_increasing assume_injective assume_within",
     "declarations": "add_and_infer_dtypes add_dtypes assume fix_parameters",
     "buffer": "buffer_array",
     "duplicate": "duplicate_inames",
-    "join": "join_inames",
-    "affine_maps": "affine_map_inames map_domain",
+    "affine_maps": "affine_map_inames join_inames map_domain",
     "precomputed": "precompute",
     "prefetch": "add_prefetch",
-    "prioritize": "prioritize_loops",
     "privatize": "privatize_temporaries_with_inames",
-    "rename": "rename_iname rename_inames",
+    "rename": "remove_unused_inames rename_iname rename_inames",
     "slabs": "peel_iname",
     "split": "chunk_iname split_iname",
     "storage": "add_padding pad_temporary set_temporary_address_space tag_array_axes",
     "subst": "assignment_to_subst expand_subst extract_subst",
-    "tag": "tag_inames untag_inames",
-    "unused": "remove_unused_inames",
+    "tag": "prioritize_loops tag_inames untag_inames",
 }
 """The transforms of each file."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import islpy as isl
+import pymbolic.primitives as prim
 
 from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._change import Change, InstanceMap
@@ -16,6 +18,7 @@ from loopkit._nodes import Expression
 from loopkit._rules import expand_in
 from loopkit._simplify import simplify_indices
 from loopkit._spelling import check_name
+from loopkit._tree import Path, rewrite_paths
 from loopkit._types import Kind, dtype_of, known_types
 from loopkit.transforms._rule_uses import Values, rename_functions, rewritten_rules
 
@@ -150,6 +153,36 @@ def rewrite_statements(
         if new is not None:
             result.append(new)
     return tuple(statements), tuple(result)
+
+
+def with_inames(
+    kernel: Kernel,
+    ids: Collection[str],
+    values: Values,
+    new_inames: Iterable[str],
+    path: Callable[[str, Path], Path],
+    **changes: Any,
+) -> Change:
+    """The statements ``ids`` over new inames, ``values`` being old ones in terms of these.
+
+    ``path`` gives the path of each of them anew; ``changes`` are to other fields of the kernel.
+    """
+    statements, rules = rewrite_statements(kernel, ids, values, new_inames)
+    tree = rewrite_paths(kernel.tree, lambda id_, old: path(id_, old) if id_ in ids else old)
+    new = kernel.with_(statements=statements, substitutions=rules, tree=tree, **changes)
+    return Change(new, maps_for(kernel, ids, values))
+
+
+def with_names(
+    kernel: Kernel, ids: Collection[str], names: Mapping[str, str], **changes: Any
+) -> Change:
+    """The statements ``ids`` inside inames of other names."""
+    values = {old: prim.Variable(new) for old, new in names.items()}
+
+    def path(id_: str, old: Path) -> Path:
+        return tuple((names.get(iname, iname), number) for iname, number in old)
+
+    return with_inames(kernel, ids, values, names.values(), path, **changes)
 
 
 def known_dtype(kernel: Kernel, expr: Expression) -> Kind | None:

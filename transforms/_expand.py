@@ -1,9 +1,10 @@
-"""Accumulators that must hold many values at once, because a loop around them was cut in two."""
+"""Temporaries with more axes: accumulators need one for a loop around them that is cut in two."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 import pymbolic.primitives as prim
 
@@ -16,9 +17,11 @@ from loopkit._frozen import dataclass
 from loopkit._hidden import OTHER, variable
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit._poly.pairs import Undecided, equal, intersection, unequal
 from loopkit._simplify import simplify
 from loopkit._tree import common_prefix
-from loopkit.transforms._loop_nests import extent
+from loopkit.transforms._common import with_arrays, with_statements
+from loopkit.transforms._loop_nests import check_nesting, extent
 
 
 @dataclass(frozen=True)
@@ -34,28 +37,25 @@ class _Use:
         return self.values.get(iname, prim.Variable(iname))
 
 
-def expand_accumulators(old: Kernel, change: Change) -> Change:
-    """Give each temporary that needs it an axis per loop that its accesses no longer share.
+def settled(old: Kernel, change: Change) -> Change:
+    """A change of the loops of ``old``, once accumulators are what the new loops need.
 
-    Two statements that touch a temporary inside one loop pass it on within an
-    iteration.  If the change leaves them in different loops (or iterations), the
-    temporary must hold one value per iteration.  Accumulators that loopkit made
-    get an axis for that; for a temporary of the person's own this raises
-    :class:`IllegalTransformError`, which names the call that makes it legal.
+    Loops must stand inside those that their bounds depend on.  Two statements that touch
+    an accumulator inside one loop pass it on within an iteration.  If the change leaves
+    them in different loops (or iterations), it must hold one value per iteration, and
+    gets an axis for that.  What becomes of other temporaries the checker says.
     """
     new = change.kernel
+    check_nesting(new)
     maps = {m.new: m for m in change.instances}
     for temporary in new.temporaries:
-        if temporary.name not in old.temporary_by_name:
+        if temporary.accumulates is None or temporary.name not in old.temporary_by_name:
             continue
         uses = _uses(old, new, temporary.name, maps)
         lost = _lost_inames(old, new, temporary, uses)
         lost = [i for i in lost if not _is_separated(new, temporary, uses, i)]
-        if not lost:
-            continue
-        if temporary.accumulates is None:
-            _refuse(old, new, temporary, uses, lost[0])
-        new = _expanded(old, new, temporary, uses, lost)
+        if lost:
+            new = _expanded(old, new, temporary, uses, lost)
     return replace(change, kernel=new)
 
 
@@ -118,22 +118,19 @@ def _is_separated(new: Kernel, temporary: TemporaryVariable, uses: list[_Use], i
     for writer, other in _pairs(temporary.name, uses):
         marks = {i: variable(i, OTHER) for i in other.statement.inames}
         names = {i: v.name for i, v in marks.items()}
-        here = new.statement_domain(writer.statement)
+        here = new.statement_domain(writer.statement) & new.assumptions.set
         there = _sets.rename(new.statement_domain(other.statement), names)
-        clash = here & there & new.assumptions.set
+        mine = _indices(writer.statement, temporary.name)
+        its = _indices(other.statement, temporary.name)
         try:
-            clash = clash & _sets.condition_set(
-                prim.Comparison(writer.value(iname), "!=", substitute(other.value(iname), marks))
-            )
-            for mine in _indices(writer.statement, temporary.name):
-                for its in _indices(other.statement, temporary.name):
-                    cells = clash
-                    for a, b in zip(mine, its, strict=True):
-                        same = prim.Comparison(a, "==", substitute(b, marks))
-                        cells = cells & _sets.condition_set(same)
-                    if not cells.is_empty():
-                        return False
-        except _sets.NotAffineError:
+            clash = unequal(writer.value(iname), substitute(other.value(iname), marks))
+            meetings = [
+                intersection(equal(a, substitute(b, marks)) for a, b in zip(*cells, strict=True))
+                for cells in product(mine, its)
+            ]
+        except Undecided:
+            return False
+        if not all((here & there & clash & meeting).is_empty() for meeting in meetings):
             return False
     return True
 
@@ -141,25 +138,6 @@ def _is_separated(new: Kernel, temporary: TemporaryVariable, uses: list[_Use], i
 def _indices(statement: Statement, name: str) -> list[tuple[Expression, ...]]:
     found = (statement.write, *statement.reads)
     return list(dict.fromkeys(i for n, i in found if n == name and i))
-
-
-def _refuse(
-    old: Kernel, new: Kernel, temporary: TemporaryVariable, uses: list[_Use], iname: str
-) -> None:
-    for writer, other in _pairs(temporary.name, uses):
-        before = common_prefix([old.paths[writer.old], old.paths[other.old]])
-        after = common_prefix([new.paths[writer.statement.id], new.paths[other.statement.id]])
-        if iname in {i for i, _ in before} and not _is_kept(
-            new, iname, {i for i, _ in after}, writer, other
-        ):
-            what = "uses" if other.statement.written != temporary.name else "writes"
-            raise IllegalTransformError(
-                f"temporary '{temporary.name}' would have to hold one value for each "
-                f"'{iname}': statement '{writer.old}' writes it and statement '{other.old}' "
-                f"{what} it, and they would no longer be in one loop over '{iname}'",
-                instead=f"first give it an axis: "
-                f'privatize_temporaries_with_inames("{iname}", "{temporary.name}")',
-            )
 
 
 def _expanded(
@@ -174,7 +152,6 @@ def _expanded(
                 f"'{iname}', and the number of these does not follow from the sizes"
             )
         axes.append((iname, *found))
-    by_id = {use.statement.id: use for use in uses}
     name = temporary.name
     for rule in new.substitutions:
         if name in variable_names(rule.expression):
@@ -183,6 +160,7 @@ def _expanded(
                 f"substitution rule '{rule.name}' uses it without saying which",
                 instead=f"write the rule out first: expand_subst() puts '{rule.name}' in place",
             )
+    added: dict[str, tuple[Expression, ...]] = {}
     for use in uses:
         for iname in lost:
             if iname not in old.statement_by_id[use.old].inames:
@@ -190,28 +168,29 @@ def _expanded(
                     f"accumulator '{name}' would have to hold one value for each '{iname}', but "
                     f"statement '{use.old}' uses it outside of '{iname}'"
                 )
+        offsets = [prim.Sum((use.value(i), prim.Product((-1, low)))) for i, low, _ in axes]
+        domain = new.statement_domain(use.statement)
+        added[use.statement.id] = tuple(simplify(offset, domain) for offset in offsets)
+    return with_axes(new, replace(temporary, dim_tags=None), [n for _, _, n in axes], added)
 
-    def rewrite(statement: Statement) -> Statement:
-        use = by_id.get(statement.id)
-        if use is None:
-            return statement
-        domain = new.statement_domain(statement)
-        added = tuple(
-            simplify(prim.Sum((use.value(i), prim.Product((-1, low)))), domain)
-            for i, low, _ in axes
-        )
 
+def with_axes(
+    kernel: Kernel,
+    temporary: TemporaryVariable,
+    lengths: Sequence[Expression],
+    added: Mapping[str, tuple[Expression, ...]],
+) -> Kernel:
+    """More axes for a temporary, where ``added`` are its subscripts, by statement."""
+    name = temporary.name
+
+    def longer(statement: Statement) -> Statement:
         def access(found: str, indices: tuple[Expression, ...]) -> Expression | None:
-            return (
-                prim.Subscript(prim.Variable(name), (*indices, *added)) if found == name else None
-            )
+            indices = (*indices, *added[statement.id])
+            return prim.Subscript(prim.Variable(name), indices) if found == name else None
 
         return statement.map_expressions(lambda e: replace_accesses(e, access))
 
-    shape = (*temporary.shape, *(length for _, _, length in axes))
-    padding = (*temporary.padding, *(0 for _ in axes)) if temporary.padding else ()
-    changed = replace(temporary, shape=shape, padding=padding, dim_tags=None)
-    return new.with_(
-        statements=tuple(rewrite(s) for s in new.statements),
-        temporaries=tuple(changed if t.name == name else t for t in new.temporaries),
-    )
+    padding = (*temporary.padding, *(0 for _ in lengths)) if temporary.padding else ()
+    changed = replace(temporary, shape=(*temporary.shape, *lengths), padding=padding)
+    statements = {id_: longer(kernel.statement_by_id[id_]) for id_ in added}
+    return with_arrays(with_statements(kernel, statements), {name: changed})

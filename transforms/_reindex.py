@@ -18,12 +18,11 @@ from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._linear import linear
 from loopkit._nodes import Expression
 from loopkit._points import smallest_point
-from loopkit._tree import Key, Path, flatten, rewrite_paths
-from loopkit.transforms._common import maps_for, rewrite_statements, simplified, statements_with
-from loopkit.transforms._expand import expand_accumulators
+from loopkit._tree import Key, Path, flatten
+from loopkit.transforms._common import simplified, statements_with, with_inames, with_statements
+from loopkit.transforms._expand import settled
 from loopkit.transforms._loop_nests import (
     ancestors_of,
-    check_nesting,
     fresh_number,
     ordered_domains,
     replace_inames,
@@ -114,27 +113,19 @@ def reindexed(
     for statement in kernel.statements:
         if statement.id in ids:
             solution.check(statement, verb)
-    rewritten, rules = rewrite_statements(kernel, ids, solution.inverse, r.new)
-    statements = []
-    for old, new in zip(kernel.statements, rewritten, strict=True):
-        if old.id in ids:
-            # All of the new inames, also those that no old one is made of.
-            mine = (old.inames - set(r.old)) | set(solution.new_inames(old))
-            new = replace(new, inames=mine)
-        statements.append(new)
     domains = [
         Domain(tuple(r.final.get(i, i) for i in d.inames), _sets.rename(d.set, r.final))
         for d in replace_inames(kernel, r.old, r.marks, r.graph)
     ]
-    changed = kernel.with_(
-        domains=ordered_domains(domains),
-        statements=tuple(statements),
-        substitutions=rules,
-        tree=rewrite_paths(kernel.tree, _Paths(kernel, solution)),
-    )
-    changed = simplified(changed, ids)
-    check_nesting(changed)
-    return expand_accumulators(kernel, Change(changed, maps_for(kernel, ids, solution.inverse)))
+    path, ordered = _Paths(kernel, solution), ordered_domains(domains)
+    change = with_inames(kernel, ids, solution.inverse, r.new, path, domains=ordered)
+    # All of the new inames, also those that no old one is made of.
+    changed = {}
+    for statement in (kernel.statement_by_id[id_] for id_ in ids):
+        inames = (statement.inames - set(r.old)) | set(solution.new_inames(statement))
+        changed[statement.id] = replace(change.kernel.statement_by_id[statement.id], inames=inames)
+    new = simplified(with_statements(change.kernel, changed), ids)
+    return settled(kernel, replace(change, kernel=new))
 
 
 def _solve(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-
-import pymbolic.primitives as prim
+from dataclasses import replace
 
 from loopkit import _arguments as kind
 from loopkit import _sets
@@ -15,11 +14,10 @@ from loopkit._kernel import Domain, Kernel
 from loopkit._match import Match, matching
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import transform
-from loopkit._tree import Path, rewrite_paths
-from loopkit.transforms._common import maps_for, new_name, rewrite_statements, statements_with
-from loopkit.transforms._expand import expand_accumulators
-from loopkit.transforms._loop_nests import check_nesting, ordered_domains, settled_tree
-from loopkit.transforms._tagging import with_tags
+from loopkit.transforms._common import new_name, statements_with, with_names
+from loopkit.transforms._expand import settled
+from loopkit.transforms._loop_nests import ordered_domains, settled_tree
+from loopkit.transforms.tag import with_tags
 
 
 def chosen_statements(
@@ -46,9 +44,7 @@ def duplicate_for(
     tags: Mapping[str, Tag | None] | None = None,
 ) -> Change:
     """Duplicate, and check what became of the nests and the temporaries in them."""
-    change = _duplicated(kernel, {i: names[i] for i in inames}, ids, tags)
-    check_nesting(change.kernel)
-    return expand_accumulators(kernel, change)
+    return settled(kernel, _duplicated(kernel, {i: names[i] for i in inames}, ids, tags))
 
 
 def isolated(
@@ -109,8 +105,8 @@ def duplicate_inames(
             )
     change = duplicate_for(kernel, old, chosen_statements(kernel, old, within), names)
     if tags:
-        new = with_tags(change.kernel, {names[i]: parse_tag(t) for i, t in tags.items()})
-        change = Change(new, change.instances, change.moves)
+        parsed = {names[i]: parse_tag(t) for i, t in tags.items()}
+        change = replace(change, kernel=with_tags(change.kernel, parsed))
     return change
 
 
@@ -125,25 +121,11 @@ def _duplicated(
 ) -> Change:
     """The statements ``ids`` moved from inames to new ones of the same values."""
     _check_descendants(kernel, names, ids)
-    values = {old: prim.Variable(new) for old, new in names.items()}
-    statements, rules = rewrite_statements(kernel, ids, values, names.values())
-
-    def rename(statement: str, path: Path) -> Path:
-        if statement not in ids:
-            return path
-        return tuple((names.get(iname, iname), number) for iname, number in path)
-
-    domains: list[Domain] = []
-    for domain in kernel.domains:
-        domains += _with_duplicates(kernel, domain, names, ids)
-    new = kernel.with_(
-        domains=ordered_domains(domains),
-        statements=statements,
-        substitutions=rules,
-        tree=rewrite_paths(kernel.tree, rename),
-        tags=(*kernel.tags, *((i, t) for i, t in (tags or {}).items() if t is not None)),
-    )
-    return Change(settled_tree(new), maps_for(kernel, ids, values))
+    parts = [d for domain in kernel.domains for d in _with_duplicates(kernel, domain, names, ids)]
+    new_tags = (*kernel.tags, *((i, t) for i, t in (tags or {}).items() if t is not None))
+    domains = ordered_domains(parts)
+    change = with_names(kernel, ids, names, domains=domains, tags=new_tags)
+    return replace(change, kernel=settled_tree(change.kernel))
 
 
 def _check_descendants(kernel: Kernel, names: Mapping[str, str], ids: frozenset[str]) -> None:

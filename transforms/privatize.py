@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-
-import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit._arguments import names_in
 from loopkit._arrays import TemporaryVariable
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
-from loopkit._expression import accesses, replace_accesses
 from loopkit._footprint import FootprintError, Range, iname_ranges
-from loopkit._kernel import Kernel, Statement
+from loopkit._kernel import Kernel
 from loopkit._linear import variable
 from loopkit._match import read_names
 from loopkit._nodes import Expression
 from loopkit._transform import transform
+from loopkit.transforms._expand import with_axes
 from loopkit.transforms._rule_uses import expand_rules_that_use
 
 
@@ -97,7 +94,7 @@ def _chosen(
 def _privatized(kernel: Kernel, name: str, inames: Sequence[str]) -> Kernel:
     through_rules = {s.id for s in kernel.statements if name in read_names(kernel, s)}
     kernel = expand_rules_that_use(kernel, name, through_rules)
-    users = [s for s in kernel.statements if _uses(s, name)]
+    users = [s for s in kernel.statements if name in s.names]
     for user in users:
         missing = [i for i in inames if i not in user.inames]
         if missing:
@@ -117,27 +114,8 @@ def _privatized(kernel: Kernel, name: str, inames: Sequence[str]) -> Kernel:
     old = kernel.temporary_by_name[name]
     _refuse_dim_tags(old)
     _refuse_bounds(kernel, name)
-    new = replace(
-        old,
-        shape=(*old.shape, *(ranges[i].span + 1 for i in inames)),
-        padding=(*old.padding, *([0] * len(inames))) if old.padding else (),
-    )
-
-    def indexed(found: str, before: tuple[Expression, ...]) -> Expression | None:
-        if found != name:
-            return None
-        return prim.Subscript(prim.Variable(name), (*before, *indices))
-
-    changed = {s.id: s.map_expressions(lambda e: replace_accesses(e, indexed)) for s in users}
-    return kernel.with_(
-        statements=tuple(changed.get(s.id, s) for s in kernel.statements),
-        temporaries=tuple(new if t.name == name else t for t in kernel.temporaries),
-    )
-
-
-def _uses(statement: Statement, name: str) -> bool:
-    parts = (statement.lhs, statement.rhs, *statement.predicates)
-    return any(n == name for part in parts for n, _ in accesses(part))
+    lengths = [ranges[i].span + 1 for i in inames]
+    return with_axes(kernel, old, lengths, {user.id: indices for user in users})
 
 
 def _offset(iname: str, values: Range) -> Expression:

@@ -1,8 +1,9 @@
-"""Other names for inames."""
+"""Other names for inames, and none for those that no statement is inside."""
 
 from __future__ import annotations
 
-import pymbolic.primitives as prim
+from collections.abc import Iterable
+from dataclasses import replace
 
 from loopkit import _arguments as kind
 from loopkit import _sets
@@ -12,37 +13,23 @@ from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._kernel import Domain, Kernel
 from loopkit._match import Match
 from loopkit._transform import transform
-from loopkit._tree import Path, rewrite_paths
-from loopkit.transforms._common import maps_for, new_name, rewrite_statements, then
-from loopkit.transforms._expand import expand_accumulators
-from loopkit.transforms._loop_nests import check_nesting, settled_tree
+from loopkit.transforms._common import new_name, then, with_names
+from loopkit.transforms._expand import settled
+from loopkit.transforms._loop_nests import settled_tree
 from loopkit.transforms.duplicate import chosen_statements, duplicate_for
-from loopkit.transforms.unused import without_inames
 
 
 def _renamed(kernel: Kernel, old: str, new: str) -> Change:
     """All of ``old`` called ``new``, a name that is free."""
-    ids = chosen_statements(kernel, [old], None)
-    values = {old: prim.Variable(new)}
-    statements, rules = rewrite_statements(kernel, ids, values, [new])
     domains = tuple(
         Domain(tuple(new if i == old else i for i in d.inames), _sets.rename(d.set, {old: new}))
         if old in d.inames or old in d.parameters
         else d
         for d in kernel.domains
     )
-
-    def rename(statement: str, path: Path) -> Path:
-        return tuple((new if iname == old else iname, number) for iname, number in path)
-
-    changed = kernel.with_(
-        domains=domains,
-        statements=statements,
-        substitutions=rules,
-        tree=rewrite_paths(kernel.tree, rename),
-        tags=tuple((new if i == old else i, t) for i, t in kernel.tags),
-    )
-    return Change(changed, maps_for(kernel, ids, values))
+    tags = tuple((new if i == old else i, t) for i, t in kernel.tags)
+    ids = chosen_statements(kernel, [old], None)
+    return with_names(kernel, ids, {old: new}, domains=domains, tags=tags)
 
 
 def _moved(kernel: Kernel, old: str, new: str, ids: frozenset[str]) -> Change:
@@ -62,18 +49,8 @@ def _moved(kernel: Kernel, old: str, new: str, ids: frozenset[str]) -> Change:
                 f"depend on '{old}'",
                 instead=f"rename '{domain.inames[0]}' first",
             )
-    values = {old: prim.Variable(new)}
-    statements, rules = rewrite_statements(kernel, ids, values, [new])
-
-    def rename(statement: str, path: Path) -> Path:
-        if statement not in ids:
-            return path
-        return tuple((new if iname == old else iname, number) for iname, number in path)
-
-    changed = kernel.with_(
-        statements=statements, substitutions=rules, tree=rewrite_paths(kernel.tree, rename)
-    )
-    return Change(settled_tree(changed), maps_for(kernel, ids, values))
+    change = with_names(kernel, ids, {old: new})
+    return replace(change, kernel=settled_tree(change.kernel))
 
 
 def _rename(
@@ -103,9 +80,8 @@ def _rename(
         return duplicate_for(kernel, [old], ids, {old: name}, {name: tag})
     after = change.kernel
     if not any(old in s.inames for s in after.statements):
-        change = Change(without_inames(after, [old]), change.instances)
-    check_nesting(change.kernel)
-    return expand_accumulators(kernel, change)
+        change = replace(change, kernel=without_inames(after, [old]))
+    return settled(kernel, change)
 
 
 @transform
@@ -162,3 +138,40 @@ def rename_inames(
         reuse = existing_ok or number > 0 or new_iname in old
         change = then(kernel, change, _rename(change.kernel, iname, new_iname, reuse, within, True))
     return change
+
+
+def without_inames(kernel: Kernel, inames: Iterable[str]) -> Kernel:
+    """The kernel without some inames that no statement is inside."""
+    gone = frozenset(inames)
+    domains = []
+    for domain in kernel.domains:
+        rest = tuple(i for i in domain.inames if i not in gone)
+        if gone & (domain.parameters | set(domain.inames)):
+            domain = Domain(rest, _sets.project_out(domain.set, sorted(gone)).coalesce())
+        if rest:
+            domains.append(domain)
+    tags = tuple((i, t) for i, t in kernel.tags if i not in gone)
+    return kernel.with_(domains=tuple(domains), tags=tags)
+
+
+@transform
+def remove_unused_inames(
+    kernel: Kernel, inames: kind.MaybeNames = None, *, unchecked: bool = False
+) -> Change:
+    """Forget inames that no statement is inside.
+
+    Before: {[i, j]: 0 <= i < n and 0 <= j < m}, S(i)     After: {[i]: 0 <= i < n}, S(i)
+
+    :arg inames: which ones; without, all that are unused.
+    :raises IllegalTransformError: where an iname is used, or none is unused.
+    """
+    inside = {iname: s.id for s in reversed(kernel.statements) for iname in s.inames}
+    unused = [i for i in kernel.all_inames if i not in inside]
+    if inames is None and not unused:
+        raise IllegalTransformError("every iname is used by some statement")
+    for iname in names_in(inames):
+        if kernel.check_iname(iname) in inside:
+            raise IllegalTransformError(
+                f"iname '{iname}' is used: statement '{inside[iname]}' is inside it"
+            )
+    return Change(without_inames(kernel, unused if inames is None else names_in(inames)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import islpy as isl
@@ -18,20 +18,19 @@ from loopkit._match import Match
 from loopkit._nodes import Expression
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import transform
-from loopkit._tree import Path, rewrite_paths
+from loopkit._tree import Path
 from loopkit.transforms._common import (
-    maps_for,
     new_name,
     refuse_tagged,
-    rewrite_statements,
     simplified,
     statements_with,
     then,
+    with_inames,
 )
 from loopkit.transforms._loop_nests import replace_inames
-from loopkit.transforms._tagging import with_tags
 from loopkit.transforms.duplicate import isolated
 from loopkit.transforms.slabs import peeled
+from loopkit.transforms.tag import with_tags
 
 TagLike = str | Tag | None
 
@@ -56,27 +55,24 @@ def _divided(
     iname: str,
     divide: Divide,
     verb: str,
-    *,
-    outer_iname: str | None,
-    inner_iname: str | None,
-    outer_tag: TagLike,
-    inner_tag: TagLike,
+    names: tuple[str | None, str | None],
+    tags: tuple[TagLike, TagLike],
     slabs: Sequence[int],
     within: str | Match | None,
 ) -> Change:
     """A loop divided as ``divide(kernel, iname, outer, inner)`` says."""
     kernel.check_iname(iname)
     refuse_tagged(kernel, iname, verb)
-    change, names = isolated(kernel, [iname], within)
-    outer = new_name(change.kernel, outer_iname, f"{iname}_outer")
-    inner = new_name(change.kernel, inner_iname, f"{iname}_inner", [outer])
-    division = divide(change.kernel, names[iname], outer, inner)
-    replaced = _replaced(change.kernel, names[iname], outer, inner, division)
+    change, inames = isolated(kernel, [iname], within)
+    outer = new_name(change.kernel, names[0], f"{iname}_outer")
+    inner = new_name(change.kernel, names[1], f"{iname}_inner", [outer])
+    division = divide(change.kernel, inames[iname], outer, inner)
+    replaced = _replaced(change.kernel, inames[iname], outer, inner, division)
     change = then(kernel, change, replaced)
-    tags = {i: parse_tag(t) for i, t in ((outer, outer_tag), (inner, inner_tag))}
-    if any(tags.values()):
-        given = {i: t for i, t in tags.items() if t is not None}
-        change = Change(with_tags(change.kernel, given), change.instances)
+    parsed = {i: parse_tag(t) for i, t in zip((outer, inner), tags, strict=True)}
+    given = {i: t for i, t in parsed.items() if t is not None}
+    if given:
+        change = replace(change, kernel=with_tags(change.kernel, given))
     first, last = slabs
     if first or last:
         change = then(kernel, change, peeled(change.kernel, outer, first, last))
@@ -85,24 +81,17 @@ def _divided(
 
 def _replaced(kernel: Kernel, iname: str, outer: str, inner: str, division: _Division) -> Change:
     """``iname`` replaced by two inames; see :func:`replace_inames`."""
-    ids = statements_with(kernel, [iname])
-    values = {iname: division.value}
-    new = [outer, inner]
-    statements, rules = rewrite_statements(kernel, ids, values, new)
+    ids, new = statements_with(kernel, [iname]), [outer, inner]
     graph = _sets.condition_set(prim.Comparison(prim.Variable(iname), "==", division.value))
     box, is_all = division.box, division.box_is_all
+    domains = replace_inames(kernel, [iname], new, graph, box, box_is_all=is_all)
 
-    def longer(statement: str, path: Path) -> Path:
+    def longer(id_: str, path: Path) -> Path:
         parts = (((outer, n), (inner, n)) if i == iname else ((i, n),) for i, n in path)
         return tuple(key for part in parts for key in part)
 
-    changed = kernel.with_(
-        domains=replace_inames(kernel, [iname], new, graph, box, box_is_all=is_all),
-        statements=statements,
-        substitutions=rules,
-        tree=rewrite_paths(kernel.tree, longer),
-    )
-    return Change(simplified(changed, ids), maps_for(kernel, ids, values))
+    change = with_inames(kernel, ids, {iname: division.value}, new, longer, domains=domains)
+    return replace(change, kernel=simplified(change.kernel, ids))
 
 
 def _between(low: Expression, name: str, high: Expression) -> isl.Set:
@@ -153,18 +142,8 @@ def split_iname(
         value = prim.Sum((product, prim.Variable(inner)))
         return _Division(value, _between(0, inner, inner_length))
 
-    return _divided(
-        kernel,
-        split_iname,
-        divide,
-        "split",
-        outer_iname=outer_iname,
-        inner_iname=inner_iname,
-        outer_tag=outer_tag,
-        inner_tag=inner_tag,
-        slabs=slabs,
-        within=within,
-    )
+    names, tags = (outer_iname, inner_iname), (outer_tag, inner_tag)
+    return _divided(kernel, split_iname, divide, "split", names, tags, slabs, within)
 
 
 @transform
@@ -195,18 +174,9 @@ def chunk_iname(
     :arg num_chunks: a positive integer.
     :raises IllegalTransformError: where the length is no constant, or the iname is tagged.
     """
-    return _divided(
-        kernel,
-        split_iname,
-        partial(_chunks, num_chunks),
-        "chunk",
-        outer_iname=outer_iname,
-        inner_iname=inner_iname,
-        outer_tag=outer_tag,
-        inner_tag=inner_tag,
-        slabs=slabs,
-        within=within,
-    )
+    names, tags = (outer_iname, inner_iname), (outer_tag, inner_tag)
+    divide = partial(_chunks, num_chunks)
+    return _divided(kernel, split_iname, divide, "chunk", names, tags, slabs, within)
 
 
 def _chunks(chunks: int, kernel: Kernel, iname: str, outer: str, inner: str) -> _Division:
@@ -228,33 +198,21 @@ def _chunks(chunks: int, kernel: Kernel, iname: str, outer: str, inner: str) -> 
 
 
 def _constant_range(kernel: Kernel, iname: str) -> tuple[int, int]:
+    """The first and the last value of a loop, which are the same for all sizes."""
     domain = kernel.domain_of([iname]) & kernel.assumptions.set
     variable = prim.Variable(iname)
-    low = _sets.minimum_value(domain, variable)
-    high = _sets.maximum_value(domain, variable)
-    whole = domain.is_empty() or low is None or high is None
-    if whole or not _is_always(kernel, domain, iname, low, high):
-        sizes = sorted(_sets.involved_names(kernel.domain_of([iname])) & set(kernel.sizes))
-        advice = f"split_iname('{iname}', length) takes any loop"
-        if sizes:
-            advice += f"; fix_parameters({', '.join(f'{s}=...' for s in sizes)}) makes it constant"
-        raise IllegalTransformError(
-            f"loop '{iname}' cannot be cut into a number of chunks: its length is not a constant, "
-            f"and the start of a chunk would be a product of two unknowns",
-            instead=advice,
-        )
-    assert low is not None and high is not None
-    return low, high
-
-
-def _is_always(
-    kernel: Kernel, domain: isl.Set, iname: str, low: int | None, high: int | None
-) -> bool:
-    """Whether the loop runs from ``low`` to ``high`` for all sizes."""
-    if low is None or high is None:
-        return False
+    low, high = _sets.minimum_value(domain, variable), _sets.maximum_value(domain, variable)
     context = _sets.project_out(domain, [iname])
-    ends = [
-        _sets.condition_set(prim.Comparison(prim.Variable(iname), "==", e)) for e in (low, high)
-    ]
-    return all(context.is_subset(_sets.project_out(domain & end, [iname])) for end in ends)
+    if low is not None and high is not None and not domain.is_empty():
+        ends = (_sets.project_out(domain & _sets.equality(iname, e), [iname]) for e in (low, high))
+        if all(context.is_subset(end) for end in ends):
+            return low, high
+    sizes = sorted(_sets.involved_names(kernel.domain_of([iname])) & set(kernel.sizes))
+    advice = f"split_iname('{iname}', length) takes any loop"
+    if sizes:
+        advice += f"; fix_parameters({', '.join(f'{s}=...' for s in sizes)}) makes it constant"
+    raise IllegalTransformError(
+        f"loop '{iname}' cannot be cut into a number of chunks: its length is not a constant, "
+        f"and the start of a chunk would be a product of two unknowns",
+        instead=advice,
+    )

@@ -1,20 +1,30 @@
-"""Mapping inames to blocks, threads and unrolled loops."""
+"""Mapping inames to blocks, threads and unrolled loops, and the order in which loops nest."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 
+import pymbolic.primitives as prim
+
 from loopkit import _arguments as kind
+from loopkit import _sets
 from loopkit._arguments import names_in
+from loopkit._arrays import ValueArg
+from loopkit._cached import memoised
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
+from loopkit._expression import to_text
 from loopkit._kernel import Kernel
-from loopkit._tags import Tag, parse_tag
+from loopkit._nodes import Expression
+from loopkit._tags import InstructionParallel, LocalAuto, LocalAxis, Tag, Unroll, parse_tag
 from loopkit._transform import transform
-from loopkit.transforms._expand import expand_accumulators
-from loopkit.transforms._loop_nests import check_nesting
-from loopkit.transforms._tagging import describe, with_tags
+from loopkit._tree import Path, rewrite_paths
+from loopkit.transforms._common import is_parallel
+from loopkit.transforms._expand import settled
+from loopkit.transforms._loop_nests import extent, hull, is_bounded, longest_run, settled_tree
+
+# {{{ tags
 
 TagRequest = str | Mapping[str, str | Tag | None] | Iterable[str | tuple[str, str | Tag | None]]
 
@@ -83,7 +93,7 @@ def tag_inames(
         if existing is not None and existing != tag and not force:
             raise IllegalTransformError(
                 f"iname '{iname}' is already tagged {existing}",
-                instead=f"force=True replaces that by {describe(tag)}",
+                instead=f"force=True replaces that by {tag or 'for'}",
             )
     return _retagged(kernel, tags)
 
@@ -129,6 +139,179 @@ def _has_tag(tag: Tag | None, wanted: str | type[Tag] | Tag | None) -> bool:
 
 
 def _retagged(kernel: Kernel, tags: Mapping[str, Tag | None]) -> Change:
-    new = with_tags(kernel, tags)
-    check_nesting(new)
-    return expand_accumulators(kernel, Change(new))
+    return settled(kernel, Change(with_tags(kernel, tags)))
+
+
+# }}}
+
+# {{{ the order of loops
+
+
+@transform
+def prioritize_loops(
+    kernel: Kernel, loop_priority: kind.Names, *, unchecked: bool = False
+) -> Change:
+    """Nest loops in the order given, outermost first.
+
+    Before: for i: for k: S(i, k)      After (``"k, i"``): for k: for i: S(i, k)
+
+    The named loops are put into the places that they hold now; other loops stay
+    where they are, and so do parallel inames, which are no loops.  A loop that
+    holds other statements beside is cut in two.  An accumulator that loses its
+    common loop by that gets an axis for it; a temporary of the person's own
+    needs ``privatize_temporaries_with_inames`` first.
+
+    :arg loop_priority: ``"i, j, k"`` or a sequence.
+    :raises IllegalTransformError: where bounds forbid the order, a temporary would have to hold
+        several values, or a result would change.
+    """
+    wanted = names_in(loop_priority)
+    for iname in wanted:
+        kernel.check_iname(iname)
+    if len(set(wanted)) < len(wanted):
+        raise InvalidArgumentError(f"an iname is named twice in {', '.join(wanted)}")
+    rank = {iname: number for number, iname in enumerate(wanted)}
+    nests = [[key for key in path if key[0] in rank] for path in kernel.paths.values()]
+    if max(map(len, nests), default=0) < 2:
+        loops = [i for i in wanted if not is_parallel(kernel, i)]
+        raise IllegalTransformError(
+            f"no statement is inside two of the loops {', '.join(loops) or 'named'}"
+            if len(loops) > 1
+            else "an order needs two loops, and parallel inames are no loops"
+        )
+
+    def reorder(statement: str, path: Path) -> Path:
+        keys = iter(sorted((k for k in path if k[0] in rank), key=lambda k: rank[k[0]]))
+        return tuple(next(keys) if key[0] in rank else key for key in path)
+
+    return settled(kernel, Change(kernel.with_(tree=rewrite_paths(kernel.tree, reorder))))
+
+
+# }}}
+
+# {{{ what hardware can carry
+
+
+def with_tags(kernel: Kernel, tags: Mapping[str, Tag | None]) -> Kernel:
+    """The kernel with tags set (None removes one), checked, and loops adjusted."""
+    merged = {**kernel.iname_tags, **{i: t for i, t in tags.items() if t is not None}}
+    for iname, tag in tags.items():
+        if tag is None:
+            merged.pop(iname, None)
+        elif isinstance(tag, LocalAuto):
+            merged[iname] = _free_axis(kernel, iname, merged)
+    new = kernel.with_(tags=tuple(merged.items()))
+    _check_tags(new, [i for i, t in tags.items() if t is not None])
+    return settled_tree(new)
+
+
+def _free_axis(kernel: Kernel, iname: str, tags: Mapping[str, Tag]) -> Tag:
+    """The lowest thread axis that no iname beside ``iname`` has."""
+    beside = {i for s in kernel.statements if iname in s.inames for i in s.inames} - {iname}
+    taken = {t.axis for i in beside if isinstance(t := tags.get(i), LocalAxis)}
+    for axis in range(3):
+        if axis not in taken:
+            return LocalAxis(axis)
+    raise IllegalTransformError(
+        f"iname '{iname}' cannot be tagged l.auto: all three thread axes are taken around it",
+        instead="join inames first: join_inames",
+    )
+
+
+def _check_tags(kernel: Kernel, inames: Iterable[str]) -> None:
+    for iname in inames:
+        tag = kernel.iname_tags[iname]
+        if tag.is_parallel:
+            _check_axis_bounds(kernel, iname, tag)
+            _check_clashes(kernel, iname, tag)
+        elif isinstance(tag, (Unroll, InstructionParallel)):
+            _check_constant_length(kernel, iname, tag)
+        if isinstance(tag, InstructionParallel):
+            _check_loaded_bounds(kernel, iname)
+
+
+def _check_axis_bounds(kernel: Kernel, iname: str, tag: Tag) -> None:
+    domain = hull(kernel, [iname])
+    if not kernel.parents_of(iname) and is_bounded(domain, iname):
+        return
+    if domain.is_empty() or extent(kernel, iname) is not None:
+        return
+    sizes = {a.name for a in kernel.args if isinstance(a, ValueArg)}
+    whole = kernel.domains[kernel.home_domain[iname]]
+    loaded = sorted(whole.parameters - sizes - kernel.home_domain.keys())
+    if loaded:
+        raise IllegalTransformError(
+            f"iname '{iname}' cannot be tagged {tag}: its length depends on data "
+            f"('{loaded[0]}'), and the number of threads is fixed when a kernel starts",
+            instead=f"bound it by a size as well, or split it: "
+            f"split_iname('{iname}', 32, inner_tag='{tag}')",
+        )
+    raise IllegalTransformError(
+        f"iname '{iname}' cannot be tagged {tag}: it has no bounds",
+        instead="give its domain a lower and an upper bound that depend on sizes alone",
+    )
+
+
+@memoised
+def _length(kernel: Kernel, iname: str) -> Expression | None:
+    """How many values an iname has; None where that is unknown, or nothing is inside."""
+    is_used = any(iname in s.inames for s in kernel.statements)
+    found = extent(kernel, iname) if is_used else None
+    return None if found is None else found[1]
+
+
+def _check_clashes(kernel: Kernel, iname: str, tag: Tag) -> None:
+    same = [i for i, t in kernel.tags if t == tag and i != iname]
+    for statement in kernel.statements:
+        if iname not in statement.inames:
+            continue
+        for other in same:
+            if other in statement.inames:
+                raise IllegalTransformError(
+                    f"inames '{other}' and '{iname}' cannot both be tagged {tag}: "
+                    f"statement '{statement.id}' is inside both",
+                    instead=f"use another axis, or join them: join_inames(['{other}', '{iname}'])",
+                )
+    for other in same:
+        mine, its = _length(kernel, iname), _length(kernel, other)
+        if mine is None or its is None or _same_length(kernel, mine, its):
+            continue
+        raise IllegalTransformError(
+            f"inames '{other}' and '{iname}' cannot both be tagged {tag}: "
+            f"'{other}' has {to_text(its)} values and '{iname}' has {to_text(mine)}",
+            instead="split or pad the longer one, or say by assume(...) that they are equal",
+        )
+
+
+def _same_length(kernel: Kernel, first: object, second: object) -> bool:
+    if first == second:
+        return True
+    differs = _sets.condition_set(prim.Comparison(first, "!=", second))
+    return bool((differs & kernel.assumptions.set).is_empty())
+
+
+def _check_loaded_bounds(kernel: Kernel, iname: str) -> None:
+    """Copies side by side cannot each have a bound of their own for one loop."""
+    for domain in kernel.domains:
+        for name in sorted(domain.parameters & kernel.temporary_by_name.keys()):
+            if any(iname in w.inames for w in kernel.writers.get(name, ())):
+                raise IllegalTransformError(
+                    f"iname '{iname}' cannot be tagged ilp: each of its copies would have a "
+                    f"'{name}' of its own, and '{name}' bounds the loop over "
+                    f"'{domain.inames[0]}', which all copies share",
+                    instead=f"tag '{iname}' unr: its copies then follow each other",
+                )
+
+
+def _check_constant_length(kernel: Kernel, iname: str, tag: Tag) -> None:
+    if longest_run(kernel, iname) is None:
+        found = extent(kernel, iname)
+        what = f"has {to_text(found[1])} iterations" if found else "has no bounds"
+        raise IllegalTransformError(
+            f"iname '{iname}' cannot be tagged {tag}: it {what}, and only a constant number of "
+            f"copies can be written out",
+            instead=f"split it: split_iname('{iname}', 4, inner_tag='{tag}')",
+        )
+
+
+# }}}

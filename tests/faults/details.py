@@ -33,7 +33,7 @@ fault(
     kernels.squares,
     do("pad_temporary", "t", 1),
     Patch(
-        "transforms.storage:_with_arrays",
+        "transforms.storage:with_arrays",
         lambda f: (
             lambda kernel, arrays: f(
                 kernel, {n: dataclasses.replace(a, padding=(0, -1)) for n, a in arrays.items()}
@@ -169,7 +169,7 @@ fault(
     "remove_unused_inames: runs where the iname had no values",
     kernels.maybe_never,
     do("remove_unused_inames", "j"),
-    Patch("transforms.unused:without_inames", _emptiness_lost),
+    Patch("transforms.rename:without_inames", _emptiness_lost),
     sizes={"n": 3, "m": 1},
 )
 

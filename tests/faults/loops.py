@@ -13,10 +13,12 @@ from faults import kernels
 from faults.making import Values, statements_get, total, var
 from faults.planting import Patch, fault
 from loopkit import _sets
-from loopkit._change import Change, InstanceMap
+from loopkit._change import InstanceMap
 from loopkit._expression import substitute
 from loopkit._kernel import Domain
-from loopkit._tree import flatten, rewrite_paths
+from loopkit._tree import flatten
+from loopkit.transforms._common import with_names
+from loopkit.transforms._loop_nests import settled_tree
 
 # {{{ join_inames, map_domain
 
@@ -39,7 +41,7 @@ def _inverse(wrong: Callable[[Values], Values]) -> Patch:
 def both_inverses(
     name: str, wrong: Callable[[Values], Values], kernel: Any, step: Any, **more: Any
 ) -> None:
-    fault(f"{name}, said to be right", kernel, step, statements_get("_reindex", wrong), **more)
+    fault(f"{name}, said to be right", kernel, step, statements_get(wrong), **more)
     fault(f"{name}, and said so", kernel, step, _inverse(wrong), **more)
 
 
@@ -146,7 +148,7 @@ fault(
     "rename_iname: what is read keeps another iname",
     kernels.turned,
     do("rename_iname", "i", "k"),
-    Patch("transforms.rename:rewrite_statements", _half_renamed),
+    Patch("transforms._common:rewrite_statements", _half_renamed),
     sizes={"n": 3},
 )
 
@@ -156,21 +158,8 @@ def _moved_to(target: str) -> Callable[[Any], Any]:
 
     def make(original: Any) -> Any:
         def move(kernel: Any, old: str, new: str, ids: Any) -> Any:
-            names = {old: var(target)}
-            module = __import__("loopkit.transforms.rename", fromlist=["rename"])
-            statements, rules = module.rewrite_statements(kernel, ids, names, [target])
-
-            def rename(statement: str, path: Any) -> Any:
-                if statement not in ids:
-                    return path
-                return tuple((target if iname == old else iname, n) for iname, n in path)
-
-            changed = kernel.with_(
-                statements=statements,
-                substitutions=rules,
-                tree=rewrite_paths(kernel.tree, rename),
-            )
-            return Change(module.settled_tree(changed), module.maps_for(kernel, ids, names))
+            change = with_names(kernel, ids, {old: target})
+            return dataclasses.replace(change, kernel=settled_tree(change.kernel))
 
         return move
 
@@ -228,15 +217,15 @@ fault(
     "duplicate_inames: the copy does another statement's work, said to be right",
     kernels.handed_on,
     DUPLICATE,
-    Patch("transforms.duplicate:rewrite_statements", _exchanged_bodies),
+    Patch("transforms._common:rewrite_statements", _exchanged_bodies),
     sizes={"n": 3},
 )
 fault(
     "duplicate_inames: the copy does another statement's work, and said so",
     kernels.handed_on,
     DUPLICATE,
-    Patch("transforms.duplicate:rewrite_statements", _exchanged_bodies),
-    Patch("transforms.duplicate:maps_for", _exchanged_maps),
+    Patch("transforms._common:rewrite_statements", _exchanged_bodies),
+    Patch("transforms._common:maps_for", _exchanged_maps),
     sizes={"n": 3},
 )
 
@@ -302,7 +291,7 @@ fault(
     "prioritize_loops: the other order than asked for",
     kernels.antidiagonal,
     do("prioritize_loops", "i, j"),
-    Patch("transforms.prioritize:rewrite_paths", _reversed_paths),
+    Patch("transforms.tag:rewrite_paths", _reversed_paths),
     sizes={"n": 5},
 )
 
@@ -320,12 +309,12 @@ def _distributed(original: Any) -> Any:
     return rewrite
 
 
-ACCUMULATORS = Patch("transforms.prioritize:expand_accumulators", lambda f: lambda old, new: new)
+ACCUMULATORS = Patch("transforms.tag:settled", lambda f: lambda old, new: new)
 fault(
     "prioritize_loops: statements that shared a loop lose it",
     kernels.through_scalar,
     do("prioritize_loops", "j, i"),
-    Patch("transforms.prioritize:rewrite_paths", _distributed),
+    Patch("transforms.tag:rewrite_paths", _distributed),
     ACCUMULATORS,
 )
 fault(

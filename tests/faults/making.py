@@ -27,7 +27,7 @@ def total(*terms: Any) -> Any:
 # {{{ what is wrong with the values of inames
 
 
-def statements_get(module: str, wrong: Callable[[Values], Values]) -> Patch:
+def statements_get(wrong: Callable[[Values], Values]) -> Patch:
     """Statements are rewritten with other values than the transform means."""
 
     def make(original: Any) -> Any:
@@ -36,16 +36,16 @@ def statements_get(module: str, wrong: Callable[[Values], Values]) -> Patch:
 
         return rewrite
 
-    return Patch(f"transforms.{module}:rewrite_statements", make)
+    return Patch("transforms._common:rewrite_statements", make)
 
 
-def maps_say(module: str, wrong: Callable[[Values], Values]) -> Patch:
+def maps_say(wrong: Callable[[Values], Values]) -> Patch:
     """The transform says the same of what it did."""
 
     def make(original: Any) -> Any:
         return lambda kernel, ids, values: original(kernel, ids, wrong(values))
 
-    return Patch(f"transforms.{module}:maps_for", make)
+    return Patch("transforms._common:maps_for", make)
 
 
 def each(change: Callable[[Any], Any]) -> Callable[[Values], Values]:
@@ -54,12 +54,12 @@ def each(change: Callable[[Any], Any]) -> Callable[[Values], Values]:
 
 
 def with_both(
-    name: str, module: str, wrong: Callable[[Values], Values], kernel: Any, step: Any, **more: Any
+    name: str, wrong: Callable[[Values], Values], kernel: Any, step: Any, **more: Any
 ) -> None:
     """Two faults: the instance map is the right one, or as wrong as the statements."""
-    statements = statements_get(module, wrong)
+    statements = statements_get(wrong)
     fault(f"{name}, said to be right", kernel, step, statements, **more)
-    fault(f"{name}, and said so", kernel, step, statements, maps_say(module, wrong), **more)
+    fault(f"{name}, and said so", kernel, step, statements, maps_say(wrong), **more)
 
 
 def shifted(value: Any) -> Any:

@@ -20,12 +20,9 @@ from loopkit._kernel import Domain
 SPLIT = do("split_iname", "i", 4)
 RAGGED = ({"n": 6}, {"n": 9})
 
-with_both(
-    "split_iname: index one too large", "split", each(shifted), kernels.added, SPLIT, sizes=RAGGED
-)
+with_both("split_iname: index one too large", each(shifted), kernels.added, SPLIT, sizes=RAGGED)
 with_both(
     "split_iname: tiles one too short",
-    "split",
     each(shorter_tiles),
     kernels.added,
     SPLIT,
@@ -100,7 +97,7 @@ fault(
     "split_iname: one statement forgets the outer index",
     kernels.handed_on,
     SPLIT,
-    Patch("transforms.split:rewrite_statements", _one_statement_only),
+    Patch("transforms._common:rewrite_statements", _one_statement_only),
     sizes=RAGGED,
 )
 
@@ -125,7 +122,7 @@ fault(
     "split_iname: inner loop outside of the outer one",
     kernels.recurrence,
     do("split_iname", "j", 4),
-    Patch("transforms.split:rewrite_paths", _loops_swapped),
+    Patch("transforms._common:rewrite_paths", _loops_swapped),
 )
 
 # }}}
@@ -264,7 +261,6 @@ def _without_longer(value: Any) -> Any:
 
 with_both(
     "chunk_iname: starts ignore the longer chunks",
-    "split",
     each(_without_longer),
     kernels.added_ten,
     CHUNK,

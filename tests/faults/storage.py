@@ -294,7 +294,7 @@ fault(
     "remove_unused_inames: removes one that is used",
     kernels.repeated,
     do("remove_unused_inames", "spare"),
-    Patch("transforms.unused:without_inames", _used_removed),
+    Patch("transforms.rename:without_inames", _used_removed),
     sizes={"n": 2},
 )
 
@@ -326,7 +326,7 @@ fault(
     "remove_unused_inames: other bounds change",
     kernels.repeated,
     do("remove_unused_inames", "spare"),
-    Patch("transforms.unused:without_inames", _bounds_with_it),
+    Patch("transforms.rename:without_inames", _bounds_with_it),
     sizes={"n": 2},
 )
 

@@ -125,14 +125,13 @@ CASES = (
         k.scalar_pair,
         do("prioritize_loops", "j, i"),
         IllegalTransformError,
-        message("privatize_temporaries_with_inames", "'t'"),
+        pair("t", (), "use[i=0, j=0]", "load[i=1]", m=1, n=2),
         (
             do("fix_parameters", n=7),
             do("privatize_temporaries_with_inames", "i", "t"),
             do("prioritize_loops", "j, i"),
         ),
         ({"n": 7, "m": 1}, {"n": 7, "m": 5}),
-        is_wrong=False,
     ),
     Case(
         "distributed around an array",

@@ -135,10 +135,9 @@ CASES = (
         k.row_dots,
         do("tag_inames", "j:l.0"),
         IllegalTransformError,
-        message("reduces over it", "'j'"),
+        message("'s' (i=0) would not see what 's_update' (i=0, j=1) writes", "its own 'acc'"),
         (do("split_iname", "i", 8, outer_tag="g.0", inner_tag="l.0"),),
         ({"n": 1, "m": 1}, {"n": 9, "m": 5}, {"n": 33, "m": 32}),
-        is_wrong=False,
     ),
     Case(
         "value carried by a scalar over threads",

@@ -1,13 +1,9 @@
 """What a call costs besides the kernel: a bare launch, warm calls, bound calls, graphs.
 
-Every number is the median time of one call on the CPU, in microseconds, with a kernel
-that does next to nothing:
-
-* bare: cuLaunchKernel through ctypes with the arguments packed beforehand, once with
-  argument types declared, and once with all arguments converted beforehand, too;
-* torch, cupy: a loopkit call with three arrays, all of them checked;
-* bind: the same with the arguments checked once;
-* graph: replaying a captured CUDA graph of one such call.
+Every number is the time of one call on the CPU, in microseconds, with a kernel that does next to
+nothing, on matrices of 16 by 16. All results are checked before anything is timed. Batches of all
+contestants take turns; the median counts, and what a call costs over a bare launch is the median of
+the differences within a turn. Each row says what one call does.
 
     python benchmarks/call_overhead.py [--json FILE]
 """
@@ -17,8 +13,6 @@ from __future__ import annotations
 import argparse
 import ctypes
 import itertools
-import json
-import platform
 import statistics
 import sys
 import time
@@ -28,6 +22,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import _report
 import numpy as np
 import pymbolic.primitives as p
 
@@ -35,7 +30,7 @@ from loopkit._program import ArrayParam, Program, ValueParam
 from loopkit._run import driver, launch
 from loopkit._run.executor import CudaExecutor
 
-CALLS, REPEATS = 500, 41
+CALLS, TURNS = 500, 101
 
 
 def program() -> Program:
@@ -73,16 +68,15 @@ add(int n, int m, const float *__restrict__ a, const float *__restrict__ b,
 
 
 def measure(call: Callable[[], Any], wait: Callable[[], Any]) -> float:
-    """Median microseconds of one call; the queue is empty before each batch."""
-    times = []
-    for _ in range(REPEATS):
-        wait()
-        start = time.perf_counter()
-        for _ in range(CALLS):
-            call()
-        times.append((time.perf_counter() - start) / CALLS * 1e6)
+    """Microseconds of one call in a batch; the queue is empty before it."""
     wait()
-    return statistics.median(times)
+    start = time.perf_counter()
+    for _ in range(CALLS):
+        call()
+    return (time.perf_counter() - start) / CALLS * 1e6
+
+
+BARE = "bare: cuLaunchKernel by ctypes, arguments packed and converted before"
 
 
 def bare_launches(pointers: list[int]) -> dict[str, Callable[[], Any]]:
@@ -108,7 +102,10 @@ def bare_launches(pointers: list[int]) -> dict[str, Callable[[], Any]]:
     def without(keep: Any = keep) -> None:
         plain(function, 4, 1, 1, 64, 1, 1, 0, stream, table, None)
 
-    return {"bare, typed": with_types, "bare": without}
+    return {
+        BARE: without,
+        "bare: the same, with argument types declared to ctypes": with_types,
+    }
 
 
 def torch_calls() -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
@@ -120,18 +117,28 @@ def torch_calls() -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
     knl(a=a, b=b, c=c)
     torch.testing.assert_close(c, a + b)
     call, bound = knl.call, knl.bind(a=a, b=b, c=c)
+    c.fill_(float("nan"))
+    bound()
+    torch.testing.assert_close(c, a + b)
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         knl(a=a, b=b, c=c)
+    c.fill_(float("nan"))
+    graph.replay()
+    torch.testing.assert_close(c, a + b)
     wait = torch.cuda.synchronize
     raw: Any = bare_launches([x.data_ptr() for x in (a, b, c)])
+    for function in raw.values():
+        c.fill_(float("nan"))
+        function()
+        torch.testing.assert_close(c, a + b)
     result: dict[str, Any] = {name: (function, wait) for name, function in raw.items()}
-    result["torch"] = (lambda: call(a=a, b=b, c=c)), wait
-    result["torch, through the executor"] = (lambda: knl(a=a, b=b, c=c)), wait
+    result["torch: three arrays checked, launched"] = (lambda: call(a=a, b=b, c=c)), wait
+    result["torch: the same through the executor's __call__"] = (lambda: knl(a=a, b=b, c=c)), wait
     allocating = CudaExecutor(lambda strided: program())
-    allocating(a=a, b=b)
+    torch.testing.assert_close(allocating(a=a, b=b), a + b)
     allocate = allocating.call
-    result["torch, output allocated"] = (lambda: allocate(a=a, b=b)), wait
+    result["torch: two arrays checked, the output allocated"] = (lambda: allocate(a=a, b=b)), wait
     shapes = [torch.rand(16, n, device="cuda") for n in range(1, 65)]
     count = itertools.count()
 
@@ -139,10 +146,10 @@ def torch_calls() -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
         x = shapes[next(count) % len(shapes)]
         return knl(a=x, b=x)
 
-    result["torch, another shape each time"] = new_shape, wait
-    result["bind, torch"] = bound, wait
-    result["graph"] = graph.replay, wait
-    result["torch.add, for comparison"] = (lambda: torch.add(a, b, out=c)), wait
+    result["torch: another shape each time, the output allocated"] = new_shape, wait
+    result["bind, torch: checked once before, launched"] = bound, wait
+    result["graph: a captured CUDA graph of one call replayed"] = graph.replay, wait
+    result["torch.add(a, b, out=c), for comparison"] = (lambda: torch.add(a, b, out=c)), wait
     return result
 
 
@@ -157,56 +164,46 @@ def cupy_calls() -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
     call, bound = knl.call, knl.bind(a=a, b=b, c=c)
     wait = cupy.cuda.runtime.deviceSynchronize
     return {
-        "cupy": ((lambda: call(a=a, b=b, c=c)), wait),
-        "bind, cupy": (bound, wait),
-        "cupy.add, for comparison": ((lambda: cupy.add(a, b, out=c)), wait),
+        "cupy: three arrays checked, launched": ((lambda: call(a=a, b=b, c=c)), wait),
+        "bind, cupy: checked once before, launched": (bound, wait),
+        "cupy.add(a, b, out=c), for comparison": ((lambda: cupy.add(a, b, out=c)), wait),
     }
 
 
 def main() -> int:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--json", metavar="FILE", help="write the numbers there, too")
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    _report.add_arguments(parser)
     options = parser.parse_args()
     if not driver.has_gpu():
         print("there is no GPU here, and nothing to measure", file=sys.stderr)
         return 1
     launch.launch_function()
-    calls: dict[str, Any] = {}
-    versions = {"python": platform.python_version()}
+    calls: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {}
     for library, make in (("torch", torch_calls), ("cupy", cupy_calls)):
         try:
-            module = __import__(library)
+            __import__(library)
         except ImportError:
             print(f"{library} is not installed", file=sys.stderr)
             continue
-        versions[library] = module.__version__
         calls.update(make())
-    machine = {"gpu": driver.device(0).name, "cpu": _cpu(), **versions}
-    print(", ".join(f"{name} {value}" for name, value in machine.items()))
-    # All in turn, several times over: the clock of the CPU drifts.
-    results: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(3):
-        for name, (call, wait) in calls.items():
-            results[name].append(measure(call, wait))
-    medians = {name: statistics.median(times) for name, times in results.items()}
-    for name, value in medians.items():
-        over = f"{value - medians['bare']:+8.2f} over bare" if "bare" in medians else ""
-        print(f"{name:32} {value:8.2f} µs {over}")
-    if options.json:
-        Path(options.json).write_text(
-            json.dumps({"machine": machine, "microseconds": medians}, indent=2) + "\n"
-        )
+    head = _report.header("overhead of a call", "torch", "cupy-cuda13x", "cuda-core")
+    _report.print_header(head)
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for turn in range(TURNS):
+        for name, (call, wait) in calls.items() if turn % 2 else reversed(calls.items()):
+            times[name].append(measure(call, wait))
+    rows = []
+    for name, found in times.items():
+        row = {"what": name, "µs": statistics.median(found), "least": min(found)}
+        if BARE in times:
+            over = zip(found, times[BARE], strict=True)
+            row["over bare"] = statistics.median(one - bare for one, bare in over)
+        rows.append(row)
+    columns = ["what", "µs", "least", "over bare"]
+    _report.print_table(columns, [[row.get(column) for column in columns] for row in rows])
+    _report.write_json(options.json, {**head, "calls": CALLS, "turns": TURNS, "rows": rows})
     return 0
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor()
 
 
 if __name__ == "__main__":

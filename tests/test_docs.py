@@ -70,3 +70,22 @@ def test_the_map_shows_the_house() -> None:
         if not init.parent.is_symlink()
     }
     assert sorted(rooms - {"loopkit"} - named) == []
+
+
+def test_tools_have_pages() -> None:
+    """Each folder of tools has a page that `docs/testing.md` leads to; what pages name exists."""
+    root = DOCS.parent
+    testing = (DOCS / "testing.md").read_text(encoding="utf-8")
+    folders = [init.parent for init in (root / "tests").glob("*/__init__.py")]
+    pages = [folder / "README.md" for folder in [*folders, root / "benchmarks"]]
+    assert len(pages) > 4
+    assert not [p for p in pages if f"(../{p.relative_to(root)})" not in testing or not p.exists()]
+    for page in [*pages, *DOCS.glob("*.md"), root / "README.md"]:
+        text = page.read_text(encoding="utf-8")
+        named = re.findall(
+            r"python (?:-m pytest )?((?:tests|benchmarks|examples)/[\w/]+\.py)", text
+        )
+        named += [m.replace(".", "/") for m in re.findall(r"python -m (tests\.[\w.]+)", text)]
+        assert not [n for n in named if not ((root / n).exists() or (root / f"{n}.py").exists())]
+        for link in re.findall(r"\]\(([^)#:]+)\)", text):
+            assert (page.parent / link).exists(), f"{page.name} leads to {link}"

@@ -99,7 +99,7 @@ def launch_config(kernel: Kernel, /, **sizes: int) -> LaunchConfig:
 
     Raises for sizes that are unknown, missing or impossible.
     """
-    from loopkit._run.module import check_grid
+    from loopkit._program import check_grid
     from loopkit._run.plan import ArgumentPlan
 
     made = program(kernel)

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from loopkit._errors import ResourceError
 from loopkit._frozen import dataclass
+from loopkit._target import Target
 
 if TYPE_CHECKING:
     from loopkit.codegen.c.tree import Function
@@ -97,3 +99,41 @@ class Program:
     options: tuple[str, ...] = ()
     lines: tuple[SourceLine, ...] = ()
     tree: Function | None = field(default=None, compare=False, repr=False)
+
+
+def check_resources(program: Program, target: Target, where: str) -> None:
+    """Refuse, before compiling, what no launch on this device could have."""
+    x, y, z = program.block
+    threads = x * y * z
+    if threads > target.block_threads:
+        raise ResourceError(
+            f"{program.name} has blocks of {x} x {y} x {z} = {threads} threads, "
+            f"but {where} has at most {target.block_threads} threads a block",
+            instead="make the inames tagged l.0, l.1 and l.2 shorter",
+        )
+    for axis, (have, most) in enumerate(zip(program.block, target.block_extents, strict=True)):
+        if have > most:
+            raise ResourceError(
+                f"{program.name} has blocks of {have} threads along axis {axis}, "
+                f"but {where} has at most {most} there",
+                instead=f"make the iname tagged l.{axis} shorter",
+            )
+    shared = program.static_shared + program.dynamic_shared
+    if shared > target.shared:
+        raise ResourceError(
+            f"{program.name} uses {shared} bytes of shared memory a block, "
+            f"but {where} has at most {target.shared}",
+            instead="make the tiles in shared memory smaller",
+        )
+
+
+def check_grid(program: Program, grid: tuple[int, int, int], target: Target) -> None:
+    """Refuse a grid with more blocks along an axis than a device can count."""
+    for axis, (have, most) in enumerate(zip(grid, target.grid_extents, strict=True)):
+        if have > most:
+            raise ResourceError(
+                f"{program.name} needs {have} blocks along axis {axis} for these sizes, "
+                f"but there can be at most {most}",
+                instead=f"tag the longest iname g.0, which may have {target.grid_extents[0]}, "
+                f"or make each block do more along axis {axis}",
+            )

@@ -12,9 +12,8 @@ from _run_programs import AXPY_SOURCE, BIG_SHARED, MATMUL, axpy, loaded
 
 from loopkit import _cache, _once
 from loopkit._errors import CompileError, MissingDependencyError, ResourceError
-from loopkit._program import Program
+from loopkit._program import Program, check_grid, check_resources
 from loopkit._run import nvrtc
-from loopkit._run.module import check_grid, check_resources
 from loopkit._run.resources import Resources, disassemble, from_log
 from loopkit._target import CUDA
 

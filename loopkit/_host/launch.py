@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import re
 import threading
@@ -10,14 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
-from loopkit._errors import CompileError, LaunchError
+from loopkit._errors import CompileError
 from loopkit._host import sanitizer
 from loopkit._host.arguments import Bound, bind
 from loopkit._host.compiler import Binary, Compiler, binary, key_of, need_compiler
 from loopkit._host.report import ErrorRecord, launch_error
-from loopkit._program import ArrayParam, Program
+from loopkit._program import ArrayParam, Program, check_grid, check_resources
 from loopkit._target import CUDA
 
 Order = Literal["ascending", "descending", "random"]
@@ -114,7 +113,8 @@ class HostModule:
             the order is ascending and the launch is large, otherwise one.
         """
         program = self.program
-        threads = _check_extents(program, grid)
+        check_resources(program, CUDA, "the host executor")
+        check_grid(program, grid, CUDA)
         bound = bind(program, args)
         if min(grid) == 0:
             return
@@ -122,6 +122,7 @@ class HostModule:
             sanitizer.run(program, self._binary, bound, grid, ORDERS[order], seed)
             return
         if workers is None:
+            threads = math.prod(program.block) * math.prod(grid)
             large = order == "ascending" and threads >= _WORTH_SHARING
             workers = len(os.sched_getaffinity(0)) if large else 1
         self._launch(bound, grid, ORDERS[order], seed, workers)
@@ -215,22 +216,6 @@ def _dynamic_shared(program: Program) -> str:
         )
     [(name, type_name)] = found.items()
     return f"LK_DYNAMIC_SHARED({type_name}, {name}, {program.dynamic_shared})"
-
-
-def _check_extents(program: Program, grid: tuple[int, int, int]) -> int:
-    threads = int(np.prod(program.block, dtype=object))
-    if min(program.block) < 1 or threads > CUDA.block_threads:
-        raise LaunchError(
-            f"'{program.name}' has blocks of {program.block} threads",
-            instead=f"a block has between 1 and {CUDA.block_threads} threads",
-        )
-    limits = CUDA.grid_extents
-    if len(grid) != 3 or any(not 0 <= g <= limit for g, limit in zip(grid, limits, strict=True)):
-        raise LaunchError(
-            f"'{program.name}' cannot be launched on a grid of {tuple(grid)} blocks",
-            instead=f"a grid has at most {limits} blocks along x, y and z",
-        )
-    return threads * int(np.prod(grid, dtype=object))
 
 
 def _address(function: Any) -> int | None:

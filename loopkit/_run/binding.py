@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from loopkit._errors import InvalidArgumentError
+from loopkit._frozen import dataclass
 from loopkit._run import driver, launch
 from loopkit._run.fast import compiled
 from loopkit._run.module import LoadedProgram, stream_handle
+from loopkit._run.plan import Resolved
 
 _TEXT = """\
 def {name}_bound(stream=None):
@@ -28,21 +30,40 @@ def {name}_bound(stream=None):
 """
 
 
+@dataclass
+class Ready:
+    """A checked call with its memory, about to be launched."""
+
+    resolved: Resolved
+    loaded: LoadedProgram
+    stream: int
+    objects: dict[str, Any]
+    arguments: list[Any]
+    scratch: list[Any]
+
+    def result(self) -> Any:
+        """What the call returns."""
+        plan = self.resolved.plan
+        return plan.pack_outputs([self.objects[name] for name in plan.outputs])
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether a library is involved that does not order its work after ours."""
+        kinds = {info.kind for info in self.resolved.arrays.values()}
+        return not all(kind.stream_ordered for kind in kinds)
+
+
 def bound_launch(
-    loaded: LoadedProgram,
-    grid: tuple[int, int, int],
-    arguments: Sequence[Any],
-    result: Any,
-    current: str,
-    constants: dict[str, Any],
-    devices: int,
-    keep: Any,
+    ready: Ready, current: str, constants: dict[str, Any], devices: int
 ) -> Callable[..., Any]:
     """A function that launches with fixed arguments, on the stream current at each call.
 
-    ``current`` is the text of an expression for that stream, over ``constants``;
-    ``keep`` is what must live as long as the function.
+    ``current`` is the text of an expression for that stream, over ``constants``.
     """
+    loaded, grid, arguments = ready.loaded, ready.resolved.grid, ready.arguments
+    result = ready.result()
+    if 0 in grid:
+        return lambda stream=None: result
     # Each stream has a slot of its own that is never written again, so that threads
     # may share the function.
     slots: dict[int, launch.Slot] = {}
@@ -88,7 +109,7 @@ def bound_launch(
         "_params": first[2],
         "_result": result,
         "_slow": slow,
-        "_keep": (first, slots, keep),
+        "_keep": (first, slots, ready),
     }
     exec(compiled(_TEXT.format(name=name, current=current, here=here), name), namespace)
     made: Callable[..., Any] = namespace[f"{name}_bound"]

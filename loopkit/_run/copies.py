@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from loopkit._frozen import dataclass
-from loopkit._program import ArrayParam, ValueParam
+from loopkit._program import ArrayParam, ValueParam, check_grid
 from loopkit._run import driver, launch
 from loopkit._run.arrays import Layout, numpy_empty
 from loopkit._run.fast import packable
-from loopkit._run.module import LoadedProgram, Modules, check_grid
+from loopkit._run.module import LoadedProgram, Modules
 from loopkit._run.plan import Resolved
 
 

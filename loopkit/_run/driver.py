@@ -271,13 +271,10 @@ _lock = threading.Lock()
 
 def device(index: int) -> Device:
     """The device with this number."""
-    found = _devices.get(index)
-    if found is None:
-        with _lock:
-            found = _devices.get(index)
-            if found is None:
-                found = _devices[index] = Device(index)
-    return found
+    with _lock:
+        if index not in _devices:
+            _devices[index] = Device(index)
+        return _devices[index]
 
 
 def lost_error() -> LaunchError | None:

@@ -8,39 +8,15 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from loopkit._errors import LaunchError, LoopkitError
-from loopkit._frozen import dataclass
-from loopkit._program import ArrayParam, Program
+from loopkit._program import ArrayParam, Program, check_grid
 from loopkit._run import copies, driver, fast, launch
 from loopkit._run.arrays import HOST
-from loopkit._run.binding import bound_launch, bound_on_host
+from loopkit._run.binding import Ready, bound_launch, bound_on_host
 from loopkit._run.kinds import kind_of
-from loopkit._run.module import LoadedProgram, Modules, check_grid, stream_handle
+from loopkit._run.module import LoadedProgram, Modules, stream_handle
 from loopkit._run.plan import ArgumentPlan, Resolved
 
 ProgramFor = Callable[[frozenset[str]], Program]
-
-
-@dataclass
-class _Ready:
-    """A checked call with its memory, about to be launched."""
-
-    resolved: Resolved
-    loaded: LoadedProgram
-    stream: int
-    objects: dict[str, Any]
-    arguments: list[Any]
-    scratch: list[Any]
-
-    def result(self) -> Any:
-        """What the call returns."""
-        plan = self.resolved.plan
-        return plan.pack_outputs([self.objects[name] for name in plan.outputs])
-
-    @property
-    def must_wait(self) -> bool:
-        """Whether a library is involved that does not order its work after ours."""
-        kinds = {info.kind for info in self.resolved.arrays.values()}
-        return not all(kind.stream_ordered for kind in kinds)
 
 
 class CudaExecutor:
@@ -127,7 +103,7 @@ class CudaExecutor:
         self._specialise(resolved, self.plan.given(args, kwargs), ready.loaded)
         return ready.result()
 
-    def _prepare(self, resolved: Resolved, device: driver.Device, stream: int | None) -> _Ready:
+    def _prepare(self, resolved: Resolved, device: driver.Device, stream: int | None) -> Ready:
         """Load the program, allocate what is missing, and collect the arguments."""
         loaded = self._modules.on(resolved.strided, device)
         check_grid(loaded.program, resolved.grid, device.target)
@@ -163,9 +139,9 @@ class CudaExecutor:
             pointers[p.name] if isinstance(p, ArrayParam) else fast.packable(p, resolved)
             for p in loaded.program.params
         ]
-        return _Ready(resolved, loaded, handle, objects, arguments, scratch)
+        return Ready(resolved, loaded, handle, objects, arguments, scratch)
 
-    def _free_scratch(self, ready: _Ready) -> None:
+    def _free_scratch(self, ready: Ready) -> None:
         for pointer in ready.scratch:
             driver.call("cuMemFreeAsync", pointer, ready.stream)
 
@@ -173,7 +149,7 @@ class CudaExecutor:
         if not fast.possible(resolved):
             return
         devices = driver.device_count()
-        made: Any = fast.build(resolved, given, loaded, devices, self._checked_call)
+        made: Any = fast.Writer(resolved, given, loaded, devices, self._checked_call).function()
         self._put_first(fast.key_of(self.plan, given, resolved.arrays), made)
 
     def _from_spare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -240,9 +216,6 @@ class CudaExecutor:
                 ready = self._prepare(resolved, device, stream)
         except driver.DriverError as error:
             raise device.recover(error) from None
-        result = ready.result()
-        if 0 in resolved.grid:
-            return lambda stream=None: result
         constants: dict[str, Any] = {}
         first = next(iter(resolved.arrays.values()))
         if stream is not None or first.stream is not None:
@@ -250,16 +223,7 @@ class CudaExecutor:
             current = "_fixed_stream"
         else:
             current = first.kind.stream_source(device.index, constants)
-        return bound_launch(
-            ready.loaded,
-            resolved.grid,
-            ready.arguments,
-            result,
-            current,
-            constants,
-            driver.device_count(),
-            ready,
-        )
+        return bound_launch(ready, current, constants, driver.device_count())
 
     def _bound_call(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], bound: int | None

@@ -16,9 +16,11 @@ import keyword
 import linecache
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import Any
 
 from loopkit._expression import python_source
+from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._program import ArrayParam, ValueParam
 from loopkit._run import launch
@@ -32,17 +34,6 @@ CHAIN = 8
 SPARE = 256
 #: What the text says itself, beside names that begin with an underscore or are hidden.
 _WORDS = frozenset(("stream", "type", "Exception"))
-
-
-def build(
-    resolved: Resolved,
-    given: Mapping[str, Any],
-    loaded: LoadedProgram,
-    devices: int,
-    fallback: Callable[..., Any],
-) -> Callable[..., Any]:
-    """A function for calls like the one that ``resolved`` came from."""
-    return _Writer(resolved, given, loaded, devices, fallback).function()
 
 
 def possible(resolved: Resolved) -> bool:
@@ -84,26 +75,25 @@ def _made(name: str) -> str:
     return hidden("new", name)
 
 
-class _Writer:
-    """Writes one function: its text, and the constants that the text names."""
+@dataclass
+class Writer:
+    """Writes a function for calls like the one that ``resolved`` came from.
 
-    def __init__(
-        self,
-        resolved: Resolved,
-        given: Mapping[str, Any],
-        loaded: LoadedProgram,
-        devices: int,
-        fallback: Callable[..., Any],
-    ) -> None:
-        self.resolved = resolved
-        self.plan: ArgumentPlan = resolved.plan
-        self.given = given
-        self.loaded = loaded
-        self.devices = devices
-        self.fallback = fallback
-        self.constants: dict[str, Any] = {}
+    ``given`` is what was passed, ``devices`` how many there are, and ``fallback`` the full check;
+    ``constants`` are what the text names.
+    """
+
+    resolved: Resolved
+    given: Mapping[str, Any]
+    loaded: LoadedProgram
+    devices: int
+    fallback: Callable[..., Any]
+    constants: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.plan: ArgumentPlan = self.resolved.plan
         #: Scalars that come with each call and decide nothing but themselves.
-        self.free = {n for n in self.plan.free_scalars if n in given}
+        self.free = {n for n in self.plan.free_scalars if n in self.given}
 
     def constant(self, value: Any, *word: str) -> str:
         """A name for a value in the text, which no argument has."""

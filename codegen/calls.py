@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from loopkit import _promotion as dt
+from loopkit._functions import call_type, fold_call
 from loopkit.codegen import wrapping
 from loopkit.codegen.c.calls import SPELLED
 from loopkit.codegen.c.printer import expression_text
@@ -36,11 +37,11 @@ _LARGEST_UNROLLED = 64
 def lower_call(name: str, operands: Sequence[Operand], asked: Callable[[], str]) -> Operand:
     """A call of one of the functions that the language knows."""
     types = [typed(o) for o in operands]
-    result = dt.call_type(name, types, asked)
+    result = call_type(name, types, asked)
     if name == "pow":
         return _power(operands[0], operands[1], asked)
     if not isinstance(result, np.dtype):
-        return dt.fold_call(name, types, asked)  # type: ignore[no-any-return]
+        return fold_call(name, types, asked)  # type: ignore[no-any-return]
     common = types[0]
     for other in types[1:]:
         common = dt.promote(common, other)

@@ -14,6 +14,7 @@ import pymbolic.primitives as prim
 from loopkit import _promotion as dt
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import to_text
+from loopkit._functions import call_type
 from loopkit._nodes import Expression, TypeCast
 from loopkit.codegen import wrapping
 from loopkit.codegen.c.tree import Binary, CExpression, Choice, Unary
@@ -177,7 +178,7 @@ class ExpressionLowering(OperationLowering):
         for operand in operands[1:] if name == "pow" else operands:
             whole(operand)
         if any(isinstance(o, Value) for o in operands) and all(is_late(o) for o in operands):
-            kind = dt.call_type(name, [typed(o) for o in operands], asked)
+            kind = call_type(name, [typed(o) for o in operands], asked)
             is_wide = name in _OF_INTEGERS
             strong = [
                 typed_as_computed(o, is_wide=is_wide) if isinstance(o, Value) else o

@@ -11,9 +11,8 @@ functions of constants are constants, and bfloat16 meets other types as a
 
 from __future__ import annotations
 
-import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -46,21 +45,11 @@ COMPLEX128: DType = np.dtype(np.complex128)
 BFLOAT16: DType = np.dtype(ml_dtypes.bfloat16)
 
 DTYPES: dict[str, DType] = {
-    "bool": BOOL,
-    "int8": INT8,
-    "int16": INT16,
-    "int32": INT32,
-    "int64": INT64,
-    "uint8": UINT8,
-    "uint16": UINT16,
-    "uint32": UINT32,
-    "uint64": UINT64,
-    "float16": FLOAT16,
-    "bfloat16": BFLOAT16,
-    "float32": FLOAT32,
-    "float64": FLOAT64,
-    "complex64": COMPLEX64,
-    "complex128": COMPLEX128,
+    dtype.name: dtype
+    for dtype in (
+        *(BOOL, INT8, INT16, INT32, INT64, UINT8, UINT16, UINT32, UINT64),
+        *(FLOAT16, BFLOAT16, FLOAT32, FLOAT64, COMPLEX64, COMPLEX128),
+    )
 }
 """All types of the language by name."""
 
@@ -118,11 +107,12 @@ def run_time(value: Weak) -> RunTime:
         return value
     if isinstance(value, Choice):
         kinds = (run_time(value.then).kind, run_time(value.else_).kind)
-        return RunTime(max(kinds, key=_KINDS.index))
+        return RunTime(max(kinds, key=KINDS.index))
     return RunTime(int if isinstance(value, bool) else type(value))
 
 
-_KINDS = [int, float, complex]
+KINDS = [int, float, complex]
+"""The kinds of numbers, each holding those before it."""
 
 
 def natural(value: Weak) -> DType:
@@ -297,39 +287,31 @@ def operation_type(node: type, a: Typed, b: Typed, asked: Callable[[], str]) -> 
         assert isinstance(power, np.dtype)
         return power
     common = promote(a, b)
-    if node is prim.Product:
-        if type(a) is not int or a != -1:  # -1*x is how a negation is written
-            check_constant(a, common, asked)
-            check_constant(b, common, asked)
-        return common
-    if node is prim.Sum:
-        check_constant(a, common, asked)
-        # x + (-2) is how a subtraction is written
-        check_constant(-b if type(b) is int and b < 0 else b, common, asked)
-        return common
-    if node is Subtraction:
+    if node is prim.Quotient:
+        return float_of(common)
+    if node is prim.Sum and type(b) is int and b < 0:
+        b = -b  # x + (-2) is how a subtraction is written
+    if node is not prim.Product or type(a) is not int or a != -1:  # -1*x: how a negation is
         check_constant(a, common, asked)
         check_constant(b, common, asked)
+    if node in (prim.Sum, prim.Product):
+        return common
+    if node is Subtraction:
         if common == BOOL:
             raise refuse("'-'", common, asked(), "two booleans differ where a != b")
         return common
-    if node is prim.Quotient:
-        return float_of(common)
-    check_constant(a, common, asked)
-    check_constant(b, common, asked)
+    what = f"'{_SYMBOLS[node]}'"
     if node in (prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor):
         if common != BOOL and common not in INTEGERS:
-            raise refuse(
-                f"'{_SYMBOLS[node]}'", common, asked(), "it works on integers and booleans"
-            )
+            raise refuse(what, common, asked(), "it works on integers and booleans")
         return common
     if node in (prim.LeftShift, prim.RightShift):
         common = no_bool(common)
         if common not in INTEGERS:
-            raise refuse(f"'{_SYMBOLS[node]}'", common, asked(), "it works on integers")
+            raise refuse(what, common, asked(), "it works on integers")
         return common
     if common in COMPLEXES:
-        raise refuse(f"'{_SYMBOLS[node]}'", common, asked(), "complex numbers have no order")
+        raise refuse(what, common, asked(), "complex numbers have no order")
     return common if node in (prim.Min, prim.Max) else no_bool(common)
 
 
@@ -411,169 +393,6 @@ def fold(function: Callable[..., Any], *values: Any, asked: Callable[[], str]) -
         raise TypeInferenceError(
             f"this constant cannot be computed: {error}", asked=asked()
         ) from None
-
-
-# }}}
-
-# {{{ functions
-
-_FLOAT_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "sqrt": math.sqrt,
-    "rsqrt": lambda x: 1 / math.sqrt(x),
-    "cbrt": math.cbrt,
-    "exp": math.exp,
-    "exp2": math.exp2,
-    "expm1": math.expm1,
-    "log": math.log,
-    "log2": math.log2,
-    "log10": math.log10,
-    "log1p": math.log1p,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "asin": math.asin,
-    "acos": math.acos,
-    "atan": math.atan,
-    "sinh": math.sinh,
-    "cosh": math.cosh,
-    "tanh": math.tanh,
-    "asinh": math.asinh,
-    "acosh": math.acosh,
-    "atanh": math.atanh,
-    "erf": math.erf,
-    "erfc": math.erfc,
-    "tgamma": math.gamma,
-    "lgamma": math.lgamma,
-    "atan2": math.atan2,
-    "hypot": math.hypot,
-    "copysign": math.copysign,
-    "fmod": math.fmod,
-    "fma": lambda x, y, z: float(x * y + z),
-}
-"""Floating-point functions, with how constants are folded."""
-
-
-def _keep_float(function: Callable[[Any], int]) -> Callable[[Any], int | float]:
-    return lambda x: float(function(x)) if isinstance(x, float) else function(x)
-
-
-_ROUNDING: dict[str, Callable[[Any], int]] = {
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "trunc": math.trunc,
-    "round": round,
-}
-_PREDICATES = {"isnan": math.isnan, "isinf": math.isinf, "isfinite": math.isfinite}
-_EXTREMA: dict[str, Callable[..., Any]] = {"fmin": min, "fmax": max}
-_PARTS: dict[str, Callable[[Any], Any]] = {
-    "abs": abs,
-    "fabs": lambda x: float(abs(x)),
-    "sign": lambda x: (x > 0) - (x < 0),
-    "real": lambda x: x.real,
-    "imag": lambda x: x.imag,
-    "conj": lambda x: x.conjugate(),
-}
-COMPLEX_FUNCTIONS = frozenset(("sqrt", "exp", "log", "sin", "cos"))
-"""Those floating-point functions that take complex arguments."""
-
-_ARITIES = {
-    **dict.fromkeys(_FLOAT_FUNCTIONS, 1),
-    **dict.fromkeys((*_ROUNDING, *_PREDICATES, *_PARTS), 1),
-    **dict.fromkeys(("atan2", "hypot", "copysign", "fmod", "fmin", "fmax", "pow"), 2),
-    "fma": 3,
-}
-FUNCTIONS = frozenset(_ARITIES)
-"""All functions that expressions may call, by name."""
-
-
-def arity_of(name: str) -> int:
-    """How many arguments one of the :data:`FUNCTIONS` takes."""
-    return _ARITIES[name]
-
-
-def check_call(name: str, count: int, asked: Callable[[], str]) -> None:
-    """Raise if there is no function ``name``, or it takes another number of arguments."""
-    arity = _ARITIES.get(name)
-    if arity is None:
-        every = sorted(FUNCTIONS)
-        raise TypeInferenceError(
-            f"there is no function '{name}'",
-            asked=asked(),
-            instead=nearest(name, every, "functions: " + ", ".join(every)),
-        )
-    if count != arity:
-        raise TypeInferenceError(
-            f"'{name}' takes {arity} argument{'s' * (arity > 1)}, not {count}",
-            asked=asked(),
-        )
-
-
-def call_type(name: str, arguments: Sequence[Typed], asked: Callable[[], str]) -> Typed:
-    """What a call gives: a type, or a value if all arguments are constants."""
-    check_call(name, len(arguments), asked)
-    if name == "pow":
-        return power_type(arguments[0], arguments[1], asked)
-    if not any(isinstance(a, np.dtype) for a in arguments):
-        if any(isinstance(a, RunTime) for a in arguments):
-            return _late_call(name, arguments)
-        return fold_call(name, arguments, asked)  # type: ignore[no-any-return]
-    common = arguments[0]
-    for argument in arguments[1:]:
-        common = promote(common, argument)
-    assert isinstance(common, np.dtype)
-    if name in _PREDICATES:
-        return BOOL
-    if name in _ROUNDING or name in _EXTREMA:
-        if common in COMPLEXES:
-            raise refuse(f"'{name}'", common, asked())
-        return common
-    if name in ("real", "imag", "abs"):
-        return real_of(common)
-    if name in ("conj", "sign"):
-        if name == "sign" and common in COMPLEXES | {BOOL}:
-            raise refuse("'sign'", common, asked())
-        return common
-    if common in COMPLEXES and name not in COMPLEX_FUNCTIONS:
-        raise refuse(
-            f"'{name}'",
-            common,
-            asked(),
-            "functions of complex numbers: " + ", ".join(sorted(COMPLEX_FUNCTIONS)),
-        )
-    return float_of(common)
-
-
-_FOLDED: dict[str, Callable[..., Any]] = {
-    **_FLOAT_FUNCTIONS,
-    **{name: _keep_float(function) for name, function in _ROUNDING.items()},
-    **_PREDICATES,
-    **_EXTREMA,
-    **_PARTS,
-}
-
-
-def _late_call(name: str, arguments: Sequence[Typed]) -> Typed:
-    """What a call gives of numbers that are known at run time."""
-    if name in _PREDICATES:
-        return BOOL
-    if name in _FLOAT_FUNCTIONS:
-        return RunTime(
-            complex
-            if any(a == RunTime(complex) or type(a) is complex for a in arguments)
-            else float
-        )
-    kinds = [run_time(a).kind for a in arguments]  # type: ignore[arg-type]
-    kind = max(kinds, key=_KINDS.index)
-    if name == "fabs" or (kind is complex and name in ("real", "imag", "abs")):
-        kind = float
-    return RunTime(kind)
-
-
-def fold_call(name: str, values: Sequence[Typed], asked: Callable[[], str]) -> Any:
-    """A call of constants, as Python computes it."""
-    if name == "pow":
-        return fold(operator.pow, *values, asked=asked)
-    return fold(_FOLDED[name], *values, asked=asked)
 
 
 def power_type(base: Typed, exponent: Typed, asked: Callable[[], str]) -> Typed:

@@ -566,7 +566,24 @@ def factors(domain: isl.Set, inames: Iterable[str]) -> list[tuple[tuple[str, ...
     if len(order) <= 1 or len(basics) != 1:
         return [(order, domain)]
     basic = basics[0]
-    owner = {name: name for name in order}
+    members = [(c, form_of(c).names & set(order)) for c in basic.get_constraints()]
+    groups = linked(order, [used for _, used in members])
+    if len(groups) == 1:
+        return [(order, domain)]
+    home = {name: number for number, group in enumerate(groups) for name in group}
+    parts = [isl.BasicSet.universe(basic.get_space())] * len(groups)
+    for constraint, used in members:
+        for number in {home[u] for u in used} or range(len(groups)):
+            parts[number] = parts[number].add_constraint(constraint)
+    return [
+        (group, project_out(part.to_set(), [n for n in order if n not in group]))
+        for group, part in zip(groups, parts, strict=True)
+    ]
+
+
+def linked(names: Iterable[str], links: Iterable[Iterable[str]]) -> list[tuple[str, ...]]:
+    """``names`` in groups, each in order: those that a link holds together are in one."""
+    owner = {name: name for name in names}
 
     def root(name: str) -> str:
         while owner[name] != name:
@@ -574,26 +591,10 @@ def factors(domain: isl.Set, inames: Iterable[str]) -> list[tuple[tuple[str, ...
             name = owner[name]
         return name
 
-    members: list[tuple[isl.Constraint, frozenset[str]]] = []
-    for constraint in basic.get_constraints():
-        used = form_of(constraint).names & set(order)
-        members.append((constraint, used))
-        first, *rest = sorted(used) or [""]
+    for first, *rest in filter(None, map(sorted, links)):
         for other in rest:
             owner[root(other)] = root(first)
     groups: dict[str, list[str]] = {}
-    for name in order:
+    for name in owner:
         groups.setdefault(root(name), []).append(name)
-    if len(groups) == 1:
-        return [(order, domain)]
-    result = []
-    everything = isl.BasicSet.universe(basic.get_space())
-    parts = dict.fromkeys(groups, everything)
-    for constraint, used in members:
-        keys = {root(u) for u in used} or set(groups)
-        for key in keys:
-            parts[key] = parts[key].add_constraint(constraint)
-    for key, group in groups.items():
-        others = [n for n in order if n not in group]
-        result.append((tuple(group), project_out(parts[key].to_set(), others)))
-    return result
+    return [tuple(group) for group in groups.values()]

@@ -10,6 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import to_text
+from loopkit._functions import call_type
 from loopkit._nodes import Expression, Reduction, TypeCast, TypeName
 from loopkit._promotion import (
     BOOL,
@@ -30,7 +31,6 @@ from loopkit._promotion import (
     Typed,
     Weak,
     as_dtype,
-    call_type,
     check_comparison,
     check_constant,
     fold,

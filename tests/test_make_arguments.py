@@ -257,8 +257,8 @@ def test_accesses_below_zero() -> None:
     assert str(caught.value) == (
         "    c[i] = a[i - 2]\n"
         "    ^^^^^^^^^^^^^^^\n"
-        "statement 'insn' accesses a[i - 2] at a[-2]: index i - 2 of axis 0 is negative for "
-        "i=0, n=1\n"
+        "statement 'insn' accesses a[i - 2] at a[-2] for i=0, n=1: index i - 2 of axis 0 is "
+        "negative\n"
         "shift the index, or make the domain start later"
     )
     witness = caught.value.witness

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from loopkit import _promotion as dt
+from loopkit._functions import FUNCTIONS, arity_of
 from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.types import C_TYPES, PIECES, TYPES, WHOLE, common, converts, in_registers
 
@@ -24,7 +25,7 @@ CONVERSIONS = {
 
 SPELLED = {"fabs": "abs", "rint": "round"}
 """Functions that C has under another name than the language."""
-MATHEMATICAL = (dt.FUNCTIONS - {"abs", "round", "sign", "real", "imag", "conj"}) | {"fabs", "rint"}
+MATHEMATICAL = (FUNCTIONS - {"abs", "round", "sign", "real", "imag", "conj"}) | {"fabs", "rint"}
 ON_COMPLEX = frozenset(
     f"lk_{n}"
     for n in ("abs", "conj", "exp", "log", "sqrt", "sin", "cos", "isnan", "isinf", "isfinite")
@@ -110,7 +111,7 @@ def _mathematical(name: str, args: list[dt.DType]) -> Result | None:
     is_suffixed = name.endswith("f") and name[:-1] in MATHEMATICAL and name not in MATHEMATICAL
     plain = name[:-1] if is_suffixed else name
     tests = plain.startswith("is")
-    if plain not in MATHEMATICAL or len(args) != dt.arity_of(SPELLED.get(plain, plain)):
+    if plain not in MATHEMATICAL or len(args) != arity_of(SPELLED.get(plain, plain)):
         return None
     if is_suffixed:
         kind = dt.FLOAT32 if all(converts(a, dt.FLOAT32) for a in args) and not tests else None

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from loopkit import _promotion as dt
+from loopkit._functions import call_type, fold_call
 from loopkit.codegen.c.types import in_registers
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
@@ -56,9 +57,9 @@ class Functions(Operands):
         if name == "pow":
             return self.raised(values[0], values[1])
         kinds = [kind_of(v) for v in values]
-        result = dt.call_type(name, kinds, asked)
+        result = call_type(name, kinds, asked)
         if not isinstance(result, np.dtype):
-            return dt.fold_call(name, kinds, asked)  # type: ignore[no-any-return]
+            return fold_call(name, kinds, asked)  # type: ignore[no-any-return]
         common = kinds[0]
         for kind in kinds[1:]:
             common = dt.promote(common, kind)

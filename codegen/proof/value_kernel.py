@@ -10,6 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _promotion as dt
 from loopkit._expression import index_tuple
+from loopkit._functions import call_type
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression, TypeCast
 from loopkit.codegen.c.types import in_registers
@@ -208,7 +209,7 @@ class KernelValues(Functions):
         """A function; of numbers without a type it has none either."""
         if not is_late(*values):
             return self.call_of(name, values)
-        kind = dt.call_type(name, [kind_of(v) for v in values], asked)
+        kind = call_type(name, [kind_of(v) for v in values], asked)
         result = self.call_of(name, [self._strong(v) for v in values])
         if isinstance(kind, np.dtype):
             return result

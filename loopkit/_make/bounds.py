@@ -14,7 +14,7 @@ from loopkit._guarded import Guarded, guarded_reads
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._poly.in_bounds import outside
-from loopkit._poly.smallest_case import smallest_access
+from loopkit._poly.smallest_case import AccessCase, smallest_access
 from loopkit._rules import expand_rules
 from loopkit._same import Key, key_of
 
@@ -111,18 +111,29 @@ def _instances(
 
 def error_for(kernel: Kernel, found: Outside) -> OutOfBoundsError:
     """The error that says so, with the smallest case."""
-    statement, name, axis = found.statement, found.array, found.axis
-    case = smallest_access("out of bounds", kernel, statement, name, found.indices, found.where)
-    shape = kernel.array(name).shape or ()
-    extent = evaluate(shape[axis], case.numbers)
-    plural = "element" if extent == 1 else "elements"
-    limits = f"axis {axis} of '{name}' has {to_text(shape[axis])} elements"
-    if to_text(shape[axis]) != str(extent):
-        limits += f", here {extent} {plural}"
+    name, axis = found.array, found.axis
+    case = smallest_access(
+        "out of bounds", kernel, found.statement, name, found.indices, found.where
+    )
+    extent = (kernel.array(name).shape or ())[axis]
+    count = evaluate(extent, case.numbers)
+    limits = f"axis {axis} of '{name}' has {to_text(extent)} elements"
+    if to_text(extent) != str(count):
+        limits += f", here {count} {'element' if count == 1 else 'elements'}"
+    instead = (
+        "make the domain smaller, guard the access with if, declare a larger shape, "
+        "or state the sizes by assumptions="
+    )
+    return out_of_bounds(found.statement, case, limits, instead)
+
+
+def out_of_bounds(
+    statement: Statement, case: AccessCase, why: str, instead: str
+) -> OutOfBoundsError:
+    """The error of an access in its smallest case."""
     return OutOfBoundsError(
-        f"statement '{statement.id}' accesses {case.access} at {case.cell}{case.where}: {limits}",
+        f"statement '{statement.id}' accesses {case.access} at {case.cell}{case.where}: {why}",
         witness=case.witness,
         asked=caret_at(statement.position),
-        instead="make the domain smaller, guard the access with if, declare a larger shape, "
-        "or state the sizes by assumptions=",
+        instead=instead,
     )

@@ -21,6 +21,7 @@ from loopkit._errors import (
     UnknownNameError,
 )
 from loopkit._expression import accesses, substitute, variable_names
+from loopkit._functions import FUNCTIONS
 from loopkit._kernel import Domain, Kernel, Options, Statement, SubstitutionRule
 from loopkit._make.arguments import (
     Given,
@@ -49,7 +50,6 @@ from loopkit._make.scopes import Inames, Nest, check_sources, find_inames
 from loopkit._make.sense import check_sense
 from loopkit._make.shapes import Shapes
 from loopkit._nodes import Expression
-from loopkit._promotion import FUNCTIONS
 from loopkit._rules import check_rules, expand_rules
 from loopkit._spelling import check_kernel_name, shown
 from loopkit._syntax import (

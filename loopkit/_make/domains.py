@@ -95,9 +95,8 @@ def _check_acyclic(found: Domains) -> None:
                 f"domains use each other's inames as parameters: {names}",
                 instead="put these inames into one domain",
             )
-        if domain.parameters & home.keys():
-            for name in sorted(domain.parameters & home.keys()):
-                visit(home[name], (*active, domain))
+        for name in sorted(domain.parameters & home.keys()):
+            visit(home[name], (*active, domain))
         done.add(id(domain))
 
     for domain in found.domains:
@@ -188,33 +187,13 @@ def _unlinked(text: DomainText) -> list[isl.Set]:
     piece = text.pieces[0]
     if len(text.pieces) > 1 or not piece.is_plain or len(piece.entries) < 2:
         return [text.set()]
-    inames = piece.entries
-    owner = {iname: iname for iname in inames}
-
-    def root(name: str) -> str:
-        while owner[name] != name:
-            owner[name] = owner[owner[name]]
-            name = owner[name]
-        return name
-
-    mine = frozenset(inames)
-    linked = [sorted(part.names & mine) for part in piece.condition.parts]
-    for first, *rest in filter(None, linked):
-        for other in rest:
-            owner[root(other)] = root(first)
-    groups: dict[str, list[str]] = {}
-    for iname in inames:
-        groups.setdefault(root(iname), []).append(iname)
+    inames, parts = piece.entries, piece.condition.parts
+    links = [part.names & frozenset(inames) for part in parts]
     result = []
-    for key, group in groups.items():
-        # Conditions on sizes alone stay with every group.
-        parts = tuple(
-            part
-            for part, used in zip(piece.condition.parts, linked, strict=True)
-            if not used or root(used[0]) == key
-        )
-        alone = Piece(tuple(group), tuple(group), Condition(parts))
-        result.append(DomainText(text.parameters, (alone,)).set())
+    for group in _sets.linked(inames, links):
+        mine = frozenset(group)  # conditions on sizes alone stay with every group
+        own = tuple(part for part, link in zip(parts, links, strict=True) if link <= mine)
+        result.append(DomainText(text.parameters, (Piece(group, group, Condition(own)),)).set())
     return result
 
 

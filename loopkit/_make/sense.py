@@ -11,11 +11,11 @@ import pymbolic.primitives as prim
 from loopkit._depth import INSTEAD, MOST_NESTED, TOO_DEEP, nesting
 from loopkit._errors import InvalidArgumentError, ParseError, TypeInferenceError, caret_at
 from loopkit._expression import Walker, index_tuple, is_constant, to_text
+from loopkit._functions import check_call
 from loopkit._kernel import Statement
 from loopkit._linear import NotAffineError, linear
 from loopkit._make.infer import located
 from loopkit._nodes import Expression
-from loopkit._promotion import check_call
 from loopkit._same import remembered
 from loopkit._syntax.conditions import LARGEST
 from loopkit._types import dtype_of

@@ -19,11 +19,12 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._errors import InvalidArgumentError, OutOfBoundsError, caret_at
+from loopkit._errors import InvalidArgumentError
 from loopkit._expression import to_text, variable_names
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
 from loopkit._make.arguments import Access
+from loopkit._make.bounds import out_of_bounds
 from loopkit._make.extents import extents, largest
 from loopkit._make.scopes import Inames
 from loopkit._nodes import Expression
@@ -71,12 +72,12 @@ class Shapes:
         """The sizes for which at least one of several accesses happens."""
         result: isl.Set | None = None
         for access in accesses:
-            condition, _ = self._condition(access.guards)
             inames = self.inames.closure(access.statement.inames)
             key = (inames, access.guards)
             if key not in self._happens:
+                condition, _ = self._condition(access.guards)
                 happens = self.kernel.domain_of(inames) & condition & self.assumptions
-                names = [n for n in _sets.names_of(happens) if self._is_size(n)]
+                names = [n for n in _sets.names_of(happens) if n in self.sizes]
                 self._happens[key] = _sets.project_onto(happens, names)
             found = self._happens[key]
             result = found if result is None else result | found
@@ -94,12 +95,7 @@ class Shapes:
                 self._check_not_below(name, axis, access, _sets.universe())
             return [max(0, index + 1)]
         condition, used = self._condition(access.guards)
-        mine = variable_names(index) & self.names
-        if not mine <= statement.inames:
-            mine = mine & statement.inames
-        if used:
-            mine |= used & statement.inames
-        mine = self.inames.closure(frozenset(mine))
+        mine = self.inames.closure((variable_names(index) | used) & statement.inames)
         others = self._of_other_axes(indices, axis)
         key = (index, mine, access.guards if used else (), others)
         found = self._extents.get(key)
@@ -121,9 +117,7 @@ class Shapes:
 
     def _of_other_axes(self, indices: tuple[Expression, ...], axis: int) -> frozenset[str]:
         """The inames that stand in other indices of an access alone."""
-        others = frozenset[str]().union(
-            *(variable_names(i) for a, i in enumerate(indices) if a != axis)
-        )
+        others = frozenset[str]().union(*map(variable_names, indices[:axis] + indices[axis + 1 :]))
         return (others & self.names) - variable_names(indices[axis])
 
     def _of_full_rows(
@@ -182,7 +176,7 @@ class Shapes:
                 ) from None
             itself = isl.PwAff.from_aff(_sets.affine(prim.Variable(value)))
             graph = domain & itself.eq_set(meant)
-        keep = {value, *(n for n in _sets.names_of(graph) if self._is_size(n))}
+        keep = {value, *(n for n in _sets.names_of(graph) if n in self.sizes)}
         return value, _sets.project_onto(graph, keep)
 
     def _extents_in(
@@ -201,9 +195,6 @@ class Shapes:
             )
         return found or [0]
 
-    def _is_size(self, name: str) -> bool:
-        return name in self.sizes
-
     def _check_not_below(self, name: str, axis: int, access: Access, domain: isl.Set) -> None:
         """Report an index that is negative where its statement runs."""
         indices, statement = access.indices, access.statement
@@ -211,17 +202,13 @@ class Shapes:
         bad = domain & whole & _negative(indices[axis]) & self.assumptions
         if bad.is_empty():
             return
-        sizes = sorted(n for n in _sets.names_of(bad) if self._is_size(n))
+        sizes = sorted(n for n in _sets.names_of(bad) if n in self.sizes)
+        why = f"index {to_text(indices[axis])} of axis {axis} is negative"
+        instead = "shift the index, or make the domain start later"
         case = smallest_access(
             "out of bounds", self.kernel, statement, name, indices, bad, sizes=sizes
         )
-        raise OutOfBoundsError(
-            f"statement '{statement.id}' accesses {case.access} at {case.cell}: "
-            f"index {to_text(indices[axis])} of axis {axis} is negative{case.where}",
-            witness=case.witness,
-            asked=caret_at(statement.position),
-            instead="shift the index, or make the domain start later",
-        )
+        raise out_of_bounds(statement, case, why, instead)
 
     def _undeclared(self, name: str, why: str) -> InvalidArgumentError:
         declare = (

@@ -12,6 +12,7 @@ import pymbolic.primitives as prim
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import index_tuple, is_constant, to_text
 from loopkit._frozen import dataclass
+from loopkit._functions import call_type
 from loopkit._hidden import hidden
 from loopkit._nodes import Expression, TypeCast
 from loopkit._promotion import (
@@ -27,7 +28,6 @@ from loopkit._promotion import (
     RunTime,
     Subtraction,
     Typed,
-    call_type,
     check_comparison,
     fold,
     is_complex,

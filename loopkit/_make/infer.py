@@ -55,16 +55,13 @@ class Types:
         """The type of what a statement assigns; None where that is not known yet."""
         try:
             kind = dtype_of(statement.rhs, self.of_name)
+            if statement.kind == "update" and statement.operation is not None:
+                return self.operations[statement.operation].result_type(kind)
+            return kind
         except _Unknown:
             return None
         except TypeInferenceError as error:
             raise located(error, statement) from None
-        if statement.kind == "update" and statement.operation is not None:
-            try:
-                return self.operations[statement.operation].result_type(kind)
-            except TypeInferenceError as error:
-                raise located(error, statement) from None
-        return kind
 
     def find(self) -> None:
         """Find what can be found: of each name the type that holds all that is assigned to it.

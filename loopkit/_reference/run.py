@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Any
 
@@ -152,12 +152,12 @@ class Walker:
         self.store = store
         self.most = most
         self.compiled = {s.id: compile_statement(kernel, s, store) for s in kernel.statements}
-        self.members = {id(node): self._members(node) for node in _loops(kernel.tree)}
+        self.members = {
+            id(loop): [self.compiled[s] for s in statements_in(loop)]
+            for loop in _loops(kernel.tree)
+        }
         for compiled in self.compiled.values():
             self._prepare(compiled)
-
-    def _members(self, loop: Loop) -> list[Compiled]:
-        return [self.compiled[s] for s in statements_in(loop)]
 
     def run(self) -> None:
         """Execute all statements, from the first one."""
@@ -191,12 +191,8 @@ class Walker:
         )
         rows: list[tuple[int, ...]] = [tuple(row) for row in found.tolist()]
         if len(free) < len(names):
-            order = [free.index(n) if n in free else -1 for n in names]
-            fixed = [known.get(n, 0) for n in names]
-            rows = [
-                tuple(row[o] if o >= 0 else f for o, f in zip(order, fixed, strict=True))
-                for row in rows
-            ]
+            whole = ({**known, **dict(zip(free, row, strict=True))} for row in rows)
+            rows = [tuple(point[name] for name in names) for point in whole]
         if compiled.extra:
             ranges = (
                 (known[name],) if name in known else range(extent)
@@ -308,10 +304,8 @@ class Walker:
         )
 
 
-def _loops(tree: Tree) -> list[Loop]:
-    found: list[Loop] = []
+def _loops(tree: Tree) -> Iterator[Loop]:
     for node in tree:
         if isinstance(node, Loop):
-            found.append(node)
-            found += _loops(node.body)
-    return found
+            yield node
+            yield from _loops(node.body)

@@ -6,7 +6,7 @@ import math
 from typing import Any, NoReturn
 
 from loopkit._depth import INSTEAD, TOO_DEEP
-from loopkit._promotion import LARGEST_BITS, like_types
+from loopkit._promotion import DTYPES, LARGEST_BITS, DType, like_types
 from loopkit._syntax.lexer import CLOSING, END, OPENING, Words
 
 # `for`, `end` and their kin are words of the language only where a line begins: a loop may well
@@ -75,10 +75,17 @@ class ExpressionWords(Words):
             self.fail(at, f"expected an operator before {self.describe(at)}")
         self.fail(at, f"'{word}' is out of place")
 
-    def fail_at_type(self, at: int) -> NoReturn:
-        """Report that word ``at`` does not name a type."""
-        instead = like_types(self.words[at])
-        self.fail(at, f"{self.describe(at)} is not the name of a type", instead=instead)
+    def type_at(self, at: int) -> DType:
+        """The type that word ``at`` names."""
+        dtype = DTYPES.get(self.words[at].removeprefix("np."))
+        if dtype is None:
+            why = f"{self.describe(at)} is not the name of a type"
+            self.fail(at, why, instead=like_types(self.words[at]))
+        return dtype
+
+    def fail_at_call(self, opened: int, why: str, instead: str = "") -> NoReturn:
+        """Report the call whose arguments, from word ``opened`` on, have been read."""
+        self.fail(opened - 1, why, instead=instead, last=self.at - 1)
 
     def fail_at_operand(self, at: int) -> NoReturn:
         """Report that no value begins at word ``at``."""

@@ -153,9 +153,7 @@ class ExpressionParser(ExpressionWords):
     def _type_name(self, closing: str) -> Expression:
         """``dtype=int32`` at the end of a list."""
         at = self.at
-        dtype = DTYPES.get(self.words[at + 2].removeprefix("np."))
-        if dtype is None:
-            self.fail_at_type(at + 2)
+        dtype = self.type_at(at + 2)
         self.at = at + 3
         if closing != ")" or self.words[self.at] != ")":
             self.fail(
@@ -175,12 +173,8 @@ class ExpressionParser(ExpressionWords):
         self.at = at + 1
         indices, has_comma = self._list(at, "]")
         if not indices:
-            self.fail(
-                at,
-                f"the subscript of '{name}' is empty",
-                last=at + 1,
-                instead="write a[i], or a[()]",
-            )
+            why = f"the subscript of '{name}' is empty"
+            self.fail(at, why, last=at + 1, instead="write a[i], or a[()]")
         following = self.words[self.at]
         if following == "[":
             self.fail(self.at, "one pair of brackets holds all indices", instead="write a[i, j]")
@@ -214,12 +208,8 @@ class ExpressionParser(ExpressionWords):
     def _arguments(self, name: str, opened: int, count: int, usage: str) -> list[Expression]:
         arguments, _ = self._list(opened, ")")
         if len(arguments) != count:
-            self.fail(
-                opened - 1,
-                f"'{name}' takes {count} argument{'s' * (count != 1)}, not {len(arguments)}",
-                instead=f"it is written {usage}",
-                last=self.at - 1,
-            )
+            why = f"'{name}' takes {count} argument{'s' * (count != 1)}, not {len(arguments)}"
+            self.fail_at_call(opened, why, f"it is written {usage}")
         return arguments
 
     def _if_call(self, name: str, opened: int) -> Expression:
@@ -232,42 +222,30 @@ class ExpressionParser(ExpressionWords):
         return TypeCast(DTYPES[short], operand)
 
     def _cast(self, name: str, opened: int) -> Expression:
-        at = self.at
-        word = self.words[at].removeprefix("np.")
-        dtype = DTYPES.get(word)
-        if dtype is None:
-            self.fail_at_type(at)
+        dtype = self.type_at(self.at)
         self.at += 1
         if self.words[self.at] != ",":
             self.fail_in_list(opened, ",")
         self.at += 1
         arguments, _ = self._list(opened, ")")
         if len(arguments) != 1:
-            self.fail(
-                opened - 1,
-                "'cast' takes a type and one value",
-                instead="it is written cast(float32, x)",
-                last=self.at - 1,
-            )
+            usage = "it is written cast(float32, x)"
+            self.fail_at_call(opened, "'cast' takes a type and one value", usage)
         return TypeCast(dtype, arguments[0])
 
     def _extremum(self, name: str, opened: int) -> Expression:
         arguments, _ = self._list(opened, ")")
         if arguments and isinstance(arguments[-1], TypeName):
-            self.fail(
-                opened - 1,
+            self.fail_at_call(
+                opened,
                 f"'{name}' takes no dtype: its result is one of the values",
-                instead=f"cast the values, as in {name}(k, float32(x))",
-                last=self.at - 1,
+                f"cast the values, as in {name}(k, float32(x))",
             )
         if arguments and type(arguments[0]) is tuple:
             return prim.Call(_variable(name), tuple(arguments))
         if len(arguments) < 2:
-            self.fail(
-                opened - 1,
-                f"'{name}' takes two values or more, or an iname and an expression",
-                last=self.at - 1,
-            )
+            why = f"'{name}' takes two values or more, or an iname and an expression"
+            self.fail_at_call(opened, why)
         return (prim.Max if name == "max" else prim.Min)(tuple(arguments))
 
     def _reduce(self, name: str, opened: int) -> Expression:
@@ -281,8 +259,7 @@ class ExpressionParser(ExpressionWords):
                 instead=f"it is written {name}(sum, k, x)",
             )
         self.at = at + 2
-        listed = self.words[self.at] == "["
-        if listed:
+        if self.words[self.at] == "[":
             self.at += 1
             inames: Expression = tuple(self._list(self.at - 1, "]")[0])
             if self.words[self.at] == ",":
@@ -294,11 +271,10 @@ class ExpressionParser(ExpressionWords):
         if not isinstance(inames, tuple):
             inames = (inames,)
         if not inames or not arguments or not all(isinstance(i, prim.Variable) for i in inames):
-            self.fail(
-                opened - 1,
+            self.fail_at_call(
+                opened,
                 f"'{name}' takes a reduction, its inames and an expression",
-                instead=f"it is written {name}(sum, k, x) or {name}(sum, (k, l), x)",
-                last=self.at - 1,
+                f"it is written {name}(sum, k, x) or {name}(sum, (k, l), x)",
             )
         return prim.Call(_variable(operation), (inames, *arguments))
 
@@ -325,14 +301,6 @@ class ExpressionParser(ExpressionWords):
             else:
                 return prim.Sum(tuple(terms))
 
-    def _product(self, left: Expression) -> Expression:
-        factors = [left]
-        words = self.words
-        while words[self.at] == "*":
-            self.at += 1
-            factors.append(self._expression(UNARY))
-        return prim.Product(tuple(factors))
-
     def _power(self, left: Expression) -> Expression:
         self.at += 1
         # The exponent may begin with a sign, and `**` groups to the right.
@@ -356,11 +324,8 @@ class ExpressionParser(ExpressionWords):
         self.at = at + 1
         condition = self._expression(OR)
         if self.words[self.at] != "else":
-            self.fail(
-                at,
-                "this 'if' has no 'else'",
-                instead="a value is written 'a if condition else b'",
-            )
+            usage = "a value is written 'a if condition else b'"
+            self.fail(at, "this 'if' has no 'else'", instead=usage)
         self.at += 1
         return prim.If(condition, left, self._expression(TERNARY))
 
@@ -399,7 +364,7 @@ def _nary(power: int, node: Callable[[tuple[Expression, ...]], Expression]) -> A
 _INFIX: dict[str, tuple[int, Callable[[ExpressionParser, Expression], Expression]]] = {
     "+": (ADD, ExpressionParser._sum),
     "-": (ADD, ExpressionParser._sum),
-    "*": (MULTIPLY, ExpressionParser._product),
+    "*": _nary(MULTIPLY, prim.Product),
     "/": _binary(MULTIPLY, prim.Quotient),
     "//": _binary(MULTIPLY, prim.FloorDiv),
     "%": _binary(MULTIPLY, prim.Remainder),

@@ -13,7 +13,6 @@ import pymbolic.primitives as prim
 from loopkit._errors import ParseError, SourcePosition
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
-from loopkit._promotion import DTYPES
 from loopkit._syntax.expressions import ExpressionParser
 from loopkit._syntax.items import (
     NO_OPTIONS,
@@ -333,10 +332,7 @@ class _Reader:
         if words[2:3] != [">"]:
             parser.fail(0, "'<' is never closed", instead="a temporary is declared '<> t = ...'")
         parser.at = 3
-        dtype = DTYPES.get(words[1].removeprefix("np."))
-        if dtype is None:
-            parser.fail_at_type(1)
-        return dtype
+        return parser.type_at(1)
 
     def target(self, parser: ExpressionParser) -> Expression:
         first = parser.at

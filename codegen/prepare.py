@@ -10,7 +10,7 @@ from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import replace_accesses, variable_names
 from loopkit._kernel import Kernel, Statement
-from loopkit._make.infer import infer_types
+from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
 from loopkit._rules import expand_rules

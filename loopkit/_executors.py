@@ -11,7 +11,7 @@ import numpy as np
 from loopkit._arrays import ArrayArg
 from loopkit._errors import InvalidArgumentError
 from loopkit._kernel import Kernel
-from loopkit._make.infer import infer_types
+from loopkit._make.type_inference import infer_types
 from loopkit._program import Program
 from loopkit._run.binding import bound_on_host
 from loopkit._run.kinds import kind_of

@@ -11,8 +11,8 @@ from loopkit import _sets
 from loopkit._expression import evaluate, index_tuple
 from loopkit._kernel import Domain, Kernel
 from loopkit._program import ArrayParam
-from loopkit._syntax.domains import parse_domain
-from loopkit._syntax.expressions import parse_expression as expr
+from loopkit._syntax.domain_parser import parse_domain
+from loopkit._syntax.expression_parser import parse_expression as expr
 
 __all__ = ["Domain", "Kernel", "expr"]
 

@@ -19,7 +19,7 @@ from loopkit import _sets
 from loopkit._arrays import ArrayArg, ValueArg
 from loopkit._expression import accesses, evaluate
 from loopkit._linear import linear
-from loopkit._make.operations import Constantly
+from loopkit._make.reduction_operations import Constantly
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
 from loopkit._same import digest_of, key_of, remembered, same

@@ -9,7 +9,7 @@ import pytest
 
 from loopkit._errors import ParseError, UnknownNameError
 from loopkit._syntax import parse_assumptions, parse_domain
-from loopkit._syntax.domains import parse_map
+from loopkit._syntax.domain_parser import parse_map
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import loopkit as lk
-from loopkit._make.infer import infer_types
+from loopkit._make.type_inference import infer_types
 
 DTYPES = {
     "x": "float32",

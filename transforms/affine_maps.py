@@ -19,7 +19,7 @@ from loopkit._kernel import Kernel
 from loopkit._match import Match
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
-from loopkit._syntax.domains import parse_map
+from loopkit._syntax.domain_parser import parse_map
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms._common import new_name, refuse_tagged, then

@@ -157,7 +157,7 @@ def _split(text: str) -> list[str]:
 
 
 def _parse_dim_tag(tag: str | DimTag) -> DimTag:
-    from loopkit._syntax.expressions import parse_expression
+    from loopkit._syntax.expression_parser import parse_expression
 
     if isinstance(tag, (Nested, Strided)):
         return tag

@@ -10,7 +10,7 @@ import pymbolic.primitives as prim
 from loopkit._arrays import Argument, ArrayArg, Strided
 from loopkit._budget import PROGRAM_QUESTION, PROGRAM_TEXT, SpentError, at_most, in_turn
 from loopkit._kernel import Kernel
-from loopkit._make.infer import infer_types
+from loopkit._make.type_inference import infer_types
 from loopkit._program import Program, ValueParam
 from loopkit._rules import expand_rules
 from loopkit.codegen.c.errors import DeepError, ReadError

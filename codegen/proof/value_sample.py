@@ -11,7 +11,7 @@ import numpy as np
 
 from loopkit._arrays import ArrayArg, strides_of
 from loopkit._promotion import BOOL, COMPARE, COMPLEXES, INTEGERS, DType
-from loopkit._reference import functions
+from loopkit._reference import scalar_functions as functions
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.terms import Read, Term
 

@@ -30,7 +30,7 @@ from loopkit._expression import index_tuple, is_constant, substitute, variable_n
 from loopkit._guarded import where_all_hold
 from loopkit._hidden import BASE, END, READER, WRITER, hidden, inlined, instance, labelled, variable
 from loopkit._kernel import Statement
-from loopkit._make.operations import operations_of
+from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression, TypeCast
 from loopkit._poly.dataflow import Access, Sources
 from loopkit._poly.pairs import Instance, Undecided, equal

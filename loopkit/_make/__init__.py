@@ -1,11 +1,11 @@
 """Making kernels: from domains and text to a kernel with its loop tree."""
 
-from loopkit._make.arguments import read_dtypes
 from loopkit._make.check_types import check_types
 from loopkit._make.create import make_kernel
-from loopkit._make.data import AUTO, ConstantArg, GlobalArg
-from loopkit._make.infer import infer_known_types, infer_types
-from loopkit._make.operations import ReductionOperation, register_reduction
+from loopkit._make.given_data import AUTO, ConstantArg, GlobalArg
+from loopkit._make.infer_arguments import read_dtypes
+from loopkit._make.reduction_operations import ReductionOperation, register_reduction
+from loopkit._make.type_inference import infer_known_types, infer_types
 
 __all__ = [
     "AUTO",

@@ -12,7 +12,7 @@ import pymbolic.primitives as prim
 from loopkit._errors import LoopkitWarning, TypeInferenceError, caret_at
 from loopkit._expression import is_constant, to_text
 from loopkit._kernel import Kernel, Statement
-from loopkit._make.infer import located
+from loopkit._make.type_inference import located
 from loopkit._nodes import Expression
 from loopkit._once import frames_inside
 from loopkit._promotion import (

@@ -23,7 +23,16 @@ from loopkit._errors import (
 from loopkit._expression import accesses, substitute, variable_names
 from loopkit._functions import FUNCTIONS
 from loopkit._kernel import Domain, Kernel, Options, Statement, SubstitutionRule
-from loopkit._make.arguments import (
+from loopkit._make.check_bounds import check_in_bounds
+from loopkit._make.check_initialized import check_initialized
+from loopkit._make.check_sense import check_sense
+from loopkit._make.check_types import check_types
+from loopkit._make.domain_factors import Domains, make_assumptions, make_domains
+from loopkit._make.drafts import Draft, Drafting, Nop, check_scopes, check_supported
+from loopkit._make.enclosing_loops import Inames, Nest, check_sources, find_inames
+from loopkit._make.free_names import RuleBook
+from loopkit._make.given_data import as_expression
+from loopkit._make.infer_arguments import (
     Given,
     Uses,
     apply_dtypes,
@@ -35,20 +44,11 @@ from loopkit._make.arguments import (
     read_dtypes,
     read_kernel_data,
 )
-from loopkit._make.bounds import check_in_bounds
-from loopkit._make.check_types import check_types
-from loopkit._make.data import as_expression
-from loopkit._make.domains import Domains, make_assumptions, make_domains
-from loopkit._make.drafts import Draft, Drafting, Nop, check_scopes, check_supported
-from loopkit._make.infer import infer_known_types
-from loopkit._make.initialized import check_initialized
-from loopkit._make.names import RuleBook
-from loopkit._make.operations import ReductionOperation, operations_of
-from loopkit._make.order import in_order
-from loopkit._make.reductions import Splitter
-from loopkit._make.scopes import Inames, Nest, check_sources, find_inames
-from loopkit._make.sense import check_sense
+from loopkit._make.reduction_operations import ReductionOperation, operations_of
 from loopkit._make.shapes import Shapes
+from loopkit._make.split_reductions import Splitter
+from loopkit._make.statement_order import in_order
+from loopkit._make.type_inference import infer_known_types
 from loopkit._nodes import Expression
 from loopkit._rules import check_rules, expand_rules
 from loopkit._spelling import check_kernel_name, shown

@@ -17,7 +17,7 @@ from loopkit._errors import (
 from loopkit._expression import accesses, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import conjuncts
-from loopkit._make.names import (
+from loopkit._make.free_names import (
     RuleBook,
     could_reduce,
     free_names,

@@ -23,10 +23,10 @@ from loopkit._errors import InvalidArgumentError
 from loopkit._expression import to_text, variable_names
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
-from loopkit._make.arguments import Access
-from loopkit._make.bounds import out_of_bounds
+from loopkit._make.check_bounds import out_of_bounds
+from loopkit._make.enclosing_loops import Inames
 from loopkit._make.extents import extents, largest
-from loopkit._make.scopes import Inames
+from loopkit._make.infer_arguments import Access
 from loopkit._nodes import Expression
 from loopkit._poly.smallest_case import smallest_access
 

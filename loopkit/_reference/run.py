@@ -25,11 +25,11 @@ from loopkit._errors import (
 )
 from loopkit._expression import evaluate, to_text
 from loopkit._kernel import Kernel
-from loopkit._make.infer import infer_types
+from loopkit._make.type_inference import infer_types
+from loopkit._reference.compile_statement import Compiled, Store, compile_statement
 from loopkit._reference.memory import Memory, temporary
 from loopkit._reference.places import column_of, copies_of, find_axes
 from loopkit._reference.points import points_of, with_values
-from loopkit._reference.statements import Compiled, Store, compile_statement
 from loopkit._rules import expand_rules
 from loopkit._tree import Loop, Tree, common_prefix, statements_in
 

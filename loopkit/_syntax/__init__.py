@@ -1,8 +1,8 @@
 """The language: from text to raw syntax trees.  Nothing here knows a kernel."""
 
-from loopkit._syntax.domains import parse_assumptions, parse_domain
-from loopkit._syntax.expressions import parse_expression
-from loopkit._syntax.instructions import parse_instructions
+from loopkit._syntax.domain_parser import parse_assumptions, parse_domain
+from loopkit._syntax.expression_parser import parse_expression
+from loopkit._syntax.instruction_parser import parse_instructions
 from loopkit._syntax.items import (
     RawAssignment,
     RawItem,
@@ -11,7 +11,7 @@ from loopkit._syntax.items import (
     RawSubstitution,
     position_of_name,
 )
-from loopkit._syntax.reductions import REDUCTIONS, resolve_reductions
+from loopkit._syntax.reduction_calls import REDUCTIONS, resolve_reductions
 
 __all__ = [
     "REDUCTIONS",

@@ -12,7 +12,7 @@ from loopkit._arrays import ArrayArg
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import to_text
 from loopkit._kernel import Domain, Kernel
-from loopkit._make.infer import infer_types
+from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression
 from loopkit._rules import expand_rules
 from loopkit._same import same

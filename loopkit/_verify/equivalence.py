@@ -16,7 +16,7 @@ from loopkit._check.witness import smallest_case
 from loopkit._errors import UninitializedReadError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
-from loopkit._make.initialized import check_initialized
+from loopkit._make.check_initialized import check_initialized
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Undecided
 from loopkit._sets import conditions

@@ -20,14 +20,14 @@ from loopkit import _budget
 from loopkit._arrays import ArrayArg, ValueArg
 from loopkit._expression import ExpressionMapper, evaluate, is_constant
 from loopkit._kernel import Kernel
-from loopkit._make.infer import infer_types
+from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression, TypeCast
 from loopkit._poly.model import Model
+from loopkit._reference.compile_statement import Compiled, Store
 from loopkit._reference.memory import Memory
 from loopkit._reference.places import column_of, copies_of, find_axes
 from loopkit._reference.points import TooManyPointsError
 from loopkit._reference.run import Walker
-from loopkit._reference.statements import Compiled, Store
 from loopkit._verify.examples import ExampleData, Place, Sizes
 
 Row = tuple[int, ...]

@@ -17,7 +17,7 @@ from loopkit._arrays import ValueArg
 from loopkit._errors import OutOfBoundsError
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
-from loopkit._make.bounds import Outside, error_for, outside_accesses
+from loopkit._make.check_bounds import Outside, error_for, outside_accesses
 from loopkit._rules import expand_rules
 from loopkit._verify.verdict import Difference, Verdict
 

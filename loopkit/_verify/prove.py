@@ -208,7 +208,7 @@ class KernelTypes:
     """The types of a kernel's data and expressions."""
 
     def __init__(self, model: Model) -> None:
-        from loopkit._make.infer import infer_types
+        from loopkit._make.type_inference import infer_types
 
         self.kernel = infer_types(model.kernel)
         self.known: Mapping[str, Any] = known_types(self.kernel)

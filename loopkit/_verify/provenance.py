@@ -16,10 +16,10 @@ from loopkit._expression import (
     to_text,
     variable_names,
 )
-from loopkit._make.operations import operations_of
+from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression
-from loopkit._reference.statements import conditions_in_order
-from loopkit._reference.translate import Names, Translator
+from loopkit._reference.compile_statement import conditions_in_order
+from loopkit._reference.python_source import Names, Translator
 from loopkit._verify.interpreter import Interpreter, TracedValue
 
 _LEAVES = 10

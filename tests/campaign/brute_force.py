@@ -24,12 +24,12 @@ import loopkit as lk
 from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._expression import evaluate
-from loopkit._make.infer import infer_types
+from loopkit._make.type_inference import infer_types
 from loopkit._places import space_of
+from loopkit._reference.compile_statement import Compiled, Store, compile_statement
 from loopkit._reference.memory import Memory
 from loopkit._reference.places import Axis, column_of, copies_of, find_axes
 from loopkit._reference.points import points_of
-from loopkit._reference.statements import Compiled, Store, compile_statement
 from loopkit._rules import expand_rules
 from loopkit._tree import Loop, Tree, statements_in
 from loopkit.codegen.prepare import realize_instruction_parallel

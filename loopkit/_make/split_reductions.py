@@ -11,9 +11,9 @@ from loopkit._expression import ExpressionMapper
 from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._make.drafts import Draft
-from loopkit._make.names import fresh_names, reductions_in
-from loopkit._make.operations import ReductionOperation
-from loopkit._make.scopes import Inames
+from loopkit._make.enclosing_loops import Inames
+from loopkit._make.free_names import fresh_names, reductions_in
+from loopkit._make.reduction_operations import ReductionOperation
 from loopkit._nodes import Expression, Reduction
 from loopkit._promotion import FLOAT64
 

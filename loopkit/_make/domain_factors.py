@@ -14,8 +14,8 @@ from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Domain
 from loopkit._spelling import check_name
-from loopkit._syntax.conditions import LARGEST
-from loopkit._syntax.domains import DomainText, Piece, parse_assumptions, read_domain
+from loopkit._syntax.condition_parser import LARGEST
+from loopkit._syntax.domain_parser import DomainText, Piece, parse_assumptions, read_domain
 from loopkit._syntax.isl_text import Condition
 
 PARAM = isl.dim_type.param

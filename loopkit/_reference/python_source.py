@@ -37,7 +37,7 @@ from loopkit._promotion import (
     real_of,
     subtrahend,
 )
-from loopkit._reference import functions
+from loopkit._reference import scalar_functions as functions
 from loopkit._types import operands
 
 DType = np.dtype[Any]

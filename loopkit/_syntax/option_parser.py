@@ -11,9 +11,9 @@ from loopkit._compat.ignored import IGNORED_OPTIONS
 from loopkit._errors import ParseError, SourcePosition, nearest
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
-from loopkit._syntax.expressions import parse_expression
+from loopkit._syntax.expression_parser import parse_expression
 from loopkit._syntax.items import NO_OPTIONS, Options
-from loopkit._syntax.lexer import CLOSING, OPENING, PositionOf
+from loopkit._syntax.tokens import CLOSING, OPENING, PositionOf
 
 _PATTERN = re.compile(r"[\w*?\[\]!.$-]+\Z")
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")

@@ -13,8 +13,8 @@ from loopkit._arrays import TemporaryVariable
 from loopkit._errors import TypeInferenceError, caret_at
 from loopkit._expression import NameCollector, names_found, to_text
 from loopkit._kernel import Kernel, Statement
-from loopkit._make.names import closure
-from loopkit._make.operations import operations_of
+from loopkit._make.free_names import closure
+from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression
 from loopkit._promotion import Choice, RunTime, Typed, promote, run_time
 from loopkit._rules import expand_rules

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from loopkit._depth import INSTEAD, TOO_DEEP
 from loopkit._promotion import DTYPES, LARGEST_BITS, DType, like_types
-from loopkit._syntax.lexer import CLOSING, END, OPENING, Words
+from loopkit._syntax.tokens import CLOSING, END, OPENING, Words
 
 # `for`, `end` and their kin are words of the language only where a line begins: a loop may well
 # run to a size named `end`.

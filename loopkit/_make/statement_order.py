@@ -9,7 +9,7 @@ from functools import cache
 
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._make.drafts import Draft, Nop
-from loopkit._make.scopes import Inames
+from loopkit._make.enclosing_loops import Inames
 from loopkit._syntax import position_of_name
 
 Node = Draft | Nop

@@ -10,9 +10,9 @@ import islpy as isl
 from loopkit._budget import is_spent
 from loopkit._errors import ParseError, UnknownNameError
 from loopkit._frozen import dataclass
-from loopkit._syntax.conditions import NAME, ConditionParser
+from loopkit._syntax.condition_parser import NAME, ConditionParser
 from loopkit._syntax.isl_text import Condition, Value
-from loopkit._syntax.lexer import END
+from loopkit._syntax.tokens import END
 
 T = TypeVar("T")
 _MAP = "a map is written { [i] -> [j]: j = i + 1 }"

@@ -16,8 +16,8 @@ import pymbolic.primitives as prim
 from loopkit._depth import MOST_NESTED
 from loopkit._nodes import Expression, TypeCast, TypeName
 from loopkit._promotion import DTYPES
-from loopkit._syntax.expression_words import COMPARISONS, FOREIGN, KEYWORDS, ExpressionWords
-from loopkit._syntax.lexer import PositionOf
+from loopkit._syntax.expression_tokens import COMPARISONS, FOREIGN, KEYWORDS, ExpressionWords
+from loopkit._syntax.tokens import PositionOf
 
 TERNARY, OR, AND, NOT, COMPARE, BIT_OR, BIT_XOR, BIT_AND, SHIFT, ADD, MULTIPLY, UNARY, POWER = (
     range(1, 14)
@@ -33,7 +33,7 @@ def parse_expression(text: str, *, position_of: PositionOf | None = None) -> Exp
     ``position_of(offset, length)`` says where a part of ``text`` stands in what
     the user wrote, if ``text`` is only a piece of that.  A call such as
     ``sum(k, x)`` stays a call: see
-    :func:`loopkit._syntax.reductions.resolve_reductions`.
+    :func:`loopkit._syntax.reduction_calls.resolve_reductions`.
     """
     parser = ExpressionParser(text, position_of)
     expr = parser.expression()

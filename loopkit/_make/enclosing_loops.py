@@ -11,7 +11,7 @@ from loopkit._errors import InvalidArgumentError, ParseError
 from loopkit._expression import index_tuple, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Domain
-from loopkit._make.domains import Domains
+from loopkit._make.domain_factors import Domains
 from loopkit._make.drafts import Draft
 from loopkit._nodes import Expression
 from loopkit._tree import Path

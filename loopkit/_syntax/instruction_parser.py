@@ -13,7 +13,7 @@ import pymbolic.primitives as prim
 from loopkit._errors import ParseError, SourcePosition
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
-from loopkit._syntax.expressions import ExpressionParser
+from loopkit._syntax.expression_parser import ExpressionParser
 from loopkit._syntax.items import (
     NO_OPTIONS,
     Options,
@@ -22,8 +22,8 @@ from loopkit._syntax.items import (
     RawNop,
     RawSubstitution,
 )
-from loopkit._syntax.lexer import CLOSING, END, OPENING, position_in
-from loopkit._syntax.options import parse_options
+from loopkit._syntax.option_parser import parse_options
+from loopkit._syntax.tokens import CLOSING, END, OPENING, position_in
 
 # Blanked out before anything else, and offsets stay.  The newline of a line that goes on becomes a
 # vertical tab: a blank, but no end of a line.

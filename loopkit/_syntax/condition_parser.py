@@ -23,7 +23,7 @@ from loopkit._syntax.isl_text import (
     rounded,
     total,
 )
-from loopkit._syntax.lexer import CLOSING, END, OPENING, Words
+from loopkit._syntax.tokens import CLOSING, END, OPENING, Words
 
 LARGEST = 2**63 - 1
 """The largest number that an index can be."""

@@ -14,10 +14,10 @@ from loopkit._expression import Walker, index_tuple, is_constant, to_text
 from loopkit._functions import check_call
 from loopkit._kernel import Statement
 from loopkit._linear import NotAffineError, linear
-from loopkit._make.infer import located
+from loopkit._make.type_inference import located
 from loopkit._nodes import Expression
 from loopkit._same import remembered
-from loopkit._syntax.conditions import LARGEST
+from loopkit._syntax.condition_parser import LARGEST
 from loopkit._types import dtype_of
 
 _LARGE = 10**6

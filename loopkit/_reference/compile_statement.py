@@ -12,12 +12,12 @@ from loopkit._errors import LaunchError
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
-from loopkit._make.operations import operations_of
+from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression
-from loopkit._reference import functions
+from loopkit._reference import scalar_functions as functions
 from loopkit._reference.memory import Memory, code_of
 from loopkit._reference.places import Axis, column_of
-from loopkit._reference.translate import Names, Translator, Value
+from loopkit._reference.python_source import Names, Translator, Value
 from loopkit._tree import path_inames
 
 DType = np.dtype[Any]

@@ -21,12 +21,12 @@ from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import guarded_reads
 from loopkit._kernel import Statement
-from loopkit._make.data import as_shape, column_major, normal_argument, normal_temporary
-from loopkit._make.names import names_beside_inames, names_in_values
+from loopkit._make.free_names import names_beside_inames, names_in_values
+from loopkit._make.given_data import as_shape, column_major, normal_argument, normal_temporary
 from loopkit._nodes import Expression
 from loopkit._promotion import INT32
 from loopkit._spelling import is_name, shown
-from loopkit._syntax.conditions import NO_NUMBERS
+from loopkit._syntax.condition_parser import NO_NUMBERS
 
 PositionOf = Callable[[str], SourcePosition | None]
 _DATA = (ArrayArg, ValueArg, TemporaryVariable)

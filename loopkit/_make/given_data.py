@@ -26,7 +26,7 @@ from loopkit._nodes import Expression
 from loopkit._promotion import as_dtype
 from loopkit._spelling import check_expression, check_name, shown
 from loopkit._syntax import parse_expression
-from loopkit._syntax.options import split_outside_brackets
+from loopkit._syntax.option_parser import split_outside_brackets
 
 AUTO = "auto"
 

@@ -378,3 +378,9 @@ def test_names_of_types() -> None:
 
 
 # }}}
+
+
+def test_a_text_is_no_complex_number() -> None:
+    assert scalars.check_scalar("z", 1 + 2j, np.dtype("complex64")) == 1 + 2j
+    with pytest.raises(InvalidArgumentError, match="an object of type str came"):
+        scalars.check_scalar("z", "1+2j", np.dtype("complex64"))

@@ -24,7 +24,7 @@ ARCHS = ("sm_80", "sm_90a", "sm_100")
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("LOOPKIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.delenv("LOOPKIT_NO_CACHE", raising=False)
-    monkeypatch.setattr(nvrtc, "_compiled", type(nvrtc._compiled)())
+    nvrtc._compiled.cache_clear()
     monkeypatch.setattr(_once, "given", {})
     yield tmp_path / "cache"
 
@@ -160,7 +160,7 @@ def test_too_large_for_any_device() -> None:
 @pytest.mark.nvrtc
 def test_cached_on_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = nvrtc.compile_program(axpy(), "sm_80")
-    nvrtc._compiled.clear()
+    nvrtc._compiled.cache_clear()
     monkeypatch.setattr(nvrtc, "_compile", None)  # compiling again would fail
     again = nvrtc.compile_program(axpy(), "sm_80")
     assert (again.cubin, again.ptx, again.log) == (first.cubin, first.ptx, first.log)
@@ -173,7 +173,7 @@ def test_the_entry_of_another_kernel_is_not_taken(folder: Path) -> None:
     other = entry(folder).rename(folder / "other")
     first = nvrtc.compile_program(axpy(), "sm_80")
     other.rename(entry(folder))
-    nvrtc._compiled.clear()
+    nvrtc._compiled.cache_clear()
     assert nvrtc.compile_program(axpy(), "sm_80").ptx == first.ptx
     stored = _cache.load("cuda", entry(folder).name)
     assert stored is not None and stored.parts["cubin"] == first.cubin

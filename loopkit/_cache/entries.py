@@ -20,7 +20,6 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from loopkit._cache import folder as _folder
 from loopkit._frozen import dataclass
@@ -110,17 +109,13 @@ def _decode(name: str, data: bytes) -> dict[str, bytes] | None:
         header = json.loads(data[start:end])
         if header["name"] != name or header["format"] != FORMAT:
             return None
-        return _divide(data[:start], header["parts"])
+        parts, at = {}, 0
+        for part, length in header["parts"]:
+            parts[part] = data[at : at + length]
+            at += length
+        return parts if at == start else None
     except (ValueError, KeyError, TypeError):
         return None
-
-
-def _divide(data: bytes, lengths: list[Any]) -> dict[str, bytes] | None:
-    parts, at = {}, 0
-    for name, length in lengths:
-        parts[name] = data[at : at + length]
-        at += length
-    return parts if at == len(data) else None
 
 
 # }}}

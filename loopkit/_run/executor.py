@@ -96,7 +96,8 @@ class CudaExecutor:
                 launch.launch(ready.loaded, resolved.grid, ready.stream, ready.arguments)
                 if ready.must_wait:
                     device.wait(ready.stream, self.plan.name)
-                self._free_scratch(ready)
+                for pointer in ready.scratch:
+                    driver.call("cuMemFreeAsync", pointer, ready.stream)
         except driver.DriverError as error:
             self._forget()
             raise device.recover(error) from None
@@ -140,10 +141,6 @@ class CudaExecutor:
             for p in loaded.program.params
         ]
         return Ready(resolved, loaded, handle, objects, arguments, scratch)
-
-    def _free_scratch(self, ready: Ready) -> None:
-        for pointer in ready.scratch:
-            driver.call("cuMemFreeAsync", pointer, ready.stream)
 
     def _specialise(self, resolved: Resolved, given: dict[str, Any], loaded: LoadedProgram) -> None:
         if not fast.possible(resolved):

@@ -6,8 +6,6 @@ import contextlib
 import functools
 import importlib.util
 import os
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -38,12 +36,9 @@ class CompiledProgram:
 
 # A binary out of NVRTC's own cache comes without the assembler's report.
 _BASE_OPTIONS = ("--std=c++17", "--ptxas-options=-v", "--no-cache")
-_KEPT = 256
 #: Older ones compile some loop nests wrongly: docs/checking.md says which, under what is trusted.
 SOUND_SINCE = (13, 2)
 UPGRADE = "pip install --upgrade nvidia-cuda-nvrtc"
-_compiled: OrderedDict[str, CompiledProgram] = OrderedDict()
-_lock = threading.Lock()
 
 
 @functools.cache
@@ -92,64 +87,46 @@ def compile_program(program: Program, arch: str) -> CompiledProgram:
     fault = known_fault(version)
     if fault:
         _once.warn("nvrtc", f"{fault}: {UPGRADE}")
-    key = _cache.key_of(program.name, program.source, arch, version, *program.options)
-    with _lock:
-        known = _compiled.get(key)
-        if known is not None:
-            _compiled.move_to_end(key)
-    if known is None:
-        known = _recall(key, program, arch)
-        if known is None:
-            known = _compile(program, arch)
-            _cache.store(
-                "cuda",
-                key,
-                {"cubin": known.cubin, "ptx": known.ptx.encode(), "log": known.log.encode()},
-            )
-        with _lock:
-            _compiled[key] = known
-            while len(_compiled) > _KEPT:
-                _compiled.popitem(last=False)
-    if known.program is program or known.program == program:
-        return known
-    # The same text with another signature, block or dynamic shared memory.
-    return CompiledProgram(program, arch, known.cubin, known.ptx, known.log)
+    made = _compiled(program.name, program.source, arch, version, program.options)
+    return CompiledProgram(program, arch, *made)
 
 
-def _recall(key: str, program: Program, arch: str) -> CompiledProgram | None:
+@functools.lru_cache(maxsize=256)
+def _compiled(
+    name: str, source: str, arch: str, version: str, options: tuple[str, ...]
+) -> tuple[bytes, str, str]:
+    """The binary, the PTX and what the compiler said, from the cache or made now."""
+    key = _cache.key_of(name, source, arch, version, *options)
     entry = _cache.load("cuda", key)
     if entry is None or entry.parts.keys() != {"cubin", "ptx", "log"}:
-        return None
-    parts = entry.parts
-    ptx, log = parts["ptx"].decode(), parts["log"].decode()
-    return CompiledProgram(program, arch, parts["cubin"], ptx, log)
+        parts = _compile(name, source, arch, options)
+        _cache.store("cuda", key, parts)
+    else:
+        parts = entry.parts
+    return parts["cubin"], parts["ptx"].decode(), parts["log"].decode()
 
 
-def _compile(program: Program, arch: str) -> CompiledProgram:
+def _compile(name: str, source: str, arch: str, own: tuple[str, ...]) -> dict[str, bytes]:
     nvrtc = _nvrtc()
-    options = (
-        f"--gpu-architecture={arch}",
-        *_BASE_OPTIONS,
-        *include_options(program.source),
-        *program.options,
+    architecture = f"--gpu-architecture={arch}"
+    options = [architecture, *_BASE_OPTIONS, *include_options(source), *own]
+    (handle,) = _checked(
+        nvrtc.nvrtcCreateProgram(source.encode(), f"{name}.cu".encode(), 0, [], [])
     )
-    file_name = f"{program.name}.cu".encode()
-    (handle,) = _checked(nvrtc.nvrtcCreateProgram(program.source.encode(), file_name, 0, [], []))
     try:
-        encoded = [option.encode() for option in options]
-        (status, *_) = nvrtc.nvrtcCompileProgram(handle, len(encoded), encoded)
+        status, *_ = nvrtc.nvrtcCompileProgram(handle, len(options), [o.encode() for o in options])
         log = _text(handle, nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog)
         if int(status):
-            raise _error(program, arch, status, log)
+            raise _error(name, source, arch, status, log.decode())
         cubin = _bytes(handle, nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN)
         ptx = _text(handle, nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX)
     finally:
         nvrtc.nvrtcDestroyProgram(handle)
-    return CompiledProgram(program, arch, cubin, ptx, log)
+    return {"cubin": cubin, "ptx": ptx, "log": log}
 
 
-def _error(program: Program, arch: str, status: Any, log: str) -> CompileError:
-    (name,) = _checked(_nvrtc().nvrtcGetErrorString(status))
+def _error(name: str, source: str, arch: str, status: Any, log: str) -> CompileError:
+    (why,) = _checked(_nvrtc().nvrtcGetErrorString(status))
     if "ARCH" in log.upper() and "gpu-architecture" in log:
         return CompileError(
             f"NVRTC {nvrtc_version()} does not compile for {arch}",
@@ -157,9 +134,8 @@ def _error(program: Program, arch: str, status: Any, log: str) -> CompileError:
             instead=f"it knows {', '.join(supported_archs())}, and those with the suffix a",
         )
     return CompileError(
-        f"NVRTC {nvrtc_version()} rejects the source of {program.name} for {arch} "
-        f"({name.decode()})",
-        source=program.source,
+        f"NVRTC {nvrtc_version()} rejects the source of {name} for {arch} ({why.decode()})",
+        source=source,
         log=log,
     )
 
@@ -171,8 +147,9 @@ def _bytes(handle: Any, size_of: Any, get: Any) -> bytes:
     return buffer
 
 
-def _text(handle: Any, size_of: Any, get: Any) -> str:
-    return _bytes(handle, size_of, get).rstrip(b"\0").decode(errors="replace")
+def _text(handle: Any, size_of: Any, get: Any) -> bytes:
+    text = _bytes(handle, size_of, get).rstrip(b"\0")
+    return text.decode(errors="replace").encode()
 
 
 def _checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:

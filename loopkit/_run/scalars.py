@@ -40,29 +40,24 @@ def check_scalar(name: str, value: Any, dtype: np.dtype[Any], origin: str = "") 
         if isinstance(value, bool | np.bool_):
             return bool(value)
         raise _not_a(name, "True or False", value)
-    if dtype.kind == "c":
-        try:
-            number = complex(value)
-        except OverflowError:
-            raise _too_large(name, value, dtype) from None
-        except Exception:  # whatever an object says that is no number
-            raise _not_a(name, f"a number of type {type_name(dtype)}", value) from None
-        for part in (number.real, number.imag):
-            _check_range(name, number, part, np.dtype(f"f{dtype.itemsize // 2}"), dtype)
-        return number
-    if isinstance(value, str | bytes | complex | np.complexfloating):
-        raise _not_a(name, f"a number of type {type_name(dtype)}", value)
+    is_complex = dtype.kind == "c"
+    refused: Any = str | bytes if is_complex else str | bytes | complex | np.complexfloating
     try:
-        real = float(value)
-        fits = math.isfinite(real) or value == real or real != real
+        if isinstance(value, refused):
+            raise TypeError
+        number: Any = complex(value) if is_complex else float(value)
+        # A real number may have more bits than Python's.
+        fits = is_complex or math.isfinite(number) or value == number or number != number
     except OverflowError:
-        raise _too_large(name, value, dtype) from None
+        fits = False
     except Exception:  # whatever an object says that is no number
         raise _not_a(name, f"a number of type {type_name(dtype)}", value) from None
-    if not fits:  # a number of more bits than Python's
-        raise _too_large(name, value, dtype)
-    _check_range(name, real, real, dtype, dtype)
-    return real
+    if fits:
+        part = np.dtype(f"f{dtype.itemsize // 2}") if is_complex else dtype
+        fits = _fits(number.real, part) and _fits(number.imag, part)
+    if not fits:
+        raise InvalidArgumentError(f"{name} = {shown(value)} does not fit {type_name(dtype)}")
+    return number
 
 
 def _check_integer(name: str, value: Any, dtype: np.dtype[Any], origin: str) -> int:
@@ -86,17 +81,11 @@ def _check_integer(name: str, value: Any, dtype: np.dtype[Any], origin: str) -> 
     return number
 
 
-def _check_range(
-    name: str, value: Any, part: float, dtype: np.dtype[Any], shown: np.dtype[Any]
-) -> None:
+def _fits(value: float, dtype: np.dtype[Any]) -> bool:
+    """Whether ``value`` does not become infinite in ``dtype``."""
     with np.errstate(over="ignore"):
-        rounded = float(np.asarray(part).astype(dtype))
-    if rounded in (float("inf"), float("-inf")) and part != rounded:
-        raise _too_large(name, value, shown)
-
-
-def _too_large(name: str, value: Any, dtype: np.dtype[Any]) -> InvalidArgumentError:
-    return InvalidArgumentError(f"{name} = {shown(value)} does not fit {type_name(dtype)}")
+        rounded = float(np.asarray(value).astype(dtype))
+    return math.isfinite(rounded) or rounded != rounded or value == rounded
 
 
 def _not_a(name: str, what: str, value: Any) -> InvalidArgumentError:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import islice
+from types import NoneType
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 import islpy as isl
@@ -124,31 +125,25 @@ def at_least(least: int) -> Kind:
     return count
 
 
-def tag(what: str, value: Any) -> str | Tag | None:
-    """A tag of an iname, its spelling, or None."""
-    if value is None or isinstance(value, Tag):
-        return value
-    if not is_text(value):
-        raise unfit(what, "a tag such as 'l.0', 'g.1' or 'unr'", value)
-    return str(value)
+def _value_or_text(of: tuple[type, ...], takes: str) -> Kind:
+    """Values of some types, or text that spells one."""
+
+    def value_or_text(what: str, value: Any) -> Any:
+        if isinstance(value, of):
+            return value
+        if not is_text(value):
+            raise unfit(what, takes, value)
+        return str(value)
+
+    return value_or_text
 
 
-def within(what: str, value: Any) -> str | Match | None:
-    """A match string, or None for all statements."""
-    if value is None or isinstance(value, Match):
-        return value
-    if not is_text(value):
-        raise unfit(what, "a match string such as 'id:w* and reads:a'", value)
-    return str(value)
-
-
-def address_space(what: str, value: Any) -> str | AddressSpace | None:
-    """An address space or its name, or None for what follows from the schedule."""
-    if value is None or isinstance(value, AddressSpace):
-        return value
-    if not is_text(value):
-        raise unfit(what, "an address space such as 'private' or 'shared'", value)
-    return str(value)
+tag = _value_or_text((Tag, NoneType), "a tag such as 'l.0', 'g.1' or 'unr'")
+within = _value_or_text((Match, NoneType), "a match string such as 'id:w* and reads:a'")
+address_space = _value_or_text(
+    (AddressSpace, NoneType), "an address space such as 'private' or 'shared'"
+)
+dim_tag = _value_or_text((Nested, Strided), "an axis tag such as 'N0' or 'stride:17'")
 
 
 def formula(what: str, value: Any) -> Any:
@@ -182,24 +177,27 @@ def tag_type(what: str, value: Any) -> Any:
     return tag(what, value)
 
 
-def conditions(what: str, value: Any) -> Any:
-    """Conditions on sizes: text or an isl set."""
-    if isinstance(value, (isl.Set, isl.BasicSet)) or is_text(value):
-        return value
-    raise InvalidArgumentError(
-        f"assumptions are text or an isl set, not {shown(value)}",
-        instead='for example assume("n >= 1 and n mod 16 = 0")',
-    )
+def _set_or_text(of: tuple[type, ...], named: str, example: str) -> Kind:
+    """What isl holds, or text that it reads."""
+
+    def set_or_text(what: str, value: Any) -> Any:
+        if isinstance(value, of) or is_text(value):
+            return value
+        raise InvalidArgumentError(f"{named}, not {shown(value)}", instead=f"for example {example}")
+
+    return set_or_text
 
 
-def relation(what: str, value: Any) -> Any:
-    """A map: text or an isl map."""
-    if isinstance(value, (isl.Map, isl.BasicMap)) or is_text(value):
-        return value
-    raise InvalidArgumentError(
-        f"a map is text or an isl map, not {shown(value)}",
-        instead='for example map_domain("{ [t, i] -> [w, i]: w = t + i }")',
-    )
+conditions = _set_or_text(
+    (isl.Set, isl.BasicSet),
+    "assumptions are text or an isl set",
+    'assume("n >= 1 and n mod 16 = 0")',
+)
+relation = _set_or_text(
+    (isl.Map, isl.BasicMap),
+    "a map is text or an isl map",
+    'map_domain("{ [t, i] -> [w, i]: w = t + i }")',
+)
 
 
 # }}}
@@ -361,13 +359,6 @@ def equations(what: str, value: Any) -> Any:
     return tuple(result)
 
 
-def dim_tag(what: str, value: Any) -> Any:
-    """How an axis lies in memory."""
-    if isinstance(value, (Nested, Strided)) or is_text(value):
-        return value
-    raise unfit(what, "an axis tag such as 'N0' or 'stride:17'", value)
-
-
 def dim_tags(what: str, value: Any) -> Any:
     """How the axes of an array lie in memory: text, a list, or a mapping by axis."""
     if is_text(value):
@@ -449,8 +440,6 @@ def normal(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, 
 
 # }}}
 
-# {{{ what is recorded
-
 
 def is_plain(value: object) -> bool:
     """Whether a value is data as JSON has it, to be recorded as it was given."""
@@ -459,6 +448,3 @@ def is_plain(value: object) -> bool:
     if type(value) in (tuple, list):
         return all(map(is_plain, value))  # type: ignore[call-overload]
     return type(value) is dict and all(is_plain(k) and is_plain(v) for k, v in value.items())
-
-
-# }}}

@@ -30,6 +30,10 @@ class SourcePosition:
         marker = " " * (self.column - 1) + "^" * max(1, self.length)
         return f"    {line}\n    {marker}"
 
+    def shown_with(self, why: str) -> str:
+        """What is wrong at the place, and the line with a caret."""
+        return f"line {self.line}, column {self.column}: {why}\n{self.caret()}"
+
 
 def caret_at(position: SourcePosition | None) -> str:
     """The source line with a caret under a place; empty where the place is not known."""
@@ -102,13 +106,11 @@ class LoopkitError(Exception):
         self.step: str | None = None
 
     def __str__(self) -> str:
+        return printable("\n".join(filter(None, (self.asked, self._reason(), self.instead))))
+
+    def _reason(self) -> str:
         named = self.step and not self.asked.startswith(self.step)
-        parts = [f"{self.step}: {self.why}" if named else self.why]
-        if self.asked:
-            parts.insert(0, self.asked)
-        if self.instead:
-            parts.append(self.instead)
-        return printable("\n".join(parts))
+        return f"{self.step}: {self.why}" if named else self.why
 
 
 class ParseError(LoopkitError):
@@ -125,16 +127,8 @@ class ParseError(LoopkitError):
         super().__init__(why, asked=asked, instead=instead)
         self.position = position
 
-    def __str__(self) -> str:
-        if self.position is None:
-            return super().__str__()
-        where = f"line {self.position.line}, column {self.position.column}: {self.why}"
-        parts = [where, self.position.caret()]
-        if self.asked:
-            parts.insert(0, self.asked)
-        if self.instead:
-            parts.append(self.instead)
-        return printable("\n".join(parts))
+    def _reason(self) -> str:
+        return super()._reason() if self.position is None else self.position.shown_with(self.why)
 
 
 class UnknownNameError(LoopkitError):
@@ -157,7 +151,7 @@ class UnknownNameError(LoopkitError):
         self.near = tuple(near)
         why = f"there is no {kind} '{name}'"
         if position is not None:
-            why = f"line {position.line}, column {position.column}: {why}\n{position.caret()}"
+            why = position.shown_with(why)
         if near:
             instead = "did you mean " + " or ".join(f"'{n}'" for n in near) + "?"
         elif self.known:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pymbolic.primitives as prim
 from pymbolic.mapper import CombineMapper, IdentityMapper, Mapper
-from pymbolic.mapper.stringifier import PREC_NONE
+from pymbolic.mapper.stringifier import (
+    PREC_COMPARISON,
+    PREC_NONE,
+    PREC_PRODUCT,
+    PREC_SUM,
+    PREC_UNARY,
+    StringifyMapper,
+)
 
 from loopkit._hidden import is_hidden, plain
 from loopkit._nodes import Expression, Reduction, TypeCast, TypeName
-from loopkit._same import Key, key_of, remembered
-from loopkit._stringify import Stringifier
+from loopkit._same import Key, fields_of, key_of, remembered
 
+Access = tuple[str, tuple[Expression, ...]]
+"""A name and the subscripts that it has, none for a scalar."""
 Constant = int | float | complex | bool | np.generic
 
 
@@ -23,16 +31,52 @@ def is_constant(expr: Expression) -> bool:
     return isinstance(expr, (int, float, complex, np.generic))
 
 
-def variable_names(expr: Expression) -> frozenset[str]:
-    """All names of variables, arrays and inames in ``expr`` (not those of functions)."""
-    if is_constant(expr):
-        return frozenset()
-    return _variable_names(expr)
+def nodes_of(expr: Expression, *, into_accesses: bool = True) -> Iterator[Expression]:
+    """All nodes and numbers of an expression, from left to right, each before its parts.
+
+    The names of arrays and of functions are no parts; ``into_accesses`` says whether subscripts
+    are.
+    """
+    waiting = [expr]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, tuple):
+            waiting += node[::-1]
+        elif is_constant(node):
+            yield node
+        elif isinstance(node, prim.ExpressionNode):
+            yield node
+            if isinstance(node, prim.Call):
+                waiting.append(node.parameters)
+            elif not isinstance(node, prim.Subscript):
+                kind: Any = type(node)
+                waiting += [getattr(node, name) for name in fields_of(kind) or ()]
+            elif into_accesses:
+                waiting.append(node.index)
 
 
 @remembered(1 << 14)
 def _variable_names(expr: Expression) -> frozenset[str]:
-    return names_found(NameCollector, expr)
+    found: set[str] = set()
+    for node in nodes_of(expr):
+        if isinstance(node, prim.Variable):
+            found.add(node.name)
+        elif isinstance(node, prim.Subscript):
+            found.add(node.aggregate.name)
+        elif isinstance(node, Reduction):
+            found.update(node.inames)
+    return frozenset(found)
+
+
+def variable_names(expr: Expression) -> frozenset[str]:
+    """All names of variables, arrays and inames in ``expr`` (not those of functions)."""
+    return frozenset() if is_constant(expr) else _variable_names(expr)
+
+
+def names_outside_accesses(expr: Expression) -> frozenset[str]:
+    """The names in ``expr``, but for arrays and what stands in their subscripts."""
+    nodes = nodes_of(expr, into_accesses=False)
+    return frozenset(node.name for node in nodes if isinstance(node, prim.Variable))
 
 
 def names_found(
@@ -88,30 +132,6 @@ class NameCollector(Walker):
         self.rec(expr.operand)
 
 
-class _OuterNameCollector(NameCollector):
-    def map_subscript(self, expr: prim.Subscript) -> None:
-        pass
-
-
-def names_outside_accesses(expr: Expression) -> frozenset[str]:
-    """The names in ``expr``, but for arrays and what stands in their subscripts."""
-    return names_found(_OuterNameCollector, expr)
-
-
-class _AccessCollector(Walker):
-    def __init__(self, found: list[tuple[str, tuple[Expression, ...]]]) -> None:
-        super().__init__()
-        self.found = found
-
-    def map_variable(self, expr: prim.Variable) -> None:
-        self.found.append((expr.name, ()))
-
-    def map_subscript(self, expr: prim.Subscript) -> None:
-        self.found.append((expr.aggregate.name, index_tuple(expr)))
-        for index in index_tuple(expr):
-            self.rec(index)
-
-
 class _DivisionCollector(Walker):
     def __init__(self, found: dict[Key, Expression]) -> None:
         super().__init__()
@@ -129,34 +149,20 @@ _INTEGER_CALLS = frozenset(("abs", "sign", "fmin", "fmax", "pow"))
 """Functions whose results are integers where their arguments are."""
 
 
-class _TypedFinder(Walker):
-    """Finds what is no arithmetic of integers: calls, casts, quotients, other literals."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls = False
-        self.typed = False
-
-    def map_constant(self, expr: Any) -> None:
-        self.typed = self.typed or not isinstance(expr, (int, np.integer, np.bool_))
-
-    def map_call(self, expr: prim.Call) -> None:
-        self.calls = True
-        self.typed = self.typed or expr.function.name not in _INTEGER_CALLS
-        super().map_call(expr)
-
-    def map_type_cast(self, expr: TypeCast) -> None:
-        self.typed = True
-
-    def map_quotient(self, expr: prim.Quotient) -> None:
-        self.typed = True
+def _is_integer(node: Expression) -> bool:
+    """Whether a node gives an integer where all its parts are integers."""
+    if isinstance(node, prim.Call):
+        return node.function.name in _INTEGER_CALLS
+    if is_constant(node):
+        return isinstance(node, (int, np.integer, np.bool_))
+    return not isinstance(node, (TypeCast, prim.Quotient))
 
 
 @remembered(1 << 14)
-def _typed(expr: Expression) -> tuple[bool, bool]:
-    finder = _TypedFinder()
-    finder(expr)
-    return finder.typed, finder.calls
+def _integer_arithmetic(expr: Expression) -> tuple[bool, bool]:
+    """Whether integers alone are computed, and whether functions are called for that."""
+    nodes = list(nodes_of(expr))
+    return all(map(_is_integer, nodes)), any(isinstance(node, prim.Call) for node in nodes)
 
 
 def is_integer_arithmetic(expr: Expression, *, calls: bool = True) -> bool:
@@ -165,9 +171,9 @@ def is_integer_arithmetic(expr: Expression, *, calls: bool = True) -> bool:
     ``calls`` says whether functions may be called for that.
     """
     if is_constant(expr):
-        return isinstance(expr, (int, np.integer, np.bool_))
-    typed, has_calls = _typed(expr)
-    return not typed and (calls or not has_calls)
+        return _is_integer(expr)
+    of_integers, has_calls = _integer_arithmetic(expr)
+    return of_integers and (calls or not has_calls)
 
 
 def divisions_in(expr: Expression) -> tuple[Expression, ...]:
@@ -184,13 +190,17 @@ def index_tuple(expr: prim.Subscript) -> tuple[Expression, ...]:
 
 
 @remembered(1 << 14)
-def _accesses(expr: Expression) -> tuple[tuple[str, tuple[Expression, ...]], ...]:
-    found: list[tuple[str, tuple[Expression, ...]]] = []
-    _AccessCollector(found)(expr)
+def _accesses(expr: Expression) -> tuple[Access, ...]:
+    found: list[Access] = []
+    for node in nodes_of(expr):
+        if isinstance(node, prim.Variable):
+            found.append((node.name, ()))
+        elif isinstance(node, prim.Subscript):
+            found.append((node.aggregate.name, index_tuple(node)))
     return tuple(found)
 
 
-def accesses(expr: Expression) -> tuple[tuple[str, tuple[Expression, ...]], ...]:
+def accesses(expr: Expression) -> tuple[Access, ...]:
     """Every use of a name in ``expr`` as ``(name, indices)``; ``()`` for a bare name.
 
     Inames and sizes appear too, as bare names; the caller knows which is what.
@@ -274,12 +284,119 @@ def replace_accesses(
     return expr if is_constant(expr) else _AccessReplacer(replace)(expr)
 
 
+# {{{ how deeply expressions nest
+
+# All that reads expressions calls itself for the parts of what it reads, as Python's own
+# compiler does.  What is deeper than they go is refused where a kernel is made.
+
+MOST_NESTED = 100
+"""As many operations, subscripts, calls and parentheses may stand inside of each other."""
+
+TOO_DEEP = f"an expression may nest {MOST_NESTED} operations deep"
+INSTEAD = "name a part of it: <> t = ..."
+
+
+def nesting(expr: Expression, *, in_pairs: bool = False) -> int:
+    """How many operations stand inside of each other; a sum counts once, however long it is.
+
+    With ``in_pairs`` it counts as the operations of two operands each that it stands for.
+    """
+    deepest = 0
+    waiting: list[tuple[Expression, int]] = [(expr, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        if isinstance(node, tuple):
+            waiting += [(child, depth) for child in node]
+        elif isinstance(node, prim.ExpressionNode) and not isinstance(node, prim.Variable):
+            is_long = in_pairs and isinstance(node, (prim.Sum, prim.Product))
+            step = len(node.children) - 1 if is_long else 1
+            kind: Any = type(node)
+            waiting += [(getattr(node, name), depth + step) for name in fields_of(kind) or ()]
+    return deepest
+
+
+# }}}
+
+# {{{ as text
+
+_DIVISIONS = (prim.Quotient, prim.FloorDiv, prim.Remainder)
+
+
+def _negated(expr: Expression) -> Expression | None:
+    """``x`` if ``expr`` is ``-x``, else None."""
+    if isinstance(expr, (int, float)) and not isinstance(expr, bool) and expr < 0:
+        return -expr
+    if isinstance(expr, prim.Product) and expr.children:
+        first, *rest = expr.children
+        if isinstance(first, int) and first < 0:
+            if first == -1 and rest:
+                return rest[0] if len(rest) == 1 else prim.Product(tuple(rest))
+            return prim.Product((-first, *rest))
+    return None
+
+
+class _Stringifier(StringifyMapper):  # type: ignore[misc]
+    """Writes ``a - b`` for ``a + -1*b`` and leaves no blanks inside products."""
+
+    def map_sum(self, expr: prim.Sum, enclosing_prec: int, *args: Any) -> str:
+        text = ""
+        for position, child in enumerate(expr.children):
+            positive = _negated(child)
+            if position == 0:
+                text = self.rec(child, PREC_SUM, *args)
+            elif positive is None:
+                text += " + " + self.rec(child, PREC_SUM, *args)
+            else:
+                text += " - " + self.rec(positive, PREC_PRODUCT, *args)
+        return str(self.parenthesize_if_needed(text, enclosing_prec, PREC_SUM))
+
+    def map_product(self, expr: prim.Product, enclosing_prec: int, *args: Any) -> str:
+        positive = _negated(expr)
+        if positive is not None:
+            text = "-" + self.rec(positive, PREC_UNARY, *args)
+            return str(self.parenthesize_if_needed(text, enclosing_prec, PREC_UNARY))
+        first, *rest = expr.children
+        # `2*(i % 8)` is not `2*i % 8`.
+        text = self.rec(first, PREC_PRODUCT, *args)
+        text += "".join(
+            "*" + self.rec(c, PREC_UNARY if isinstance(c, _DIVISIONS) else PREC_PRODUCT, *args)
+            for c in rest
+        )
+        return str(self.parenthesize_if_needed(text, enclosing_prec, PREC_PRODUCT))
+
+    def map_subscript(self, expr: prim.Subscript, enclosing_prec: int, *args: Any) -> str:
+        inner = ", ".join(self.rec(i, PREC_NONE, *args) for i in index_tuple(expr))
+        return f"{expr.aggregate.name}[{inner}]"
+
+    def map_if(self, expr: prim.If, enclosing_prec: int, *args: Any) -> str:
+        parts = (expr.condition, expr.then, expr.else_)
+        return "if(" + ", ".join(self.rec(p, PREC_NONE, *args) for p in parts) + ")"
+
+    def map_comparison(self, expr: prim.Comparison, enclosing_prec: int, *args: Any) -> str:
+        left = self.rec(expr.left, PREC_SUM - 1, *args)
+        right = self.rec(expr.right, PREC_SUM - 1, *args)
+        text = f"{left} {expr.operator} {right}"
+        return str(self.parenthesize_if_needed(text, enclosing_prec, PREC_COMPARISON))
+
+    def map_reduction(self, expr: Reduction, enclosing_prec: int, *args: Any) -> str:
+        inames = expr.inames[0] if len(expr.inames) == 1 else "(" + ", ".join(expr.inames) + ")"
+        dtype = "" if expr.dtype is None else f", dtype={expr.dtype.name}"
+        return f"{expr.operation}({inames}, {self.rec(expr.operand, PREC_NONE, *args)}{dtype})"
+
+    def map_type_name(self, expr: TypeName, enclosing_prec: int, *args: Any) -> str:
+        return f"dtype={expr.dtype.name}"
+
+    def map_type_cast(self, expr: TypeCast, enclosing_prec: int, *args: Any) -> str:
+        return f"cast({expr.dtype.name}, {self.rec(expr.operand, PREC_NONE, *args)})"
+
+
 def to_text(expr: Expression) -> str:
     """``expr`` as the user would write it in an instruction."""
-    return str(Stringifier()(expr, PREC_NONE))
+    return str(_Stringifier()(expr, PREC_NONE))
 
 
-class PythonPrinter(Mapper):  # type: ignore[misc]
+class _PythonPrinter(Mapper):  # type: ignore[misc]
     """Prints integer expressions over sizes as Python source; ``spelled`` prints a name."""
 
     def __init__(self, spelled: Callable[[str], str]) -> None:
@@ -308,11 +425,11 @@ class PythonPrinter(Mapper):  # type: ignore[misc]
     def map_remainder(self, expr: prim.Remainder) -> str:
         return f"({self.rec(expr.numerator)} % {self.rec(expr.denominator)})"
 
-    def map_min(self, expr: prim.Min) -> str:
-        return ("min" if len(expr.children) > 1 else "") + self.joined(expr, ", ")
+    def map_min(self, expr: prim.Min | prim.Max) -> str:
+        word = "min" if isinstance(expr, prim.Min) else "max"
+        return (word if len(expr.children) > 1 else "") + self.joined(expr, ", ")
 
-    def map_max(self, expr: prim.Max) -> str:
-        return ("max" if len(expr.children) > 1 else "") + self.joined(expr, ", ")
+    map_max = map_min
 
     def map_comparison(self, expr: prim.Comparison) -> str:
         return f"({self.rec(expr.left)} {expr.operator} {self.rec(expr.right)})"
@@ -332,7 +449,7 @@ class PythonPrinter(Mapper):  # type: ignore[misc]
 
 def python_source(expr: Expression, spelled: Callable[[str], str]) -> str:
     """An integer expression over sizes as Python source, names as ``spelled`` prints them."""
-    return str(PythonPrinter(spelled)(expr))
+    return str(_PythonPrinter(spelled)(expr))
 
 
 BUILTINS: Mapping[str, Any] = {"__builtins__": {}, "min": min, "max": max}
@@ -351,3 +468,6 @@ def _compiled(expr: Expression) -> Any:
     # By text: a name may be a word of Python, and is never code.
     source = python_source(expr, lambda name: f"of[{name!r}]")
     return compile(source, "<loopkit expression>", "eval")
+
+
+# }}}

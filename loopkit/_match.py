@@ -8,15 +8,14 @@ and parentheses.  ``and`` binds more strongly than ``or``.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
 import pymbolic.primitives as prim
-from pymbolic.mapper import CombineMapper
 
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, ParseError, SourcePosition
-from loopkit._expression import is_constant, variable_names
+from loopkit._expression import NameCollector, is_constant, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
@@ -65,7 +64,7 @@ class Or(Match):
         return any(child(kernel, statement) for child in self.children)
 
     def __str__(self) -> str:
-        return " or ".join(str(c) for c in self.children)
+        return " or ".join(map(str, self.children))
 
 
 @dataclass(frozen=True)
@@ -135,45 +134,21 @@ def read_names(kernel: Kernel, statement: Statement) -> frozenset[str]:
     return frozenset(found)
 
 
-class _Calls(CombineMapper):  # type: ignore[misc]
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: set[str] = set()
-
-    def combine(self, values: Iterable[None]) -> None:
-        for _ in values:
-            pass
-
-    def map_constant(self, expr: object) -> None:
-        return None
-
-    def map_variable(self, expr: prim.Variable) -> None:
-        self.found.add(expr.name)
+class _Called(NameCollector):
+    """Collects the names of functions, too."""
 
     def map_call(self, expr: prim.Call) -> None:
         self.found.add(expr.function.name)
-        for parameter in expr.parameters:
-            self.rec(parameter)
-
-    def map_reduction(self, expr: prim.ExpressionNode) -> None:
-        self.rec(expr.operand)
-
-    map_type_cast = map_reduction
-
-    def map_type_name(self, expr: prim.ExpressionNode) -> None:
-        return None
-
-
-def called_names(expr: prim.ExpressionNode) -> frozenset[str]:
-    """Names of all functions that ``expr`` calls, and of all variables."""
-    return frozenset() if is_constant(expr) else _called_names(expr)
+        super().map_call(expr)
 
 
 @remembered(1 << 12)
-def _called_names(expr: prim.ExpressionNode) -> frozenset[str]:
-    mapper = _Calls()
-    mapper(expr)
-    return frozenset(mapper.found)
+def called_names(expr: Expression) -> frozenset[str]:
+    """Names of all functions that ``expr`` calls, and of all variables."""
+    found: set[str] = set()
+    if not is_constant(expr):
+        _Called(found)(expr)
+    return frozenset(found)
 
 
 # {{{ parsing
@@ -212,16 +187,19 @@ class _Parser:
         return False
 
     def either(self) -> Match:
-        children = [self.both()]
-        while self.peek("word", "or"):
-            children.append(self.both())
-        return children[0] if len(children) == 1 else Or(tuple(children))
+        return self.chain("or", self.both, Or)
 
     def both(self) -> Match:
-        children = [self.single()]
-        while self.peek("word", "and"):
-            children.append(self.single())
-        return children[0] if len(children) == 1 else And(tuple(children))
+        return self.chain("and", self.single, And)
+
+    def chain(
+        self, word: str, part: Callable[[], Match], joined: Callable[[tuple[Match, ...]], Match]
+    ) -> Match:
+        """Parts with a word between them; a part alone is itself."""
+        children = [part()]
+        while self.peek("word", word):
+            children.append(part())
+        return children[0] if len(children) == 1 else joined(tuple(children))
 
     def single(self) -> Match:
         self.depth += 1

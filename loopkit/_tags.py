@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from loopkit._errors import UnknownNameError
 from loopkit._frozen import dataclass
@@ -12,62 +13,56 @@ from loopkit._frozen import dataclass
 class Tag:
     """The base of all tags; ``str(tag)`` is its spelling in a schedule."""
 
-    @property
-    def is_parallel(self) -> bool:
-        """Whether the iname is a hardware coordinate, not a loop."""
-        return False
+    spelling: ClassVar[str] = ""
+    is_parallel: ClassVar[bool] = False
+    """Whether the iname is a hardware coordinate, not a loop."""
+
+    def __str__(self) -> str:
+        return self.spelling
 
 
 @dataclass(frozen=True)
-class GroupAxis(Tag):
+class _HardwareAxis(Tag):
+    axis: int
+    is_parallel: ClassVar[bool] = True
+
+    def __str__(self) -> str:
+        return f"{self.spelling}.{self.axis}"
+
+
+@dataclass(frozen=True)
+class GroupAxis(_HardwareAxis):
     """``g.N``: the block index along axis N (0 is x)."""
 
-    axis: int
-
-    @property
-    def is_parallel(self) -> bool:
-        return True
-
-    def __str__(self) -> str:
-        return f"g.{self.axis}"
+    spelling = "g"
 
 
 @dataclass(frozen=True)
-class LocalAxis(Tag):
+class LocalAxis(_HardwareAxis):
     """``l.N``: the thread index along axis N (0 is x)."""
 
-    axis: int
-
-    @property
-    def is_parallel(self) -> bool:
-        return True
-
-    def __str__(self) -> str:
-        return f"l.{self.axis}"
+    spelling = "l"
 
 
 @dataclass(frozen=True)
 class LocalAuto(Tag):
     """``l.auto``: to be laid over the threads of the block by whoever makes the iname."""
 
-    def __str__(self) -> str:
-        return "l.auto"
+    spelling = "l.auto"
 
 
 @dataclass(frozen=True)
 class Unroll(Tag):
     """``unr``: a loop whose copies are all written out by the compiler."""
 
-    def __str__(self) -> str:
-        return "unr"
+    spelling = "unr"
 
 
 @dataclass(frozen=True)
 class InstructionParallel(Tag):
     """``ilp``: copies of each statement side by side, each with private temporaries."""
 
-    def __str__(self) -> str:
-        return "ilp"
+    spelling = "ilp"
 
 
 _SIMPLE: dict[str, Tag | None] = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import loopkit as lk
-from loopkit._depth import MOST_NESTED, nesting
+from loopkit._expression import MOST_NESTED, nesting
 from loopkit._guarded import guarded_reads
 
 

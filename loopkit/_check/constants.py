@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit._expression import is_constant
+from loopkit._expression import is_constant, nodes_of
 from loopkit._nodes import Expression
 
 
@@ -37,11 +37,7 @@ def same_number(a: Expression, b: Expression) -> bool:
 
 def literals(expr: Expression) -> Iterator[Expression]:
     """The literals in an expression, in order."""
-    if is_constant(expr):
-        yield expr
-    elif dataclasses.is_dataclass(expr):
-        for part in parts(expr):
-            yield from literals(part)
+    return filter(is_constant, nodes_of(expr))
 
 
 def holds_typed(expr: Expression) -> bool:

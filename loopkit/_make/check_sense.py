@@ -8,9 +8,17 @@ from typing import NoReturn
 
 import pymbolic.primitives as prim
 
-from loopkit._depth import INSTEAD, MOST_NESTED, TOO_DEEP, nesting
 from loopkit._errors import InvalidArgumentError, ParseError, TypeInferenceError, caret_at
-from loopkit._expression import Walker, index_tuple, is_constant, to_text
+from loopkit._expression import (
+    INSTEAD,
+    MOST_NESTED,
+    TOO_DEEP,
+    Walker,
+    index_tuple,
+    is_constant,
+    nesting,
+    to_text,
+)
 from loopkit._functions import check_call
 from loopkit._kernel import Statement
 from loopkit._linear import NotAffineError, linear

@@ -13,7 +13,7 @@ from typing import Any
 
 import pymbolic.primitives as prim
 
-from loopkit._depth import MOST_NESTED
+from loopkit._expression import MOST_NESTED
 from loopkit._nodes import Expression, TypeCast, TypeName
 from loopkit._promotion import DTYPES
 from loopkit._syntax.expression_tokens import COMPARISONS, FOREIGN, KEYWORDS, ExpressionWords

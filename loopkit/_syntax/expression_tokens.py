@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, NoReturn
 
-from loopkit._depth import INSTEAD, TOO_DEEP
+from loopkit._expression import INSTEAD, TOO_DEEP
 from loopkit._promotion import DTYPES, LARGEST_BITS, DType, like_types
 from loopkit._syntax.tokens import CLOSING, END, OPENING, Words
 

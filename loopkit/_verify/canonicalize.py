@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit._depth import MOST_NESTED, nesting
-from loopkit._expression import ExpressionMapper, is_constant
+from loopkit._expression import MOST_NESTED, ExpressionMapper, is_constant, nesting
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._same import Key, key_of

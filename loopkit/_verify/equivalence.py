@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import islpy as isl
@@ -34,7 +35,7 @@ from loopkit._verify.out_of_bounds import out_of_bounds
 from loopkit._verify.prove import ProofResult, data_dependent_race, prove
 from loopkit._verify.search import Search
 from loopkit._verify.split_statements import split_statements
-from loopkit._verify.verdict import Difference, Verdict
+from loopkit._verify.verdict import Difference, Verdict, in_words
 
 _ATTEMPTS = 6
 _CHEAP = 4
@@ -206,9 +207,8 @@ class _Comparison:
         elif not self.exhausted:
             why.append("no statements of the two kernels correspond")
         if found.tried:
-            sizes = [", ".join(f"{n} = {v}" for n, v in s.items()) for s in found.tried[:1]]
-            last = [", ".join(f"{n} = {v}" for n, v in s.items()) for s in found.tried[-1:]]
-            shown = " to ".join(dict.fromkeys(s for s in (*sizes, *last) if s))
+            ends = dict.fromkeys(map(in_words, (found.tried[0], found.tried[-1])))
+            shown = " to ".join(filter(None, ends))
             why.append(f"no difference shows{f' at {shown}' if shown else ''}")
         elif found.hindrance:
             why.append(f"the kernels cannot be compared on examples: {found.hindrance}")
@@ -217,25 +217,18 @@ class _Comparison:
     def witnesses(self) -> list[Sizes]:
         """Sizes at which a correspondence fails."""
         found: list[Sizes] = []
-        failed = 0
-        for violation, root, new in self.violations[:_WITNESSES]:
-            if failed == _GIVE_UP:
+        for number, (violation, root, new) in enumerate(self.violations[:_WITNESSES]):
+            with suppress(SpentError, Undecided, isl.Error), at_most(_budget.EQUIVALENCE_WITNESS):
+                found.append(smallest_case(violation, root, new).sizes)
+            if number + 1 - len(found) == _GIVE_UP:
                 break
-            try:
-                with at_most(_budget.EQUIVALENCE_WITNESS):
-                    found.append(smallest_case(violation, root, new).sizes)
-            except (SpentError, Undecided, isl.Error):
-                failed += 1
         return found
 
     def reason(self) -> str:
         """What stood against the likeliest correspondence, in words."""
-        for violation, root, new in self.violations[:1]:
-            try:
-                with at_most(_budget.EQUIVALENCE_WITNESS):
-                    return error_for([violation], root, new).why.splitlines()[0]
-            except (SpentError, Undecided, isl.Error):
-                break
+        with suppress(SpentError, Undecided, isl.Error), at_most(_budget.EQUIVALENCE_WITNESS):
+            for violation, root, new in self.violations[:1]:
+                return error_for([violation], root, new).why.splitlines()[0]
         return self.reasons[0] if self.reasons else ""
 
     # }}}

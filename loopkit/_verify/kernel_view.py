@@ -12,15 +12,13 @@ from dataclasses import dataclass
 import islpy as isl
 import pymbolic.primitives as prim
 
-from loopkit._expression import index_tuple
+from loopkit._expression import Access, index_tuple
 from loopkit._hidden import READER, WRITER, instance
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance, Undecided
 from loopkit._verify.solver import Solver
-
-Access = tuple[str, tuple[Expression, ...]]
 
 
 @dataclass(frozen=True, eq=False)

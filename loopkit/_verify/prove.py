@@ -20,9 +20,10 @@ from loopkit._hidden import BASE, OTHER
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import Access
-from loopkit._poly.model import Cell, Model
+from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance, Undecided
 from loopkit._promotion import RunTime
+from loopkit._same import same
 from loopkit._types import dtype_of, known_types
 
 
@@ -46,7 +47,7 @@ class ProofResult:
 def prove(text: Text, new: Model, lineage: Lineage) -> ProofResult:
     """Check a correspondence; stops at the first thing that is wrong."""
     types = KernelTypes(text.model), KernelTypes(new)
-    objection = precondition_failure(text.model, new, lineage, types)
+    objection = next(_objections(text.model, new, lineage, types), "")
     if objection:
         return ProofResult(open=objection, cheap=True)
     check = Check(text.model, text.dataflow, new, lineage)
@@ -93,7 +94,7 @@ class _TypedExpressionCheck(ExpressionCheck):
         for statement in self.root.writers(mine[0]):
             if statement.operation is not None:
                 raise Undecided(f"the reduction '{statement.id}' has no counterpart")
-            if not self.root.is_exact(statement) or self.root.bounds_from_data(statement.id):
+            if not self.root.is_exact(statement):
                 raise Undecided(f"data decide what '{statement.id}' writes to '{mine[0]}'")
             self.must_fit(self.types[0], statement)
         super().inline(mine, new, event)
@@ -113,62 +114,42 @@ class _TypedExpressionCheck(ExpressionCheck):
 # {{{ what the checker takes for granted about transforms
 
 
-def precondition_failure(
+def _objections(
     root: Model, new: Model, lineage: Lineage, types: tuple[KernelTypes, KernelTypes]
-) -> str:
-    """Why a correspondence is not one that the checker was made to judge; empty if it is.
+) -> Iterator[str]:
+    """Why a correspondence is not one that the checker was made to judge.
 
     The checker trusts transforms that they change no types, that what they add
     only carries values, and that reductions start from the same value.
     """
     for image in lineage.images:
         old, its = root.statement[image.origin], new.statement[image.statement]
-        if types[0].of(old.written) != types[1].of(its.written):
-            return (
-                f"'{old.written}' is {types[0].of(old.written)}, "
-                f"'{its.written}' is {types[1].of(its.written)}"
-            )
+        kinds = types[0].of(old.written), types[1].of(its.written)
+        if kinds[0] != kinds[1]:
+            yield f"'{old.written}' is {kinds[0]}, '{its.written}' is {kinds[1]}"
         if set(root.bounds_from_data(old.id)) != set(new.bounds_from_data(its.id)):
-            return f"data decide how often '{its.id}' runs, and not alike for '{old.id}'"
-        if old.kind == "init" and not same_initial_value(
-            old.rhs, its.rhs, types[0].of(old.written)
-        ):
-            return f"'{image.origin}' and '{image.statement}' start from different values"
-    for model, kept in ((root, {i.origin for i in lineage.images}), (new, set(lineage.image_of))):
-        objection = unpaired_failure(model, frozenset(kept))
-        if objection:
-            return objection
-    return by_data(root, new, lineage)
-
-
-def unpaired_failure(model: Model, kept: frozenset[str]) -> str:
-    """Why statements without a counterpart do more than carry values; empty if they do not."""
-    for statement in model.kernel.statements:
-        if statement.id in kept:
-            continue
-        if statement.operation is not None:
-            return f"the reduction '{statement.id}' has no counterpart"
-        if model.depends_on_data(statement) or not model.is_exact(statement):
-            return f"data decide about '{statement.id}', which has no counterpart"
-        if model.bounds_from_data(statement.id):
-            return f"data decide how often '{statement.id}' runs, which has no counterpart"
-    return ""
-
-
-def by_data(root: Model, new: Model, lineage: Lineage) -> str:
-    """Temporaries whose cells data decide are compared by nobody: why that stops the proof."""
-    for model in (root, new):
-        for statement in model.kernel.statements:
-            for name, indices in (statement.write, *statement.reads):
-                if name not in model.kernel.temporary_by_name:
-                    continue
-                if any(variable_names(i) & model.data for i in indices):
-                    return f"data decide which cells of '{name}' are touched in '{statement.id}'"
-    for image in lineage.images:
-        old, its = root.statement[image.origin], new.statement[image.statement]
+            yield f"data decide how often '{its.id}' runs, and not alike for '{old.id}'"
+        if old.kind == "init" and not _same_initial_value(old.rhs, its.rhs, kinds[0]):
+            yield f"'{old.id}' and '{its.id}' start from different values"
         if not root.is_exact(old) and old.written != its.written:
-            return f"data decide what '{old.id}' writes to '{old.written}'"
-    return ""
+            yield f"data decide what '{old.id}' writes to '{old.written}'"
+    for model, paired in ((root, {i.origin for i in lineage.images}), (new, lineage.image_of)):
+        for statement in model.kernel.statements:
+            if statement.id not in paired:
+                yield from _more_than_copies(model, statement)
+            for name, indices in (statement.write, *statement.reads):
+                # Such cells are compared by nobody.
+                is_temporary = name in model.kernel.temporary_by_name
+                if is_temporary and any(variable_names(i) & model.data for i in indices):
+                    yield f"data decide which cells of '{name}' are touched in '{statement.id}'"
+
+
+def _more_than_copies(model: Model, statement: Statement) -> Iterator[str]:
+    """Why a statement without a counterpart does more than carry values."""
+    if statement.operation is not None:
+        yield f"the reduction '{statement.id}' has no counterpart"
+    if not model.is_exact(statement):
+        yield f"data decide about '{statement.id}', which has no counterpart"
 
 
 def data_dependent_race(model: Model) -> str:
@@ -177,31 +158,25 @@ def data_dependent_race(model: Model) -> str:
     The checker asks whether such accesses keep the order of the text; a kernel
     with threads that is its own text gives them none.
     """
-    for array, writers in model.kernel.writers.items():
-        for writer in writers:
-            for other in model.kernel.statements:
-                for cell in _accesses(model, other, array, OTHER):
-                    if not cell.by_data and model.is_exact(writer) and model.is_exact(other):
-                        continue
-                    one, two = Instance(writer.id, BASE), Instance(other.id, OTHER)
-                    pieces = model.unordered(one, two, array)
-                    if not pieces:
-                        continue
-                    both = model.domain(one) & model.domain(two)
-                    both = both & model.same_cell(model.write_cell(one), cell)
-                    if any(not (both & piece).is_empty() for _, piece in pieces):
+    for writer in model.kernel.statements:
+        array, one = writer.written, Instance(writer.id, BASE)
+        for other in model.kernel.statements:
+            two = Instance(other.id, OTHER)
+            for name, indices in (other.write, *other.reads):
+                if name != array:
+                    continue
+                cell = model.cell(name, [model.named(i, OTHER) for i in indices], two)
+                if not cell.by_data and model.is_exact(writer) and model.is_exact(other):
+                    continue
+                both = model.domain(one) & model.domain(two)
+                for _, piece in model.unordered(one, two, array):
+                    meeting = both & model.same_cell(model.write_cell(one), cell) & piece
+                    if not meeting.is_empty():
                         return (
                             f"'{writer.id}' and '{other.id}' may touch one cell of '{array}', "
                             "as data decide, and nothing orders the two"
                         )
     return ""
-
-
-def _accesses(model: Model, statement: Statement, array: str, label: str) -> Iterator[Cell]:
-    at = Instance(statement.id, label)
-    for name, indices in (statement.write, *statement.reads):
-        if name == array:
-            yield model.cell(name, [model.named(i, label) for i in indices], at)
 
 
 class KernelTypes:
@@ -223,12 +198,11 @@ class KernelTypes:
         return not isinstance(kind, RunTime) and kind == self.of(statement.written)
 
 
-def same_initial_value(a: Any, b: Any, dtype: Any) -> bool:
+def _same_initial_value(a: Expression, b: Expression, dtype: Any) -> bool:
     """Whether two values that reductions start from are the same once they are stored."""
-    if not (is_constant(a) and is_constant(b)):
-        return repr(a) == repr(b)
-    one, two = (np.asarray(v).astype(dtype) for v in (a, b))
-    return one.tobytes() == two.tobytes()
+    if is_constant(a) and is_constant(b):
+        a, b = (np.asarray(v).astype(dtype)[()] for v in (a, b))
+    return same(a, b)
 
 
 # }}}

@@ -23,15 +23,14 @@ from loopkit._kernel import Kernel
 from loopkit._poly.model import Model
 from loopkit._verify.canonicalize import with_swapped
 from loopkit._verify.kernel_view import KernelView
-from loopkit._verify.match_expressions import pair_sources, same
-from loopkit._verify.match_statements import at_the_end, choose
-from loopkit._verify.search_context import SearchContext
+from loopkit._verify.matching import at_the_end, choose, pair_sources, same
 from loopkit._verify.search_state import (
     ChooseOrigin,
     MatchWriters,
     Obligation,
     Options,
     Pending,
+    SearchContext,
     State,
 )
 from loopkit._verify.solve_images import solve_images

@@ -1,18 +1,22 @@
-"""What the search for a correspondence has decided, and what it has still to do."""
+"""What the search for a correspondence knows, has decided, and has still to do."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import islpy as isl
-import pymbolic.primitives as prim
 
-from loopkit._expression import substitute, variable_names
-from loopkit._hidden import WRITER, instance, variable
+from loopkit import _sets
+from loopkit._check.constants import holds_floats
+from loopkit._expression import Access, nodes_of, substitute, to_text, variable_names
+from loopkit._hidden import NEW, OLD, READER, WRITER, instance, label_of, labelled, plain, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
-from loopkit._verify.kernel_view import Access
+from loopkit._poly.pairs import Instance, Undecided, equal
+from loopkit._verify.kernel_view import KernelView, Source
 from loopkit._verify.solver import Solver
 
 _LONG = 500
@@ -85,16 +89,7 @@ class Reader:
 
 def _is_short(expr: Expression | None) -> bool:
     """Whether a value is worth following: cases of cases triple with each reader behind another."""
-    waiting: list[object] = [expr]
-    for _ in range(_LONG):
-        if not waiting:
-            return True
-        part = waiting.pop()
-        if isinstance(part, tuple):
-            waiting += part
-        elif isinstance(part, prim.ExpressionNode):
-            waiting += [getattr(part, one.name) for one in fields(part)]
-    return False
+    return not any(True for _ in itertools.islice(nodes_of(expr), _LONG, None))
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,3 +136,118 @@ Obligation = ChooseOrigin | MatchValues | MatchWriters
 Pending = tuple[Obligation, "Pending"] | None
 Options = Iterator[tuple[State, Pending]]
 """The ways to do one thing, each with what is then still to be done."""
+
+
+class SearchContext:
+    """A root, and a new kernel whose statements may stand for the root's.
+
+    ``farthest`` is how far an attempt came, and what stopped it; ``depth`` how far
+    the present one is.
+    """
+
+    def __init__(self, root: KernelView, new: KernelView, assumptions: isl.Set) -> None:
+        self.root = root
+        self.new = new
+        self.assumptions = assumptions
+        self.depth = 0
+        self.farthest = (0, "")
+        self.paired: dict[str, dict[str, isl.Set]] = {}
+        self.narrowed: dict[str, dict[str, isl.Set]] = {}
+
+    @property
+    def sizes(self) -> tuple[str, ...]:
+        """The sizes of either kernel."""
+        return tuple(dict.fromkeys((*self.root.kernel.sizes, *self.new.kernel.sizes)))
+
+    def both(self, old: str, new: str) -> isl.Set:
+        """All pairs of instances of two statements."""
+        one = self.root.model.domain(Instance(old, OLD))
+        return one & self.new.model.domain(Instance(new, NEW)) & self.assumptions
+
+    def ranked(self, candidates: tuple[Statement, ...], like: Statement) -> list[Statement]:
+        """Statements of the root, those that look like ``like`` first."""
+        position = {s.id: n for n, s in enumerate(self.new.model.writers(like.written))}
+        place = position[like.id] / max(1, len(position) - 1)
+
+        def rank(item: tuple[int, Statement]) -> tuple[bool, bool, bool, float]:
+            number, other = item
+            return (
+                other.operation != like.operation,
+                other.id != like.id,
+                type(other.rhs) is not type(like.rhs),
+                abs(number / max(1, len(candidates) - 1) - place),
+            )
+
+        return [s for _, s in sorted(enumerate(candidates), key=rank)]
+
+    def is_integer(self, view: KernelView, expr: Expression, label: str) -> bool:
+        """Whether an expression is made of inames and sizes alone, and affine."""
+        if holds_floats(expr) or isinstance(expr, bool):
+            return False
+        names = variable_names(expr)
+        if label:
+            names = frozenset(plain(n) if label_of(n) == label else n for n in names)
+        return names <= view.model.integers and _sets.is_pw_affine(expr)
+
+    def on_its_own(self, where: isl.Set, its: Statement) -> isl.Set:
+        """The instances of a statement that a relation is about."""
+        names = {instance(i, NEW): i for i in its.inames}
+        onto = _sets.project_onto(where, [*names, *self.sizes])
+        return _sets.rename(onto, names)
+
+    @property
+    def parts(self) -> dict[str, list[isl.Set]]:
+        """For each statement the sets of instances that have counterparts of their own."""
+        result = {}
+        for name, found in self.paired.items():
+            sets = {**found, **self.narrowed.get(name, {})}
+            statement = self.new.model.statement[name]
+            if len(sets) > 1:
+                result[name] = [self.on_its_own(where, statement) for where in sets.values()]
+        return result
+
+    def unlike(self, todo: MatchValues) -> None:
+        """Remember two expressions that do not match."""
+        old, new = to_text(todo.old_expr), to_text(todo.new_expr)
+        if old == new:
+            old = f"one of another type ({type(todo.old_expr).__name__})"
+        mine, its = todo.old_reader.statement.id, todo.new_reader.statement.id
+        if mine == its:
+            self.note(f"in '{mine}', {new} stands where {old} was")
+        else:
+            self.note(f"{new} stands in '{its}' where {old} stands in '{mine}'")
+
+    def note(self, why: str) -> None:
+        """Remember what stopped the attempt that came farthest."""
+        if self.depth >= self.farthest[0]:
+            self.farthest = (self.depth, why)
+
+
+def placed(source: Source, reader: Reader, label: str) -> isl.Set:
+    """A source's relation, its writer with ``label``, its reader's inames over the pair's."""
+    result = renamed(source.relation, {WRITER: label})
+    for iname in reader.statement.inames:
+        value = reader.value(iname)
+        if value is None:
+            continue
+        with suppress(Undecided):
+            result = result & equal(variable(iname, READER), value)
+    return _sets.project_out(result, labelled(_sets.names_of(result), READER))
+
+
+def renamed(relation: isl.Set, labels: Mapping[str, str]) -> isl.Set:
+    """A relation in which the names with some labels have others."""
+    names = {
+        name: instance(plain(name), labels[label])
+        for name in _sets.names_of(relation)
+        if (label := label_of(name)) in labels
+    }
+    return _sets.rename(relation, names)
+
+
+def composed(context: SearchContext, relation: isl.Set, old: str, new: str) -> isl.Set:
+    """A relation onto the names with the two labels, which become the pair's."""
+    names = _sets.names_of(relation)
+    keep = [*context.sizes, *labelled(names, old, new)]
+    onto = _sets.project_onto(relation, keep)
+    return renamed(onto, {old: OLD, new: NEW})

@@ -20,8 +20,7 @@ from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
-from loopkit._verify.search_context import SearchContext
-from loopkit._verify.search_state import State
+from loopkit._verify.search_state import SearchContext, State
 from loopkit._verify.solver import Solver
 
 

@@ -9,6 +9,11 @@ from typing import Literal
 Answer = Literal["equal", "different", "undecided"]
 
 
+def in_words(sizes: Mapping[str, int]) -> str:
+    """``n = 1, m = 2``."""
+    return ", ".join(f"{name} = {value}" for name, value in sizes.items())
+
+
 @dataclass(frozen=True)
 class Difference:
     """The first cell of an output in which two kernels differ, at the smallest sizes found.
@@ -31,7 +36,7 @@ class Difference:
 
     def __str__(self) -> str:
         cell = f"{self.array}[{', '.join(map(str, self.cell))}]" if self.cell else self.array
-        sizes = ", ".join(f"{n} = {v}" for n, v in self.sizes.items())
+        sizes = in_words(self.sizes)
         what = "is outside of the array" if self.outside else "differs"
         lines = [f"{cell} {what}" + (f" for {sizes}" if sizes else "")]
         lines.append(f"  before: {self.before}")

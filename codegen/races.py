@@ -8,7 +8,7 @@ two blocks, of whatever statements: blocks run in no order within a launch.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import product
+from itertools import combinations_with_replacement, product
 
 import pymbolic.primitives as prim
 
@@ -17,13 +17,7 @@ from loopkit._errors import IllegalTransformError, Instance, RaceError, Witness
 from loopkit._hidden import ONE, TWO
 from loopkit._points import smallest_point
 from loopkit.codegen.accesses import Access
-from loopkit.codegen.conflicts import (
-    ANY_ORDER,
-    Conflicts,
-    Order,
-    Reach,
-    thread_word,
-)
+from loopkit.codegen.conflicts import ANY_ORDER, Conflicts, Order, Reach, thread_word
 
 
 def check_races(conflicts: Conflicts) -> None:
@@ -37,11 +31,19 @@ def check_races(conflicts: Conflicts) -> None:
     for array, accesses in conflicts.by_array.items():
         if not any(access.is_write for access in accesses) or conflicts.keeps_apart(array):
             continue
-        for access in accesses:
-            if access.is_write and not conflicts.single_thread:
-                _check_statement(conflicts, access)
-        if conflicts.is_global(array) and conflicts.other_block:
-            _check_blocks(conflicts, accesses)
+        for write in accesses:
+            if write.is_write and not conflicts.single_thread:
+                loops = frozenset(iname for iname, _ in conflicts.kernel.paths[write.statement])
+                for other in conflicts.accesses[write.statement]:
+                    _check_pair(conflicts, write, other, Order(loops), "l")
+        if not conflicts.is_global(array) or not conflicts.other_block:
+            continue
+        seen: set[tuple[object, ...]] = set()
+        kinds = [(conflicts.kind(access), access) for access in accesses]
+        for (kind, one), (other_kind, other) in combinations_with_replacement(kinds, 2):
+            if (one.is_write or other.is_write) and (kind, other_kind) not in seen:
+                seen.add((kind, other_kind))
+                _check_pair(conflicts, one, other, ANY_ORDER, "g")
 
 
 def _check_bounds(conflicts: Conflicts) -> None:
@@ -58,43 +60,24 @@ def _check_bounds(conflicts: Conflicts) -> None:
                 )
 
 
-def _check_statement(conflicts: Conflicts, write: Access) -> None:
-    """Instances of one statement in the same iteration, on two threads of one block."""
-    order = Order(frozenset(iname for iname, _ in conflicts.kernel.paths[write.statement]))
-    for other in conflicts.accesses[write.statement]:
-        if other.array != write.array or not conflicts.is_plain_access(write, other):
-            continue
-        if conflicts.reach(write, other, order) is Reach.NOWHERE:
-            continue
-        for part in conflicts.by_guards(other):
-            plain = conflicts.is_plain_access(write, part)
-            if plain and conflicts.reach(write, part, order) is not Reach.NOWHERE:
+def _check_pair(conflicts: Conflicts, one: Access, two: Access, order: Order, kind: str) -> None:
+    """Refuse accesses that meet in two blocks, or, for kind ``l``, in two threads of one.
+
+    First as they are, then with the conditions within the statements' expressions.
+    """
+
+    def meet(one: Access, two: Access) -> bool:
+        if one.array != two.array or not conflicts.is_plain_access(one, two):
+            return False
+        if kind == "g":
+            return conflicts.meet_across_blocks(one, two)
+        return conflicts.reach(one, two, order) is not Reach.NOWHERE
+
+    if meet(one, two):
+        for first, second in product(conflicts.by_guards(one), conflicts.by_guards(two)):
+            if meet(first, second):
                 # The two may be swapped where that makes for the smaller example.
-                raise _race(conflicts, write, part, order, "l")
-
-
-def _check_blocks(conflicts: Conflicts, accesses: list[Access]) -> None:
-    """Instances in two blocks."""
-    seen: set[tuple[object, ...]] = set()
-    kinds = [(conflicts.kind(access), access) for access in accesses]
-    for position, (kind, access) in enumerate(kinds):
-        for other_kind, other in kinds[position:]:
-            key = (kind, other_kind)
-            if not (access.is_write or other.is_write) or key in seen:
-                continue
-            seen.add(key)
-            if not conflicts.is_plain_access(access, other):
-                continue
-            if conflicts.meet_across_blocks(access, other):
-                _check_guarded(conflicts, access, other)
-
-
-def _check_guarded(conflicts: Conflicts, access: Access, other: Access) -> None:
-    """Like :func:`_check_blocks`, with the conditions within the statements' expressions."""
-    for one, two in product(conflicts.by_guards(access), conflicts.by_guards(other)):
-        plain = conflicts.is_plain_access(one, two)
-        if plain and conflicts.meet_across_blocks(one, two):
-            raise _race(conflicts, one, two, ANY_ORDER, "g")
+                raise _race(conflicts, first, second, order, kind)
 
 
 def _race(

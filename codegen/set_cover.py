@@ -8,6 +8,7 @@ bits of integers.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from math import inf
 
 from loopkit import _budget
 from loopkit._frozen import dataclass
@@ -129,18 +130,16 @@ def _undominated(columns: list[_Column], left: int) -> list[_Column]:
 
 def _solve(columns: list[_Column], everything: int) -> list[_Column]:
     """A cheapest set of columns that serves everything."""
-    best, best_cost = _irredundant(_greedy(columns, everything), everything), 0
-    best_cost = sum(c.cost for c in best)
+    best: list[_Column] = []
+    best_cost: float = inf
     steps = 0
 
     def search(columns: list[_Column], left: int, taken: list[_Column], spent: int) -> None:
         nonlocal best, best_cost, steps
         steps += 1
-        if not left:
-            if spent < best_cost:
-                best, best_cost = list(taken), spent
-            return
-        if steps > _budget.BARRIER_PLACES:
+        if not left and spent < best_cost:
+            best, best_cost = taken, spent
+        if not left or (best and steps > _budget.BARRIER_PLACES):
             return
         columns = _undominated(columns, left)
         rows = {n: [c for c in columns if c.serves >> n & 1] for n in bits(left)}
@@ -165,24 +164,6 @@ def _least(rows: dict[int, list[_Column]]) -> int:
             total += min(c.cost for c in columns) if columns else 0
             seen.update(id(c) for c in columns)
     return total
-
-
-def _greedy(columns: list[_Column], everything: int) -> list[_Column]:
-    """Some good choice: at each step the column that serves most for its cost."""
-    left, chosen = everything, []
-    while left:
-        usable = _undominated(columns, left)
-        rows = ([c for c in usable if c.serves >> n & 1] for n in bits(left))
-        forced = [row[0] for row in rows if len(row) == 1]
-        if forced:
-            column = forced[0]
-        else:
-            cheapest = min(c.cost for c in usable)
-            fitting = [c for c in usable if c.cost == cheapest]
-            column = max(fitting, key=lambda c: ((c.serves & left).bit_count(), c.place))
-        chosen.append(column)
-        left &= ~column.serves
-    return chosen
 
 
 def _irredundant(columns: list[_Column], everything: int) -> list[_Column]:

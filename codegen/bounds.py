@@ -27,6 +27,11 @@ class Bounds:
     """The one value that the iname can have, where outer names determine it."""
 
 
+def one_value(name: str, value: Expression) -> Bounds:
+    """The bounds of what outer names determine."""
+    return Bounds(value, plus(value, 1), 1, _sets.equality(name, value), value)
+
+
 def single_basic_set(domain: isl.Set) -> isl.BasicSet:
     """``domain``, or a hull of it that is one conjunction."""
     domain = domain.compute_divs().coalesce()
@@ -63,15 +68,12 @@ def rounded_down(
 
 
 def _extreme(parts: list[Expression], kind: type) -> Expression:
-    unique: list[Expression] = []
-    for part in parts:
-        if part not in unique:
-            unique.append(part)
+    """The least or greatest of several bounds, constants among them as one."""
+    unique = list(dict.fromkeys(parts))
     constants = [p for p in unique if isinstance(p, int)]
     if len(constants) > 1:
         best = min(constants) if kind is prim.Min else max(constants)
-        unique = [p for p in unique if not isinstance(p, int)]
-        unique.insert(0, best)
+        unique = [best, *(p for p in unique if not isinstance(p, int))]
     return unique[0] if len(unique) == 1 else kind(tuple(unique))
 
 
@@ -165,7 +167,7 @@ def _bounds(domain: isl.Set, name: str, basic: isl.BasicSet) -> Bounds:
     found = _limits(basic, name)
     value = _determined(found.lowers, found.uppers)
     if value is not None:
-        return Bounds(value, plus(value, 1), 1, _sets.equality(name, value), value)
+        return one_value(name, value)
     lower, upper = _extreme(found.lowers, prim.Max), _extreme(found.uppers, prim.Min)
     step = 1
     result = (found.above & found.below).to_set()
@@ -255,7 +257,7 @@ def _stride(
     )
     if isinstance(lower, int) and isinstance(offset, int):
         return stride, lower + (offset - lower) % stride, congruence
-    if isinstance(lower, int) and lower == 0:
+    if lower == 0:
         return stride, prim.Remainder(offset, stride), congruence
     gap = prim.Remainder(prim.Sum((offset, prim.Product((-1, lower)))), stride)
     return stride, prim.Sum((lower, gap)), congruence
@@ -280,8 +282,8 @@ def guard(domain: isl.Set, context: isl.Set) -> tuple[Expression, isl.Set]:
                 enforced = enforced & isl.BasicSet.from_constraint(constraint).to_set()
         if not parts:
             return True, _sets.universe()
-        parts.sort(key=_strictness)
-        return (parts[0] if len(parts) == 1 else prim.LogicalAnd(tuple(parts))), enforced
+        parts.sort(key=lambda condition: condition.operator != ">=")  # lower bounds first
+        return conjunction(*parts), enforced
     if context.is_subset(domain):
         return True, _sets.universe()
     return _sets.conditions(left), left
@@ -324,7 +326,7 @@ def guard_with_quotients(
     a statement makes its conditions come out as a person would write them.
     """
     condition, _ = guard(domain, context)
-    if condition is True or not quotients or not _has_division(condition):
+    if condition is True or not quotients or not divisions_in(condition):
         return condition
     names: dict[str, Expression] = {}
     for number, quotient in enumerate(quotients):
@@ -333,32 +335,19 @@ def guard_with_quotients(
         graph = _sets.equality(name, quotient)
         domain, context = domain & graph, context & graph
     named, _ = guard(domain, context)
-    result: Expression = substitute(named, names)
-    return result
-
-
-def _has_division(condition: Expression) -> bool:
-    return any(True for _ in divisions_in(condition))
-
-
-def _strictness(condition: Expression) -> int:
-    """Lower bounds before upper bounds."""
-    return 0 if condition.operator == ">=" else 1
+    return substitute(named, names)
 
 
 def conjunction(*conditions: Expression) -> Expression:
     """``and`` of conditions, True left out."""
     parts: list[Expression] = []
     for condition in conditions:
-        if condition is True:
-            continue
-        if isinstance(condition, prim.LogicalAnd):
-            parts.extend(condition.children)
-        else:
-            parts.append(condition)
-    if not parts:
-        return True
-    return parts[0] if len(parts) == 1 else prim.LogicalAnd(tuple(parts))
+        if condition is not True:
+            is_and = isinstance(condition, prim.LogicalAnd)
+            parts += condition.children if is_and else [condition]
+    if len(parts) < 2:
+        return parts[0] if parts else True
+    return prim.LogicalAnd(tuple(parts))
 
 
 def determined_value(domain: isl.Set, iname: str, hidden: frozenset[str]) -> Expression | None:

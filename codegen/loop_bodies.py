@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from functools import reduce
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -121,7 +122,7 @@ class Bodies:
         if body.parent is None:
             return self._launched()
         kernel = self.conflicts.kernel
-        found: isl.Set | None = None
+        found: list[isl.Set] = []
         for statement in {instances.keys[s]: s for s in body.statements}.values():
             domain = instances.of(statement)
             blocks = [
@@ -136,9 +137,8 @@ class Bodies:
                 word = prim.Variable(thread_word("g", c.axis, "", False))
                 value = prim.Sum((word, c.lower)) if c.lower else word
                 domain = _sets.project_out(domain & _sets.equality(c.iname, value), [c.iname])
-            found = domain if found is None else found | domain
-        assert found is not None
-        return (found & self._launched()).coalesce()
+            found.append(domain)
+        return (reduce(isl.Set.union, found) & self._launched()).coalesce()
 
     def _launched(self) -> isl.Set:
         """The blocks of a launch."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._cached import once
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import divisions_in, variable_names
 from loopkit._frozen import dataclass
@@ -16,7 +19,7 @@ from loopkit._poly.in_bounds import between
 from loopkit._sets import UnboundedError
 from loopkit._tags import InstructionParallel, Unroll
 from loopkit._target import CUDA
-from loopkit.codegen.barriers import GuardedLoop, Placed, PlacedNode, place_barriers
+from loopkit.codegen.barriers import GuardedLoop, PlacedNode, place_barriers
 from loopkit.codegen.bounds import (
     Bounds,
     conjunction,
@@ -24,7 +27,7 @@ from loopkit.codegen.bounds import (
     guard,
     guard_with_quotients,
     loop_bounds,
-    plus,
+    one_value,
     single_basic_set,
 )
 from loopkit.codegen.conflicts import Conflicts
@@ -51,7 +54,8 @@ def make_nest(kernel: Kernel) -> Nest:
     conflicts = Conflicts(kernel, hardware, instances)
     check_races(conflicts)
     placed = place_barriers(conflicts)
-    code = _Walker(kernel, hardware, instances).run(placed)
+    walker = _Walker(kernel, hardware, instances)
+    code = walker.sequence(placed, walker.launch_context(), frozenset(hardware.by_iname))
     return Nest(code, hardware, instances, any(map(has_barrier, placed)))
 
 
@@ -99,10 +103,6 @@ class _Walker:
         self.inames = frozenset(kernel.all_inames)
         self._projections: dict[tuple[int, frozenset[str]], isl.Set] = {}
 
-    def run(self, placed: Placed) -> tuple[Code, ...]:
-        parallel = frozenset(c.iname for c in self.hardware.coordinates)
-        return self.sequence(placed, self.launch_context(), parallel)
-
     def launch_context(self) -> isl.Set:
         """What holds for every thread of the launch."""
         context = self.kernel.assumptions.set
@@ -117,18 +117,18 @@ class _Walker:
 
     def reach(self, statements: tuple[str, ...], known: frozenset[str]) -> isl.Set:
         """Where at least one of the statements runs, over the inames in ``known``."""
-        result: isl.Set | None = None
-        for number in dict.fromkeys(self.instances.keys[s] for s in statements):
-            key = (number, known)
-            if key not in self._projections:
-                sample = next(s for s in statements if self.instances.keys[s] == number)
-                domain = self.instances.of(sample)
-                hidden = sorted((set(_sets.names_of(domain)) & self.inames) - known)
-                self._projections[key] = _sets.project_out(domain, hidden).coalesce()
-            found = self._projections[key]
-            result = found if result is None else result | found
-        assert result is not None
-        return result.coalesce()
+        samples = {self.instances.keys[s]: s for s in reversed(statements)}
+        numbers = dict.fromkeys(self.instances.keys[s] for s in statements)
+        parts = [
+            once(self._projections, (number, known), self._projected, samples[number], known)
+            for number in numbers
+        ]
+        return reduce(isl.Set.union, parts).coalesce()
+
+    def _projected(self, statement: str, known: frozenset[str]) -> isl.Set:
+        domain = self.instances.of(statement)
+        hidden = sorted((set(_sets.names_of(domain)) & self.inames) - known)
+        return _sets.project_out(domain, hidden).coalesce()
 
     def sequence(
         self, nodes: tuple[PlacedNode, ...], context: isl.Set, known: frozenset[str]
@@ -147,21 +147,18 @@ class _Walker:
                 groups.append((condition, list(code)))
         result: list[Code] = []
         for condition, members in groups:
-            if condition is True:
-                result.extend(members)
-            else:
-                result.append(If(self.data_last(condition), tuple(members), (context,)))
+            guarded = If(self.data_last(condition), tuple(members), (context,))
+            result += members if condition is True else [guarded]
         return tuple(result)
 
     def data_last(self, condition: Expression) -> Expression:
         """A condition in an order in which no data is read where it may not have been written."""
         if not isinstance(condition, prim.LogicalAnd):
             return condition
-        kernel = self.kernel
-        parts = sorted(
-            condition.children, key=lambda p: any(map(kernel.is_array, variable_names(p)))
-        )
-        return prim.LogicalAnd(tuple(parts))
+        return prim.LogicalAnd(tuple(sorted(condition.children, key=self.reads_data)))
+
+    def reads_data(self, expr: Expression) -> bool:
+        return any(map(self.kernel.is_array, variable_names(expr)))
 
     def node(
         self, node: PlacedNode, context: isl.Set, known: frozenset[str]
@@ -183,7 +180,7 @@ class _Walker:
         if reach.is_empty():
             return False, ()
         where = self.reach(statements, visible)
-        data = self.data_in(reach)
+        data = [name for name in _sets.involved_names(reach) if self.kernel.is_array(name)]
         # Data are read for the bounds, and may have been written only where the loop runs.
         where = _sets.project_out(where, data) if data else loosened(where)
         alone = self.bounds(node, reach, context)
@@ -212,14 +209,10 @@ class _Walker:
         self, value: Expression, where: isl.Set, context: isl.Set
     ) -> tuple[Expression, isl.Set]:
         """What to test before data are read for a value, which are written only there."""
-        if not any(map(self.kernel.is_array, variable_names(value))):
+        if not self.reads_data(value):
             return True, context
         condition, enforced = guard(where, context)
         return condition, context & enforced
-
-    def data_in(self, domain: isl.Set) -> list[str]:
-        """The data that a set mentions."""
-        return [name for name in _sets.involved_names(domain) if self.kernel.is_array(name)]
 
     def tied(self, node: GuardedLoop, reach: isl.Set, visible: frozenset[str]) -> Bounds | None:
         """The one value of an iname that is tied to others, whatever else its domain asks."""
@@ -228,10 +221,8 @@ class _Walker:
         domain = self.kernel.domains[self.kernel.home_domain[node.iname]]
         hidden = frozenset(domain.inames) - visible - {node.iname}
         value = determined_value(domain.set, node.iname, hidden)
-        if value is None:
-            return None
-        equal = _sets.equality(node.iname, value)
-        return Bounds(value, plus(value, 1), 1, equal, value) if reach.is_subset(equal) else None
+        bounds = None if value is None else one_value(node.iname, value)
+        return bounds if bounds is not None and reach.is_subset(bounds.enforced) else None
 
     def entry(
         self, node: GuardedLoop, reach: isl.Set, where: isl.Set, context: isl.Set, known: isl.Set

@@ -92,8 +92,6 @@ class BarrierConditions:
                 result = result | (inside & condition)
         return result.coalesce()
 
-    # {{{ kinds of gaps
-
     def _kinds(
         self, body: Body, first: Access, second: Access, order: Order, inside: Iterable[Body]
     ) -> dict[_Kind, int]:
@@ -138,10 +136,6 @@ class BarrierConditions:
         below = other.chain[len(body.chain) :]
         return all(map(self.bodies.always_runs, below))
 
-    # }}}
-
-    # {{{ conditions
-
     def _condition(
         self, body: Body, first: Access, second: Access, order: Order, kind: _Kind
     ) -> isl.Set:
@@ -159,8 +153,6 @@ class BarrierConditions:
             passed = passed & _precedes(depths[1][outer:], BETWEEN, TWO, ahead)
             self._conditions[key] = _sets.project_out(passed, own.values()).coalesce()
         return self._conditions[key]
-
-    # }}}
 
 
 def _precedes(loops: Sequence[str], first: str, second: str, in_body: bool) -> isl.Set:

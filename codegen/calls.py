@@ -13,18 +13,22 @@ from loopkit.codegen.c.calls import SPELLED
 from loopkit.codegen.c.printer import expression_text
 from loopkit.codegen.c.tree import Call, CExpression, Element, Member, Name, Number, Unary
 from loopkit.codegen.c.types import C_TYPES
-from loopkit.codegen.conversions import (
+from loopkit.codegen.operands import (
+    NARROW,
     Operand,
+    Value,
     argument,
+    binary,
+    called,
     cast,
     computed_in,
     exact,
     function_of,
+    joined,
     reduced,
     typed,
     unify,
 )
-from loopkit.codegen.operands import NARROW, Value, binary, called, joined
 
 _SPELLED = {name: spelled for spelled, name in SPELLED.items()}
 """Functions that C knows by another name; ``round`` rounds halves to even, as NumPy does."""

@@ -77,8 +77,6 @@ class Conflicts(Accesses):
         self._sides: dict[tuple[object, ...], _Side] = {}
         self._kept_apart: dict[str, bool] = {}
 
-    # {{{ sides
-
     def side(self, access: Access, label: str, shared: frozenset[str], blocks: bool) -> _Side:
         """The instances of an access (memoised); ``blocks``: block indices are its own, too."""
         key = (self.kind(access)[2:], label, shared, blocks)
@@ -141,10 +139,6 @@ class Conflicts(Accesses):
     @cached_property
     def _data(self) -> Data:
         return data_of(self.kernel)
-
-    # }}}
-
-    # {{{ pairs
 
     def pairs(
         self, first: Access, second: Access, order: Order, blocks: bool = False
@@ -251,8 +245,6 @@ class Conflicts(Accesses):
                         return False
         return True
 
-    # }}}
-
     def _tells_threads(self, statement: Statement, cell: Cell, blocks: bool) -> bool:
         """Whether a cell tells on which thread a statement touches it, and in which block."""
         told = frozenset().union(*(told_by(self.kernel, index) for index in cell))
@@ -260,8 +252,6 @@ class Conflicts(Accesses):
         axes = {(c.kind, c.axis) for c in mine}
         kinds = "gl" if blocks else "l"
         return all((k, axis) in axes for k in kinds for axis in self.hardware.used_axes(k))
-
-    # {{{ threads that differ
 
     @cached_property
     def other_thread(self) -> tuple[isl.Set, ...]:
@@ -306,8 +296,6 @@ class Conflicts(Accesses):
                 terms.append(word if stride == 1 else prim.Product((stride, word)))
             stride *= extent
         return prim.FloorDiv(terms[0] if len(terms) == 1 else prim.Sum(tuple(terms)), CUDA.warp)
-
-    # }}}
 
 
 def thread_word(kind: str, axis: int, label: str, blocks: bool) -> str:

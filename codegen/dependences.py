@@ -68,8 +68,6 @@ class Dependences:
             for body in self.bodies.all:
                 self._visit(body)
 
-    # {{{ one body
-
     def _visit(self, body: Body) -> None:
         own = self._own[body] = []
         self._body = body
@@ -140,10 +138,6 @@ class Dependences:
             children = body.children
             self._known_sure = [p for p in self._active_nodes if self._is_sure(children[p])]
         return self._known_sure
-
-    # }}}
-
-    # {{{ pairs of accesses
 
     def _within(self, body: Body, uses: list[_Use]) -> None:
         """Dependences between two nodes of one iteration."""
@@ -276,5 +270,3 @@ class Dependences:
         if carried is None:
             return body.gaps(earlier.node + 1, later.node)
         return body.gaps(earlier.node + 1, len(body.nodes)) | body.gaps(0, later.node)
-
-    # }}}

@@ -19,27 +19,25 @@ from loopkit._nodes import Expression, TypeCast
 from loopkit.codegen import wrapping
 from loopkit.codegen.c.tree import Binary, CExpression, Choice, Unary
 from loopkit.codegen.calls import lower_call
-from loopkit.codegen.conversions import (
+from loopkit.codegen.operands import (
     Operand,
+    Value,
+    binary,
+    called,
     cast,
     exact,
+    integer,
     is_late,
+    joined,
+    literal,
     of_constant,
     reduced,
+    scalar_value,
     stored,
     truth_of,
     typed,
     unify,
     whole,
-)
-from loopkit.codegen.operands import (
-    Value,
-    binary,
-    called,
-    integer,
-    joined,
-    literal,
-    scalar_value,
     wrapped,
 )
 from loopkit.codegen.operations import OperationLowering, asked_in, typed_as_computed

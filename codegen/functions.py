@@ -37,8 +37,6 @@ class BodyLowering:
         """Declarations, coordinates, and all that runs."""
         return (*self.declarations(), *self.coordinates(), *self.code(self.nest.code))
 
-    # {{{ memory
-
     def access(self, name: str, indices: tuple[Expression, ...]) -> c.Name | c.Element:
         """One element."""
         declared = self.storage.declared.get(name)
@@ -85,8 +83,6 @@ class BodyLowering:
                     offset=declared.offset,
                     alignment=ALIGNMENT if is_static else 1,
                 )
-
-    # }}}
 
     def coordinates(self) -> Iterator[c.Let]:
         """``int const i = blockIdx.x;`` for the parallel inames that occur."""

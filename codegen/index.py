@@ -17,9 +17,8 @@ from loopkit._intervals import Interval, hull, intersection
 from loopkit._nodes import Expression
 from loopkit._promotion import UINT64
 from loopkit.codegen.c.tree import Binary, Call, Cast, CExpression, Choice, Name, Number, Unary
-from loopkit.codegen.conversions import too_large
 from loopkit.codegen.ir import Whole
-from loopkit.codegen.operands import integer, joined
+from loopkit.codegen.operands import integer, joined, too_large
 from loopkit.codegen.values import ValueLowering
 from loopkit.codegen.widths import EVERYTHING
 
@@ -229,8 +228,6 @@ class IndexLowering:
     def _inside(self, extent: Expression) -> Interval:
         return 0, max(0, self.ranges.of(extent)[1] - 1)
 
-    # {{{ conditions
-
     def _condition(self, expr: Expression) -> CExpression:
         if isinstance(expr, (bool, np.bool_)):
             return Number(int(expr), "bool")
@@ -284,10 +281,6 @@ class IndexLowering:
             self.ranges.enter((*outside, *held))
         self.ranges.enter(outside)
         return found
-
-    # }}}
-
-    # {{{ integers
 
     def _integer(self, node: Sized, *, widen: bool = False) -> CExpression:
         """An expression of the node's own type, or of 64 bits where it is to be widened."""
@@ -366,5 +359,3 @@ class IndexLowering:
         if denominator.range[0] > 0 and self.ranges.is_nonnegative(expr.numerator):
             return Binary("/" if is_floor else "%", above, below)
         return Call("lk_floordiv" if is_floor else "lk_mod", (above, below))
-
-    # }}}

@@ -87,8 +87,6 @@ class Bodies:
         self.all.append(body)
         return body
 
-    # {{{ places
-
     def position_in(self, body: Body, statement: str) -> int:
         """The position of the node of ``body`` that a statement below it lies in."""
         own, position = self.of_statement[statement]
@@ -102,10 +100,6 @@ class Bodies:
                 break
             found = mine
         return found
-
-    # }}}
-
-    # {{{ how often
 
     def iterations(self, body: Body) -> isl.Set:
         """The iterations that run, over the loops around, the block's indices and sizes.
@@ -194,5 +188,3 @@ class Bodies:
                 if not fixed and not self._is_uniform(read, (*users, name)):
                     return False
         return True
-
-    # }}}

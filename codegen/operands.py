@@ -1,27 +1,36 @@
-"""Expressions of C that know their type as lowering goes, and constants of a type."""
+"""Operands: expressions of C that know their type as lowering goes, and constants.
+
+They are converted by explicit casts, and by the fewest that arithmetic needs.
+"""
 
 from __future__ import annotations
 
 import cmath
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from loopkit import _promotion as dt
-from loopkit._errors import TypeInferenceError
+from loopkit._errors import AssumptionError, TypeInferenceError
+from loopkit._expression import to_text
+from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
-from loopkit.codegen.c.tree import Binary, Braces, Call, Cast, CExpression, Name, Number, Unary
-from loopkit.codegen.c.types import C_TYPES
+from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.calls import CONVERSIONS
+from loopkit.codegen.c.types import C_TYPES, in_registers
+from loopkit.codegen.c.types import common as common_type
 
 # C computes in `int` what is narrower.
 NARROW = frozenset((dt.BOOL, dt.INT8, dt.INT16, dt.UINT8, dt.UINT16))
 # C computes these with signed integers, and leaves open what becomes of an overflow.
 SIGNED = frozenset((dt.INT8, dt.INT16, dt.INT32, dt.INT64, dt.UINT8, dt.UINT16))
+_CONVERTED = {types: name for name, types in CONVERSIONS.items()}
 
 
+@dataclass(eq=False, slots=True)
 class Value:
     """An expression of C, and what is known of its value.
 
@@ -33,53 +42,41 @@ class Value:
     last ones of it, and ``beyond`` is what it stands for.
     """
 
-    __slots__ = ("beyond", "dtype", "most", "node", "unsigned", "weak", "wide")
+    node: c.CExpression
+    dtype: dt.DType
+    wide: bool = False
+    unsigned: bool = False
+    most: int | None = None
+    weak: dt.RunTime | None = None
+    beyond: Expression = None
 
-    def __init__(
-        self,
-        node: CExpression,
-        dtype: dt.DType,
-        wide: bool = False,
-        *,
-        unsigned: bool = False,
-        most: int | None = None,
-        weak: dt.RunTime | None = None,
-        beyond: Expression = None,
-    ) -> None:
-        self.beyond = beyond
-        self.node = node
-        self.dtype = dtype
-        self.wide = wide
-        self.unsigned = unsigned
-        self.most = most
-        self.weak = weak
+
+Operand = Value | dt.Weak
+"""What an expression becomes: a value of C, or a constant that takes the type of what it meets."""
 
 
 def called(name: str, values: Iterable[Value], dtype: dt.DType, wide: bool = False) -> Value:
     """A call of a function of C."""
-    return Value(Call(name, tuple(v.node for v in values)), dtype, wide)
+    return Value(c.Call(name, tuple(v.node for v in values)), dtype, wide)
 
 
 def binary(left: Value, operator: str, right: Value, dtype: dt.DType) -> Value:
     """``left operator right``."""
-    return Value(Binary(operator, left.node, right.node), dtype)
+    return Value(c.Binary(operator, left.node, right.node), dtype)
 
 
-def joined(operator: str, nodes: Iterable[CExpression]) -> CExpression:
+def joined(operator: str, nodes: Iterable[c.CExpression]) -> c.CExpression:
     """``a operator b operator c``, from the left."""
-    return reduce(lambda left, right: Binary(operator, left, right), nodes)
+    return reduce(lambda left, right: c.Binary(operator, left, right), nodes)
 
 
-# {{{ constants
-
-
-def integer(value: int, ctype: str = "int") -> CExpression:
+def integer(value: int, ctype: str = "int") -> c.CExpression:
     """An integer, with its sign; the smallest of a type is one less than what C can spell."""
     if value >= 0:
-        return Number(value, ctype)
+        return c.Number(value, ctype)
     if -value == 2 ** {"int": 31, "long": 63}.get(ctype, 0):
-        return Binary("-", integer(value + 1, ctype), Number(1, "int"))
-    return Unary("-", Number(-value, ctype))
+        return c.Binary("-", integer(value + 1, ctype), c.Number(1, "int"))
+    return c.Unary("-", c.Number(-value, ctype))
 
 
 def literal(value: dt.Constant, dtype: dt.DType) -> Value:
@@ -88,25 +85,24 @@ def literal(value: dt.Constant, dtype: dt.DType) -> Value:
         part = dt.real_of(dtype)
         number = complex(value)
         parts = (literal(x, part).node for x in (number.real, number.imag))
-        return Value(Braces(C_TYPES[dtype], tuple(parts)), dtype)
+        return Value(c.Braces(C_TYPES[dtype], tuple(parts)), dtype)
     if isinstance(value, complex):
         raise TypeInferenceError(
             f"the complex constant {value} is not a value of {dt.dtype_name(dtype)}",
             instead="write real(...)",
         )
     if dtype == dt.BOOL:
-        return Value(Number(int(bool(value)), "bool"), dtype)
+        return Value(c.Number(int(bool(value)), "bool"), dtype)
     if dtype in dt.INTEGERS:
         return Value(_integer_literal(value, dtype), dtype)
     if dtype in dt.SMALL_FLOATS:
         with np.errstate(over="ignore"):
             rounded = float(dtype.type(value))
-        name = "__float2half" if dtype == dt.FLOAT16 else "__float2bfloat16"
-        return called(name, [literal(rounded, dt.FLOAT32)], dtype)
+        return called(_CONVERTED[dt.FLOAT32, dtype], [literal(rounded, dt.FLOAT32)], dtype)
     return Value(_float_literal(float(value), dtype), dtype)
 
 
-def _integer_literal(value: int | float, dtype: dt.DType) -> CExpression:
+def _integer_literal(value: int | float, dtype: dt.DType) -> c.CExpression:
     if isinstance(value, float) and not math.isfinite(value):
         raise TypeInferenceError(f"{value} is not a value of {dt.dtype_name(dtype)}")
     number = int(value)
@@ -140,17 +136,17 @@ def wrapped(value: dt.Constant, dtype: dt.DType) -> dt.Constant:
     return value
 
 
-def _float_literal(value: float, dtype: dt.DType) -> CExpression:
+def _float_literal(value: float, dtype: dt.DType) -> c.CExpression:
     """The number with its sign, which zeros have, too."""
     if dtype == dt.FLOAT32:
         with np.errstate(over="ignore"):
             value = float(np.float32(value))
-    found: CExpression = Number(abs(value), "float" if dtype == dt.FLOAT32 else "double")
+    found: c.CExpression = c.Number(abs(value), "float" if dtype == dt.FLOAT32 else "double")
     if not math.isfinite(value):
         name = "LK_NAN" if math.isnan(value) else "LK_INFINITY"
-        found = Cast("double", Name(name)) if dtype == dt.FLOAT64 else Name(name)
+        found = c.Cast("double", c.Name(name)) if dtype == dt.FLOAT64 else c.Name(name)
     is_negative = value < 0 or (value == 0 and math.copysign(1.0, value) < 0)
-    return Unary("-", found) if is_negative else found
+    return c.Unary("-", found) if is_negative else found
 
 
 def scalar_value(value: Any) -> tuple[dt.Constant, dt.DType]:
@@ -162,4 +158,199 @@ def scalar_value(value: Any) -> tuple[dt.Constant, dt.DType]:
     return constant, dtype
 
 
-# }}}
+def typed(operand: Operand) -> dt.Typed:
+    """The type of an operand, or the constant itself."""
+    if not isinstance(operand, Value):
+        return operand
+    return operand.dtype if operand.weak is None else operand.weak
+
+
+def is_late(operand: Operand) -> bool:
+    """Whether an operand has no type of its own."""
+    return not isinstance(operand, Value) or operand.weak is not None
+
+
+def whole(operand: Operand) -> Operand:
+    """An operand whose value must be known, not only the last 64 bits of it."""
+    if isinstance(operand, Value) and operand.beyond is not None:
+        raise too_large(operand.beyond)
+    return operand
+
+
+def too_large(expr: Expression) -> AssumptionError:
+    """The error for integer arithmetic that 64 bits may not hold."""
+    return AssumptionError(
+        f"64 bits may not hold '{to_text(expr)}', for the values that its sizes may have",
+        instead="assumptions that bound the sizes would show that they do, and float64(...) around "
+        "an operand computes with floats",
+    )
+
+
+def converted(value: Value, dtype: dt.DType) -> Value:
+    """``(type)value``."""
+    return Value(c.Cast(C_TYPES[dtype], value.node), dtype)
+
+
+def exact(operand: Operand, dtype: dt.DType) -> Value:
+    """``operand`` as a value whose type in C is ``dtype`` (narrow ones may be wide)."""
+    return cast(operand, dtype) if isinstance(operand, Value) else of_constant(operand, dtype)
+
+
+def of_constant(
+    value: dt.Weak, dtype: dt.DType, make: Callable[[dt.Constant, dt.DType], Value] = literal
+) -> Value:
+    """A constant, or a choice between constants, as a value."""
+    if isinstance(value, dt.Choice):
+        branches = (of_constant(v, dtype).node for v in (value.then, value.else_))
+        return Value(c.Choice(value.condition, *branches), dtype)
+    assert not isinstance(value, dt.RunTime), "what is known at run time is a value of C"
+    return make(value, dtype)
+
+
+def reduced(value: Value) -> Value:
+    """A wide value reduced to its type."""
+    return converted(value, value.dtype) if value.wide else value
+
+
+def cast(value: Value, dtype: dt.DType) -> Value:
+    """``value`` converted as ``astype`` does it."""
+    source = value.dtype
+    if source == dtype:
+        return value
+    if dtype not in dt.INTEGERS:
+        whole(value)
+    if (source, dtype) in _CONVERTED:
+        return called(_CONVERTED[source, dtype], [value], dtype)
+    if source in dt.COMPLEXES and dtype == dt.BOOL:
+        return truth_of(value)
+    if source in dt.COMPLEXES:
+        return cast(Value(c.Member(value.node, "re"), dt.real_of(source)), dtype)
+    if dtype in dt.COMPLEXES:
+        part = dt.real_of(dtype)
+        parts = (exact(value, part).node, literal(0, part).node)
+        return Value(c.Braces(C_TYPES[dtype], parts), dtype)
+    if source in dt.SMALL_FLOATS or dtype in dt.SMALL_FLOATS:
+        return cast(cast(value, dt.FLOAT32), dtype)
+    return converted(reduced(value), dtype)
+
+
+def computed_in(dtype: dt.DType) -> dt.DType:
+    """The type in which C's functions compute: single precision for floats of 16 bits."""
+    return dt.FLOAT32 if dtype in dt.SMALL_FLOATS else dtype
+
+
+def argument(operand: Operand, dtype: dt.DType) -> Value:
+    """An operand, converted to ``dtype`` as NumPy does, for one of C's functions."""
+    return reduced(exact(exact(operand, dtype), computed_in(dtype)))
+
+
+def function_of(name: str, operands: Iterable[Operand], dtype: dt.DType) -> Value:
+    """A function of C's that takes and gives what is of one type."""
+    arguments = [argument(o, dtype) for o in operands]
+    return exact(called(name, arguments, computed_in(dtype)), dtype)
+
+
+def unify(a: Operand, b: Operand, common: dt.DType) -> tuple[Value, Value]:
+    """Both operands such that C's arithmetic on them happens in the type ``common``."""
+    a, b = (_strong(x, common) for x in (a, b))
+    left, right = beside(a, common), beside(b, common)
+    if common in dt.SMALL_FLOATS:
+        return exact(left, common), exact(right, common)
+    if common in dt.COMPLEXES:
+        # The operators take a complex and a real number of the same precision, too.
+        part = dt.real_of(common)
+        left, right = (exact(t, common if t.dtype in dt.COMPLEXES else part) for t in (left, right))
+        both_real = left.dtype not in dt.COMPLEXES and right.dtype not in dt.COMPLEXES
+        return (exact(left, common) if both_real else left), right
+    # Small floats have no arithmetic with other types.
+    left, right = (cast(t, dt.FLOAT32) if t.dtype in dt.SMALL_FLOATS else t for t in (left, right))
+    goal = in_registers(common)
+    if common_type(left.dtype, right.dtype) == goal:
+        return left, right
+    # One cast suffices; an integer that meets a float is the one to convert.
+    if goal in dt.FLOATS and left.dtype in dt.FLOATS:
+        return left, cast(right, common)
+    if isinstance(a, Value) or not isinstance(b, Value):
+        return cast(left, goal), right
+    return left, cast(right, goal)
+
+
+def _strong(operand: Operand, common: dt.DType) -> Operand:
+    """What is made of inames and sizes in the type of what it meets, unless C sees to that."""
+    if not isinstance(operand, Value) or operand.weak is None or common in dt.COMPLEXES:
+        return operand
+    if common not in dt.INTEGERS:
+        whole(operand)
+    if operand.dtype in dt.INTEGERS and operand.dtype.itemsize <= max(4, common.itemsize):
+        return operand
+    return exact(operand, in_registers(common))
+
+
+def narrowed(operand: Operand, common: dt.DType) -> Operand:
+    """An operand of what is not computed modulo a power of two.
+
+    There the bits of an iname that a narrow type has no room for would tell.
+    """
+    if not isinstance(operand, Value) or operand.weak is None or common not in NARROW:
+        return operand
+    most = operand.most
+    if most is not None and common in SIGNED and most < 2 ** (8 * common.itemsize - 1):
+        return operand
+    return exact(operand, common)
+
+
+def beside(operand: Operand, common: dt.DType) -> Value:
+    """An operand as a value; a constant as it is beside an operand of ``common``."""
+    if isinstance(operand, Value):
+        return reduced(operand) if operand.dtype != common else operand
+    if common in dt.COMPLEXES:
+        return of_constant(operand, common if dt.is_complex(operand) else dt.real_of(common))
+    return of_constant(operand, common, operand_literal)
+
+
+def stored(operand: Operand, dtype: dt.DType) -> Value:
+    """An operand as the right side of an assignment to a variable of type ``dtype``."""
+    if not isinstance(operand, Value):
+        if isinstance(operand, float) and dtype in dt.INTEGERS and np.isfinite(operand):
+            operand = int(operand)
+        return of_constant(operand, dtype, _stored_literal)
+    source = operand.dtype
+    if source == dtype:
+        return operand
+    if dtype not in dt.INTEGERS:
+        whole(operand)
+    if source in dt.COMPLEXES and dtype not in dt.COMPLEXES:
+        raise TypeInferenceError(
+            f"a value of type {dt.dtype_name(source)} would lose its imaginary part in a "
+            f"variable of type {dt.dtype_name(dtype)}",
+            instead="write real(...)",
+        )
+    if source in dt.SMALL_FLOATS or dtype in dt.SMALL_FLOATS or dtype in dt.COMPLEXES:
+        return cast(operand, dtype)
+    # C converts on assignment; what is narrow is reduced by that, unless it only looks narrow.
+    keeps_bits = dtype in NARROW and dtype != dt.BOOL and dtype.itemsize <= source.itemsize
+    return Value((operand if keeps_bits else reduced(operand)).node, dtype)
+
+
+def _stored_literal(value: dt.Constant, dtype: dt.DType) -> Value:
+    """A constant that is assigned: integers need no suffix."""
+    found = literal(value, dtype)  # whether it fits
+    return operand_literal(value, dtype) if dtype in dt.INTEGERS else found
+
+
+def truth_of(operand: Operand) -> Value:
+    """An operand as a condition: what is not zero is true."""
+    if not isinstance(operand, Value):
+        return of_constant(_truth(operand), dt.BOOL)
+    whole(operand)
+    if operand.dtype in dt.COMPLEXES:
+        return binary(operand, "!=", literal(0, operand.dtype), dt.BOOL)
+    if operand.dtype in dt.SMALL_FLOATS:
+        return binary(cast(operand, dt.FLOAT32), "!=", literal(0, dt.FLOAT32), dt.BOOL)
+    return reduced(operand)
+
+
+def _truth(value: dt.Weak) -> dt.Weak:
+    if isinstance(value, dt.Choice):
+        return dt.Choice(value.condition, _truth(value.then), _truth(value.else_))
+    return bool(value)

@@ -22,12 +22,18 @@ from loopkit._expression import to_text
 from loopkit._nodes import Expression
 from loopkit.codegen import wrapping
 from loopkit.codegen.c.tree import Binary, Call, CExpression, Unary
-from loopkit.codegen.conversions import (
+from loopkit.codegen.operands import (
+    NARROW,
+    SIGNED,
     Operand,
+    Value,
     beside,
+    binary,
+    called,
     cast,
     exact,
     function_of,
+    integer,
     is_late,
     narrowed,
     reduced,
@@ -36,7 +42,6 @@ from loopkit.codegen.conversions import (
     unify,
     whole,
 )
-from loopkit.codegen.operands import NARROW, SIGNED, Value, binary, called, integer
 
 
 def asked_in(expr: Expression) -> Callable[[], str]:

@@ -13,8 +13,8 @@ from loopkit._expression import is_integer_arithmetic, to_text, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit.codegen.c.tree import Assign, CExpression, Element, Name
-from loopkit.codegen.conversions import whole
 from loopkit.codegen.expressions import ExpressionLowering, concrete_type
+from loopkit.codegen.operands import whole
 from loopkit.codegen.widths import Ranges
 
 Access = Callable[[str, tuple[Expression, ...]], Name | Element]

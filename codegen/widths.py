@@ -242,9 +242,6 @@ def _sizes_of_extents(kernel: Kernel) -> frozenset[str]:
     return frozenset(found)
 
 
-# {{{ values that variables take beyond the domains of their inames
-
-
 def observe_ranges(ranges: Ranges, nodes: tuple[Code, ...]) -> None:
     """Let ``ranges`` know all values that the code's variables take.
 
@@ -288,6 +285,3 @@ def _looped(ranges: Ranges, loop: For) -> None:
         ranges.add(loop.iname, (first[0], end[1] - 1))
     # Whatever does not fit is compared and counted on in 64 bits.
     ranges.hold(loop.iname, (first[0], max(first[1], end[1] - 1 + loop.step)))
-
-
-# }}}

@@ -12,8 +12,7 @@ from collections.abc import Callable
 from loopkit import _intervals
 from loopkit._promotion import BOOL, INT64, INTEGERS, UNSIGNED, Choice, DType, RunTime
 from loopkit.codegen.c.tree import Binary, Cast, Number
-from loopkit.codegen.conversions import Operand
-from loopkit.codegen.operands import NARROW, SIGNED, Value
+from loopkit.codegen.operands import NARROW, SIGNED, Operand, Value
 
 Largest = Callable[[], int | None]
 """The largest magnitude that an expression has, if it is known; asked where it matters."""

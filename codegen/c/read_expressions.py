@@ -34,8 +34,6 @@ class ExpressionReader:
         self.at = 0
         self.depth = 0
 
-    # {{{ the cursor
-
     @property
     def line(self) -> int:
         """The line of the next token."""
@@ -113,8 +111,6 @@ class ExpressionReader:
         self.depth += 1
         yield
         self.depth -= 1
-
-    # }}}
 
     def expression(self) -> c.CExpression:
         """A whole expression."""

@@ -107,8 +107,6 @@ class _FunctionReader(ExpressionReader):
             return [self.typed()]
         return [self.assignment()]
 
-    # {{{ control
-
     def loop(self, *, is_unrolled: bool) -> c.For:
         line = self.line
         self.expect("for", "(")
@@ -149,10 +147,6 @@ class _FunctionReader(ExpressionReader):
             raise ReadError(line, "a barrier for some of the threads is not understood")
         self.expect(";")
         return c.Wait(scope, self.comments.get(line, ""), line)
-
-    # }}}
-
-    # {{{ declarations
 
     def dimensions(self) -> tuple[int, ...]:
         found = []
@@ -227,8 +221,6 @@ class _FunctionReader(ExpressionReader):
         value = self.integer()
         self.expect(")", ";")
         return value
-
-    # }}}
 
     def assignment(self) -> c.Assign:
         line = self.line

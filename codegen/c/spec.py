@@ -87,8 +87,6 @@ class Checker:
         self.needs: dict[str, int] = {}
         self.line = 0
 
-    # {{{ names
-
     def declare(self, name: str, ctype: str, rank: int = 0, *, is_place: bool = False) -> None:
         """A name from here to the end of its scope; none hides another."""
         if any(name in scope for scope in self.scopes):
@@ -119,10 +117,6 @@ class Checker:
         self.scopes.append({})
         yield
         self.scopes.pop()
-
-    # }}}
-
-    # {{{ statements
 
     def function(self, function: c.Function) -> None:
         """The parameters and the body, which are one scope."""
@@ -180,12 +174,8 @@ class Checker:
         if self.of(expr) not in WHOLE:
             raise ReadError(self.line, "a whole number is expected")
 
-    # }}}
-
-    # {{{ expressions: their types; UnreadableError where C++ has none for them
-
     def of(self, root: c.CExpression) -> DType:
-        """The type of an expression."""
+        """The type of an expression; raises :class:`UnreadableError` where C++ has none for it."""
         found: list[DType] = []
         for expr in c.postorder(root):
             count = len(c.children(expr))
@@ -278,8 +268,6 @@ class Checker:
         for piece in pieces:
             self.need(piece)
         return dtype
-
-    # }}}
 
 
 def _undefined(operator: str, a: DType, b: DType) -> UnreadableError:

@@ -53,6 +53,15 @@ def project_out(domain: isl.Set, names: Iterable[str]) -> isl.Set:
     return domain
 
 
+def at_values(domain: isl.Set, values: Mapping[str, int]) -> isl.Set:
+    """``{ rest : domain where these names have these values }``."""
+    for name, value in values.items():
+        position = domain.find_dim_by_name(PARAM, name)
+        if position >= 0:
+            domain = domain.fix_val(PARAM, position, val(value)).project_out(PARAM, position, 1)
+    return domain
+
+
 def project_onto(domain: isl.Set, keep: Iterable[str]) -> isl.Set:
     """The projection of ``domain`` to the names in ``keep``."""
     kept = set(keep)

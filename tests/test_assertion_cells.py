@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import loopkit as lk
+from loopkit import _sets
 from loopkit._assertions import (
     Assertion,
     Data,
@@ -31,7 +32,6 @@ from loopkit._assertions import (
     surely_inside,
 )
 from loopkit._expression import evaluate, variable_names
-from loopkit._reference.points import with_values
 from loopkit._syntax import parse_expression
 
 VALUES = range(-5, 7)  # far enough out for what small inames reach in PAIRS
@@ -104,7 +104,7 @@ def values_of(
 
 
 def holds(where: isl.Set, names: Mapping[str, int]) -> bool:
-    return not with_values(where, names).is_empty()
+    return not _sets.at_values(where, names).is_empty()
 
 
 def check_pair(

@@ -95,15 +95,6 @@ class _Fixer(ExpressionMapper):
         return expr if is_constant(expr) else self.rec(expr)
 
 
-def _fixed_set(domain: isl.Set, values: Mapping[str, int]) -> isl.Set:
-    for name, value in values.items():
-        position = domain.find_dim_by_name(_sets.PARAM, name)
-        if position >= 0:
-            domain = domain.fix_val(_sets.PARAM, position, _sets.val(value))
-            domain = domain.project_out(_sets.PARAM, position, 1)
-    return domain
-
-
 def _fixed_data(data: Any, fixer: _Fixer) -> Any:
     changes: dict[str, Any] = {}
     if data.shape is not None:
@@ -155,7 +146,7 @@ def fix_parameters(
     values = _fixed_values(kernel, value_dict)
     known = kernel.assumptions.set
     for name, value in values.items():
-        known = _fixed_set(known, {name: value})
+        known = _sets.at_values(known, {name: value})
     if known.is_empty():
         shown = ", ".join(f"{n}={v}" for n, v in values.items())
         raise IllegalTransformError(
@@ -163,7 +154,7 @@ def fix_parameters(
         )
     fixer = _Fixer(kernel, values)
     domains = tuple(
-        Domain(d.inames, _fixed_set(d.set, values)) if d.parameters & values.keys() else d
+        Domain(d.inames, _sets.at_values(d.set, values)) if d.parameters & values.keys() else d
         for d in kernel.domains
     )
     args: list[Argument] = []

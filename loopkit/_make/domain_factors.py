@@ -58,7 +58,7 @@ def make_domains(
     condition = _sets.universe()
     for number, one in enumerate(kind.items("domains", given, "text, an isl set, or a list")):
         for inames, domain in _pieces(one, number, parameters):
-            domain = fix_names(domain, fixed)
+            domain = _sets.at_values(domain, fixed)
             if _has_large_number(one) or fixed:
                 check_numbers(domain, f"domain {number + 1}")
             if inames:
@@ -101,16 +101,6 @@ def _check_acyclic(found: Domains) -> None:
 
     for domain in found.domains:
         visit(domain, ())
-
-
-def fix_names(domain: isl.Set, fixed: Mapping[str, int]) -> isl.Set:
-    """``domain`` with some names replaced by numbers."""
-    for name, value in fixed.items():
-        position = domain.find_dim_by_name(PARAM, name)
-        if position >= 0:
-            domain = domain.fix_val(PARAM, position, _sets.val(value))
-            domain = domain.project_out(PARAM, position, 1)
-    return domain
 
 
 def _pieces(
@@ -215,7 +205,7 @@ def make_assumptions(given: Any, condition: isl.Set, fixed: Mapping[str, int]) -
             f"assumptions are a string or an isl set, not {type(given).__name__}",
             instead="they are written 'n >= 1 and m >= 1'",
         )
-    whole = fix_names(known & condition, fixed)
+    whole = _sets.at_values(known & condition, fixed)
     check_numbers(whole, "the assumptions")
     if whole.is_empty():
         raise InvalidArgumentError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from loopkit import _sets
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import variable_names
@@ -11,7 +12,7 @@ from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._places import space_of
-from loopkit._reference.points import range_in, with_values
+from loopkit._reference.points import range_in
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAxis
 
 Key = tuple[str, int | str]
@@ -69,7 +70,7 @@ def _range(kernel: Kernel, iname: str, sizes: Mapping[str, int]) -> tuple[int, i
         parameters = {p for i in new for p in kernel.domains[kernel.home_domain[i]].parameters}
         new = (parameters & kernel.home_domain.keys()) - needed
         needed |= new
-    domain = with_values(kernel.domain_of(needed), sizes)
+    domain = _sets.at_values(kernel.domain_of(needed), sizes)
     if domain.is_empty():
         return 0, -1
     found = range_in(domain, iname)

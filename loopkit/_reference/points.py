@@ -18,16 +18,6 @@ PARAM = isl.dim_type.param
 Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 
-def with_values(domain: isl.Set, values: Mapping[str, int]) -> isl.Set:
-    """A parameter set with some of its names fixed and removed."""
-    for position in reversed(range(domain.dim(PARAM))):
-        value = values.get(domain.get_dim_name(PARAM, position))
-        if value is not None:
-            domain = domain.fix_val(PARAM, position, _sets.val(value))
-            domain = domain.project_out(PARAM, position, 1)
-    return domain
-
-
 def range_in(domain: isl.Set, name: str) -> tuple[int, int] | None:
     """The smallest and the largest value of a name in a set that is not empty, if there are."""
     variable = prim.Variable(name)
@@ -47,7 +37,7 @@ def points_of(
     ``domain`` is a parameter set; ``values`` gives all names that are not in ``names``.
     Raises :class:`TooManyPointsError` rather than look at more than ``most`` points.
     """
-    domain = with_values(domain, {n: v for n, v in values.items() if n not in names})
+    domain = _sets.at_values(domain, {n: v for n, v in values.items() if n not in names})
     for name in names:
         if domain.find_dim_by_name(PARAM, name) < 0:
             raise InvalidArgumentError(f"iname '{name}' has no bounds, so it cannot be enumerated")

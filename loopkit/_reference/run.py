@@ -29,7 +29,7 @@ from loopkit._make.type_inference import infer_types
 from loopkit._reference.compile_statement import Compiled, Store, compile_statement
 from loopkit._reference.memory import Memory, temporary
 from loopkit._reference.places import column_of, copies_of, find_axes
-from loopkit._reference.points import points_of, with_values
+from loopkit._reference.points import points_of
 from loopkit._rules import expand_rules
 from loopkit._tree import Loop, Tree, common_prefix, statements_in
 
@@ -117,7 +117,7 @@ def _values(kernel: Kernel, given: Mapping[str, Any]) -> tuple[dict[str, int], d
 
 
 def _check_assumptions(kernel: Kernel, sizes: Mapping[str, int]) -> None:
-    if with_values(kernel.assumptions.set, sizes).is_empty():
+    if _sets.at_values(kernel.assumptions.set, sizes).is_empty():
         text = to_text(_sets.conditions(kernel.assumptions.set))
         shown = ", ".join(f"{n}={v}" for n, v in sizes.items())
         raise AssumptionError(f"the kernel assumes {text}, but {shown}")
@@ -231,7 +231,7 @@ class Walker:
 
     def _may_run(self, compiled: Compiled, known: Mapping[str, int]) -> bool:
         """Whether some bounds would let a statement run at all where ``known`` is."""
-        domain = with_values(
+        domain = _sets.at_values(
             self.kernel.statement_domain(compiled.statement), {**self.store.sizes, **known}
         )
         return not domain.is_empty()

@@ -33,6 +33,8 @@ _AND, _OR, _NOT = frozenset(("and", "&&")), frozenset(("or", "||")), frozenset((
 _OF_CONDITIONS = RELATIONS | _AND | _OR | _NOT | {"exists", "implies", "true", "false"}
 _REMAINDERS = frozenset(("%", "mod"))
 _MULTIPLYING = frozenset(("*", "/", "//")) | _REMAINDERS
+_COMPUTING = _MULTIPLYING | {"+", "-"}
+_NO_VALUE = "a condition is no value"
 _FUNCTIONS = ("floor", "ceil", "floord", "ceild", "min", "max")
 WORDS = frozenset(
     (*("and", "or", "not", "exists", "implies", "true", "false", "mod", "rat"), *_FUNCTIONS)
@@ -120,12 +122,22 @@ class ConditionParser(Words):
             return joined(f"(not ({inner.text}))", inner)
         if word == "exists":
             return self.quantified()
-        outside, self.used = self.used, set()
-        found = self.comparison()
-        if isinstance(found, str):
-            found = Condition((Part(found, frozenset(self.used)),))
-        self.used = outside
-        return found
+        if word == "(" and not self.is_value():
+            return self.parenthesized()
+        self.used = set()
+        text = self.comparison()
+        return Condition((Part(text, frozenset(self.used)),))
+
+    def parenthesized(self) -> Condition:
+        opened = self.at
+        self.at += 1
+        inner = self.implication()
+        self.close(opened)
+        if self.words[self.at] in RELATIONS:
+            self.fail(opened, "a condition has no value to compare", last=self.at - 1)
+        if self.words[self.at] in _COMPUTING:
+            self.fail(opened, _NO_VALUE, last=self.at - 1)
+        return inner
 
     def quantified(self) -> Condition:
         """``exists e, f: condition``, with or without parentheses around all behind the word."""
@@ -154,18 +166,13 @@ class ConditionParser(Words):
         text = f"(exists ({', '.join(names)} : {inner.text}))"
         return Condition((Part(text, inner.names - set(names)),))
 
-    def comparison(self) -> Condition | str:
+    def comparison(self) -> str:
         word = self.words[self.at]
         if word in ("true", "false"):
             self.at += 1
             return word
         at = self.at
-        first = self.sum()
-        if isinstance(first, Condition):
-            if self.words[self.at] in RELATIONS:
-                self.fail(at, "a condition has no value to compare", last=self.at - 1)
-            return first
-        chain = [[first, *self.rest_of_list()]]
+        chain = [[self.value(), *self.rest_of_list()]]
         relations: list[str] = []
         while self.words[self.at] in RELATIONS:
             relations.append(self.words[self.at])
@@ -188,44 +195,26 @@ class ConditionParser(Words):
     # {{{ values
 
     def value(self) -> Value:
-        """An expression."""
+        """An expression: a sum."""
         at = self.at
-        found = self.sum()
-        if isinstance(found, Condition):
-            self.fail(at, "a condition is no value", last=self.at - 1)
-        return found
-
-    def sum(self) -> Value | Condition:
-        at = self.at
-        first = self.product()
-        if isinstance(first, Condition):
-            return first
-        if self.words[self.at] not in ("+", "-"):
-            return first
-        terms = [(1, first)]
+        terms = [(1, self.product())]
         while self.words[self.at] in ("+", "-"):
             sign = 1 if self.words[self.at] == "+" else -1
             self.at += 1
-            terms.append((sign, self.operand_of(self.product())))
-        return self.small(total(terms), at)
+            terms.append((sign, self.product()))
+        return self.small(total(terms), at) if len(terms) > 1 else terms[0][1]
 
-    def operand_of(self, found: Value | Condition) -> Value:
-        if isinstance(found, Condition):
-            self.fail(self.at - 1, "a condition is no value")
-        return found
-
-    def product(self) -> Value | Condition:
+    def product(self) -> Value:
         at = self.at
         found = self.factor()
         while self.words[self.at] in _MULTIPLYING:
             operator = self.at
-            left = self.operand_of(found)
             self.at += 1
-            right = self.operand_of(self.factor())
+            right = self.factor()
             if self.words[operator] == "*":
-                found = self.small(self.multiplied(left, right, operator), at)
+                found = self.small(self.multiplied(found, right, operator), at)
             else:
-                found = self.divided(left, right, operator)
+                found = self.divided(found, right, operator)
         return found
 
     def multiplied(self, left: Value, right: Value, operator: int) -> Value:
@@ -268,43 +257,39 @@ class ConditionParser(Words):
         text = f"(({left.times(sign)}) mod {abs(divisor)})"
         return Value(text if sign > 0 else f"-{text}", is_atom=sign > 0)
 
-    def factor(self) -> Value | Condition:
+    def factor(self) -> Value:
         words = self.words
         at = self.at
         word = words[at]
         if word == "-":
             self.at += 1
-            inner = self.operand_of(self.factor())
+            inner = self.factor()
             if inner.constant is not None:
                 return number(-inner.constant, has_factor=True)
             return Value(inner.times(-1), inner.divisor, has_factor=True)
         if word == "+":
             self.at += 1
-            return self.operand_of(self.factor())
+            return self.factor()
         if word == "(":
-            return self.parenthesis()
+            if not self.is_value():
+                self.fail(at, _NO_VALUE)
+            self.at += 1
+            inner = self.value()
+            self.close(at)
+            return Value(inner.atom, inner.divisor, inner.constant, is_atom=True)
         if word in _FUNCTIONS and words[at + 1] == "(":
             return self.call(word)
         return self.number_or_name()
 
-    def parenthesis(self) -> Value | Condition:
-        opened = self.at
-        self.at += 1
-        inner = self.value() if self.is_value() else self.implication()
-        self.close(opened)
-        if isinstance(inner, Condition):
-            return inner
-        return Value(inner.atom, inner.divisor, inner.constant, is_atom=True)
-
     def is_value(self) -> bool:
-        """Whether no relation and no connective stands before the parenthesis is closed."""
+        """Whether the parenthesis that stands next holds no relation and no connective."""
         depth = 0
         for word in self.words[self.at :]:
             if word in OPENING:
                 depth += 1
             elif word in CLOSING:
                 depth -= 1
-                if depth < 0:
+                if depth == 0:
                     return True
             elif word in _OF_CONDITIONS:
                 return False
@@ -358,7 +343,7 @@ class ConditionParser(Words):
         """``2 i`` and ``2(i + 1)``."""
         if self.words[self.at] in WORDS and self.words[self.at] not in _FUNCTIONS:
             return value
-        return self.multiplied(value, self.operand_of(self.factor()), at)
+        return self.multiplied(value, self.factor(), at)
 
     def integer(self, digits: str, at: int) -> Value:
         if len(digits.lstrip("0")) > 19:

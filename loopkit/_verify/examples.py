@@ -16,7 +16,6 @@ from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._points import smallest_point
 from loopkit._promotion import INTEGERS
-from loopkit._reference.points import with_values
 
 Sizes = Mapping[str, int]
 Place = tuple[int, ...]
@@ -96,4 +95,4 @@ def numbers_in(kernel: Kernel) -> frozenset[int]:
 
 
 def _allowed(context: isl.Set, names: Sequence[str], values: Sequence[int]) -> bool:
-    return not with_values(context, dict(zip(names, values, strict=True))).is_empty()
+    return not _sets.at_values(context, dict(zip(names, values, strict=True))).is_empty()

@@ -174,6 +174,7 @@ class _Maker:
     ) -> None:
         self.items = [_with_numbers(item, fixed) for item in items] if fixed else items
         self.domains = domains
+        self.inames = frozenset(domains.inames)
         self.given = given
         self.fixed = fixed
         self.reductions = reductions
@@ -191,7 +192,7 @@ class _Maker:
     ) -> Kernel:
         known = make_assumptions(assumptions, self.domains.condition, self.fixed)
         book = self._rules(substitutions)
-        drafting = Drafting(self.domains.inames, book, self._taken(book), self.operations)
+        drafting = Drafting(self.inames, book, self._taken(book), self.operations)
         drafts = drafting.drafts(self.items)
         temporaries = self._temporaries([d for d in drafts if isinstance(d, Draft)], book)
         inames = Inames(self.domains, temporaries)
@@ -253,7 +254,7 @@ class _Maker:
                     )
                 rules[item.name] = SubstitutionRule(item.name, item.arguments, item.expression)
         for name in rules:
-            if name in self.domains.inames:
+            if name in self.inames:
                 raise InvalidArgumentError(f"'{name}' is an iname and a substitution rule")
             if name in FUNCTIONS or name in self.operations:
                 raise InvalidArgumentError(
@@ -265,7 +266,7 @@ class _Maker:
 
     def _taken(self, book: RuleBook) -> set[str]:
         """All names that something has."""
-        taken = {*self.domains.inames, *self.domains.parameters, *book.rules, *self.given.arguments}
+        taken = {*self.inames, *self.domains.parameters, *book.rules, *self.given.arguments}
         taken.update(n for n in self.given.order if n is not None)
         expressions = [rule.expression for rule in book.rules.values()]
         for item in self.items:
@@ -278,7 +279,7 @@ class _Maker:
 
         Raises where the drafts name or write what they cannot.
         """
-        check_scopes(drafts, self.domains.inames)
+        check_scopes(drafts, self.inames)
         check_supported(drafts, self.operations.keys())
         declaring = [d for d in drafts if d.item.declared is not None]
         loaded = {*self.given.temporaries, *(d.written for d in declaring)}
@@ -308,7 +309,7 @@ class _Maker:
     def _check_write(self, draft: Draft, book: RuleBook, loaded: Collection[str]) -> None:
         name = draft.written
         instead = ""
-        if name in self.domains.inames:
+        if name in self.inames:
             what = "an iname"
         elif name in book.rules:
             what = "a substitution rule"
@@ -351,7 +352,7 @@ class _Maker:
         parameters = self.domains.parameters
         used = assumptions.parameters.union(*(d.parameters for d in self.domains.domains))
         sizes = [*parameters, *sorted(used.difference(parameters))]
-        return [s for s in sizes if s not in temporaries and s not in self.domains.inames]
+        return [s for s in sizes if s not in temporaries and s not in self.inames]
 
     def _position_of(self, name: str) -> SourcePosition | None:
         for item in self.items:

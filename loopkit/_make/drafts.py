@@ -67,6 +67,11 @@ class Draft:
         scoped = (iname for _, inames in self.item.scopes for iname in inames)
         return (self.item.inames or frozenset()).union(scoped)
 
+    @cached_property
+    def reduced(self) -> frozenset[str]:
+        """The inames that its reductions run over."""
+        return frozenset(iname for r in self.reductions for iname in r.inames)
+
     def position_of(self, name: str) -> SourcePosition:
         """Where ``name`` stands in the text."""
         return position_of_name(self.item, name)
@@ -92,7 +97,7 @@ class Drafting:
     def __init__(
         self, inames: Collection[str], book: RuleBook, taken: set[str], operations: Iterable[str]
     ) -> None:
-        self.inames = frozenset(inames)
+        self.inames = inames
         self.book = book
         self.taken = taken
         self.ids: set[str] = set()

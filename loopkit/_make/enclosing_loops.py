@@ -6,56 +6,30 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import pymbolic.primitives as prim
 
-from loopkit._cached import cached_property
 from loopkit._errors import InvalidArgumentError, ParseError
 from loopkit._expression import index_tuple, variable_names
 from loopkit._frozen import dataclass
-from loopkit._kernel import Domain
 from loopkit._make.domain_factors import Domains
 from loopkit._make.drafts import Draft
 from loopkit._nodes import Expression
 from loopkit._tree import Path
 
 
-@dataclass(frozen=True, eq=False)
-class Home:
-    """What an iname needs: its domain's parameters, split by what they are."""
-
-    parents: frozenset[str]
-    loaded: frozenset[str]
-
-
 class Inames:
-    """All inames with their order and what their domains depend on."""
+    """All inames with their order, and with the inames and temporaries that their domains name."""
 
     def __init__(self, domains: Domains, temporaries: Collection[str]) -> None:
-        self.domains = domains
         self.order: Mapping[str, int] = {n: p for p, n in enumerate(domains.inames)}
-        names = self.order.keys()
-        self._home: dict[str, Home] = {}
-        self._domain: dict[str, Domain] = {}
-        temporaries = frozenset(temporaries)
+        self._parents: dict[str, frozenset[str]] = {}
+        self._loaded: dict[str, frozenset[str]] = {}
         for domain in domains.domains:
-            parameters = domain.parameters
-            home = Home(frozenset(parameters & names), parameters & temporaries)
-            for iname in domain.inames:
-                self._home[iname] = home
-                self._domain[iname] = domain
+            parents = frozenset(domain.parameters & self.order.keys())
+            self._parents.update(dict.fromkeys(domain.inames, parents))
+            loaded = domain.parameters.intersection(temporaries)
+            self._loaded.update(dict.fromkeys(domain.inames, loaded))
+        self.any_parents = any(self._parents.values())
+        self.any_loaded = any(self._loaded.values())
         self._closed: dict[frozenset[str], frozenset[str]] = {}
-
-    @cached_property
-    def any_parents(self) -> bool:
-        """Whether some domain depends on inames of another."""
-        return any(h.parents for h in self._home.values())
-
-    @cached_property
-    def any_loaded(self) -> bool:
-        """Whether some domain depends on a temporary."""
-        return any(h.loaded for h in self._home.values())
-
-    def parents(self, iname: str) -> frozenset[str]:
-        """The inames that the domain of ``iname`` has as parameters."""
-        return self._home[iname].parents
 
     def closure(self, inames: frozenset[str]) -> frozenset[str]:
         """``inames`` with all that their domains need."""
@@ -65,7 +39,7 @@ class Inames:
         if found is None:
             whole, new = set(inames), set(inames)
             while new:
-                new = {p for i in new for p in self._home[i].parents} - whole
+                new = {p for i in new for p in self._parents[i]} - whole
                 whole |= new
             found = frozenset(whole)
             self._closed[inames] = found
@@ -75,7 +49,7 @@ class Inames:
         """The temporaries that bounds of ``inames`` read."""
         if not self.any_loaded:
             return frozenset()
-        return frozenset().union(*(self._home[i].loaded for i in inames))
+        return frozenset().union(*(self._loaded[i] for i in inames))
 
     def nested(self, wanted: frozenset[str], first: Sequence[str] = ()) -> list[str]:
         """``wanted`` as loops, outermost first: ``first``, then as declared; parents first."""
@@ -87,7 +61,7 @@ class Inames:
         def visit(iname: str) -> None:
             if iname in ordered or iname not in wanted:
                 return
-            for parent in sorted(self._home[iname].parents, key=self.order.__getitem__):
+            for parent in sorted(self._parents[iname], key=self.order.__getitem__):
                 visit(parent)
             ordered.append(iname)
 
@@ -121,54 +95,52 @@ def find_inames(
     element of ``t[j]`` outlives the loop over ``j``).
     """
     names = inames.order.keys()
-    reduced = {id(d): frozenset(i for r in d.reductions for i in r.inames) for d in drafts}
-    for draft in drafts:
-        draft.inames = inames.closure(draft.given_inames | (draft.names & names))
-        if reduced[id(draft)] and inames.any_parents:
-            needed = inames.closure(reduced[id(draft)]) - reduced[id(draft)]
-            draft.inames = inames.closure(draft.inames | needed)
     temporaries = frozenset(temporaries)
-    writers: dict[str, list[Draft]] = {}
     for draft in drafts:
-        if draft.written in temporaries:
-            writers.setdefault(draft.written, []).append(draft)
-    reads = {id(d): _temporaries_read(d, inames, reduced[id(d)], temporaries) for d in drafts}
-    readers: dict[str, list[Draft]] = {}
-    for draft in drafts:
-        for name in reads[id(draft)]:
-            readers.setdefault(name, []).append(draft)
+        needed = inames.closure(draft.reduced) - draft.reduced
+        draft.inames = inames.closure(draft.given_inames | (draft.names & names) | needed)
+    reads = {d: _temporaries_read(d, inames, temporaries) for d in drafts}
+    readers = _by_name((name, d) for d in drafts for name in reads[d])
+    writers = _by_name((d.written, d) for d in drafts if d.written in temporaries)
     sources = {
         # What a statement makes of the variable's own value does not say where it lives.
-        name: [d for d in them if name not in reads[id(d)]] or them
+        name: [d for d in them if name not in reads[d]] or them
         for name, them in writers.items()
     }
-    waiting: dict[int, Draft] = {id(d): d for d in drafts}
+
+    def home(name: str) -> frozenset[str]:
+        """The inames in which all statements are that give a temporary its value."""
+        lives = [_lives_in(writer) for writer in sources.get(name, ())]
+        return frozenset.intersection(*lives) if lives else frozenset()
+
+    waiting = dict.fromkeys(drafts)
     while waiting:
-        draft = waiting.pop(next(iter(waiting)))
+        draft = next(iter(waiting))
+        del waiting[draft]
         if draft.item.inames_is_final:
             continue
-        more: frozenset[str] = frozenset()
-        for name in reads[id(draft)]:
-            if name in sources:
-                more |= frozenset.intersection(*(_lives_in(w, names) for w in sources[name]))
+        more = frozenset().union(*map(home, reads[draft]))
         if more <= draft.inames:
             continue
         draft.inames = inames.closure(draft.inames | more)
-        for reader in readers.get(draft.written, ()):
-            if reader is not draft:
-                waiting[id(reader)] = reader
+        waiting.update((r, None) for r in readers.get(draft.written, ()) if r is not draft)
     for draft in drafts:
-        clash = reduced[id(draft)] & draft.inames
+        clash = draft.reduced & draft.inames
         if clash:
-            _fail_at_clash(draft, min(clash), reads[id(draft)], sources, names)
-    found = []
-    for draft in drafts:
-        for name in reads[id(draft)]:
-            if name in sources and draft not in sources[name]:
-                them = tuple(sources[name])
-                lives = frozenset.intersection(*(_lives_in(w, names) for w in them))
-                if lives:
-                    found.append(Source(draft, name, them, lives))
+            iname = min(clash)
+            _fail_at_clash(draft, iname, [name for name in reads[draft] if iname in home(name)])
+    return [
+        Source(draft, name, tuple(sources[name]), home(name))
+        for draft in drafts
+        for name in reads[draft]
+        if home(name) and draft not in sources[name]
+    ]
+
+
+def _by_name(pairs: Iterable[tuple[str, Draft]]) -> dict[str, list[Draft]]:
+    found: dict[str, list[Draft]] = {}
+    for name, draft in pairs:
+        found.setdefault(name, []).append(draft)
     return found
 
 
@@ -199,19 +171,15 @@ def check_sources(sources: Iterable[Source], paths: Mapping[str, Path]) -> None:
             )
 
 
-def _lives_in(writer: Draft, names: Collection[str]) -> frozenset[str]:
+def _lives_in(writer: Draft) -> frozenset[str]:
     return writer.inames.difference(*map(variable_names, _indices(writer.lhs)))
 
 
-def _temporaries_read(
-    draft: Draft, inames: Inames, reduced: frozenset[str], temporaries: frozenset[str]
-) -> list[str]:
+def _temporaries_read(draft: Draft, inames: Inames, temporaries: frozenset[str]) -> list[str]:
     found = draft.names & temporaries
     if draft.written in found and not _reads_own_value(draft):
         found -= {draft.written}
-    if inames.any_loaded:
-        found |= inames.loaded(draft.inames | reduced)
-    return sorted(found)
+    return sorted(found | inames.loaded(draft.inames | draft.reduced))
 
 
 def _reads_own_value(draft: Draft) -> bool:
@@ -223,22 +191,16 @@ def _indices(lhs: Expression) -> tuple[Expression, ...]:
     return () if isinstance(lhs, prim.Variable) else index_tuple(lhs)
 
 
-def _fail_at_clash(
-    draft: Draft,
-    iname: str,
-    read: Sequence[str],
-    sources: Mapping[str, list[Draft]],
-    names: Collection[str],
-) -> None:
+def _fail_at_clash(draft: Draft, iname: str, read: Sequence[str]) -> None:
+    """Report a reduction over ``iname``, where the temporaries ``read`` have their values."""
     for name in read:
-        if name in sources and all(iname in _lives_in(w, names) for w in sources[name]):
-            raise InvalidArgumentError(
-                f"statement '{draft.id}' reduces over '{iname}', but reads '{name}', which has "
-                f"its value only inside the loop over '{iname}'",
-                asked=draft.item.position.caret(),
-                instead=f"write what '{name}' stands for inside the reduction, as a substitution "
-                f"rule if need be, or store it per '{iname}': {name}[{iname}] = ...",
-            )
+        raise InvalidArgumentError(
+            f"statement '{draft.id}' reduces over '{iname}', but reads '{name}', which has "
+            f"its value only inside the loop over '{iname}'",
+            asked=draft.item.position.caret(),
+            instead=f"write what '{name}' stands for inside the reduction, as a substitution "
+            f"rule if need be, or store it per '{iname}': {name}[{iname}] = ...",
+        )
     raise ParseError(
         f"statement '{draft.id}' reduces over '{iname}' but is inside '{iname}' already",
         position=draft.item.position,

@@ -128,7 +128,7 @@ class Conflicts(Accesses):
         mine = tuple(substitute(index, one.names) for index in first)
         its = tuple(substitute(index, two.names) for index in second)
         if not all(map(self.is_plain, (*first, *second))):
-            possible, _ = equal_cells(self.kernel.assertions, mine, its, self._data)
+            possible = equal_cells(self.kernel.assertions, mine, its, self._data)
             return possible
         result = _sets.universe()
         for a, b in zip(mine, its, strict=True):

@@ -322,6 +322,27 @@ def tag_request(what: str, value: Any) -> Any:
     return tuple(result)
 
 
+def tag_pairs(request: Any) -> list[tuple[str, str | Tag | None]]:
+    """The inames or patterns of a :func:`tag_request`, each with its tag."""
+    if isinstance(request, str):
+        request = names_in(request)
+    if isinstance(request, Mapping):
+        return list(request.items())
+    result: list[tuple[str, str | Tag | None]] = []
+    for item in request:
+        if isinstance(item, str):
+            iname, colon, tag = item.partition(":")
+            if not colon:
+                raise InvalidArgumentError(
+                    f"'{item}' names no tag", instead="write 'iname:tag', for example 'i:l.0'"
+                )
+            result.append((iname.strip(), tag.strip()))
+        else:
+            iname, new = item
+            result.append((iname, new))
+    return result
+
+
 def axes(what: str, value: Any) -> Any:
     """Axes by name or number."""
     if isinstance(value, str):

@@ -224,12 +224,12 @@ def _follows(kernel: Kernel, known: tuple[Assertion, ...], new: Assertion) -> bo
     data = data_of(kernel.with_(assertions=known))
     if isinstance(new, Disjoint):
         first, second = prim.Variable(new.first)[i], prim.Variable(new.second)[k]
-        common, _ = equal_cells(known, first, second, data)
+        common = equal_cells(known, first, second, data)
         return bool((common & kernel.assumptions.set).is_empty())
     if not (_sets.is_affine(new.lower) and _sets.is_affine(new.upper)):
         return False
     v = prim.Variable(hidden("value"))
-    values, _ = index_range(known, prim.Variable(new.array)[i], v.name, data)
+    values = index_range(known, prim.Variable(new.array)[i], v.name, data)
     inside = prim.LogicalAnd(
         (prim.Comparison(new.lower, "<=", v), prim.Comparison(v, "<", new.upper))
     )

@@ -29,31 +29,11 @@ from loopkit.transforms._loop_nests import extent, hull, is_bounded, longest_run
 TagRequest = str | Mapping[str, str | Tag | None] | Iterable[str | tuple[str, str | Tag | None]]
 
 
-def _pairs(request: TagRequest) -> list[tuple[str, str | Tag | None]]:
-    if isinstance(request, str):
-        request = names_in(request)
-    if isinstance(request, Mapping):
-        return list(request.items())
-    result: list[tuple[str, str | Tag | None]] = []
-    for item in request:
-        if isinstance(item, str):
-            iname, colon, tag = item.partition(":")
-            if not colon:
-                raise InvalidArgumentError(
-                    f"'{item}' names no tag", instead="write 'iname:tag', for example 'i:l.0'"
-                )
-            result.append((iname.strip(), tag.strip()))
-        else:
-            iname, new = item
-            result.append((iname, new))
-    return result
-
-
 def _resolve(
     kernel: Kernel, request: TagRequest, ignore_nonexistent: bool
 ) -> dict[str, Tag | None]:
     found: dict[str, Tag | None] = {}
-    for pattern, tag in _pairs(request):
+    for pattern, tag in kind.tag_pairs(request):
         parsed = parse_tag(tag)
         inames = [i for i in kernel.all_inames if fnmatchcase(i, pattern)]
         if not inames and not ignore_nonexistent:

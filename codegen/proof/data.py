@@ -6,8 +6,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._assertions import data_of, equal_cells, followed, index_range
-from loopkit._assertions.cells import surely_inside
+from loopkit._assertions import data_of, equal_cells, followed, index_range, surely_inside
 from loopkit._assertions.constraints import Data
 from loopkit._cached import cached_property
 from loopkit._expression import accesses, substitute
@@ -64,7 +63,7 @@ class DataFacts:
             source = self.followed(leaf, prim.Variable(name))
             if isinstance(source, prim.Variable):
                 continue
-            known, _ = index_range(self.kernel.assertions, source, name, self.data)
+            known = index_range(self.kernel.assertions, source, name, self.data)
             result = result & space.aligned(known)
         return result
 
@@ -106,7 +105,7 @@ class DataFacts:
         }
         left = [self.followed(first[0], i) for i in one]
         right = [substitute(self.followed(second[0], i), copies) for i in two]
-        found, _ = equal_cells(self.kernel.assertions, left, right, self.data)
+        found = equal_cells(self.kernel.assertions, left, right, self.data)
         return space.aligned(found)
 
 

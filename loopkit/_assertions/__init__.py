@@ -14,20 +14,19 @@ from loopkit._assertions.cells import (
     data_of,
     equal_cells,
     index_range,
-    ranges_disjoint,
     settling,
-    surely_equal_cells,
     surely_inside,
 )
 from loopkit._assertions.constraints import Data
-from loopkit._assertions.facts import Facts, facts_of
 from loopkit._assertions.follow import followed
 from loopkit._assertions.values import (
     Assertion,
     Disjoint,
+    Facts,
     Increasing,
     Injective,
     Within,
+    facts_of,
     in_order,
     map_bounds,
 )
@@ -47,8 +46,6 @@ __all__ = [
     "in_order",
     "index_range",
     "map_bounds",
-    "ranges_disjoint",
     "settling",
-    "surely_equal_cells",
     "surely_inside",
 ]

@@ -9,14 +9,11 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import product
-from loopkit._assertions.facts import Facts
 from loopkit._assertions.reads import Read
-from loopkit._expression import variable_names
+from loopkit._assertions.values import Facts
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._same import Exact
-
-Pair = tuple[Expression, Expression]
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,61 +141,6 @@ def _climbing(
     """``v`` at ``p`` and ``w`` at ``q``, where ``p < q``."""
     further = prim.Sum((v, q, prim.Product((-1, p)))) if strictly else v
     return condition([(p, "<", q), (further, "<=", w)])
-
-
-# }}}
-
-# {{{ is that all?
-
-
-def is_exact(reads: tuple[Read, ...], facts: Facts, data: Data) -> bool:
-    """Whether any values that meet the constraints are those of some arrays.
-
-    The values of a few cells have to extend to whole arrays that obey all
-    assertions.  Where that is not plain, the answer is no.
-    """
-    arrays = {read.array for read in reads}
-    if None in arrays:
-        return False
-    used = {
-        name for read in reads for argument in read.arguments for name in variable_names(argument)
-    }
-    for read in reads:
-        inner = read.name in used
-        if inner and (read.array in facts.injective or read.array in facts.increasing):
-            return False
-    return all(_extends(array, arrays, facts, data) for array in arrays if array is not None)
-
-
-def _extends(array: str, read: set[str | None], facts: Facts, data: Data) -> bool:
-    bounds = facts.bounds.get(array, ())
-    if not all(_sets.is_affine(lower) and _sets.is_affine(upper) for lower, upper in bounds):
-        return False
-    if bounds and array in facts.injective:
-        # Whether there are values enough for the other cells; _alone says that there are.
-        if data.count(array) is None:
-            return False
-        if array in facts.strict and data.extents(array) is None:
-            return False
-    # The other cells repeat values of the array, or take ones that nobody else has.
-    return all(
-        other not in facts.strict
-        and not (other in facts.injective and facts.bounds.get(other))
-        and (other in read or not facts.bounds.get(other))
-        for other in _group(array, facts)
-    )
-
-
-def _group(array: str, facts: Facts) -> frozenset[str]:
-    """The arrays whose values keep clear of each other's, if ``array`` is one of these."""
-    found: set[str] = set()
-    waiting = [array] if array in facts.apart else []
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += facts.apart.get(name, ())
-    return frozenset(found)
 
 
 # }}}

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from loopkit._assertions.facts import Facts, facts_of
-from loopkit._assertions.values import Assertion
+from loopkit._assertions.values import Assertion, Facts, facts_of
 from loopkit._errors import AssumptionError
 from loopkit._expression import evaluate
 

@@ -14,8 +14,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, TemporaryVariable
-from loopkit._assertions import followed
-from loopkit._assertions.cells import data_of, equal_cells
+from loopkit._assertions import data_of, equal_cells, followed
 from loopkit._cached import cached_property, memoised, once
 from loopkit._expression import is_constant, substitute, variable_names
 from loopkit._frozen import dataclass
@@ -59,9 +58,6 @@ class Model(ParallelAxes):
         self.integers = frozenset(kernel.all_inames) | frozenset(kernel.sizes)
         self.order = ProgramOrder(self.kernel)
         self._expressions: dict[tuple[int, str], tuple[Expression, Expression]] = {}
-        self._writes: dict[Instance, Cell] = {}
-        self._loaded: dict[str, tuple[str, ...]] = {}
-        self._names: dict[str, dict[str, Expression]] = {}
         self._domains: dict[tuple[object, ...], isl.Set] = {}
         self._orders: dict[tuple[object, ...], Any] = {}
 
@@ -135,12 +131,9 @@ class Model(ParallelAxes):
         """The names of which each instance has values of its own."""
         return frozenset(self.kernel.all_inames) | self.data
 
+    @memoised
     def _labelled(self, label: str) -> dict[str, Expression]:
-        found = self._names.get(label)
-        if found is None:
-            found = {i: variable(i, label) for i in self.kernel.all_inames}
-            self._names[label] = found
-        return found
+        return {i: variable(i, label) for i in self.kernel.all_inames}
 
     # }}}
 
@@ -178,9 +171,7 @@ class Model(ParallelAxes):
         Exact, but where data decide: a superset then, by what is asserted of the data.
         """
         if a.by_data or b.by_data:
-            result, _ = equal_cells(
-                self.kernel.assertions, a.indices, b.indices, data_of(self.kernel)
-            )
+            result = equal_cells(self.kernel.assertions, a.indices, b.indices, data_of(self.kernel))
         else:
             result = _sets.universe()
             for one, two in zip(a.indices, b.indices, strict=False):
@@ -272,7 +263,7 @@ class Model(ParallelAxes):
         if not loads:
             return None
         names, values = tuple(n for n, _ in loads), tuple(v for _, v in loads)
-        return equal_cells(self.kernel.assertions, names, values, data_of(self.kernel))[0]
+        return equal_cells(self.kernel.assertions, names, values, data_of(self.kernel))
 
     def not_before(
         self, a: Instance, b: Instance, array: str, *, itself: bool = True
@@ -304,13 +295,11 @@ class Model(ParallelAxes):
     def _may_load_bounds(self) -> bool:
         return any(d.parameters & self.data for d in self.kernel.domains)
 
+    @memoised
     def bounds_from_data(self, statement: str) -> tuple[str, ...]:
         """Temporaries that the bounds of a statement's loops depend on."""
         if not self._may_load_bounds:
             return ()
-        return once(self._loaded, statement, self._bounds_from_data, statement)
-
-    def _bounds_from_data(self, statement: str) -> tuple[str, ...]:
         names = _sets.involved_names(self._plain_domain(self.statement[statement]))
         return tuple(sorted(names & self.data))
 
@@ -323,11 +312,9 @@ class Model(ParallelAxes):
         """The statements that write an array."""
         return self.kernel.writers.get(name, ())
 
+    @memoised
     def write_cell(self, at: Instance) -> Cell:
         """The cell that an instance writes."""
-        return once(self._writes, at, self._write_cell, at)
-
-    def _write_cell(self, at: Instance) -> Cell:
         assert at.statement is not None
         name, indices = self.statement[at.statement].write
         return self.cell(name, self.indices(at, indices), at)

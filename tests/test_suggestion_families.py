@@ -58,7 +58,7 @@ FAMILIES = {
         do("prioritize_loops", "j, i"),
         (
             "legal if 't' has an axis for 'i': "
-            ".privatize_temporaries_with_inames('i', 't').prioritize_loops('j, i')"
+            ".privatize_temporaries_with_inames('i', only_var_names='t').prioritize_loops('j, i')"
         ),
     ),
     "an axis for a strip": (
@@ -66,14 +66,17 @@ FAMILIES = {
         do("prioritize_loops", "j, i"),
         (
             "legal in strips, if 't' has an axis for 'i_inner': .split_iname('i', 16)"
-            ".privatize_temporaries_with_inames('i_inner', 't')"
+            ".privatize_temporaries_with_inames('i_inner', only_var_names='t')"
             ".prioritize_loops('i_outer, j, i_inner')"
         ),
     ),
     "a copy for one reader": (
         changed_between,
         do("add_prefetch", "a", "p, r", default_tag=None),
-        "legal for 'use' alone: .add_prefetch('a', 'p, r', default_tag=None, within='id:use')",
+        (
+            "legal for 'use' alone: "
+            ".add_prefetch('a', sweep_inames='p, r', default_tag=None, within='id:use')"
+        ),
     ),
     "everywhere": (
         lambda: making(

@@ -18,7 +18,6 @@ from suggestion_kernels import BLOCKS, applied, corner, making, recurrence, refu
 import loopkit as lk
 from loopkit import _budget
 from loopkit._check import suggest
-from loopkit._check.suggest_calls import read_call, text_of_calls
 from loopkit._check.suggest_try import Refusal, Suggestion, Trials, refused
 from loopkit._errors import WitnessError
 from loopkit._history import Step as Recorded
@@ -175,22 +174,6 @@ def test_errors_travel() -> None:
 # }}}
 
 # {{{ calls
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "split_iname('i', 4, outer_tag='g.0')",
-        "tag_inames('i:g.0, j:l.0')",
-        "fix_parameters(n=16, m=4)",
-        "privatize_temporaries_with_inames('i', 't')",
-        "add_prefetch('a', ['i', 'j'], default_tag=None)",
-        "assume_injective('p')",
-        "rename_iname('i', 'j', existing_ok=True)",
-    ],
-)
-def test_calls_are_written_as_they_are_read(text: str) -> None:
-    assert text_of_calls([read_call(text)]) == f".{text}"
 
 
 # }}}

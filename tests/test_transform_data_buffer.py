@@ -175,6 +175,6 @@ def test_refusals():
         )
         knl.buffer_array("c", ["i"], within="id:one or id:three", default_tag=None)
     assert "'one' (k=0, i=0) writes to 'c_buf' instead" in str(info.value)
-    assert "legal around all statements: .buffer_array('c', ['i']" in str(info.value)
+    assert "legal around all statements: .buffer_array('c', buffer_inames=['i']" in str(info.value)
     with pytest.raises(InvalidArgumentError, match="shared or private"):
         updates().buffer_array("c", ["j"], temporary_scope="global")

@@ -593,7 +593,10 @@ def test_overwritten_between_fetch_and_read():
     knl = overwriting("15 - i")
     text = refused(IllegalTransformError, lambda: knl.add_prefetch("a", ["i"], default_tag=None))
     assert "'r' (i=15, k=0) would read a[15] before 'w' (i=0, k=0) has written it" in text
-    assert "legal with a buffer" in text and ".buffer_array('a', ['i'], default_tag=None)" in text
+    assert (
+        "legal with a buffer" in text
+        and ".buffer_array('a', buffer_inames=['i'], default_tag=None)" in text
+    )
 
 
 def test_overwritten_after_its_last_read():

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
-from loopkit._assertions.cells import data_of, settling
+from loopkit._assertions import Assertion, data_of, settling
 from loopkit._check.instance_maps import Image
 from loopkit._check.read_event import ReadEvent
 from loopkit._check.schedule_check import Check
@@ -19,7 +19,7 @@ from loopkit._expression import variable_names
 from loopkit._hidden import BASE, OTHER, READER, WRITER
 from loopkit._poly.dataflow import Access, is_update
 from loopkit._poly.model import Cell
-from loopkit._poly.pairs import Instance, Undecided
+from loopkit._poly.pairs import Instance, Undecided, nonempty, parts_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,11 +144,13 @@ class DataDependentOrder:
         Over the names of ``pairs``; a superset: only what is surely replaced is left out.
         """
         origin, reader = meeting.origin, meeting.reader
-        before = [meeting.pairs & piece for piece in self.root.order.before(origin, reader)]
-        if all(piece.is_empty() for piece in before):
+        before = [*parts_in(meeting.pairs, self.root.order.before(origin, reader))]
+        if not before:
             return []
         replaced = self.check.dataflow.replaced(meeting.image.origin, meeting.event.reader)
-        return before if replaced is None else [piece - replaced for piece in before]
+        if replaced is None:
+            return before
+        return [left for piece in before if not (left := piece - replaced).is_empty()]
 
     def images(self, origin: str, array: str, now: str) -> tuple[Image, ...]:
         writing, others = self.check.images_writing(origin, now)
@@ -162,22 +164,19 @@ class DataDependentOrder:
         """Report a read that does not come after what it may see, or before what overwrites it."""
         event, at, cell = meeting.event, meeting.at, meeting.cell
         side = self.check.origin_side(meeting.image, at)
+        late = self.new.not_before(at, event.time, cell.array)
         for before in self.seen(meeting):
-            for how, piece in self.new.not_before(at, event.time, cell.array):
-                bad = before & piece
-                if not bad.is_empty():
-                    found = Violation("order", bad, event.side, side, how=how)
-                    self.check.report(self.judged(found, written, cell))
+            for how, bad in nonempty(before, late):
+                found = Violation("order", bad, event.side, side, how=how)
+                self.check.report(self.judged(found, written, cell))
         pair = meeting.reader, meeting.origin
-        for before in (*self.root.order.before(*pair), *self.itself(*pair)):
-            tied = meeting.pairs & before
-            if tied.is_empty():
-                continue
-            for how, piece in self.new.not_before(event.time, at, cell.array, itself=False):
-                bad = tied & piece
-                if not bad.is_empty():
-                    found = Violation("overwritten", bad, event.side, None, side, how=how)
-                    self.check.report(self.judged(found, written, cell))
+        itself = self.root.order.together(*pair)
+        first = (*self.root.order.before(*pair), *(() if itself is None else (itself,)))
+        early = self.new.not_before(event.time, at, cell.array, itself=False)
+        for tied in parts_in(meeting.pairs, first):
+            for how, bad in nonempty(tied, early):
+                found = Violation("overwritten", bad, event.side, None, side, how=how)
+                self.check.report(self.judged(found, written, cell))
 
     def in_one_copy(self, meeting: Meeting, written: Cell) -> None:
         """Report values that one thread or block writes, and another one may read."""
@@ -189,15 +188,14 @@ class DataDependentOrder:
         one, two = (replace(c, indices=()) for c in (written, cell))
         for piece in self.new.other_cell(one, two):
             for bad in self.seen(replace(meeting, pairs=pairs & piece)):
-                if not bad.is_empty():
-                    side = self.check.origin_side(meeting.image, meeting.at)
-                    found = Violation("place", bad, meeting.event.side, side, written=cell.indices)
-                    self.check.report(self.judged(found, written, cell))
+                side = self.check.origin_side(meeting.image, meeting.at)
+                found = Violation("place", bad, meeting.event.side, side, written=cell.indices)
+                self.check.report(self.judged(found, written, cell))
 
     def judged(self, violation: Violation, first: Cell, second: Cell) -> Violation:
         """A violation with what is known of whether data can bring it about."""
         kernel = self.new.kernel
-        calls: tuple[str, ...] = ()
+        found: tuple[Assertion, ...] = ()
         if first.by_data or second.by_data:
             found = settling(
                 kernel.assertions,
@@ -206,24 +204,13 @@ class DataDependentOrder:
                 violation.where,
                 data_of(kernel),
             )
-            calls = tuple(a.call for a in found)
         return replace(
             violation,
             array=second.array,
             cell=second.indices,
             exact=not (first.by_data or second.by_data),
-            settling=calls,
+            settling=found,
         )
-
-    def itself(self, reader: Instance, origin: Instance) -> tuple[isl.Set, ...]:
-        """``{ inames of both : they are one instance }``, in which the read comes first."""
-        same = self.root.order.together(reader, origin)
-        return () if same is None else (same,)
-
-    def is_one_sum(self, first: Image, second: Image) -> bool:
-        """Whether two images update in the order of one reduction, which is free."""
-        origin = self.root.statement[first.origin]
-        return first.origin == second.origin and is_update(origin)
 
     def writes(self, array: str) -> None:
         """Check that writes of an array that may meet keep their order."""
@@ -234,28 +221,19 @@ class DataDependentOrder:
             raise Undecided(f"'{array}' is written where data decide, and buffered")
         for first in images:
             for second in images:
-                if self.is_one_sum(first, second):
-                    continue
+                origin = self.root.statement[first.origin]
+                if first.origin == second.origin and is_update(origin):
+                    continue  # in the order of one reduction, which is free
                 one, two = Instance(first.statement, BASE), Instance(second.statement, OTHER)
                 cell = self.new.write_cell(one)
                 pairs = self.check.instances(first, BASE, READER)
                 pairs = pairs & self.check.instances(second, OTHER, WRITER)
-                pairs = (
-                    pairs
-                    & self.new.same_cell(cell, self.new.write_cell(two))
-                    & self.check.lineage.sizes
-                )
                 its = self.new.write_cell(two)
-                for before in self.root.order.before(
-                    Instance(first.origin, READER), Instance(second.origin, WRITER)
-                ):
-                    tied = pairs & before
-                    if tied.is_empty():
-                        continue
-                    for how, piece in self.new.not_before(one, two, array):
-                        bad = tied & piece
-                        if not bad.is_empty():
-                            sink = self.check.origin_side(second, two)
-                            source = self.check.origin_side(first, one)
-                            found = Violation("rewritten", bad, sink, source, how=how)
-                            self.check.report(self.judged(found, its, cell))
+                pairs = pairs & self.new.same_cell(cell, its) & self.check.lineage.sizes
+                origins = Instance(first.origin, READER), Instance(second.origin, WRITER)
+                for tied in parts_in(pairs, self.root.order.before(*origins)):
+                    for how, bad in nonempty(tied, self.new.not_before(one, two, array)):
+                        sink = self.check.origin_side(second, two)
+                        source = self.check.origin_side(first, one)
+                        found = Violation("rewritten", bad, sink, source, how=how)
+                        self.check.report(self.judged(found, its, cell))

@@ -8,7 +8,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._assertions import Increasing
+from loopkit._assertions import Assertion, Increasing
 from loopkit._check.instance_maps import Image, Lineage
 from loopkit._check.read_event import ReadEvent
 from loopkit._check.violation import Side, Violation
@@ -39,15 +39,15 @@ class Check:
             violation = replace(violation, exact=False, settling=self.about_bounds(bounds))
         self.found.append(violation)
 
-    def about_bounds(self, names: list[str]) -> tuple[str, ...]:
+    def about_bounds(self, names: list[str]) -> tuple[Assertion, ...]:
         """Assertions that may settle what depends on loop bounds held in some temporaries."""
-        calls: dict[str, None] = {}
+        found: dict[Assertion, None] = {}
         for name in sorted(names):
             for writer in self.new.writers(name):
                 for array, indices in writer.reads:
                     if indices and array in self.new.kernel.arg_by_name:
-                        calls[Increasing(array).call] = None
-        return tuple(calls)
+                        found[Increasing(array)] = None
+        return tuple(found)
 
     def origin_side(self, image: Image, at: Instance) -> Side:
         """A schedule's instance as the text knows it."""

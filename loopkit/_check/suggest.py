@@ -14,8 +14,7 @@ from loopkit import _budget
 from loopkit._budget import SpentError, apart_from_kept
 from loopkit._cached import cached_property
 from loopkit._check.suggest_arguments import by_arguments, by_numbers
-from loopkit._check.suggest_data import by_assertions, by_axes, by_copies, by_spaces
-from loopkit._check.suggest_launches import by_launches
+from loopkit._check.suggest_assumptions import by_assertions, by_sizes
 from loopkit._check.suggest_order import (
     by_maps,
     by_order,
@@ -24,8 +23,8 @@ from loopkit._check.suggest_order import (
     by_turning,
     by_wavefronts,
 )
-from loopkit._check.suggest_sizes import by_sizes
-from loopkit._check.suggest_tags import by_other_loops, by_tags, by_threads
+from loopkit._check.suggest_parallel import by_launches, by_other_loops, by_tags, by_threads
+from loopkit._check.suggest_storage import by_axes, by_copies, by_spaces
 from loopkit._check.suggest_try import OutOfTriesError, Refusal, Suggestion, Trials, refused
 from loopkit._frozen import dataclass
 from loopkit._history import Step
@@ -77,7 +76,7 @@ class Suggestions(Sequence[str]):
 class Family:
     """One kind of repair.
 
-    ``find`` yields what was tried and is legal; at most ``most`` of it are used.
+    ``find`` yields candidates; at most ``most`` of those that are legal are used.
     Families are asked in the order of ``FAMILIES``; what they find is shown in the
     order of ``rank``, the least intrusive first.  A ``last`` family is asked only
     where nothing but weak suggestions was found.
@@ -145,7 +144,7 @@ def _search(refusal: Refusal, trials: Trials, found: dict[str, int]) -> None:
         if family.last and is_enough:
             continue
         mine = 0
-        for suggestion in _limited(family.find(refusal, trials)):
+        for suggestion in _limited(trials.legal(refusal.kernel, family.find(refusal, trials))):
             line = suggestion.line()
             if line in found or (suggestion.is_special and is_enough):
                 continue

@@ -25,42 +25,28 @@ _EXTRA = {
 
 def by_arguments(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     """The same step without something that was asked for in particular, or with more of it."""
-    step, kernel = refusal.step, refusal.kernel
-    given = dict(step.arguments)
+    step, ids = refusal.step, [s.id for s in refusal.statements]
     for name, what in _EXTRA.items():
-        if name not in given or given[name] is None:
+        if refusal.given.get(name) is None:
             continue
         if not requires(step, name):
-            other = without(step, name)
-            if trials.after(kernel, [other]) is not None:
-                yield Suggestion(what, (other,))
-        elif name == "within":
-            yield from _around_all(refusal, trials)
+            yield Suggestion(what, (without(step, name),))
+        elif name == "within" and len(ids) > 1:
+            other = with_arguments(step, within=" or ".join(f"id:{i}" for i in ids))
+            yield Suggestion("around " + " and ".join(f"'{i}'" for i in ids), (other,))
     if step.transform == "tag_array_axes":
-        yield from _strides(refusal, trials)
-    if given.get("existing_ok"):
-        name = kernel.fresh_name(str(given["new_iname"]))
+        yield from _strides(refusal)
+    if refusal.given.get("existing_ok"):
+        name = refusal.kernel.fresh_name(str(refusal.given["new_iname"]))
         other = without(with_arguments(step, new_iname=name), "existing_ok")
-        if trials.after(kernel, [other]) is not None:
-            yield Suggestion("under a name of its own", (other,))
+        yield Suggestion("under a name of its own", (other,))
 
 
-def _around_all(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
-    """A ``within`` that must be given, with all statements that are concerned."""
-    if len(refusal.statements) < 2:
-        return
-    ids = [s.id for s in refusal.statements]
-    other = with_arguments(refusal.step, within=" or ".join(f"id:{i}" for i in ids))
-    if trials.after(refusal.kernel, [other]) is not None:
-        yield Suggestion("around " + " and ".join(f"'{i}'" for i in ids), (other,))
-
-
-def _strides(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
+def _strides(refusal: Refusal) -> Iterator[Suggestion]:
     """Strides that leave room for the axes that vary faster."""
-    change, step = refusal.change, refusal.step
-    if change is None or len(refusal.arrays) != 1:
+    if refusal.change is None or len(refusal.arrays) != 1:
         return
-    array = change.kernel.array(refusal.arrays[0])
+    array = refusal.change.kernel.array(refusal.arrays[0])
     shape, tags = array.shape or (), array.dim_tags or ()
     if not all(isinstance(n, int) for n in shape) or not all(isinstance(t, Strided) for t in tags):
         return
@@ -71,41 +57,26 @@ def _strides(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     for axis in sorted(range(len(shape)), key=lambda a: (strides[a], -a)):
         strides[axis] = max(strides[axis], needed)
         needed = strides[axis] * shape[axis]
-    other = with_arguments(step, dim_tags=", ".join(f"stride:{s}" for s in strides))
-    if trials.after(refusal.kernel, [other]) is not None:
-        yield Suggestion("with room for each cell", (other,))
+    other = with_arguments(refusal.step, dim_tags=", ".join(f"stride:{s}" for s in strides))
+    yield Suggestion("with room for each cell", (other,))
 
 
 def by_numbers(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     """A tile that is short enough to hold no two iterations that need each other."""
-    step = refusal.step
-    if step.transform != "split_iname":
+    if refusal.step.transform != "split_iname":
         return
-    given = dict(step.arguments)
-    length, iname = given["inner_length"], given["split_iname"]
-    reach = _shortest_distance(refusal, str(iname))
-    if reach is None or not 2 <= reach < length:
-        return
-    for shorter in dict.fromkeys((reach, _power_of_two(reach))):
-        other = with_arguments(step, inner_length=shorter)
-        if trials.after(refusal.kernel, [other]) is not None:
+    iname = str(refusal.given["split_iname"])
+    distances = (d for v in refusal.violations for d in _distances(refusal, v, iname))
+    shortest = min(distances, default=0)
+    if 2 <= shortest < refusal.given["inner_length"]:
+        power_of_two = 1 << (shortest.bit_length() - 1)
+        for shorter in dict.fromkeys((shortest, power_of_two)):
+            other = with_arguments(refusal.step, inner_length=shorter)
             yield Suggestion(f"with inner_length {shorter}", (other,))
-            return
-
-
-def _power_of_two(number: int) -> int:
-    return 1 << (number.bit_length() - 1)
-
-
-def _shortest_distance(refusal: Refusal, iname: str) -> int | None:
-    """The fewest iterations between two instances of a violation."""
-    found: list[int] = []
-    for violation in refusal.violations:
-        found += _distances(refusal, violation, iname)
-    return min(found, default=None)
 
 
 def _distances(refusal: Refusal, violation: Violation, iname: str) -> Iterator[int]:
+    """The fewest iterations between two instances of a violation, in either order."""
     first = violation.source or violation.other
     if first is None:
         return
@@ -113,9 +84,7 @@ def _distances(refusal: Refusal, violation: Violation, iname: str) -> Iterator[i
     if one is None or two is None:
         return
     for a, b in ((one, two), (two, one)):
-        apart = prim.Sum((b, prim.Product((-1, a))))
         ahead = violation.where & _sets.condition_set(prim.Comparison(a, "<", b))
-        if not ahead.is_empty():
-            least = _sets.minimum_value(ahead, apart)
-            if least is not None:
-                yield least
+        least = _sets.minimum_value(ahead, prim.Sum((b, prim.Product((-1, a)))))
+        if least is not None:
+            yield least

@@ -1,16 +1,16 @@
-"""Calls of transforms as values: changed, written down, read back."""
+"""Calls of transforms as values, and changes of them."""
 
 from __future__ import annotations
 
-import ast
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from loopkit._arguments import names_in
-from loopkit._history import Step, as_literal
+from loopkit._arguments import names_in, tag_pairs
+from loopkit._errors import UnknownNameError
+from loopkit._history import Step
 from loopkit._registry import transform_named
 from loopkit._tags import InstructionParallel, LocalAuto, Tag, parse_tag
 
@@ -19,45 +19,11 @@ from loopkit._tags import InstructionParallel, LocalAuto, Tag, parse_tag
 
 def call(transform: str, *args: Any, **options: Any) -> Step:
     """A step, as one writes a call."""
-    bound = _signature(transform).bind(None, *args, **options)
-    return Step(transform, tuple(list(bound.arguments.items())[1:]))
-
-
-def read_call(text: str) -> Step:
-    """The step that ``"assume_injective('p')"`` calls."""
-    node = ast.parse(text, mode="eval").body
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-        raise ValueError(f"'{text}' is no call")
-    options = {k.arg: ast.literal_eval(k.value) for k in node.keywords if k.arg}
-    return call(node.func.id, *(ast.literal_eval(a) for a in node.args), **options)
-
-
-def text_of_calls(steps: Iterable[Step]) -> str:
-    """Steps as method calls to copy, ``.split_iname('i', 4).tag_inames('j:l.0')``."""
-    return "".join(_call_text(step) for step in steps)
-
-
-_POSITIONAL = {"sweep_inames", "buffer_inames", "only_var_names"}
-"""Arguments with defaults that are written without their names nevertheless."""
-
-
-def _call_text(step: Step) -> str:
-    given = dict(step.arguments)
-    parts: list[str] = []
-    positional = True
-    for parameter in list(_signature(step.transform).parameters.values())[1:]:
-        if parameter.name not in given:
-            positional = False
-            continue
-        value = given[parameter.name]
-        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
-            parts += [f"{name}={as_literal(one)}" for name, one in value.items()]
-            continue
-        required = parameter.default is inspect.Parameter.empty
-        positional = positional and (required or parameter.name in _POSITIONAL)
-        positional = positional and parameter.kind is not inspect.Parameter.KEYWORD_ONLY
-        parts.append(as_literal(value) if positional else f"{parameter.name}={as_literal(value)}")
-    return f".{step.transform}({', '.join(parts)})"
+    signature = _signature(transform)
+    given = list(signature.bind(None, *args, **options).arguments.items())[1:]
+    parameters = list(signature.parameters.values())[1:]
+    required = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD and p.default is p.empty]
+    return Step(transform, tuple(given), required=len(required))
 
 
 def _signature(transform: str) -> inspect.Signature:
@@ -86,18 +52,19 @@ def accepts(transform: str, name: str) -> bool:
     return name in _signature(transform).parameters
 
 
-def renamed(step: Step, rename: Callable[[str], str]) -> Step:
-    """The step with every name in its texts replaced."""
-    return replace(step, arguments=tuple((n, _renamed(v, rename)) for n, v in step.arguments))
+def renamed(step: Step, names: Mapping[str, str]) -> Step:
+    """The step with names replaced in the texts of its arguments."""
+    return replace(step, arguments=tuple((n, with_names(v, names)) for n, v in step.arguments))
 
 
-def _renamed(value: Any, rename: Callable[[str], str]) -> Any:
+def with_names(value: Any, names: Mapping[str, str]) -> Any:
+    """An argument with names replaced in all its texts."""
     if isinstance(value, str):
-        return re.sub(r"[A-Za-z_]\w*", lambda found: rename(found[0]), value)
+        return re.sub(r"[A-Za-z_]\w*", lambda found: names.get(found[0], found[0]), value)
     if isinstance(value, (tuple, list)):
-        return type(value)(_renamed(v, rename) for v in value)
+        return type(value)(with_names(v, names) for v in value)
     if isinstance(value, Mapping):
-        return {_renamed(k, rename): _renamed(v, rename) for k, v in value.items()}
+        return {with_names(k, names): with_names(v, names) for k, v in value.items()}
     return value
 
 
@@ -130,7 +97,7 @@ def tag_slots(step: Step) -> list[Slot]:
     found: list[Slot] = []
     for name, value in step.arguments:
         if name == "iname_to_tag":
-            found += [(name, iname, tag) for iname, tag in _tag_pairs(value)]
+            found += [(name, iname, _text(tag)) for iname, tag in tag_pairs(value)]
         elif name in ("tags", "storage_axis_to_tag") and isinstance(value, Mapping):
             found += [(name, str(iname), str(tag)) for iname, tag in value.items()]
         elif name in ("outer_tag", "inner_tag", "tag", "default_tag") and value is not None:
@@ -143,7 +110,7 @@ def tag_slots(step: Step) -> list[Slot]:
 def _is_side_by_side(tag: str) -> bool:
     try:
         parsed = parse_tag(tag)
-    except Exception:
+    except UnknownNameError:
         return False
     if parsed is None:
         return False
@@ -153,28 +120,16 @@ def _is_side_by_side(tag: str) -> bool:
 def _tagged(step: Step, name: str) -> str:
     """The iname that an argument such as ``outer_tag`` is about."""
     given = dict(step.arguments)
-    base = given.get("split_iname")
-    if name == "outer_tag":
-        return str(given.get("outer_iname") or f"{base}_outer")
-    if name == "inner_tag":
-        return str(given.get("inner_iname") or f"{base}_inner")
+    if name in ("outer_tag", "inner_tag"):
+        part = name.removesuffix("_tag")
+        return str(given.get(f"{part}_iname") or f"{given.get('split_iname')}_{part}")
     if name == "tag":
         return str(given.get("new_iname") or "_and_".join(names_in(given.get("inames", ()))))
     return "the copy's loops"
 
 
-def _tag_pairs(request: Any) -> list[tuple[str, str]]:
-    if isinstance(request, Mapping):
-        return [(str(iname), _tag_text(tag)) for iname, tag in request.items()]
-    pairs = []
-    for item in names_in(request):
-        iname, tag = item.split(":", 1) if isinstance(item, str) else item
-        pairs.append((iname.strip(), _tag_text(tag)))
-    return pairs
-
-
-def _tag_text(tag: str | Tag | None) -> str:
-    return "for" if tag is None else str(tag).strip()
+def _text(tag: str | Tag | None) -> str:
+    return "for" if tag is None else str(tag)
 
 
 def retagged(step: Step, changes: Mapping[Slot, str | None]) -> Step | None:
@@ -183,25 +138,20 @@ def retagged(step: Step, changes: Mapping[Slot, str | None]) -> Step | None:
     for argument in dict.fromkeys(slot[0] for slot in changes):
         mine = {s[1]: t for s, t in changes.items() if s[0] == argument}
         value = given.get(argument)
+        new: Any = next(iter(mine.values()))
         if argument == "iname_to_tag":
-            pairs = [(i, mine.get(i, t)) for i, t in _tag_pairs(value)]
-            kept = {i: t for i, t in pairs if t is not None}
-            if not kept:
+            pairs = [(i, mine.get(i, _text(t))) for i, t in tag_pairs(value)]
+            new = {i: t for i, t in pairs if t is not None}
+            if not new:
                 return None
-            text = ", ".join(f"{i}:{t}" for i, t in kept.items())
-            given[argument] = text if isinstance(value, str) else kept
+            if isinstance(value, str):
+                new = ", ".join(f"{i}:{t}" for i, t in new.items())
         elif argument in ("tags", "storage_axis_to_tag"):
             pairs = [(i, mine.get(str(i), t)) for i, t in given[argument].items()]
-            given[argument] = {i: t for i, t in pairs if t is not None}
-            if not given[argument]:
-                del given[argument]
-        elif argument == "default_tag":
-            given[argument] = next(iter(mine.values()))
-        else:
-            tag = next(iter(mine.values()))
-            given[argument] = tag
-            if tag is None:
-                del given[argument]
+            new = {i: t for i, t in pairs if t is not None}
+        given[argument] = new
+        if not new and argument != "default_tag":
+            del given[argument]
     return replace(step, arguments=tuple(given.items()))
 
 

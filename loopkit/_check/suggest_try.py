@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pymbolic.primitives as prim
 
 from loopkit import _budget
-from loopkit._arguments import normal
+from loopkit._arguments import names_in, normal
 from loopkit._budget import SpentError, within
 from loopkit._cached import cached_property
 from loopkit._change import Change, InstanceMap
 from loopkit._check.checker import examine
-from loopkit._check.suggest_calls import text_of_calls
 from loopkit._check.violation import Side, Violation
 from loopkit._errors import LoopkitError, UndecidedError
 from loopkit._expression import substitute
@@ -37,17 +38,19 @@ class Suggestion:
 
     Advice that no transform carries out has no steps.  ``is_weak`` marks what
     gives up all that the step was for, ``is_special`` what is worth a word only where
-    nothing better is known.
+    nothing better is known, ``is_tried`` what is known to be legal.
     """
 
     what: str
     steps: tuple[Step, ...] = ()
     is_weak: bool = False
     is_special: bool = False
+    is_tried: bool = False
 
     def line(self) -> str:
         """The suggestion as the message shows it."""
-        return f"legal {self.what}" + (f": {text_of_calls(self.steps)}" if self.steps else "")
+        calls = "".join(step.call() for step in self.steps)
+        return f"legal {self.what}" + (f": {calls}" if calls else "")
 
 
 class Trials:
@@ -62,15 +65,16 @@ class Trials:
         self.left = tries
         self.asked = asked
 
-    def after(self, kernel: Kernel, steps: Sequence[Step]) -> Kernel | None:
-        """The kernel after some steps, or None where one of them is refused.
+    def legal(self, kernel: Kernel, candidates: Iterable[Suggestion]) -> Iterator[Suggestion]:
+        """Those of some candidates that are legal, tried one by one as they are asked for."""
+        for candidate in candidates:
+            if candidate.is_tried or self.is_legal(kernel, candidate.steps):
+                yield replace(candidate, is_tried=True)
 
-        It is refused too where there would be no code for it any more.
-        """
-        found = self.found(kernel, steps)
-        if isinstance(found, Refusal) or not self.is_emitted(kernel, found):
-            return None
-        return found
+    def is_legal(self, kernel: Kernel, steps: Sequence[Step]) -> bool:
+        """Whether no step is refused, and there still is code for the kernel after them."""
+        found = self.found(kernel, steps) if steps else kernel
+        return not isinstance(found, Refusal) and self.is_emitted(kernel, found)
 
     def found(self, kernel: Kernel, steps: Sequence[Step]) -> Kernel | Refusal:
         """The kernel after some steps, or the first refusal."""
@@ -150,6 +154,15 @@ class Refusal:
     is_spent: bool = False
 
     @cached_property
+    def given(self) -> Mapping[str, Any]:
+        """The arguments of the step."""
+        return dict(self.step.arguments)
+
+    def names(self, argument: str) -> tuple[str, ...]:
+        """The names that an argument of the step lists."""
+        return names_in(self.given.get(argument, ()))
+
+    @cached_property
     def is_open(self) -> bool:
         """Whether only data decide that it is refused."""
         return bool(self.violations) and not any(v.exact for v in self.violations)
@@ -204,6 +217,11 @@ class Refusal:
     def is_race(self) -> bool:
         """Whether instances that run side by side are what is wrong."""
         return any(v.how in ("together", "blocks") for v in self.violations)
+
+    @property
+    def crosses_blocks(self) -> bool:
+        """Whether different blocks touch one cell."""
+        return any(v.how == "blocks" for v in self.violations)
 
     def inames(self, *, loops: bool = False) -> tuple[str, ...]:
         """The inames around all statements of violations, or only those that are loops."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
+from loopkit._assertions import Assertion
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._poly.pairs import Instance
@@ -49,8 +50,8 @@ class Violation:
     ``how`` is ``"after"``, ``"together"`` or ``"blocks"``: the other order, none
     because both run on different threads at once, none because of blocks.
     ``meant`` is the cell that the text reads.  ``exact`` is False where it
-    depends on data whether there is a case; ``settling`` are then calls that
-    would exclude it.  ``text`` is the kernel that ``source`` and ``sink`` name
+    depends on data whether there is a case; ``settling`` are then assertions
+    that would exclude it.  ``text`` is the kernel that ``source`` and ``sink`` name
     statements of, where it is not the root of the lineage.
     """
 
@@ -66,5 +67,5 @@ class Violation:
     detail: str = ""
     meant: tuple[str, tuple[Expression, ...]] | None = None
     written: tuple[Expression, ...] = ()
-    settling: tuple[str, ...] = ()
+    settling: tuple[Assertion, ...] = ()
     text: Model | None = None

@@ -318,7 +318,7 @@ class _Words:
     def assertion(self) -> str:
         """What would settle an open question."""
         if self.violation.settling:
-            calls = " or ".join(self.violation.settling)
+            calls = " or ".join(a.call for a in self.violation.settling)
             return f"if the data allows it, say so first: {calls}"
         return (
             f"data decide which cells of '{self.array}' are touched; an assertion about them may "

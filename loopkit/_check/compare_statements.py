@@ -2,19 +2,55 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 
 import islpy as isl
+import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._check.constants import holds_typed, parts, same_constant
 from loopkit._expression import index_tuple, is_constant, substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._linear import linear
 from loopkit._nodes import Expression
+from loopkit._same import same
+
+
+def parts(expr: Expression) -> Iterator[object]:
+    """The fields of an expression, tuples flattened."""
+    for field in dataclasses.fields(expr):
+        value = getattr(expr, field.name)
+        if isinstance(value, tuple):
+            yield len(value)
+            yield from value
+        else:
+            yield value
+
+
+def literals(expr: Expression) -> Iterator[Expression]:
+    """The literals in an expression, in order."""
+    if is_constant(expr):
+        yield expr
+    elif dataclasses.is_dataclass(expr):
+        for part in parts(expr):
+            yield from literals(part)
+
+
+def holds_typed(expr: Expression) -> bool:
+    """Whether a literal that is no plain integer stands in an expression."""
+    if isinstance(expr, prim.Variable):
+        return False
+    if isinstance(expr, (prim.Sum, prim.Product)):
+        return any(map(holds_typed, expr.children))
+    return any(not isinstance(literal, int) for literal in literals(expr))
+
+
+def holds_floats(expr: Expression) -> bool:
+    """Whether a literal that is no integer stands in an expression."""
+    return any(not isinstance(literal, (int, np.integer)) for literal in literals(expr))
 
 
 @dataclass
@@ -51,14 +87,14 @@ class StatementComparison:
         """Compare two statements; what they write, and when, must be the same."""
         if old is new and not self.values:
             return
-        same = (
+        is_same = (
             old.operation == new.operation
             and old.kind == new.kind
             and old.written == new.written
             and len(old.write[1]) == len(new.write[1])
             and len(old.predicates) == len(new.predicates)
         )
-        if not same:
+        if not is_same:
             self.changes.more = True
             return
         for a, b in zip(old.write[1], new.write[1], strict=True):
@@ -73,42 +109,43 @@ class StatementComparison:
     def node(self, old: Expression, new: Expression) -> bool:
         """Compare two nodes, of which the old one speaks of new inames already."""
         if is_constant(old) or is_constant(new):
-            same = is_constant(old) and is_constant(new) and same_constant(old, new)
-            self.changes.more |= not same
             # Small numbers are one object wherever they stand, in subscripts as well.
-            return same
+            self.changes.more |= not same(old, new)
+            return same(old, new)
         if old is new:
-            same = True
+            is_same = True
         elif self.is_read(new) and self.is_read(old):
-            same = self.reads(old, new)
-            if not same:
+            is_same = self.reads(old, new)
+            if not is_same:
                 self.changes.reads = True
                 # Of its indices nothing is known, and one node may stand in many places.
                 self.changes.others |= {id(node) for node in _inside(new)}
         elif isinstance(new, prim.Comparison) and self.are_integers(old, new):
-            same = self.comparison(old, new)
-            self.changes.more |= not same
+            is_same = (
+                isinstance(old, prim.Comparison)
+                and old.operator == new.operator
+                and self.same_index(old.left, new.left)
+                and self.same_index(old.right, new.right)
+            )
+            self.changes.more |= not is_same
         else:
-            same = self.inner(old, new)
-        (self.changes.kept if same else self.changes.others).add(id(new))
-        return same
+            is_same = self.inner(old, new)
+        (self.changes.kept if is_same else self.changes.others).add(id(new))
+        return is_same
 
     def inner(self, old: Expression, new: Expression) -> bool:
-        if type(old) is not type(new):
-            self.changes.more = True
-            return False
         mine, its = [*parts(old)], [*parts(new)]
-        if len(mine) != len(its):
+        if type(old) is not type(new) or len(mine) != len(its):
             self.changes.more = True
             return False
-        same = True
+        is_same = True
         for a, b in zip(mine, its, strict=True):
             if isinstance(a, prim.ExpressionNode) or is_constant(a):
-                same = self.node(a, b) and same
+                is_same = self.node(a, b) and is_same
             elif a != b:
                 self.changes.more = True
-                same = False
-        return same
+                is_same = False
+        return is_same
 
     def is_read(self, expr: Expression) -> bool:
         """Whether an expression is one use of an array or a scalar of data."""
@@ -129,14 +166,6 @@ class StatementComparison:
             return False
         # Sets know no types: 2.0 would be 2.
         return not (holds_typed(old) or holds_typed(new))
-
-    def comparison(self, old: Expression, new: Expression) -> bool:
-        return (
-            isinstance(old, prim.Comparison)
-            and old.operator == new.operator
-            and self.same_index(old.left, new.left)
-            and self.same_index(old.right, new.right)
-        )
 
     def index(self, old: Expression, new: Expression) -> bool:
         """Whether an index is what it was, where the old one speaks of old inames."""
@@ -163,15 +192,13 @@ class StatementComparison:
     def same_data(self, old: Expression, new: Expression) -> bool:
         """Whether two indices that data decide are one expression, their own indices compared."""
         if is_constant(old) or is_constant(new):
-            return is_constant(old) and is_constant(new) and same_constant(old, new)
+            return same(old, new)
         if self.are_integers(old, new):
             return self.same_index(old, new)
         if self.is_read(old) and self.is_read(new):
             return self.reads(old, new)
-        if type(old) is not type(new):
-            return False
         mine, its = [*parts(old)], [*parts(new)]
-        return len(mine) == len(its) and all(
+        return (type(old), len(mine)) == (type(new), len(its)) and all(
             self.same_data(a, b) if isinstance(a, prim.ExpressionNode) or is_constant(a) else a == b
             for a, b in zip(mine, its, strict=True)
         )

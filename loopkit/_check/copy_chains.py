@@ -18,7 +18,7 @@ from loopkit._hidden import OTHER, SOURCE, copied
 from loopkit._kernel import Statement
 from loopkit._poly.dataflow import Access
 from loopkit._poly.model import Cell
-from loopkit._poly.pairs import Instance, Undecided
+from loopkit._poly.pairs import Instance, Undecided, nonempty, parts_in
 
 
 class CopyChains:
@@ -45,21 +45,15 @@ class CopyChains:
             at = Instance(statement.id, SOURCE)
             written = self.new.write_cell(at)
             both = event.where & self.new.domain(at) & self.new.same_cell(written, cell)
-            for piece in self.new.order.before(at, event.time):
-                part = both & piece
+            for part in parts_in(both, self.new.order.before(at, event.time)):
                 for writer in others:
-                    if part.is_empty():
-                        break
                     other = Instance(writer.id, OTHER)
                     since = part & self.new.domain(other)
                     since = since & self.new.same_cell(self.new.write_cell(other), cell)
-                    for first in self.new.order.before(at, other):
-                        for second in self.new.order.before(other, event.time):
-                            dead = since & first & second
-                            if not dead.is_empty():
-                                part = part - self.check.onto(dead, part)
-                if not part.is_empty():
-                    result = result | self.check.event_names(part, event)
+                    for first in parts_in(since, self.new.order.before(at, other)):
+                        for dead in parts_in(first, self.new.order.before(other, event.time)):
+                            part = part - self.check.onto(dead, part)
+                result = result | self.check.event_names(part, event)
         return result
 
     def check_plain(self, copy: Statement, event: ReadEvent) -> None:
@@ -153,11 +147,9 @@ class CopyChains:
 
         ``both`` is ``{ names of the event, inames of the copy at }``.
         """
-        for how, piece in self.new.unordered(at, event.time, cell.array):
-            bad = both & piece
-            if not bad.is_empty():
-                source = self.check.side_of(at)
-                self.check.report(event.violation("order", bad, cell, source=source, how=how))
+        for how, bad in nonempty(both, self.new.unordered(at, event.time, cell.array)):
+            source = self.check.side_of(at)
+            self.check.report(event.violation("order", bad, cell, source=source, how=how))
 
     def check_no_write_since(
         self, both: isl.Set, event: ReadEvent, at: Instance, cell: Cell
@@ -172,17 +164,12 @@ class CopyChains:
             other = Instance(writer.id, OTHER)
             later = both & self.new.domain(other)
             later = later & self.new.same_cell(self.new.write_cell(other), cell)
-            for piece in self.new.order.before(at, other):
-                since = later & piece
-                if since.is_empty():
-                    continue
-                for how, when in self.new.not_before(event.time, other, cell.array, itself=False):
-                    bad = since & when
-                    if not bad.is_empty():
-                        side = self.check.side_of(other)
-                        self.check.report(
-                            event.violation("overwritten", bad, cell, other=side, how=how)
-                        )
+            for since in parts_in(later, self.new.order.before(at, other)):
+                late = self.new.not_before(event.time, other, cell.array, itself=False)
+                for how, bad in nonempty(since, late):
+                    side = self.check.side_of(other)
+                    found = event.violation("overwritten", bad, cell, other=side, how=how)
+                    self.check.report(found)
 
     def latest(self, event: ReadEvent, access: Access, reader: ReadEvent) -> isl.Set:
         """``event.where`` without copies that a later one replaces before they are read, exactly.
@@ -195,12 +182,7 @@ class CopyChains:
             later = Instance(statement.id, OTHER)
             both = event.where & self.new.domain(later)
             both = both & self.new.same_cell(self.new.write_cell(later), cell)
-            for first in self.new.order.before(event.time, later):
-                part = both & first
-                if part.is_empty():
-                    continue
-                for second in self.new.order.before(later, reader.time):
-                    dead = part & second
-                    if not dead.is_empty():
-                        result = result - self.check.onto(dead, result)
+            for part in parts_in(both, self.new.order.before(event.time, later)):
+                for dead in parts_in(part, self.new.order.before(later, reader.time)):
+                    result = result - self.check.onto(dead, result)
         return result

@@ -17,7 +17,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
-from loopkit._check.constants import holds_typed, parts, same_constant, same_number
+from loopkit._check.compare_statements import holds_typed, parts
 from loopkit._check.copy_chains import CopyChains
 from loopkit._check.data_dependent_order import DataDependentOrder
 from loopkit._check.instance_maps import Image
@@ -35,6 +35,7 @@ from loopkit._nodes import Expression, TypeCast
 from loopkit._poly.dataflow import Access, Sources
 from loopkit._poly.pairs import Instance, Undecided, equal
 from loopkit._promotion import FLOAT64
+from loopkit._same import same
 
 DEPTH = 8
 """As deep are statements of the text looked for inside of one of the schedule."""
@@ -134,7 +135,9 @@ class ExpressionCheck:
         expected = [operation.neutral(FLOAT64)]
         if temporary.dtype is not None:
             expected.append(operation.neutral(temporary.dtype))
-        return any(same_number(new.rhs, e) for e in expected)
+        value = new.rhs
+        alike = [e for e in expected if value == e or (e != e and value != value)]
+        return is_constant(value) and bool(alike)
 
     def different(self, event: ReadEvent, detail: str = "") -> None:
         """Report that another expression is computed."""
@@ -227,15 +230,16 @@ class ExpressionCheck:
             self.different(event, "subscripts differ in number")
             return
         for a, b in zip(mine[1], its[1], strict=True):
-            if isinstance(old, Untouched):
-                self.same_integers(a, self.new.named(b, event.time.label), event)
-            else:
+            if not isinstance(old, Untouched):
                 self.same(a, b, event)
+            elif not self.same_integers(a, self.new.named(b, event.time.label), event):
+                raise Undecided(f"which cell of '{its[0]}' a copy holds is beyond sets")
 
     def same_parts(self, old: Expression, new: Expression, event: ReadEvent) -> None:
-        if is_constant(old) and is_constant(new) and same_constant(old, new):
+        if is_constant(old) and same(old, new):
             return
-        if self.is_fixed_size(old, new):
+        fixed = dict(self.check.lineage.fixed)
+        if isinstance(old, prim.Variable) and type(new) is int and fixed.get(old.name) == new:
             return
         if self.are_integers(old, new):
             mine = substitute(old, event.values)
@@ -305,12 +309,6 @@ class ExpressionCheck:
         if not here.is_empty():
             by_data = event.by_data or any(self.new.condition(g) is None for g in guards)
             self.same(old, new, dataclasses.replace(event, where=here, by_data=by_data))
-
-    def is_fixed_size(self, old: Expression, new: Expression) -> bool:
-        """Whether a size of the text has become the number that it was fixed to."""
-        if not (isinstance(old, prim.Variable) and type(new) is int):
-            return False
-        return bool(dict(self.check.lineage.fixed).get(old.name) == new)
 
     def are_integers(self, old: Expression, new: Expression) -> bool:
         mine, its = variable_names(old), variable_names(new)

@@ -12,7 +12,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._cached import answers_of, once
+from loopkit._cached import answers_of, memoised, once
 from loopkit._digits import told_by
 from loopkit._expression import variable_names
 from loopkit._hidden import BASE, OTHER
@@ -30,7 +30,6 @@ class Injectivity:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.inames = frozenset(model.kernel.all_inames)
-        self._around: dict[tuple[frozenset[str], str], isl.Set] = {}
 
     def determined_by(self, exprs: Iterable[Expression]) -> frozenset[str]:
         """The inames that some expressions determine: each alone, or where it leaves one open."""
@@ -64,24 +63,20 @@ class Injectivity:
 
     def _asked(self, expr: Expression, mine: frozenset[str]) -> frozenset[str]:
         try:
-            same = _sets.affine_equality(self.named(expr, BASE), self.named(expr, OTHER))
+            same = self._same(expr, expr)
         except _sets.NotAffineError:
             return frozenset()
         both = same & self.around(mine, BASE) & self.around(mine, OTHER)
         return frozenset(i for i in mine if (both & differ(i, BASE, OTHER)).is_empty())
 
-    def named(self, expr: Expression, label: str) -> Expression:
-        """``expr`` with every iname labelled."""
-        return self.model.named(expr, label)
+    def _same(self, a: Expression, b: Expression) -> isl.Set:
+        """``{ inames·BASE of a, inames·OTHER of b : a = b }``, or a NotAffineError."""
+        return _sets.affine_equality(self.model.named(a, BASE), self.model.named(b, OTHER))
 
-    def around(self, inames: Iterable[str], label: str) -> isl.Set:
+    @memoised
+    def around(self, inames: frozenset[str], label: str) -> isl.Set:
         """``{ inames·label, sizes }``: a superset of some inames' values, by domains alone."""
-        key = (frozenset(inames), label)
-        found = self._around.get(key)
-        if found is None:
-            found = self.model.labelled(self.model.kernel.domain_of(key[0]), label)
-            self._around[key] = found
-        return found
+        return self.model.labelled(self.model.kernel.domain_of(inames), label)
 
     def equal_wherever(
         self, pairs: Sequence[tuple[Expression, Expression]], one: Expression, two: Expression
@@ -96,13 +91,13 @@ class Injectivity:
         if not (mine | its) & self.inames <= frozenset().union(*used):
             return False
         result = _sets.condition_set(
-            prim.Comparison(self.named(one, BASE), "!=", self.named(two, OTHER))
+            prim.Comparison(self.model.named(one, BASE), "!=", self.model.named(two, OTHER))
         )
         for a, b in pairs:
             if not variable_names(a) | variable_names(b) <= known:
                 continue
             try:
-                result = result & _sets.affine_equality(self.named(a, BASE), self.named(b, OTHER))
+                result = result & self._same(a, b)
             except _sets.NotAffineError:
                 continue
             mine, its = mine | variable_names(a), its | variable_names(b)
@@ -120,7 +115,7 @@ class Injectivity:
         """
         used = frozenset(inames).union(*(variable_names(v) & self.inames for v in values))
         try:
-            values_run = [(self.named(v, BASE), self.named(v, OTHER)) for v in values]
+            values_run = [(self.model.named(v, BASE), self.model.named(v, OTHER)) for v in values]
             ahead, level = before(values_run), all_equal(values_run)
         except _sets.NotAffineError:
             return False

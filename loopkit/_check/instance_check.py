@@ -13,7 +13,7 @@ from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Side, Violation
 from loopkit._hidden import ONE, TWO, WRITER, labelled, variable
 from loopkit._poly.dataflow import is_update
-from loopkit._poly.pairs import Instance
+from loopkit._poly.pairs import Instance, parts_in
 
 
 def check_instances(check: Check, origin: str) -> None:
@@ -38,14 +38,13 @@ def check_instances(check: Check, origin: str) -> None:
     same = len(images) == 1 and _is_same(images[0], new.statement[images[0].statement].inames)
     if same and wanted.is_equal(new.domain(Instance(images[0].statement, WRITER)) & context):
         return
-    for image in images:
-        # What is executed beside the domain shows without asking what is executed in all.
-        both = check.instances(image, ONE, WRITER) & context
-        extra = both & root.domain(at).complement()
-        if not extra.is_empty():
-            check.report(Violation("extra", extra, side, text=root))
-    for image in images:
-        wanted = wanted - executed(check, image)
+    # What is executed beside the domain shows without asking what is executed in all.
+    run = [check.instances(image, ONE, WRITER) for image in images]
+    for extra in parts_in(root.domain(at).complement() & context, run):
+        check.report(Violation("extra", extra, side, text=root))
+    for instances in run:
+        labels = labelled(_sets.names_of(instances), ONE)
+        wanted = wanted - _sets.project_out(instances, labels)
         if wanted.is_empty():
             break
     if not wanted.is_empty():
@@ -67,15 +66,6 @@ def check_axes(check: Check, statement: str) -> None:
                 check.report(Violation("dropped", lost, check.side_of(at)))
 
 
-def executed(check: Check, image: Image) -> isl.Set:
-    """``{ inames·WRITER of the origin : the image executes the instance }``.
-
-    Exact where no data decide whether it runs, else a superset.
-    """
-    both = check.instances(image, ONE, WRITER)
-    return _sets.project_out(both, labelled(_sets.names_of(both), ONE))
-
-
 def check_once(check: Check, images: tuple[Image, ...]) -> None:
     """Check that no instance is executed twice where that shows."""
     new = check.new
@@ -92,18 +82,9 @@ def check_once(check: Check, images: tuple[Image, ...]) -> None:
                 both = both & new.same_cell(new.write_cell(one), new.write_cell(two))
             elif stays:
                 continue
-            for piece in _different(check, first, second):
-                bad = both & piece
-                if not bad.is_empty():
-                    check.report(
-                        Violation(
-                            "repeated",
-                            bad,
-                            check.origin_side(second, two),
-                            check.origin_side(first, one),
-                            text=check.root,
-                        )
-                    )
+            for bad in parts_in(both, _different(check, first, second)):
+                sides = check.origin_side(second, two), check.origin_side(first, one)
+                check.report(Violation("repeated", bad, *sides, text=check.root))
 
 
 def _different(check: Check, first: Image, second: Image) -> list[isl.Set]:

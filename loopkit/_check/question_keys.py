@@ -48,27 +48,21 @@ class QuestionKeys:
             axes,
         )
 
-    @cached_property
-    def _texts(self) -> dict[str, Key]:
-        return {}
-
+    @memoised
     def statement(self, name: str) -> Key:
         """A statement's text, loops, tags, domains, and what it stands for."""
-        found = self._texts.get(name)
-        if found is None:
-            statement = self.new.statement[name]
-            image = self.check.lineage.image_of.get(name)
-            inames = tuple(sorted(statement.inames))
-            found = self._texts[name] = (
-                name,
-                what_it_says(statement),
-                inames,
-                self._domains(inames),
-                tuple(str(self.new.kernel.iname_tags.get(i, "")) for i in inames),
-                self.new.replicated_axes(statement.written),
-                None if image is None else key_of((image.origin, image.values)),
-            )
-        return found
+        statement = self.new.statement[name]
+        image = self.check.lineage.image_of.get(name)
+        inames = tuple(sorted(statement.inames))
+        return (
+            name,
+            what_it_says(statement),
+            inames,
+            self._domains(inames),
+            tuple(str(self.new.kernel.iname_tags.get(i, "")) for i in inames),
+            self.new.replicated_axes(statement.written),
+            None if image is None else key_of((image.origin, image.values)),
+        )
 
     def _domains(self, inames: tuple[str, ...]) -> Key:
         """The domains of some inames, and of those that their bounds use."""
@@ -99,8 +93,16 @@ class QuestionKeys:
         return tuple(result)
 
     def family(self, start: Iterable[str], statements: Iterable[str] = ()) -> Key:
-        """All that the values in some arrays depend on."""
-        arrays, members = self._closure(frozenset(start), frozenset(statements))
+        """All that the values in some arrays depend on, and what some statements compute."""
+        arrays: set[str] = set()
+        members, waiting = set(statements), list(start)
+        while waiting:
+            name = waiting.pop()
+            if name not in arrays:
+                arrays.add(name)
+                more, inside = self._beside(name)
+                members |= inside
+                waiting += more
         return (
             self.everywhere,
             tuple(self.array(a) for a in sorted(arrays) if self.new.kernel.is_array(a)),
@@ -108,51 +110,21 @@ class QuestionKeys:
             self.order(members),
         )
 
-    # }}}
-
-    # {{{ arrays that values pass through
-
-    @cached_property
-    def _next(self) -> dict[str, tuple[frozenset[str], frozenset[str]]]:
-        return {}
-
-    def _closure(
-        self, start: frozenset[str], statements: frozenset[str]
-    ) -> tuple[frozenset[str], frozenset[str]]:
-        arrays: set[str] = set()
-        members = set(statements)
-        waiting = list(start)
-        while waiting:
-            name = waiting.pop()
-            if name in arrays:
-                continue
-            arrays.add(name)
-            more, inside = self._beside(name)
-            members |= inside
-            waiting += more
-        return frozenset(arrays), frozenset(members)
-
+    @memoised
     def _beside(self, name: str) -> tuple[frozenset[str], frozenset[str]]:
         """The arrays that values of an array may come through, and the statements that write it."""
-        found = self._next.get(name)
-        if found is None:
-            arrays: set[str] = set()
-            members = {w.id for w in self.new.writers(name)}
-            for copy in self.check.copy_statements(name):
-                arrays |= self.reads(copy, self.new.data)
-            for writer in self.root.writers(name):
-                images = self.check.lineage.images_from[writer.id]
-                for image in images:
-                    arrays.add(self.new.statement[image.statement].written)
-                    members.add(image.statement)
-                if not images:
-                    arrays |= self.reads(writer, self.root.data)
-            found = self._next[name] = (frozenset(arrays), frozenset(members))
-        return found
-
-    def reads(self, statement: Statement, data: frozenset[str]) -> set[str]:
-        """The arrays that a statement reads."""
-        return {name for name, _ in statement.reads if name in data}
+        arrays: set[str] = set()
+        members = {w.id for w in self.new.writers(name)}
+        for copy in self.check.copy_statements(name):
+            arrays |= _reads(copy, self.new.data)
+        for writer in self.root.writers(name):
+            images = self.check.lineage.images_from[writer.id]
+            for image in images:
+                arrays.add(self.new.statement[image.statement].written)
+                members.add(image.statement)
+            if not images:
+                arrays |= _reads(writer, self.root.data)
+        return frozenset(arrays), frozenset(members)
 
     # }}}
 
@@ -197,8 +169,8 @@ class QuestionKeys:
     def of_statement(self, statement: str) -> Key:
         """The key of what a statement computes."""
         image = self.check.lineage.image_of[statement]
-        names = self.reads(self.new.statement[statement], self.new.data)
-        names |= self.reads(self.root.statement[image.origin], self.root.data)
+        names = _reads(self.new.statement[statement], self.new.data)
+        names |= _reads(self.root.statement[image.origin], self.root.data)
         names |= set(self.root.bounds_from_data(image.origin))
         return ("statement", self.family(names, [statement]))
 
@@ -207,6 +179,10 @@ class QuestionKeys:
         return ("end", array, self.family([array]))
 
     # }}}
+
+
+def _reads(statement: Statement, data: frozenset[str]) -> set[str]:
+    return {name for name, _ in statement.reads if name in data}
 
 
 @memoised

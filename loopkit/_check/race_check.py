@@ -15,7 +15,7 @@ from loopkit._hidden import BASE, OTHER
 from loopkit._kernel import Statement
 from loopkit._poly.dataflow import is_update
 from loopkit._poly.model import Model
-from loopkit._poly.pairs import Instance
+from loopkit._poly.pairs import Instance, nonempty
 from loopkit._same import key_of
 
 
@@ -46,22 +46,10 @@ def check_races(check: Check, array: str) -> None:
             if a.by_data or b.by_data:
                 continue
             both = new.domain(one) & new.domain(two) & new.same_cell(a, b)
-            if both.is_empty():
-                continue
-            for how, piece in pieces:
-                bad = both & piece
-                if not bad.is_empty():
-                    check.report(
-                        Violation(
-                            "rewritten",
-                            bad,
-                            check.side_of(two),
-                            check.side_of(one),
-                            how=how,
-                            array=array,
-                            cell=b.indices,
-                        )
-                    )
+            for how, bad in nonempty(both, pieces):
+                sides = check.side_of(two), check.side_of(one)
+                found = Violation("rewritten", bad, *sides, None, how, array, b.indices)
+                check.report(found)
 
 
 def _shows_its_threads(new: Model, statement: Statement) -> bool:
@@ -92,8 +80,10 @@ def check_carriers(check: Check, array: str) -> None:
         return
     writers = [w for w in new.writers(array) if new.is_exact(w)]
     for mover in new.kernel.readers.get(array, ()):
-        if mover.id in check.lineage.image_of or not _is_plain(new, mover):
+        if mover.id in check.lineage.image_of:
             continue
+        if new.depends_on_data(mover) or new.bounds_from_data(mover.id):
+            continue  # data decide when it runs
         one = Instance(mover.id, BASE)
         known: set[tuple[object, ...]] = set()
         for writer in writers:
@@ -111,26 +101,10 @@ def check_carriers(check: Check, array: str) -> None:
                 if read.by_data:
                     continue
                 both = either & new.where_evaluated(guards, BASE) & new.same_cell(read, written)
-                for how, piece in pieces:
-                    bad = both & piece
-                    if not bad.is_empty():
-                        sides = check.side_of(one), check.side_of(two)
-                        check.report(
-                            Violation(
-                                "overwritten",
-                                bad,
-                                sides[0],
-                                other=sides[1],
-                                how=how,
-                                array=array,
-                                cell=read.indices,
-                            )
-                        )
-
-
-def _is_plain(new: Model, statement: Statement) -> bool:
-    """Whether no data decide when a statement runs."""
-    return not (new.depends_on_data(statement) or new.bounds_from_data(statement.id))
+                for how, bad in nonempty(both, pieces):
+                    sides = check.side_of(one), None, check.side_of(two)
+                    found = Violation("overwritten", bad, *sides, how, array, read.indices)
+                    check.report(found)
 
 
 def _kind(statement: Statement) -> tuple[object, ...]:

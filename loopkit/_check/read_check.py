@@ -34,7 +34,7 @@ from loopkit._hidden import (
 from loopkit._kernel import Statement
 from loopkit._poly.dataflow import Access, Sources, is_update
 from loopkit._poly.model import Cell
-from loopkit._poly.pairs import Instance, Undecided, differ
+from loopkit._poly.pairs import Instance, Undecided, differ, nonempty, parts_in
 from loopkit._same import key_of
 
 
@@ -105,17 +105,14 @@ class ReadCheck:
         at, pairs = found.at, found.pairs
         written = self.new.write_cell(at)
         source = self.check.origin_side(found.image, at)
-        for piece in self.new.other_cell(written, cell):
-            bad = pairs & piece
-            if not bad.is_empty():
-                violation = event.violation("place", bad, cell, source=source)
-                self.check.report(replace(violation, written=written.indices))
-        for how, piece in self.new.not_before(at, event.time, cell.array):
-            if how == "after" and self.is_above(found, event.time):
-                continue
-            bad = pairs & piece
-            if not bad.is_empty():
-                self.check.report(event.violation("order", bad, cell, source=source, how=how))
+        for bad in parts_in(pairs, self.new.other_cell(written, cell)):
+            violation = event.violation("place", bad, cell, source=source)
+            self.check.report(replace(violation, written=written.indices))
+        late = self.new.not_before(at, event.time, cell.array)
+        if self.is_above(found, event.time):
+            late = [(how, piece) for how, piece in late if how != "after"]
+        for how, bad in nonempty(pairs, late):
+            self.check.report(event.violation("order", bad, cell, source=source, how=how))
 
     def is_above(self, found: SourceImage, time: Instance) -> bool:
         """Whether a source stands above the reader in the same iteration of all shared loops."""
@@ -160,14 +157,10 @@ class ReadCheck:
                 both = both - self.family(event, sources, writer)
             if both.is_empty():
                 continue
-            for how, piece in self.new.not_before(event.time, at, cell.array, itself=False):
-                bad = both & piece
-                if not bad.is_empty():
-                    self.check.report(
-                        event.violation(
-                            "overwritten", bad, cell, other=self.check.side_of(at), how=how
-                        )
-                    )
+            early = self.new.not_before(event.time, at, cell.array, itself=False)
+            for how, bad in nonempty(both, early):
+                side = self.check.side_of(at)
+                self.check.report(event.violation("overwritten", bad, cell, other=side, how=how))
 
     def check_between(
         self, event: ReadEvent, sources: Sources, found: list[SourceImage], cell: Cell
@@ -206,22 +199,12 @@ class ReadCheck:
             family: isl.Set | None = None
             earlier = self.new.order.before_by_loop(at, event.time)
             pieces += [("after", piece) for key, piece in earlier if key not in renewed]
-            for how, piece in pieces:
-                bad = both & piece
-                if bad.is_empty():
-                    continue
+            for how, bad in nonempty(both, pieces):
                 if family is None:
                     family = self.family(event, sources, writer)
                 if how != "after" and is_update(writer) and not (bad & family).is_empty():
-                    self.check.report(
-                        event.violation(
-                            "updates",
-                            bad & family,
-                            cell,
-                            other=self.check.side_of(at),
-                            how=how,
-                        )
-                    )
+                    mine, side = bad & family, self.check.side_of(at)
+                    self.check.report(event.violation("updates", mine, cell, other=side, how=how))
                 bad = (bad - family).coalesce()
                 if not bad.is_empty():
                     bad = self.not_replaced(bad, event, sources, at, cell)
@@ -324,19 +307,16 @@ class ReadCheck:
             for image in self.check.images_writing(origin, cell.array)[0]:
                 sure = Instance(image.statement, SURE)
                 both = bad & self.seen(event, image, relation, "perhaps")
-                for kind, piece in self.new.not_before(at, sure, cell.array, itself=False):
-                    race = both & piece
-                    if kind != "after" and not race.is_empty():
-                        found = event.violation("rewritten", race, cell, source=other)
-                        return replace(found, sink=self.check.origin_side(image, sure), how=kind)
+                for kind, race in nonempty(both, self.new.unordered(at, sure, cell.array)):
+                    found = event.violation("rewritten", race, cell, source=other)
+                    return replace(found, sink=self.check.origin_side(image, sure), how=kind)
         image_of_other = self.check.lineage.image_of.get(at.statement or "")
         if image_of_other is not None and event.reader in self.root.statement:
             reader = Instance(event.reader, READER)
             origin_at = Instance(image_of_other.origin, SIBLING)
             tied = bad & event.bound & self.check.image_relation(image_of_other, OTHER, SIBLING)
-            for piece in self.root.order.before(reader, origin_at):
-                later = tied & piece
-                if event.base is not None and not later.is_empty():
+            for later in parts_in(tied, self.root.order.before(reader, origin_at)):
+                if event.base is not None:
                     return event.violation("overwritten", later, cell, other=other, how=how)
         return event.violation("overwritten", bad, cell, other=other, how=how, detail="stale")
 
@@ -398,12 +378,10 @@ class ReadCheck:
             for image in self.check.images_writing(origin, cell.array)[0]:
                 sure = Instance(image.statement, SURE)
                 after = bad & self.seen(event, image, relation, "surely")
-                late = [after & p for p in self.new.order.before(at, sure)]
                 for _, piece in self.new.unordered(at, sure, cell.array):
-                    late = [one - piece for one in late]
-                for one in late:
-                    if not one.is_empty():
-                        bad = bad - self.check.onto(one, bad)
+                    after = after - piece
+                for late in parts_in(after, self.new.order.before(at, sure)):
+                    bad = bad - self.check.onto(late, bad)
                 if bad.is_empty():
                     return bad
         return bad

@@ -16,7 +16,7 @@ from loopkit._check.suggest_calls import Slot, call, quoted, retagged, tag_slots
 from loopkit._check.suggest_try import Refusal, Suggestion, Trials
 from loopkit._history import Step
 from loopkit._kernel import Kernel
-from loopkit._make.initialized import check_initialized
+from loopkit._make.check_initialized import check_initialized
 from loopkit._places import decide_address_spaces
 from loopkit._target import CUDA
 from loopkit._tree import Loop, Tree, build, flatten, statements_in

@@ -16,7 +16,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._cached import once
+from loopkit._cached import memoised, once
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards
@@ -63,9 +63,6 @@ class Dataflow:
     def __init__(self, model: Model) -> None:
         self.model = model
         self._reads: dict[tuple[str, Key, bool], Sources] = {}
-        self._ends: dict[str, tuple[isl.Set, Sources]] = {}
-        self._replaced: dict[tuple[str, str], isl.Set | None] = {}
-        self._agreeing: dict[tuple[str, Access], Mapping[str, frozenset[str]]] = {}
 
     def of_read(self, statement: str, access: Access) -> Sources:
         """The sources of one read of a statement."""
@@ -82,14 +79,12 @@ class Dataflow:
         cell = self.model.cell(access[0], self.model.indices(at, access[1]), at)
         return self._sources(at, own, cell, updates=not is_own)
 
+    @memoised
     def at_end(self, statement: str) -> tuple[isl.Set, Sources]:
         """``{ inames·READER : the write is left at the end }``, a superset, and what is there then.
 
         The statement is among its own sources.
         """
-        return once(self._ends, statement, self._at_end, statement)
-
-    def _at_end(self, statement: str) -> tuple[isl.Set, Sources]:
         own = Instance(statement, READER)
         written = self.model.write_cell(own)
         domain = self.model.domain(own)
@@ -143,25 +138,21 @@ class Dataflow:
                 return None
         return None if left.is_empty() else left
 
+    @memoised
     def agreeing(self, statement: str, access: Access) -> Mapping[str, frozenset[str]]:
         """The sources of a read of a statement, each with the inames that the two have in common.
 
         Those are inames of both whose values are the same wherever the write is seen.
         """
-        return once(self._agreeing, (statement, access), self._agreeing_of, statement, access)
-
-    def _agreeing_of(self, statement: str, access: Access) -> Mapping[str, frozenset[str]]:
         return dict(self._find_agreeing(statement, access))
 
+    @memoised
     def replaced(self, writer: str, reader: str) -> isl.Set | None:
         """``{ inames·WRITER, inames·READER : the cell is surely set anew in between }``.
 
         A subset of such pairs, whatever data say of which cell that is: any in the array.
         None where no write of the array surely happens.
         """
-        return once(self._replaced, (writer, reader), self._find_replaced, writer, reader)
-
-    def _find_replaced(self, writer: str, reader: str) -> isl.Set | None:
         model = self.model
         own, at = Instance(writer, WRITER), Instance(reader, READER)
         written = model.write_cell(own)

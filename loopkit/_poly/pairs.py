@@ -6,7 +6,8 @@ sets here are exact, over the names of the instances that they speak of and the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -16,6 +17,8 @@ from loopkit._expression import to_text, unlabelled
 from loopkit._frozen import dataclass
 from loopkit._hidden import instance, variable
 from loopkit._nodes import Expression
+
+K = TypeVar("K")
 
 
 class Undecided(Exception):
@@ -79,6 +82,19 @@ def intersection(sets: Iterable[isl.Set]) -> isl.Set:
     for one in sets:
         result = result & one
     return result
+
+
+def nonempty(where: isl.Set, pieces: Iterable[tuple[K, isl.Set]]) -> Iterator[tuple[K, isl.Set]]:
+    """The parts of ``where`` in each of some pieces, with their keys; no empty ones."""
+    for key, piece in pieces:
+        part = where & piece
+        if not part.is_empty():
+            yield key, part
+
+
+def parts_in(where: isl.Set, pieces: Iterable[isl.Set]) -> Iterator[isl.Set]:
+    """Like :func:`nonempty`, of pieces without keys."""
+    return (part for _, part in nonempty(where, enumerate(pieces)))
 
 
 def within_any(base: isl.Set, pieces: Sequence[isl.Set]) -> isl.Set:

@@ -7,7 +7,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace
-from loopkit._cached import cached_property, once
+from loopkit._cached import cached_property, memoised
 from loopkit._expression import variable_names
 from loopkit._hidden import hidden, instance, variable
 from loopkit._kernel import Kernel
@@ -30,8 +30,6 @@ class ParallelAxes:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.statement = kernel.statement_by_id
-        self._reach: dict[tuple[Axis, str], isl.Set] = {}
-        self._replicated: dict[str, tuple[Axis, ...]] = {}
 
     @cached_property
     def axes(self) -> tuple[Axis, ...]:
@@ -62,18 +60,12 @@ class ParallelAxes:
                 found.setdefault(axis, []).append(iname)
         return {axis: tuple(inames) for axis, inames in found.items()}
 
-    @cached_property
-    def _lower(self) -> dict[str, int]:
-        return {}
-
+    @memoised
     def lower(self, iname: str) -> int:
         """The smallest value of a parallel iname, which hardware index 0 stands for.
 
         The loops around bound it, too: of ``i >= k``, where ``k >= 2``, it is 2.
         """
-        return once(self._lower, iname, self._find_lower, iname)
-
-    def _find_lower(self, iname: str) -> int:
         return self.kernel.range_around(iname)[0] or 0
 
     def coordinate(self, at: Instance, axis: Axis) -> Expression | None:
@@ -106,11 +98,9 @@ class ParallelAxes:
             bounds = bounds & self._launched(axis, name)
         return bounds, values
 
+    @memoised
     def _launched(self, axis: Axis, name: str) -> isl.Set:
         """``{ name, sizes : a launched index }``: 0, and all up to the largest of an iname."""
-        return once(self._reach, (axis, name), self._find_launched, axis, name)
-
-    def _find_launched(self, axis: Axis, name: str) -> isl.Set:
         index = prim.Variable(name)
         result = _sets.equality(name, 0)
         for iname in self.inames_on[axis]:
@@ -139,14 +129,12 @@ class ParallelAxes:
             return tuple(a for a in self.axes if a[0] == "g")
         return tuple(a for a in self.axes if a[0] != "ilp" or self._is_copied(name, str(a[1])))
 
+    @memoised
     def replicated_axes(self, name: str) -> tuple[Axis, ...]:
         """Those of :meth:`copy_axes` on all indices of which a statement without a coordinate runs.
 
         Where only block 0 looks at what an array holds, it runs there alone.
         """
-        return once(self._replicated, name, self._find_replicated, name)
-
-    def _find_replicated(self, name: str) -> tuple[Axis, ...]:
         alone = first_block_alone(self.kernel).get(name, frozenset())
         return tuple(a for a in self.copy_axes(name) if a[0] != "g" or a[1] not in alone)
 

@@ -14,7 +14,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._cached import once
+from loopkit._cached import memoised, once
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._poly.pairs import Instance, equal_inames, steps
@@ -61,7 +61,6 @@ class ProgramOrder:
 
     def __init__(self, kernel: Kernel) -> None:
         self._places: dict[str, tuple[int, Path]] = {}
-        self._shared: dict[tuple[Path, Path], tuple[str, ...]] = {}
         self._before: dict[tuple[object, ...], tuple[tuple[int, isl.Set], ...]] = {}
         tags = kernel.iname_tags
         side = {i for i, tag in tags.items() if isinstance(tag, InstructionParallel)}
@@ -79,13 +78,10 @@ class ProgramOrder:
         """Whether a statement stands above another one in the text."""
         return self._places[a][0] < self._places[b][0]
 
+    @memoised
     def shared_loops(self, a: str, b: str) -> tuple[str, ...]:
         """The inames of the loops that two statements share, outermost first."""
-        key = (self._places[a][1], self._places[b][1])
-        found = self._shared.get(key)
-        if found is None:
-            found = self._shared[key] = path_inames(common_prefix(key))
-        return found
+        return path_inames(common_prefix((self._places[a][1], self._places[b][1])))
 
     def before(self, a: Instance, b: Instance) -> tuple[isl.Set, ...]:
         """``{ inames of both : a comes before b }``, exactly: a union, innermost first."""

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 import pymbolic.primitives as prim
 
-from loopkit._check.constants import parts, same_constant
+from loopkit._check.compare_statements import parts
 from loopkit._expression import Access, is_constant, variable_names
 from loopkit._hidden import NEW, NEW_SOURCE, OLD, OLD_SOURCE, READER, WRITER
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.pairs import Undecided, equal
+from loopkit._same import key_of
 from loopkit._verify.canonicalize import commutes
 from loopkit._verify.search_state import (
     ChooseOrigin,
@@ -155,7 +156,7 @@ def _same_parts(context: SearchContext, todo: MatchValues, rest: Pending, state:
     old, new = todo.old_expr, todo.new_expr
     if is_constant(old) and is_constant(new):
         # What a reduction starts from, the proof looks at.
-        if same_constant(old, new) or todo.old_reader.statement.kind == "init":
+        if key_of(old) == key_of(new) or todo.old_reader.statement.kind == "init":
             yield state, rest
             return
     elif context.is_integer(context.root, old, "") and context.is_integer(context.new, new, ""):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._check.constants import holds_floats
+from loopkit._check.compare_statements import holds_floats
 from loopkit._expression import Access, nodes_of, substitute, to_text, variable_names
 from loopkit._hidden import NEW, OLD, READER, WRITER, instance, label_of, labelled, plain, variable
 from loopkit._kernel import Statement

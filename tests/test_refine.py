@@ -131,7 +131,7 @@ def other_sum(kernel: lk.Kernel) -> Change:
     [
         ("keeps_order", True, running, ("map_domain", "{ [i] -> [r]: r = n - i }")),
         ("keeps_order", True, two_nests, ("tag_inames", {"i": "g.0", "j": "g.0"})),
-        ("flows_inside", True, carried, ("tag_inames", {"i": "g.0"})),
+        ("keeps_private_values", True, carried, ("tag_inames", {"i": "g.0"})),
         ("changes", Differences(), running, other_sum),
         ("same_instances", True, running, cut_short),
     ],

@@ -19,8 +19,7 @@ from loopkit._hidden import READER, WRITER
 from loopkit._kernel import Kernel, Statement
 from loopkit._match import matching
 from loopkit._nodes import Expression
-from loopkit._poly.dataflow import Dataflow
-from loopkit._poly.model import model_of
+from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.pairs import Undecided, differ
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
@@ -200,7 +199,7 @@ def _reads_follow_writes(
     """
     if not all(_sets.is_condition(p) for w in writes for p in w.statement.predicates):
         return False
-    dataflow = Dataflow(model_of(kernel))
+    dataflow = dataflow_of(kernel)
     own = {w.statement.id: w.statement.inames for w in writes}
     run = place.inames
     for read in reads:

@@ -13,7 +13,6 @@ from loopkit._budget import SpentError, within
 from loopkit._check.declarations import broken_declaration
 from loopkit._check.instance_maps import Lineage, descend, lineage_of
 from loopkit._check.step_proof import Obligations, StepProof
-from loopkit._check.text import text_of
 from loopkit._check.tree_wellformed import broken_structure
 from loopkit._check.violation import Violation
 from loopkit._errors import IllegalTransformError, UndecidedError
@@ -41,7 +40,7 @@ def check_change(
         # Most steps are legal, and need no report.
         from loopkit._check.violation_report import error_for
 
-        error = error_for(found, text_of(lineage.root).model, model_of(change.kernel))
+        error = error_for(found, model_of(lineage.root), model_of(change.kernel))
         if suggest is not None:
             error.suggest(suggest(found))
         raise error
@@ -93,9 +92,7 @@ def _examined(
 
 def obligations_of(before: Kernel, change: Change, lineage: Lineage) -> Obligations | None:
     """What is left to prove of a step whose kernel before was proven; None for everything."""
-    text = text_of(lineage.root)
-    step = StepProof(model_of(before), model_of(change.kernel), change, lineage, text.dataflow)
     try:
-        return step.obligations()
+        return StepProof(before, change, lineage).obligations()
     except Undecided:
         return None

@@ -21,8 +21,8 @@ from loopkit._same import same
 
 def parts(expr: Expression) -> Iterator[object]:
     """The fields of an expression, tuples flattened."""
-    for field in dataclasses.fields(expr):
-        value = getattr(expr, field.name)
+    for one in dataclasses.fields(expr):
+        value = getattr(expr, one.name)
         if isinstance(value, tuple):
             yield len(value)
             yield from value

@@ -12,8 +12,7 @@ from dataclasses import replace
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._check.read_event import ReadEvent
-from loopkit._check.schedule_check import Check
+from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._hidden import OTHER, SOURCE, copied
 from loopkit._kernel import Statement
 from loopkit._poly.dataflow import Access

@@ -12,8 +12,7 @@ import islpy as isl
 
 from loopkit._assertions import Assertion, data_of, settling
 from loopkit._check.instance_maps import Image
-from loopkit._check.read_event import ReadEvent
-from loopkit._check.schedule_check import Check
+from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.violation import Violation
 from loopkit._expression import variable_names
 from loopkit._hidden import BASE, OTHER, READER, WRITER

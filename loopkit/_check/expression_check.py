@@ -22,8 +22,7 @@ from loopkit._check.copy_chains import CopyChains
 from loopkit._check.data_dependent_order import DataDependentOrder
 from loopkit._check.instance_maps import Image
 from loopkit._check.read_check import ReadCheck
-from loopkit._check.read_event import ReadEvent
-from loopkit._check.schedule_check import Check
+from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.value_types import ValueTypes
 from loopkit._check.violation import Violation
 from loopkit._expression import index_tuple, is_constant, substitute, variable_names

@@ -9,7 +9,7 @@ from loopkit._cached import cached_property
 from loopkit._check.injectivity import Injectivity
 from loopkit._check.instance_maps import Image, Lineage
 from loopkit._kernel import Statement
-from loopkit._poly.dataflow import Dataflow
+from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.model import Model
 from loopkit._poly.parallel_axes import Axis
 
@@ -24,13 +24,12 @@ class PerThreadCopies:
         self,
         new: Model,
         lineage: Lineage,
-        dataflow: Dataflow,
         injectivity: Injectivity,
         axes: Mapping[Axis, tuple[str, ...]],
     ) -> None:
         self.new = new
         self.lineage = lineage
-        self.dataflow = dataflow
+        self.dataflow = dataflow_of(lineage.root)
         self.injectivity = injectivity
         self.axes = axes
 

@@ -17,9 +17,9 @@ import islpy as isl
 from loopkit import _sets
 from loopkit._cached import once
 from loopkit._check.instance_maps import Image
-from loopkit._check.read_event import ReadEvent, SourceImage
-from loopkit._check.schedule_check import Check
+from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.violation import Violation
+from loopkit._frozen import dataclass
 from loopkit._hidden import (
     END,
     OTHER,
@@ -36,6 +36,19 @@ from loopkit._poly.dataflow import Access, Sources, is_update
 from loopkit._poly.model import Cell
 from loopkit._poly.pairs import Instance, Undecided, differ, nonempty, parts_in
 from loopkit._same import key_of
+
+
+@dataclass(frozen=True, eq=False)
+class SourceImage:
+    """A source of an event: an image, the pairs of source and reader, and how near they are.
+
+    ``equal`` counts the shared loops, outermost first, whose values agree.
+    """
+
+    image: Image
+    at: Instance
+    pairs: isl.Set
+    equal: int
 
 
 class ReadCheck:

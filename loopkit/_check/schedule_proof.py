@@ -24,10 +24,8 @@ from loopkit._check.race_check import check_carriers, check_races
 from loopkit._check.schedule_check import Check
 from loopkit._check.step_proof import Obligations
 from loopkit._check.storage_check import check_storage
-from loopkit._check.text import text_of
 from loopkit._check.violation import Violation
 from loopkit._frozen import dataclass
-from loopkit._poly.dataflow import Dataflow
 from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import Undecided
 
@@ -40,8 +38,7 @@ def check_obligations(
     lineage: Lineage, kernel: Kernel, obligations: Obligations
 ) -> list[Violation]:
     """What is wrong with that part of a schedule that a step has made."""
-    text = text_of(lineage.root)
-    check = Check(text.model, text.dataflow, model_of(kernel), lineage)
+    check = Check(lineage, model_of(kernel))
     expressions = ExpressionCheck(check)
     for array in sorted(obligations.arrays):
         check_storage(check, array)
@@ -67,8 +64,7 @@ def answered_keys(kernel: Kernel) -> frozenset[object]:
 
 @memoised
 def _answered_keys(kernel: Kernel, lineage: Lineage) -> frozenset[object]:
-    text = text_of(lineage.root)
-    check = Check(text.model, text.dataflow, model_of(kernel), lineage)
+    check = Check(lineage, model_of(kernel))
     return frozenset(key for key, _ in questions(ExpressionCheck(check)))
 
 
@@ -87,9 +83,8 @@ def violations_of(
     is known to execute the root's instances.  Raises :class:`Undecided` where
     nothing is wrong that is known, and a question remains open.
     """
-    text = text_of(lineage.root)
     new = model_of(kernel)
-    check = Check(text.model, text.dataflow, new, lineage)
+    check = Check(lineage, new)
     step = None if last_step is None else last_step.check(new)
     open_: Undecided | None = None
     with_image = () if last_step is None else last_step.with_image
@@ -138,8 +133,7 @@ class LastStep:
         lineage = descend(
             before, own_lineage(before), change.kernel, change.instances, moves, change.fixed
         )
-        model = model_of(before)
-        return Check(model, Dataflow(model), new, lineage)
+        return Check(lineage, new)
 
 
 def questions(

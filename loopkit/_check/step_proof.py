@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import TemporaryVariable
 from loopkit._cached import cached_property
 from loopkit._check.compare_statements import Differences, StatementComparison
 from loopkit._check.injectivity import Injectivity
@@ -31,14 +30,15 @@ from loopkit._frozen import dataclass
 from loopkit._hidden import OLD, instances, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
-from loopkit._poly.dataflow import Dataflow, is_update
-from loopkit._poly.model import Model
+from loopkit._poly.dataflow import is_update
+from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Instance, equal
 from loopkit._poly.parallel_axes import Axis
 from loopkit._same import key_of, same
 
 if TYPE_CHECKING:
     from loopkit._change import Change, InstanceMap
+    from loopkit._kernel import Kernel
 
 _NOTHING: Mapping[str, Expression] = {}
 
@@ -102,16 +102,14 @@ class StepAccess:
 class StepProof:
     """One step of a schedule, compared with the proven schedule before it."""
 
-    def __init__(
-        self, old: Model, new: Model, change: Change, lineage: Lineage, dataflow: Dataflow
-    ) -> None:
-        self.old = old
-        self.new = new
+    def __init__(self, before: Kernel, change: Change, lineage: Lineage) -> None:
+        self.old = model_of(before)
+        self.new = model_of(change.kernel)
         self.change = change
         self.lineage = lineage
-        self.dataflow = dataflow
-        self.injectivity = Injectivity(new)
+        self.injectivity = Injectivity(self.new)
         self.private: set[str] = set()
+        self._known: dict[tuple[object, ...], bool] = {}
         self._orders_kept: dict[tuple[object, ...], OrderKept] = {}
 
     def obligations(self) -> Obligations | None:
@@ -123,7 +121,7 @@ class StepProof:
         changes = {name: self.changes(pair) for name, pair in self.pairs.items()}
         if any(c.more for c in changes.values()):
             return None
-        if not self.keeps_order() or not self.flows_inside():
+        if not self.keeps_order() or not self.keeps_private_values():
             return None
         changed = {name: c for name, c in changes.items() if c.reads}
         if not changed.keys() <= self.lineage.image_of.keys():
@@ -150,24 +148,20 @@ class StepProof:
             return False
         if old.args != new.args or old.reductions != new.reductions:
             return False
-        for temporary in self.old_temporaries:
+        for temporary in old.temporaries:
             its = new.temporary_by_name.get(temporary.name)
-            if its is None or (its != temporary and not self.only_place_differs(temporary.name)):
+            if its is None:
+                return False
+            if its != temporary and not self.old.axes:
+                # In a kernel of one thread, tags alone decide where it lies.
+                its = replace(its, address_space=temporary.address_space)
+            if its != temporary:
                 return False
         if not set(old.assertions) <= set(new.assertions):
             return False
         return old.assumptions is new.assumptions or bool(
             new.assumptions.set.is_subset(old.assumptions.set)
         )
-
-    @property
-    def old_temporaries(self) -> tuple[TemporaryVariable, ...]:
-        return self.old.kernel.temporaries
-
-    def only_place_differs(self, name: str) -> bool:
-        """Whether tags alone decide that a temporary lies elsewhere, in a kernel of one thread."""
-        old, new = self.old.kernel.temporary_by_name[name], self.new.kernel.temporary_by_name[name]
-        return not self.old.axes and replace(new, address_space=old.address_space) == old
 
     # }}}
 
@@ -226,10 +220,6 @@ class StepProof:
     # }}}
 
     # {{{ instances
-
-    @cached_property
-    def _known(self) -> dict[tuple[object, ...], bool]:
-        return {}
 
     def same_instances(self, pair: StatementPair) -> bool:
         """Whether each old instance of a statement is one new instance."""
@@ -448,10 +438,10 @@ class StepProof:
             return OrderKept(True, apart)
         return OrderKept(self.same_order(one.pair, two.pair, same), apart)
 
-    def flows_inside(self) -> bool:
+    def keeps_private_values(self) -> bool:
         """Whether what threads read in arrays of their own was written on the same thread."""
         new = {axis: self.new.inames_on[axis] for axis in self.new_axes}
-        copies = PerThreadCopies(self.new, self.lineage, self.dataflow, self.injectivity, new)
+        copies = PerThreadCopies(self.new, self.lineage, self.injectivity, new)
         return all(copies.keep_values(array) for array in sorted(self.private))
 
     def same_order(self, one: StatementPair, two: StatementPair, same: frozenset[str]) -> bool:

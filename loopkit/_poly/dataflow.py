@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
+from functools import reduce
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -21,10 +22,10 @@ from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards
 from loopkit._hidden import KILLER, READER, WRITER, hidden, labelled
-from loopkit._kernel import Statement
+from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._poly.in_bounds import inside
-from loopkit._poly.model import Cell, Model
+from loopkit._poly.model import Cell, Model, model_of
 from loopkit._poly.pairs import Instance, Undecided, differ, equal_inames, within_any
 from loopkit._same import Key, key_of, same
 from loopkit._tree import Path
@@ -55,6 +56,12 @@ def _without(relation: isl.Set, label: str) -> isl.Set:
 def is_update(statement: Statement) -> bool:
     """Whether a statement adds to what its cell holds, in an order that is free."""
     return statement.operation is not None
+
+
+@memoised
+def dataflow_of(kernel: Kernel) -> Dataflow:
+    """Where the values in a kernel come from (memoised on it)."""
+    return Dataflow(model_of(kernel))
 
 
 class Dataflow:
@@ -91,14 +98,16 @@ class Dataflow:
         writer = self.model.statement[statement]
         if self._is_written_again(writer):
             return domain - domain, Sources({}, domain - domain)
-        left = (domain - self._killed(own, written, domain)).coalesce()
+        end = Instance(None, READER)
+        killers = self._sure_writers(written.array)
+        dead = [self._killed_by(killer, domain, written, own, end) for killer in killers]
+        left = reduce(isl.Set.subtract, dead, domain).coalesce()
         if all(
             not is_update(w) and self.model.is_exact(w) for w in self.model.writers(writer.written)
         ):
             # Whatever came later would have replaced it, and it replaces all before.
             itself = left & equal_inames(writer.inames, WRITER, READER)
             return left, Sources({statement: itself}, left - left, {statement: itself})
-        end = Instance(None, READER)
         found = self._sources(end, writer, written, updates=True, domain=left)
         return left, replace(found, untouched=left - left)
 
@@ -165,12 +174,7 @@ class Dataflow:
         both = within_any(both, model.order.before(own, at))
         alive = both & somewhere
         for killer in killers:
-            other = Instance(killer.id, KILLER)
-            between = alive & model.domain(other)
-            between = between & model.same_cell(cell, model.write_cell(other))
-            between = within_any(between, model.order.before(own, other))
-            between = within_any(between, model.order.before(other, at))
-            alive = alive - _without(between, KILLER)
+            alive = alive - self._killed_by(killer, alive, cell, own, at)
         names = [n for n in _sets.names_of(alive) if n not in set(_sets.names_of(both))]
         return (both - _sets.project_out(alive, names)).coalesce()
 
@@ -285,19 +289,18 @@ class Dataflow:
             for other in model.writers(statement.written)
         )
 
-    def _killed(self, own: Instance, cell: Cell, domain: isl.Set) -> isl.Set:
-        """``{ inames·READER of a write : another one surely replaces it }``: a subset of these."""
-        dead = domain - domain
-        for other in self._sure_writers(cell.array):
-            at = Instance(other.id, KILLER)
-            both = (
-                domain
-                & self.model.domain(at)
-                & self.model.same_cell(cell, self.model.write_cell(at))
-            )
-            later = within_any(both, self.model.order.before(own, at))
-            dead = dead | _without(later, KILLER)
-        return dead
+    def _killed_by(
+        self, killer: Statement, where: isl.Set, cell: Cell, own: Instance, at: Instance
+    ) -> isl.Set:
+        """The part of ``where`` in which a statement writes ``cell`` between ``own`` and ``at``.
+
+        ``where`` may hold names of the statement's instance, with the label ``KILLER``.
+        """
+        other, order = Instance(killer.id, KILLER), self.model.order
+        between = where & self.model.domain(other)
+        between = between & self.model.same_cell(cell, self.model.write_cell(other))
+        between = within_any(between, order.before(own, other))
+        return _without(within_any(between, order.before(other, at)), KILLER)
 
     def _sure_writers(self, array: str) -> list[Statement]:
         model = self.model
@@ -343,13 +346,10 @@ class Dataflow:
                 continue
             dead = before - before
             for other, inames in sure.items():
-                killer = Instance(other, KILLER)
-                between = before & model.domain(killer) & equal_inames(inames, KILLER, READER)
-                between = between & self._same_loads(model.statement[other], reader, KILLER)
-                between = between & self.model.same_cell(written, model.write_cell(killer))
-                between = within_any(between, model.order.before(own, killer))
-                between = within_any(between, model.order.before(killer, at))
-                dead = dead | _without(between, KILLER)
+                killer = model.statement[other]
+                near = before & equal_inames(inames, KILLER, READER)
+                near = near & self._same_loads(killer, reader, KILLER)
+                dead = dead | self._killed_by(killer, near, written, own, at)
             alive = (before - dead).coalesce()
             if not alive.is_empty():
                 writes[writer_id] = alive

@@ -10,7 +10,6 @@ import islpy as isl
 from loopkit import _budget
 from loopkit._budget import SpentError, at_most
 from loopkit._check.instance_maps import own_lineage
-from loopkit._check.text import Text, text_of
 from loopkit._check.violation import Violation
 from loopkit._check.violation_report import error_for
 from loopkit._check.witness import smallest_case
@@ -18,7 +17,7 @@ from loopkit._errors import UninitializedReadError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._make.check_initialized import check_initialized
-from loopkit._poly.model import Model
+from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import Undecided
 from loopkit._sets import conditions
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
@@ -123,11 +122,10 @@ class _Comparison:
 
     def proven_from(self, root: Kernel, new: Kernel) -> bool:
         """Whether ``new`` is proven to be a schedule of ``root``."""
-        text = text_of(root)
-        model = Model(new)
+        text, model = model_of(root), Model(new)
         for _ in range(_ROUNDS):
-            search = Search(KernelView(text.model), KernelView(model), self.context)
-            if self.attempted(text, model, search, root):
+            search = Search(KernelView(text), KernelView(model), self.context)
+            if self.attempted(text, search, root):
                 return self.has_one_meaning(root) and (
                     model.kernel.statements == Model(new).kernel.statements
                     or self.has_one_meaning(new)
@@ -142,14 +140,14 @@ class _Comparison:
             model = Model(parts)
         return False
 
-    def attempted(self, text: Text, model: Model, search: Search, root: Kernel) -> bool:
+    def attempted(self, text: Model, search: Search, root: Kernel) -> bool:
         """Try correspondences one after the other."""
         attempts = 0
         for lineage, ordered in search.lineages(root):
-            finding = prove(text, ordered, lineage)
+            finding = prove(ordered, lineage)
             if finding.holds:
                 return True
-            self.note(finding, text.model, ordered)
+            self.note(finding, text, ordered)
             if self.quick_difference():
                 return False
             attempts += 1 if finding.cheap else _CHEAP
@@ -162,16 +160,16 @@ class _Comparison:
 
         A schedule that nobody has checked may be at fault.
         """
-        text = text_of(kernel)
         try:
             check_initialized(kernel)
         except UninitializedReadError as error:
             self.reasons.append(error.why)
             return False
-        finding = prove(text, Model(kernel), own_lineage(kernel))
+        text = model_of(kernel)
+        finding = prove(Model(kernel), own_lineage(kernel))
         if finding.holds:
-            finding = ProofResult(open=data_dependent_race(text.model))
-        self.note(finding, text.model, text.model)
+            finding = ProofResult(open=data_dependent_race(text))
+        self.note(finding, text, text)
         return finding.holds
 
     def note(self, finding: ProofResult, root: Model, new: Model) -> None:

@@ -10,10 +10,8 @@ import numpy as np
 
 from loopkit._check.expression_check import ExpressionCheck
 from loopkit._check.instance_maps import Lineage
-from loopkit._check.read_event import ReadEvent
-from loopkit._check.schedule_check import Check
+from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.schedule_proof import questions
-from loopkit._check.text import Text
 from loopkit._check.violation import Violation
 from loopkit._expression import is_constant, to_text, variable_names
 from loopkit._hidden import BASE, OTHER
@@ -44,13 +42,13 @@ class ProofResult:
         return not self.violations and not self.open
 
 
-def prove(text: Text, new: Model, lineage: Lineage) -> ProofResult:
+def prove(new: Model, lineage: Lineage) -> ProofResult:
     """Check a correspondence; stops at the first thing that is wrong."""
-    types = KernelTypes(text.model), KernelTypes(new)
-    objection = next(_objections(text.model, new, lineage, types), "")
+    check = Check(lineage, new)
+    types = KernelTypes(check.root), KernelTypes(new)
+    objection = next(_objections(check.root, new, lineage, types), "")
     if objection:
         return ProofResult(open=objection, cheap=True)
-    check = Check(text.model, text.dataflow, new, lineage)
     open_ = ""
     for _, question in questions(_TypedExpressionCheck(check, types)):
         try:

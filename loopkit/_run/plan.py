@@ -23,7 +23,7 @@ from loopkit._run import overlap
 from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Layout, Location, numpy_empty
 from loopkit._run.kinds import kind_of
 from loopkit._run.scalars import check_scalar, is_integer, type_name
-from loopkit._run.sizes import SizeSolver, compile_tuple, describe_values, whole_value
+from loopkit._run.sizes import Known, SizeSolver, compile_tuple, whole_value
 
 
 @dataclass
@@ -195,18 +195,24 @@ class ArgumentPlan:
                 error.asked = f"in a call of {self.name} by position: {', '.join(self.names)}"
             raise
         arrays = self._describe(given)
-        origins = dict.fromkeys(values, "as passed")
+        known = Known(values, dict.fromkeys(values, "as passed"))
         for name in given.keys() - self.arrays.keys() - self.scalars.keys():
             if isinstance(given[name], int | np.integer):  # an unused size
-                values[name], origins[name] = int(given[name]), "as passed"
-        self.solver.infer(values, origins, arrays)
+                known.add(name, int(given[name]), "as passed")
+        self.solver.infer(known, arrays)
         self._complete(values)
-        self.solver.check_shapes(values, origins, arrays)
+        self.solver.check_shapes(known, arrays)
         for name, param in self.scalars.items():
             if is_integer(param.dtype):
-                values[name] = check_scalar(name, values[name], param.dtype, origins.get(name, ""))
-        self._check_assumptions(values, origins)
-        layouts = self.solver.layouts(values, origins)
+                origin = known.origins.get(name, "")
+                values[name] = check_scalar(name, values[name], param.dtype, origin)
+        holds = self._check_function(values)
+        for check, true, names in zip(
+            self.program.checks, holds, self.check_variables, strict=True
+        ):
+            if not true:
+                raise self._broken(check, names, known)
+        layouts = self.solver.layouts(known)
         location, kind = self._place(arrays)
         self._check_written(arrays)
         overlap.check(self, arrays)
@@ -316,27 +322,13 @@ class ArgumentPlan:
         values = {name: check_scalar(name, sizes[name], dtypes[name]) for name in sizes}
         for check, names in zip(self.program.checks, self.check_variables, strict=True):
             if names <= values.keys() and not whole_value(check.condition, values):
-                raise self._broken(check, names, values, {})
+                raise self._broken(check, names, Known(values, {}))
         return values
 
-    def _check_assumptions(self, values: dict[str, Any], origins: dict[str, str]) -> None:
-        holds = self._check_function(values)
-        for check, true, names in zip(
-            self.program.checks, holds, self.check_variables, strict=True
-        ):
-            if not true:
-                raise self._broken(check, names, values, origins)
-
-    def _broken(
-        self,
-        check: Check,
-        names: frozenset[str],
-        values: Mapping[str, Any],
-        origins: Mapping[str, str],
-    ) -> AssumptionError:
+    def _broken(self, check: Check, names: frozenset[str], known: Known) -> AssumptionError:
         return AssumptionError(
             f"{self.name} was made under the assumption {check.text}, "
-            f"but {describe_values(sorted(names), values, origins)}"
+            f"but {known.described(sorted(names))}"
         )
 
     def _place(self, arrays: Mapping[str, ArrayInfo]) -> tuple[Location, ArrayKind]:

@@ -10,8 +10,9 @@ import pymbolic.primitives as p
 
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import BUILTINS, evaluate, python_source, to_text, variable_names
+from loopkit._frozen import dataclass
 from loopkit._linear import Linear, NotAffineError, product, total
-from loopkit._program import ArrayParam, Expression
+from loopkit._program import Expression
 from loopkit._run.arrays import ArrayInfo, Layout, contiguous_strides
 
 if TYPE_CHECKING:
@@ -35,12 +36,21 @@ def whole_value(expr: Expression, values: Mapping[str, int]) -> int:
 _Equation = tuple[Expression, int, str, tuple[str, int] | None]
 
 
-def describe_values(
-    names: Iterable[str], values: Mapping[str, Any], origins: Mapping[str, str]
-) -> str:
-    """``n = 3 (from a's axis 0) and m = 4 (as passed)``"""
-    parts = [f"{n} = {values[n]}" + (f" ({origins[n]})" if origins.get(n) else "") for n in names]
-    return " and ".join(parts)
+@dataclass
+class Known:
+    """The sizes and scalars of a call that are known, and whence each of them is."""
+
+    values: dict[str, Any]
+    origins: dict[str, str]
+
+    def add(self, name: str, value: int, origin: str) -> None:
+        """From now on ``name`` is ``value``."""
+        self.values[name], self.origins[name] = value, origin
+
+    def described(self, names: Iterable[str]) -> str:
+        """``n = 3 (from a's axis 0) and m = 4 (as passed)``"""
+        origins = {n: f" ({origin})" for n, origin in self.origins.items() if origin}
+        return " and ".join(f"{n} = {self.values[n]}{origins.get(n, '')}" for n in names)
 
 
 class SizeSolver:
@@ -81,131 +91,91 @@ class SizeSolver:
         """Whether ``size`` stands in the shape of ``array``."""
         return any(size in variable_names(e) for e in self._plan.arrays[array].shape)
 
-    def infer(
-        self, values: dict[str, Any], origins: dict[str, str], arrays: Mapping[str, ArrayInfo]
-    ) -> None:
-        """Add the sizes that the arrays determine to ``values``, and whence to ``origins``."""
-        equations: list[_Equation] = [
-            (extent, arrays[name].shape[axis], f"from {name}'s axis {axis}", (name, axis))
-            for name, axis, extent in self._extents
-            if name in arrays and not (_may_be_negative(extent) and not arrays[name].shape[axis])
+    def infer(self, known: Known, arrays: Mapping[str, ArrayInfo]) -> None:
+        """Add the sizes that the arrays determine to what is known."""
+        extents = [(n, axis, extent) for n, axis, extent in self._extents if n in arrays]
+        strides = [(n, axis, stride) for n, axis, stride in self._strides if n in arrays]
+        lengths: list[_Equation] = []
+        # No elements may mean a negative extent; an extent of 0 is supposed where nothing else
+        # is known.
+        empty: list[_Equation] = []
+        for name, axis, extent in extents:
+            length, origin = arrays[name].shape[axis], f"from {name}'s axis {axis}"
+            if length or not _may_be_negative(extent):
+                lengths.append((extent, length, origin, (name, axis)))
+            if not length:
+                empty.append((extent, 0, origin, None))
+        # A leading dimension that is an argument of its own is known from strides alone.
+        steps: list[_Equation] = [
+            (stride, arrays[n].strides[axis], f"from the stride of {n}'s axis {axis}", None)
+            for n, axis, stride in strides
         ]
-        self._infer_from(equations, values, origins)
-        unknown = self._plan.scalars.keys() - values.keys()
-        if unknown:
-            # A leading dimension that is an argument of its own is known from strides alone.
-            equations = [
-                (s, arrays[n].strides[axis], f"from the stride of {n}'s axis {axis}", None)
-                for n, axis, s in self._strides
-                if n in arrays
-            ]
-            self._infer_from(equations, values, origins)
-        unknown = self._plan.scalars.keys() - values.keys()
-        if unknown:
-            # No elements may mean a negative extent; an extent of 0 is supposed where nothing
-            # else is known.
-            equations = [
-                (extent, 0, f"from {name}'s axis {axis}", None)
-                for name, axis, extent in self._extents
-                if name in arrays and not arrays[name].shape[axis]
-            ]
-            self._infer_from(equations, values, origins)
+        for equations in (lengths, steps, empty):
+            self._infer_from(equations, known)
+            if self._plan.scalars.keys() <= known.values.keys():
+                break
 
-    def _infer_from(
-        self,
-        equations: Sequence[_Equation],
-        values: dict[str, Any],
-        origins: dict[str, str],
-    ) -> None:
+    def _infer_from(self, equations: Sequence[_Equation], known: Known) -> None:
         waiting = list(equations)
         while True:
             left = []
             for equation in waiting:
                 expr, number, origin, place = equation
-                unknown = variable_names(expr) - values.keys()
+                unknown = variable_names(expr) - known.values.keys()
                 if not unknown:
                     continue
-                line = _affine(expr, values) if len(unknown) == 1 else None
+                line = _affine(expr, known.values) if len(unknown) == 1 else None
                 if line is None or not line.terms:
                     left.append(equation)
                     continue
                 ((variable, coefficient),) = line.terms.items()
-                name = variable.name
                 value, rest = divmod(number - line.constant, coefficient)
                 if not rest:
-                    values[name], origins[name] = value, origin
+                    known.add(variable.name, value, origin)
                 elif place is not None:
-                    raise self._no_solution(expr, number, place, values, origins, name)
+                    others = known.described(sorted(variable_names(expr) - {variable.name}))
+                    raise InvalidArgumentError(
+                        f"{place[0]}: axis {place[1]} should have {to_text(expr)} elements"
+                        f"{others and ' with '}{others}, but has {number}, "
+                        f"which no integer {variable.name} gives"
+                    )
             if len(left) == len(waiting):
                 break
             waiting = left
-        lines = [(_affine(e, values), number) for e, number, _, _ in waiting]
+        lines = [(_affine(e, known.values), number) for e, number, _, _ in waiting]
         system = [(line, number) for line, number in lines if line is not None]
         for name, solved in _solve(system).items():
             if solved.denominator == 1:
-                values[name], origins[name] = int(solved), "from the shapes"
+                known.add(name, int(solved), "from the shapes")
 
-    def _no_solution(
-        self,
-        expr: Expression,
-        number: int,
-        place: tuple[str, int],
-        values: Mapping[str, Any],
-        origins: Mapping[str, str],
-        name: str,
-    ) -> InvalidArgumentError:
-        array, axis = place
-        known = sorted(variable_names(expr) - {name})
-        given = f" with {describe_values(known, values, origins)}" if known else ""
-        return InvalidArgumentError(
-            f"{array}: axis {axis} should have {to_text(expr)} elements{given}, "
-            f"but has {number}, which no integer {name} gives"
-        )
-
-    def check_shapes(
-        self,
-        values: Mapping[str, Any],
-        origins: Mapping[str, str],
-        arrays: Mapping[str, ArrayInfo],
-    ) -> None:
+    def check_shapes(self, known: Known, arrays: Mapping[str, ArrayInfo]) -> None:
         """Compare every extent that was passed with what it should be."""
         for name, info in arrays.items():
-            wanted = self._shape_functions[name](values)
+            wanted = self._shape_functions[name](known.values)
             if wanted == tuple(info.shape):
                 continue
             param = self._plan.arrays[name]
             axis = next(i for i, n in enumerate(wanted) if n != info.shape[i])
+            should = _expected(param.shape[axis], wanted[axis], known)
             raise InvalidArgumentError(
-                f"{name}: axis {axis} should have "
-                f"{_expected(param.shape[axis], wanted[axis], values, origins)}, "
-                f"but has {info.shape[axis]}"
+                f"{name}: axis {axis} should have {should}, but has {info.shape[axis]}"
             )
 
-    def layouts(self, values: Mapping[str, Any], origins: Mapping[str, str]) -> dict[str, Layout]:
+    def layouts(self, known: Known) -> dict[str, Layout]:
         """Shape and strides of every array, scratch arrays too."""
         result = {}
         for param in self._plan.array_params:
-            shape = self._shape_functions[param.name](values)
+            shape = self._shape_functions[param.name](known.values)
             for axis, extent in enumerate(shape):
                 if extent < 0:
-                    raise self._negative(param, axis, extent, values, origins)
+                    what = _expected(param.shape[axis], extent, known)
+                    raise InvalidArgumentError(f"{param.name}: axis {axis} would have {what}")
             if 0 in shape:  # strides that are products of negative extents mean nothing
                 strides = contiguous_strides(shape)
             else:
-                strides = self._stride_functions[param.name](values)
+                strides = self._stride_functions[param.name](known.values)
             result[param.name] = Layout(shape, strides)
         return result
-
-    def _negative(
-        self,
-        param: ArrayParam,
-        axis: int,
-        extent: int,
-        values: Mapping[str, Any],
-        origins: Mapping[str, str],
-    ) -> InvalidArgumentError:
-        what = _expected(param.shape[axis], extent, values, origins)
-        return InvalidArgumentError(f"{param.name}: axis {axis} would have {what}")
 
 
 def _is_name(expr: Expression) -> bool:
@@ -223,21 +193,19 @@ def _extent(expr: Expression) -> Expression:
     return p.Max((expr, 0)) if _may_be_negative(expr) else expr
 
 
-def _expected(
-    expr: Expression, value: int, values: Mapping[str, Any], origins: Mapping[str, str]
-) -> str:
+def _expected(expr: Expression, value: int, known: Known) -> str:
     """``n + 2 = 9 elements (n = 7 from b's axis 0)``"""
     names = sorted(variable_names(expr))
     if not names:
         return f"{value} elements"
     if _is_name(expr):
-        origin = origins.get(names[0], "")
+        origin = known.origins.get(names[0], "")
         return f"{expr} = {value} elements" + (f" ({origin})" if origin else "")
-    known = ", ".join(f"{n} = {values[n]} {origins.get(n, '')}".rstrip() for n in names)
-    meant = whole_value(expr, values)
+    sizes = (f"{n} = {known.values[n]} {known.origins.get(n, '')}".rstrip() for n in names)
+    meant = whole_value(expr, known.values)
     if meant < 0:
-        return f"no elements, as {to_text(expr)} = {meant} ({known})"
-    return f"{to_text(expr)} = {value} elements ({known})"
+        return f"no elements, as {to_text(expr)} = {meant} ({', '.join(sizes)})"
+    return f"{to_text(expr)} = {value} elements ({', '.join(sizes)})"
 
 
 def _affine(expr: Expression, known: Mapping[str, int]) -> Linear | None:

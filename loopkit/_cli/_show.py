@@ -40,17 +40,9 @@ def show(target: str, views: Sequence[str], arch: str | None) -> int:
 
 def render(kernel: Kernel, view: str, arch: str | None) -> tuple[str, str]:
     """The text of a view and the language it is in."""
-    made_for = {} if arch is None else {"arch": arch}
-    look: Any = kernel
-    if view == "nest":
-        return str(kernel), "text"
-    if view == "cuda":
-        return str(look.cuda()), "cuda"
-    if view == "ptx":
-        return str(look.ptx(**made_for)), "ptx"
-    if view == "sass":
-        return str(look.sass(**made_for)), "text"
-    return str(look.resources(**made_for)), "text"
+    made_for = {"arch": arch} if arch is not None and view in BINARY else {}
+    made = kernel if view == "nest" else getattr(kernel, view)(**made_for)
+    return str(made), view if view in ("cuda", "ptx") else "text"
 
 
 def load(target: str) -> Kernel:

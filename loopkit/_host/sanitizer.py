@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import struct
@@ -49,17 +50,7 @@ class _Placed:
 
     def contents(self) -> Array:
         """All bytes that the array spans, gaps between its elements included."""
-        base = np.lib.stride_tricks.as_strided(
-            _at(self.low, self.array), shape=(self.size,), strides=(1,), writeable=False
-        )
-        return base
-
-
-def _at(address: int, owner: Array) -> Array:
-    # A byte array over memory that `owner` keeps alive.
-    interface = {"data": (address, True), "shape": (1,), "typestr": "|u1", "version": 3}
-    holder = type("_Holder", (), {"__array_interface__": interface, "owner": owner})()
-    return np.asarray(holder)
+        return np.frombuffer((ctypes.c_char * self.size).from_address(self.low), np.uint8)
 
 
 def run(

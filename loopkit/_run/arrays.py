@@ -222,16 +222,10 @@ class NumpyKind(ArrayKind):
     def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
         if isinstance(x, np.ma.MaskedArray):
             raise is_masked(name)
-        return ArrayInfo(
-            self,
-            x,
-            x.__array_interface__["data"][0],
-            x.shape,
-            element_strides(name, x.strides, x.shape, max(x.itemsize, 1)),
-            x.dtype,
-            HOST,
-            not x.flags.writeable,
-        )
+        pointer = x.__array_interface__["data"][0]
+        strides = element_strides(name, x.strides, x.shape, max(x.itemsize, 1))
+        readonly = not x.flags.writeable
+        return ArrayInfo(self, x, pointer, x.shape, strides, x.dtype, HOST, readonly)
 
     def as_numpy(self, x: Any) -> np.ndarray[Any, Any]:
         result: np.ndarray[Any, Any] = x

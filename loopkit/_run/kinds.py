@@ -345,17 +345,8 @@ class CudaArrayInterfaceKind(ArrayKind):
         else:
             strides = element_strides(name, strides, shape, max(dtype.itemsize, 1))
         index = driver.pointer_device(pointer) if pointer else driver.current_device()
-        return ArrayInfo(
-            self,
-            x,
-            pointer,
-            shape,
-            strides,
-            dtype,
-            Location("cuda", index),
-            bool(readonly),
-            interface.get("stream"),
-        )
+        where, stream = Location("cuda", index), interface.get("stream")
+        return ArrayInfo(self, x, pointer, shape, strides, dtype, where, bool(readonly), stream)
 
 
 # Of the DLPack header: what memory of these devices the CPU or the GPU reads.

@@ -49,7 +49,6 @@ class Cpu:
             target=CUDA,
             context=1,
             _streams=[],
-            _handle=0,
         )
         flags = SimpleNamespace(CU_STREAM_NON_BLOCKING=1)
         limits = SimpleNamespace(CU_LIMIT_STACK_SIZE=0)

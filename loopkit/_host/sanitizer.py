@@ -50,7 +50,7 @@ class _Placed:
 
     def contents(self) -> Array:
         """All bytes that the array spans, gaps between its elements included."""
-        return np.frombuffer((ctypes.c_char * self.size).from_address(self.low), np.uint8)
+        return np.ctypeslib.as_array((ctypes.c_uint8 * self.size).from_address(self.low))
 
 
 def run(

@@ -128,12 +128,10 @@ class Device:
         #: Why the context is lost; empty as long as it is not.
         self.lost = ""
         self._streams: list[int] = []
-        self._handle = call("cuDeviceGet", index)
         self.context: Any = 0
+        handle = call("cuDeviceGet", index)
         try:
-            self.context = call(
-                "cuDevicePrimaryCtxRetain", self._handle, doing=f"work on cuda:{index}"
-            )
+            self.context = call("cuDevicePrimaryCtxRetain", handle, doing=f"work on cuda:{index}")
         except DriverError as error:
             if error.status not in STICKY:
                 raise
@@ -150,11 +148,7 @@ class Device:
         self.target = replace(
             CUDA,
             block_threads=limits.max_threads_per_block,
-            block_extents=(
-                limits.max_block_dim_x,
-                limits.max_block_dim_y,
-                limits.max_block_dim_z,
-            ),
+            block_extents=(limits.max_block_dim_x, limits.max_block_dim_y, limits.max_block_dim_z),
             grid_extents=(limits.max_grid_dim_x, limits.max_grid_dim_y, limits.max_grid_dim_z),
             shared=limits.max_shared_memory_per_block_optin,
             registers=limits.max_registers_per_block,

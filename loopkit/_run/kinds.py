@@ -83,9 +83,7 @@ class TorchKind(ArrayKind):
         return ArrayInfo(self, x, x.data_ptr(), tuple(x.shape), x.stride(), dtype, location)
 
     def empty(self, layout: Layout, dtype: np.dtype[Any], location: Location) -> Any:
-        device = self._torch.device("cpu" if location == HOST else f"cuda:{location.index}")
-        made = {"dtype": self._torch_dtype(dtype), "device": device}
-        return self._torch.empty_strided(layout.shape, layout.strides, **made)
+        return self.allocator(layout, dtype, location)()
 
     def allocator(
         self, layout: Layout, dtype: np.dtype[Any], location: Location

@@ -71,22 +71,17 @@ class LoadedProgram:
         return self.program.dynamic_shared + -declared % _WIDEST_ACCESS
 
 
-def _check_registers(compiled: CompiledProgram, device: driver.Device) -> None:
-    used = compiled.resources
-    if used.registers * used.threads > device.target.registers:
-        raise ResourceError(
-            f"{compiled.program.name} needs {used.registers} registers for each of "
-            f"{used.threads} threads, but a block on {device!r} has "
-            f"{device.target.registers} in all",
-            instead="make the block smaller, or let each thread compute less",
-        )
-
-
 def load(program: Program, device: driver.Device) -> LoadedProgram:
     """Compile ``program`` for ``device`` and load it there; the device must be current."""
     check_resources(program, device.target, repr(device))
     compiled = compile_program(program, device.arch)
-    _check_registers(compiled, device)
+    used, most = compiled.resources, device.target.registers
+    if used.registers * used.threads > most:
+        raise ResourceError(
+            f"{program.name} needs {used.registers} registers for each of {used.threads} threads, "
+            f"but a block on {device!r} has {most} in all",
+            instead="make the block smaller, or let each thread compute less",
+        )
     doing = f"loading {program.name} on {device!r}"
     module = driver.call("cuModuleLoadData", compiled.cubin, doing=doing)
     function = driver.call("cuModuleGetFunction", module, program.name.encode(), doing=doing)

@@ -83,10 +83,7 @@ class Statement(Exact):
     @cached_property
     def written(self) -> str:
         """The name of what is written."""
-        name: str = (
-            self.lhs.name if isinstance(self.lhs, prim.Variable) else self.lhs.aggregate.name
-        )
-        return name
+        return self.write[0]
 
     @cached_property
     def write(self) -> tuple[str, tuple[Expression, ...]]:

@@ -46,6 +46,11 @@ Kind = DType | RunTime
 """The type of an expression; without typed operands one of Python's own."""
 
 
+def asked_of(expr: Expression) -> Callable[[], str]:
+    """What an error about a part of ``expr`` says that was asked: spelled only if it is raised."""
+    return lambda: f"in '{to_text(expr)}'"
+
+
 def dtype_of(expr: Expression, env: Callable[[str], Typed]) -> Kind:
     """The type of ``expr``; ``env`` gives that of a variable, or of an array's elements."""
     found = Typer(env)(expr)
@@ -130,9 +135,7 @@ class Typer:
         if node in (prim.Min, prim.Max):  # min(a, b, c) is min(a, min(b, c))
             children = children[::-1]
 
-        def asked() -> str:
-            return f"in '{to_text(expr)}'"
-
+        asked = asked_of(expr)
         left = self(children[0])
         for child in children[1:]:
             step: type = node
@@ -150,15 +153,15 @@ class Typer:
     def bitwise_not(self, expr: prim.BitwiseNot) -> Typed:
         operand = self(expr.child)
         if not isinstance(operand, np.dtype):
-            folded: Weak = fold(lambda x: ~x, operand, asked=lambda: f"in '{to_text(expr)}'")
+            folded: Weak = fold(lambda x: ~x, operand, asked=asked_of(expr))
             return folded
         if operand != BOOL and operand not in INTEGERS:
-            raise refuse("'~'", operand, f"in '{to_text(expr)}'")
+            raise refuse("'~'", operand, asked_of(expr)())
         return operand
 
     def comparison(self, expr: prim.Comparison) -> Typed:
         left, right = self(expr.left), self(expr.right)
-        check_comparison(left, expr.operator, right, lambda: f"in '{to_text(expr)}'")
+        check_comparison(left, expr.operator, right, asked_of(expr))
         return BOOL
 
     def logical(self, expr: Any) -> Typed:
@@ -173,7 +176,7 @@ class Typer:
         if isinstance(then, np.dtype) or isinstance(else_, np.dtype):
             common = promote(then, else_)
             for branch in (then, else_):
-                check_constant(branch, common, lambda: f"in '{to_text(expr)}'")
+                check_constant(branch, common, asked_of(expr))
             return common
         return Choice(None, then, else_)
 
@@ -185,7 +188,7 @@ class Typer:
                 instead="sum and product over inames take one",
             )
         arguments = [self(parameter) for parameter in expr.parameters]
-        return call_type(expr.function.name, arguments, lambda: f"in '{to_text(expr)}'")
+        return call_type(expr.function.name, arguments, asked_of(expr))
 
     def cast(self, expr: TypeCast) -> Typed:
         self(expr.operand)

@@ -274,7 +274,7 @@ def test_add_dtypes() -> None:
     assert error_of(new.add_dtypes, {"aa": "float64"}) == (
         "UnknownNameError: there is no variable 'aa'\ndid you mean 'a'?"
     )
-    assert "did you mean float32" in error_of(kernel.add_dtypes, {"a": "float23"})
+    assert "did you mean 'float32'" in error_of(kernel.add_dtypes, {"a": "float23"})
 
 
 # }}}

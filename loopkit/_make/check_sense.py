@@ -26,7 +26,7 @@ from loopkit._make.type_inference import located
 from loopkit._nodes import Expression
 from loopkit._same import remembered
 from loopkit._syntax.condition_parser import LARGEST
-from loopkit._types import dtype_of
+from loopkit._types import asked_of, dtype_of
 
 _LARGE = 10**6
 """Numbers from here on could have products larger than any index."""
@@ -49,7 +49,7 @@ class _Reader(Walker):
         self.in_subscript = False
 
     def map_call(self, expr: prim.Call) -> None:
-        check_call(expr.function.name, len(expr.parameters), lambda: f"in '{to_text(expr)}'")
+        check_call(expr.function.name, len(expr.parameters), asked_of(expr))
         super().map_call(expr)
 
     def map_power(self, expr: prim.Power) -> None:

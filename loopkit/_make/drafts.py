@@ -59,7 +59,7 @@ class Draft:
     @cached_property
     def written(self) -> str:
         """The name of what is written."""
-        return _written(self.lhs)
+        return accesses(self.lhs)[0][0]
 
     @property
     def given_inames(self) -> frozenset[str]:
@@ -84,11 +84,6 @@ class Nop:
     id: str
     item: RawNop
     resolved: frozenset[str] = frozenset()
-
-
-def _written(lhs: Expression) -> str:
-    name: str = lhs.name if isinstance(lhs, prim.Variable) else lhs.aggregate.name
-    return name
 
 
 class Drafting:
@@ -157,7 +152,7 @@ class Drafting:
                 if block:
                     expanded = self.book.expanded(predicate)
                     reads.setdefault(block, set()).update(name for name, _ in accesses(expanded))
-                    writes.setdefault(block, set()).add(_written(item.lhs))
+                    writes.setdefault(block, set()).add(accesses(item.lhs)[0][0])
         return {block for block, names in reads.items() if names & writes[block]}
 
     def _reduces(self, item: RawAssignment, predicate: Expression) -> bool:

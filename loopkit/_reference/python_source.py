@@ -38,7 +38,7 @@ from loopkit._promotion import (
     subtrahend,
 )
 from loopkit._reference import scalar_functions as functions
-from loopkit._types import operands
+from loopkit._types import asked_of, operands
 
 DType = np.dtype[Any]
 _ROUNDING = frozenset(("floor", "ceil", "trunc", "round"))
@@ -201,9 +201,7 @@ class Translator:
     def binary(self, node: type, a: Value, b: Value, expr: Expression) -> Value:
         """One operation on two values."""
 
-        def asked() -> str:
-            return f"in '{to_text(expr)}'"
-
+        asked = asked_of(expr)
         if not isinstance(a.kind, np.dtype) and not isinstance(b.kind, np.dtype):
             kind = fold(FOLD[node], a.kind, b.kind, asked=asked)
             if isinstance(kind, (Choice, RunTime)):
@@ -259,7 +257,7 @@ class Translator:
         return self.unary("-", value, lambda: "")
 
     def bitwise_not(self, expr: prim.BitwiseNot) -> Value:
-        return self.unary("~", self.value(expr.child), lambda: f"in '{to_text(expr)}'")
+        return self.unary("~", self.value(expr.child), asked_of(expr))
 
     def unary(self, symbol: str, value: Value, asked: Callable[[], str]) -> Value:
         """A sign or a complement."""
@@ -277,7 +275,7 @@ class Translator:
 
     def comparison(self, expr: prim.Comparison) -> Value:
         a, b = self.value(expr.left), self.value(expr.right)
-        check_comparison(a.kind, expr.operator, b.kind, lambda: f"in '{to_text(expr)}'")
+        check_comparison(a.kind, expr.operator, b.kind, asked_of(expr))
         bool_ = self.bind(np.bool_, "bool")
         return Value(f"{bool_}({a.source} {expr.operator} {b.source})", BOOL)
 
@@ -304,7 +302,7 @@ class Translator:
         arguments = [self.value(p) for p in expr.parameters]
         if name == "pow" and len(arguments) == 2:
             return self.binary(prim.Power, arguments[0], arguments[1], expr)
-        result = call_type(name, [a.kind for a in arguments], lambda: f"in '{to_text(expr)}'")
+        result = call_type(name, [a.kind for a in arguments], asked_of(expr))
         if not any(isinstance(a.kind, np.dtype) for a in arguments) and any(
             isinstance(a.kind, RunTime) for a in arguments
         ):
@@ -320,7 +318,7 @@ class Translator:
         return self._called(name, arguments, expr)
 
     def _called(self, name: str, arguments: Sequence[Value], expr: Any) -> Value:
-        result = call_type(name, [a.kind for a in arguments], lambda: f"in '{to_text(expr)}'")
+        result = call_type(name, [a.kind for a in arguments], asked_of(expr))
         if not isinstance(result, np.dtype):
             if isinstance(result, Choice):
                 raise TypeInferenceError(

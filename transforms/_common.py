@@ -9,10 +9,11 @@ from typing import Any
 import islpy as isl
 import pymbolic.primitives as prim
 
-from loopkit._arrays import ArrayArg, TemporaryVariable
+from loopkit._arguments import names_in
+from loopkit._arrays import Argument, TemporaryVariable
 from loopkit._change import Change, InstanceMap
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, LoopkitError
-from loopkit._expression import substitute, variable_names
+from loopkit._expression import index_tuple, substitute, variable_names
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._nodes import Expression
 from loopkit._rules import expand_in
@@ -34,6 +35,11 @@ def new_name(kernel: Kernel, given: str | None, default: str, taken: Iterable[st
         free = kernel.fresh_name(given, taken)
         raise InvalidArgumentError(f"the name '{given}' is taken", instead=f"'{free}' is free")
     return given
+
+
+def inames_in(kernel: Kernel, given: str | Iterable[str] | None) -> tuple[str, ...]:
+    """The inames that an argument names, each of which exists."""
+    return tuple(kernel.check_iname(iname) for iname in names_in(given))
 
 
 def statements_with(kernel: Kernel, inames: Iterable[str]) -> frozenset[str]:
@@ -101,6 +107,15 @@ def maps_for(kernel: Kernel, ids: Iterable[str], values: Values) -> tuple[Instan
 # {{{ statements
 
 
+def map_reads(statement: Statement, function: Callable[[Expression], Expression]) -> Statement:
+    """The statement with a function applied to all but the access that it writes."""
+    lhs = statement.lhs
+    if isinstance(lhs, prim.Subscript):
+        lhs = prim.Subscript(lhs.aggregate, tuple(map(function, index_tuple(lhs))))
+    predicates = tuple(map(function, statement.predicates))
+    return replace(statement, lhs=lhs, rhs=function(statement.rhs), predicates=predicates)
+
+
 def with_statements(kernel: Kernel, changed: Mapping[str, Statement]) -> Kernel:
     """The kernel with some statements exchanged, by their ids."""
     if not changed:
@@ -108,7 +123,7 @@ def with_statements(kernel: Kernel, changed: Mapping[str, Statement]) -> Kernel:
     return kernel.with_(statements=tuple(changed.get(s.id, s) for s in kernel.statements))
 
 
-def with_arrays(kernel: Kernel, changed: Mapping[str, ArrayArg | TemporaryVariable]) -> Kernel:
+def with_arrays(kernel: Kernel, changed: Mapping[str, Argument | TemporaryVariable]) -> Kernel:
     """The kernel with some arguments and temporaries exchanged, by their names."""
     args = tuple(changed.get(a.name, a) for a in kernel.args)
     temporaries = tuple(changed.get(t.name, t) for t in kernel.temporaries)

@@ -12,7 +12,7 @@ from loopkit._arguments import names_in
 from loopkit._arrays import AddressSpace, ArrayArg, DType, TemporaryVariable, parse_address_space
 from loopkit._cached import cached_property
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
-from loopkit._expression import index_tuple, replace_accesses, to_text, variable_names
+from loopkit._expression import replace_accesses, to_text, variable_names
 from loopkit._footprint import (
     Axis,
     FootprintError,
@@ -33,7 +33,7 @@ from loopkit._poly import in_bounds
 from loopkit._rules import expand_in
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit._tree import Key, build, flatten
-from loopkit.transforms._common import integer_names, with_statements
+from loopkit.transforms._common import inames_in, integer_names, map_reads, with_statements
 from loopkit.transforms._placement import AXES, Place, find_place, is_thread_iname
 from loopkit.transforms._transfer_loops import Nest, by_stride, make_nest, name_axes
 
@@ -47,9 +47,8 @@ Value = Callable[[Indices], Expression]
 
 def check_sweep(kernel: Kernel, inames: str | Iterable[str] | None) -> tuple[str, ...]:
     """Swept inames, known to exist and to stay inside a block."""
-    swept = names_in(inames)
+    swept = inames_in(kernel, inames)
     for iname in swept:
-        kernel.check_iname(iname)
         tag = kernel.iname_tags.get(iname)
         if isinstance(tag, GroupAxis):
             raise InvalidArgumentError(
@@ -166,16 +165,7 @@ def replace_reads(
     def one(found: str, indices: Indices) -> Expression | None:
         return new(indices) if found == name else None
 
-    def function(expr: Expression) -> Expression:
-        if expr is not statement.lhs:
-            return replace_accesses(expr, one)
-        if not isinstance(expr, prim.Subscript):
-            return expr
-        return prim.Subscript(
-            expr.aggregate, tuple(replace_accesses(i, one) for i in index_tuple(expr))
-        )
-
-    return statement.map_expressions(function)
+    return map_reads(statement, lambda e: replace_accesses(e, one))
 
 
 # }}}

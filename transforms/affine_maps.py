@@ -10,7 +10,6 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._arguments import names_in
 from loopkit._budget import is_spent
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, ParseError
@@ -22,7 +21,7 @@ from loopkit._simplify import simplify
 from loopkit._syntax.domain_parser import parse_map
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
-from loopkit.transforms._common import new_name, refuse_tagged, then
+from loopkit.transforms._common import inames_in, new_name, refuse_tagged, then
 from loopkit.transforms._loop_nests import extent
 from loopkit.transforms._reindex import Reindexing, marks_for, reindexed
 from loopkit.transforms.duplicate import isolated
@@ -212,9 +211,7 @@ def affine_map_inames(
     :arg old_inames, new_inames: names; all of the new ones must be free.
     :raises IllegalTransformError: as for :func:`map_domain`.
     """
-    old, new = names_in(old_inames), names_in(new_inames)
-    for iname in old:
-        kernel.check_iname(iname)
+    old, new = inames_in(kernel, old_inames), kind.names_in(new_inames)
     for name in new:
         new_name(kernel, name, name)
     graph = _sets.universe()
@@ -256,9 +253,8 @@ def join_inames(
     :raises IllegalTransformError: where a length is no constant, an iname is tagged, or a
         statement is inside of some of the inames only.
     """
-    old = names_in(inames)
+    old = inames_in(kernel, inames)
     for iname in old:
-        kernel.check_iname(iname)
         refuse_tagged(kernel, iname, "join")
     if len(set(old)) < 2 or len(set(old)) < len(old):
         raise InvalidArgumentError("joining takes two or more different inames")

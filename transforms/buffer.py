@@ -23,22 +23,11 @@ from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.pairs import Undecided, differ
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
+from loopkit.transforms import _staging
 from loopkit.transforms._common import with_statements
 from loopkit.transforms._placement import Place, is_thread_iname
 from loopkit.transforms._rule_uses import expand_rules_that_use
-from loopkit.transforms._staging import (
-    Access,
-    Staging,
-    axis_tags,
-    check_sweep,
-    choose_space,
-    element,
-    find_box,
-    inames_of_sources,
-    make_uses,
-    reads_of,
-    replace_reads,
-)
+from loopkit.transforms._staging import Access, Staging, element
 
 
 @transform
@@ -92,22 +81,27 @@ def buffer_array(
         before all users, or another statement would miss what is in the buffer.
     """
     array = kernel.array(var_name)
-    swept = check_sweep(kernel, buffer_inames)
+    swept = _staging.check_sweep(kernel, buffer_inames)
     selected = matching(kernel, within)
     expanded = expand_rules_that_use(kernel, var_name, selected)
     reads, writes = _accesses(expanded, var_name, selected)
     if not reads and not writes:
         raise _nothing_to_buffer(kernel, var_name)
     what = f"the buffer of '{var_name}'"
-    read_uses, write_uses = make_uses(expanded, reads), make_uses(expanded, writes)
+    read_uses, write_uses = (
+        _staging.make_uses(expanded, reads),
+        _staging.make_uses(expanded, writes),
+    )
     all_uses = [*read_uses, *write_uses]
-    box = find_box(expanded, all_uses, swept, what)
+    box = _staging.find_box(expanded, all_uses, swept, what)
     users = list({a.statement.id: a.statement for a in (*reads, *writes)}.values())
     tag = parse_tag(default_tag)
     threads = {i for s in users for i in s.inames if is_thread_iname(expanded, i)}
-    own = threads & (outer_names(box) | inames_of_sources(expanded, [var_name]))
+    own = threads & (outer_names(box) | _staging.inames_of_sources(expanded, [var_name]))
     # Cells that no thread has for itself, all of them fill together.
-    space = choose_space(kernel, temporary_scope, swept, [tag] if threads and not own else [])
+    space = _staging.choose_space(
+        kernel, temporary_scope, swept, [tag] if threads and not own else []
+    )
     if space is AddressSpace.GLOBAL:
         raise InvalidArgumentError(
             "a buffer is in shared or private memory", instead="temporary_scope='shared'"
@@ -121,7 +115,7 @@ def buffer_array(
         box=box,
         swept=swept,
         space=space,
-        tags=axis_tags(dict.fromkeys(range(len(box)), tag), space, what),
+        tags=_staging.axis_tags(dict.fromkeys(range(len(box)), tag), space, what),
         sources=[var_name],
         array=array,
         whole_box=fetch_bounding_box,
@@ -150,7 +144,7 @@ def buffer_array(
 
 def _others(kernel: Kernel, name: str, users: Sequence[Statement]) -> list[Statement]:
     """The statements beside ``users`` that touch an array."""
-    touching = (s for s in kernel.statements if s.written == name or reads_of(s, name))
+    touching = (s for s in kernel.statements if s.written == name or _staging.reads_of(s, name))
     return [s for s in touching if s not in users]
 
 
@@ -165,7 +159,7 @@ def _accesses(
     for statement in kernel.statements:
         if statement.id not in selected:
             continue
-        reads += reads_of(statement, name)
+        reads += _staging.reads_of(statement, name)
         if statement.written == name:
             write = Access(statement, statement.write[1], to_text(statement.lhs))
             writes.append(write)
@@ -175,7 +169,7 @@ def _accesses(
 
 
 def _nothing_to_buffer(kernel: Kernel, name: str) -> IllegalTransformError:
-    touching = [s.id for s in kernel.statements if s.written == name or reads_of(s, name)]
+    touching = [s.id for s in kernel.statements if s.written == name or _staging.reads_of(s, name)]
     return IllegalTransformError(
         f"the buffer would replace nothing: no selected statement reads or writes '{name}'",
         instead=f"'{name}' is used by {', '.join(touching)}" if touching else "",
@@ -183,7 +177,7 @@ def _nothing_to_buffer(kernel: Kernel, name: str) -> IllegalTransformError:
 
 
 def _on_copy(statement: Statement, name: str, staging: Staging) -> Statement:
-    changed = replace_reads(statement, name, staging.at)
+    changed = _staging.replace_reads(statement, name, staging.at)
     if statement.written != name:
         return changed
     return replace(changed, lhs=staging.at(statement.write[1]))

@@ -8,25 +8,24 @@ from typing import Any
 
 import islpy as isl
 import numpy as np
-import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._arguments import names_in
-from loopkit._arrays import Argument, ArrayArg, Strided, TemporaryVariable, ValueArg
+from loopkit._arrays import ArrayArg, Strided, ValueArg
 from loopkit._assertions import map_bounds
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
-from loopkit._expression import ExpressionMapper, is_constant, substitute, variable_names
+from loopkit._expression import substitute
 from loopkit._kernel import Domain, Kernel, SubstitutionRule
 from loopkit._make import check_types, infer_known_types, infer_types
 from loopkit._nodes import Expression
 from loopkit._promotion import as_dtype, dtype_name
-from loopkit._simplify import simplify
+from loopkit._sets import at_values
+from loopkit._simplify import simplify, simplify_indices
 from loopkit._spelling import shown
 from loopkit._syntax import parse_assumptions
 from loopkit._transform import transform
-from loopkit.transforms._common import integer_names, simplified
+from loopkit.transforms._common import integer_names, simplified, with_arrays
 
 # {{{ assume
 
@@ -65,46 +64,23 @@ def assume(kernel: Kernel, assumptions: kind.Conditions, *, unchecked: bool = Fa
 # {{{ fix_parameters
 
 
-class _Fixer(ExpressionMapper):
-    """Puts numbers in the place of sizes, which have no types of their own either."""
-
-    def __init__(self, kernel: Kernel, values: Mapping[str, int]) -> None:
-        super().__init__()
-        self.values = values
-        self.integers = integer_names(kernel)
-
-    def map_variable(self, expr: prim.Variable) -> Expression:
-        return self.values.get(expr.name, expr)
-
-    def map_subscript(self, expr: prim.Subscript) -> Expression:
-        index = expr.index if isinstance(expr.index, tuple) else (expr.index,)
-        return prim.Subscript(expr.aggregate, tuple(self.index(i) for i in index))
-
-    def map_comparison(self, expr: prim.Comparison) -> Expression:
-        if variable_names(expr) <= self.integers:
-            return prim.Comparison(self.index(expr.left), expr.operator, self.index(expr.right))
-        return prim.Comparison(self.rec(expr.left), expr.operator, self.rec(expr.right))
-
-    def index(self, expr: Expression) -> Expression:
-        """An expression of integers, with plain numbers."""
-        plain = substitute(expr, self.values)
-        return expr if plain is expr else simplify(plain)
-
-    def any(self, expr: Expression) -> Expression:
-        """An expression of any kind."""
-        return expr if is_constant(expr) else self.rec(expr)
+def _fixed(expr: Expression, values: Mapping[str, int]) -> Expression:
+    """An expression of integers, with numbers for sizes."""
+    plain = substitute(expr, values)
+    return expr if plain is expr else simplify(plain)
 
 
-def _fixed_data(data: Any, fixer: _Fixer) -> Any:
+def _fixed_data(data: Any, values: Mapping[str, int]) -> Any:
     changes: dict[str, Any] = {}
     if data.shape is not None:
-        changes["shape"] = tuple(fixer.index(s) for s in data.shape)
+        changes["shape"] = tuple(_fixed(extent, values) for extent in data.shape)
     if data.dim_tags is not None:
         changes["dim_tags"] = tuple(
-            Strided(fixer.index(t.stride)) if isinstance(t, Strided) else t for t in data.dim_tags
+            Strided(_fixed(t.stride, values)) if isinstance(t, Strided) else t
+            for t in data.dim_tags
         )
     if isinstance(data, ArrayArg):
-        changes["offset"] = fixer.index(data.offset)
+        changes["offset"] = _fixed(data.offset, values)
     return replace(data, **changes)
 
 
@@ -144,35 +120,27 @@ def fix_parameters(
         if isinstance(value, Mapping):
             raise kind.unfit(f"the size '{name}'", "an integer", dict(value))
     values = _fixed_values(kernel, value_dict)
-    known = kernel.assumptions.set
-    for name, value in values.items():
-        known = _sets.at_values(known, {name: value})
+    known = at_values(kernel.assumptions.set, values)
     if known.is_empty():
         shown = ", ".join(f"{n}={v}" for n, v in values.items())
         raise IllegalTransformError(
             f"{shown} contradicts the assumptions of the kernel: {kernel.assumptions.text}"
         )
-    fixer = _Fixer(kernel, values)
     domains = tuple(
-        Domain(d.inames, _sets.at_values(d.set, values)) if d.parameters & values.keys() else d
+        Domain(d.inames, at_values(d.set, values)) if d.parameters & values.keys() else d
         for d in kernel.domains
     )
-    args: list[Argument] = []
-    for argument in kernel.args:
-        if isinstance(argument, ValueArg):
-            if argument.name not in values:
-                args.append(argument)
-        else:
-            args.append(_fixed_data(argument, fixer))
-    temporaries: list[TemporaryVariable] = [_fixed_data(t, fixer) for t in kernel.temporaries]
+    args = [a for a in kernel.args if a.name not in values]
     new = kernel.with_(
         domains=domains,
-        statements=tuple(s.map_expressions(fixer.any) for s in kernel.statements),
-        args=tuple(args),
-        temporaries=tuple(temporaries),
+        statements=tuple(
+            s.map_expressions(lambda e: substitute(e, values)) for s in kernel.statements
+        ),
+        args=tuple(a if isinstance(a, ValueArg) else _fixed_data(a, values) for a in args),
+        temporaries=tuple(_fixed_data(t, values) for t in kernel.temporaries),
         assumptions=Domain((), known),
         substitutions=tuple(_fixed_rule(kernel, r, values) for r in kernel.substitutions),
-        assertions=map_bounds(kernel.assertions, fixer.index),
+        assertions=map_bounds(kernel.assertions, lambda bound: _fixed(bound, values)),
     )
     touched = {s.id for s in kernel.statements if s.names & values.keys()}
     return Change(simplified(new, touched) if touched else new, fixed=values)
@@ -182,7 +150,8 @@ def _fixed_rule(
     kernel: Kernel, rule: SubstitutionRule, values: Mapping[str, int]
 ) -> SubstitutionRule:
     mine = {n: v for n, v in values.items() if n not in rule.arguments}
-    return replace(rule, expression=_Fixer(kernel, mine).any(rule.expression))
+    body = substitute(rule.expression, mine)
+    return replace(rule, expression=simplify_indices(body, integer_names(kernel)))
 
 
 # }}}
@@ -191,30 +160,25 @@ def _fixed_rule(
 
 
 def _with_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Kernel:
+    variables: dict[str, Any] = {**kernel.arg_by_name, **kernel.temporary_by_name}
     wanted: dict[str, np.dtype[Any]] = {}
     for names, spec in dtype_dict.items():
-        for name in names_in(names):
-            if name not in kernel.arg_by_name and name not in kernel.temporary_by_name:
-                known = [*kernel.arg_by_name, *kernel.temporary_by_name]
-                raise UnknownNameError("variable", name, known)
+        for name in kind.names_in(names):
+            if name not in variables:
+                raise UnknownNameError("variable", name, variables)
             wanted[name] = as_dtype(spec)
     if not wanted:
         raise InvalidArgumentError("no type is given", instead='add_dtypes({"a, b": "float32"})')
     for name, dtype in wanted.items():
-        data = kernel.arg_by_name.get(name) or kernel.temporary_by_name[name]
-        if data.dtype is not None and data.dtype != dtype:
+        known = variables[name].dtype
+        if known is not None and known != dtype:
             raise InvalidArgumentError(
-                f"'{name}' has the type {dtype_name(data.dtype)} already, and cannot become "
+                f"'{name}' has the type {dtype_name(known)} already, and cannot become "
                 f"{dtype_name(dtype)}"
             )
 
-    def typed(data: Any) -> Any:
-        return replace(data, dtype=wanted[data.name]) if data.name in wanted else data
-
-    new = kernel.with_(
-        args=tuple(typed(a) for a in kernel.args),
-        temporaries=tuple(typed(t) for t in kernel.temporaries),
-    )
+    changed = {n: replace(variables[n], dtype=dtype) for n, dtype in wanted.items()}
+    new = with_arrays(kernel, changed)
     check_types(infer_known_types(new), wanted, news=wanted)
     return new
 

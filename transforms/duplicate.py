@@ -7,14 +7,13 @@ from dataclasses import replace
 
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._arguments import names_in
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._kernel import Domain, Kernel
 from loopkit._match import Match, matching
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import transform
-from loopkit.transforms._common import new_name, statements_with, with_names
+from loopkit.transforms._common import inames_in, new_name, statements_with, with_names
 from loopkit.transforms._expand import settled
 from loopkit.transforms._loop_nests import ordered_domains, settled_tree
 from loopkit.transforms.tag import with_tags
@@ -88,10 +87,8 @@ def duplicate_inames(
     :raises IllegalTransformError: where bounds of inames that are not duplicated depend on
         them, or the new order of statements would change a result.
     """
-    old = names_in(inames)
-    for iname in old:
-        kernel.check_iname(iname)
-    given = [None] * len(old) if new_inames is None else list(names_in(new_inames))
+    old = inames_in(kernel, inames)
+    given = [None] * len(old) if new_inames is None else list(kind.names_in(new_inames))
     if len(given) != len(old):
         raise InvalidArgumentError(f"{len(old)} inames are duplicated, {len(given)} names given")
     names: dict[str, str] = {}

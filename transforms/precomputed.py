@@ -26,21 +26,10 @@ from loopkit._rules import expand_in
 from loopkit._tags import Tag, parse_tag
 from loopkit._transform import transform
 from loopkit._types import concrete
+from loopkit.transforms import _staging
 from loopkit.transforms._common import known_dtype, new_name
 from loopkit.transforms._rule_uses import expand_rules_that_use
-from loopkit.transforms._staging import (
-    Access,
-    Indices,
-    Staging,
-    axis_tags,
-    check_sweep,
-    choose_space,
-    element,
-    find_box,
-    make_uses,
-    reads_of,
-    stage,
-)
+from loopkit.transforms._staging import Access, Indices, Staging, element
 
 
 @transform
@@ -96,7 +85,7 @@ def precompute(
     if subst_use not in kernel.rule_by_name:
         raise UnknownNameError("substitution rule", subst_use, kernel.rule_by_name)
     rule = kernel.rule_by_name[subst_use]
-    swept = check_sweep(kernel, sweep_inames)
+    swept = _staging.check_sweep(kernel, sweep_inames)
     selected = matching(kernel, within)
     expanded = expand_rules_that_use(kernel, rule.name, selected)
     found = [a for s in expanded.statements if s.id in selected for a in _uses_of(s, rule)]
@@ -107,13 +96,13 @@ def precompute(
             instead=f"it is used by {', '.join(users)}" if users else "it is not used anywhere",
         )
     what = f"the precomputation of '{rule.name}'"
-    uses = make_uses(expanded, found)
-    box = _with_storage_axes(find_box(expanded, uses, swept, what), rule, storage_axes)
+    uses = _staging.make_uses(expanded, found)
+    box = _with_storage_axes(_staging.find_box(expanded, uses, swept, what), rule, storage_axes)
     tags: dict[int, Tag | None] = dict.fromkeys(range(len(box)), parse_tag(default_tag))
     for axis, tag in (storage_axis_to_tag or {}).items():
         tags[_axis_number(rule, axis, "storage_axis_to_tag")] = parse_tag(tag)
     moving = {i: tag for i, tag in tags.items() if box[i].is_kept} or tags
-    space = choose_space(kernel, temporary_address_space, swept, list(moving.values()))
+    space = _staging.choose_space(kernel, temporary_address_space, swept, list(moving.values()))
     suffix = "s" if space is AddressSpace.LOCAL else "r"
     copy = new_name(kernel, temporary_name, f"{rule.name}_{suffix}")
     statement = new_name(kernel, compute_insn_id, f"compute_{rule.name}", [copy])
@@ -129,7 +118,7 @@ def precompute(
         box=box,
         swept=swept,
         space=space,
-        tags=axis_tags(tags, space, what),
+        tags=_staging.axis_tags(tags, space, what),
         sources=sorted(n for n in free if kernel.is_array(n)),
         needed=free & frozenset(kernel.all_inames),
         outer=precompute_outer_inames,
@@ -141,7 +130,7 @@ def precompute(
     def value(cells: Indices) -> Expression:
         return substitute(rule.expression, dict(zip(rule.arguments, cells, strict=True)))
 
-    result = stage(expanded, staging, found, uses, value, statement, "user")
+    result = _staging.stage(expanded, staging, found, uses, value, statement, "user")
     return Change(_without_unused(result, rule.name), moves=frozenset([statement]))
 
 
@@ -168,7 +157,7 @@ def _uses_of(statement: Statement, rule: SubstitutionRule) -> list[Access]:
         return []
     as_accesses = _AsAccesses(rule.name)
     changed = statement.map_expressions(lambda e: e if is_constant(e) else as_accesses(e))
-    found = reads_of(changed, rule.name)
+    found = _staging.reads_of(changed, rule.name)
     if any(rule.name in variable_names(i) for access in found for i in access.indices):
         raise IllegalTransformError(
             f"statement '{statement.id}' uses '{rule.name}' within its own arguments",

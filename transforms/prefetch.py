@@ -15,21 +15,10 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._match import Match, matching
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
+from loopkit.transforms import _staging
 from loopkit.transforms._common import new_name
 from loopkit.transforms._rule_uses import expand_rules_that_use
-from loopkit.transforms._staging import (
-    Access,
-    Indices,
-    Staging,
-    axis_tags,
-    check_sweep,
-    choose_space,
-    element,
-    find_box,
-    make_uses,
-    reads_of,
-    stage,
-)
+from loopkit.transforms._staging import Access, Indices, Staging, element
 
 
 @transform
@@ -96,25 +85,25 @@ def add_prefetch(
         before all readers, nothing would be replaced, or the copy would be out of date.
     """
     array = kernel.array(var_name)
-    swept = check_sweep(kernel, sweep_inames)
+    swept = _staging.check_sweep(kernel, sweep_inames)
     tag = parse_tag(default_tag)
     selected = matching(kernel, within)
     expanded = expand_rules_that_use(kernel, var_name, selected)
     readers = [s for s in expanded.statements if s.id in selected]
     if within is None:
         readers = [s for s in readers if not _is_copy_of(s, var_name)]
-    found = [a for s in readers for a in reads_of(s, var_name)]
+    found = [a for s in readers for a in _staging.reads_of(s, var_name)]
     if not found:
         raise _nothing_to_replace(kernel, var_name, within)
     what = f"the prefetch of '{var_name}'"
     spanning, replaced = _spanning(expanded, found, footprint_subscripts, var_name)
-    uses = make_uses(expanded, spanning)
-    box = find_box(expanded, uses, swept, what)
+    uses = _staging.make_uses(expanded, spanning)
+    box = _staging.find_box(expanded, uses, swept, what)
     if footprint_subscripts is not None:
         ranges = iname_ranges(expanded, swept)
         replaced = [
             access
-            for access, use in zip(found, make_uses(expanded, found), strict=True)
+            for access, use in zip(found, _staging.make_uses(expanded, found), strict=True)
             if is_inside(use, box, ranges)
         ]
         if not replaced:
@@ -123,8 +112,8 @@ def add_prefetch(
                 "footprint_subscripts",
                 instead="accesses are " + ", ".join(dict.fromkeys(a.text for a in found)),
             )
-        uses = make_uses(expanded, replaced)
-    space = choose_space(kernel, temporary_address_space, swept, [tag])
+        uses = _staging.make_uses(expanded, replaced)
+    space = _staging.choose_space(kernel, temporary_address_space, swept, [tag])
     suffix = "s" if space is AddressSpace.LOCAL else "r"
     copy = new_name(kernel, temporary_name, f"{var_name}_{suffix}")
     statement = new_name(kernel, prefetch_insn_id, f"fetch_{var_name}", [copy])
@@ -137,7 +126,7 @@ def add_prefetch(
         box=box,
         swept=swept,
         space=space,
-        tags=axis_tags(dict.fromkeys(range(len(box)), tag), space, what),
+        tags=_staging.axis_tags(dict.fromkeys(range(len(box)), tag), space, what),
         sources=[var_name],
         array=array,
         outer=fetch_outer_inames,
@@ -146,13 +135,13 @@ def add_prefetch(
         whole_box=fetch_bounding_box,
     )
     value = partial(element, var_name)
-    result = stage(expanded, staging, replaced, uses, value, statement)
+    result = _staging.stage(expanded, staging, replaced, uses, value, statement)
     return Change(result, moves=frozenset([statement]))
 
 
 def _is_copy_of(statement: Statement, name: str) -> bool:
     """Whether a statement was made to copy cells of an array."""
-    return statement.kind == "move" and bool(reads_of(statement, name))
+    return statement.kind == "move" and bool(_staging.reads_of(statement, name))
 
 
 def _nothing_to_replace(

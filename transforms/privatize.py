@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loopkit import _arguments as kind
-from loopkit._arguments import names_in
 from loopkit._arrays import TemporaryVariable
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
@@ -15,6 +14,7 @@ from loopkit._linear import variable
 from loopkit._match import read_names
 from loopkit._nodes import Expression
 from loopkit._transform import transform
+from loopkit.transforms._common import inames_in
 from loopkit.transforms._expand import with_axes
 from loopkit.transforms._rule_uses import expand_rules_that_use
 
@@ -49,11 +49,9 @@ def privatize_temporaries_with_inames(
     :raises IllegalTransformError: where a use is outside of an iname, an iname has no constant
         length, the temporary is a bound, or an iteration needs another one's value.
     """
-    inames = names_in(privatizing_inames)
+    inames = inames_in(kernel, privatizing_inames)
     if not inames:
         raise InvalidArgumentError("privatizing_inames names no iname")
-    for iname in inames:
-        kernel.check_iname(iname)
     chosen = _chosen(kernel, inames, only_var_names)
     result = kernel
     for name, axes in chosen.items():
@@ -65,7 +63,7 @@ def _chosen(
     kernel: Kernel, inames: Sequence[str], only: kind.MaybeNames
 ) -> dict[str, tuple[str, ...]]:
     """The inames that each temporary gets an axis for."""
-    wanted = None if only is None else names_in(only)
+    wanted = None if only is None else kind.names_in(only)
     for name in wanted or ():
         if name not in kernel.temporary_by_name:
             raise UnknownNameError("temporary", name, kernel.temporary_by_name)

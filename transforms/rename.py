@@ -7,13 +7,12 @@ from dataclasses import replace
 
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._arguments import names_in
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._kernel import Domain, Kernel
 from loopkit._match import Match
 from loopkit._transform import transform
-from loopkit.transforms._common import new_name, then, with_names
+from loopkit.transforms._common import inames_in, new_name, then, with_names
 from loopkit.transforms._expand import settled
 from loopkit.transforms._loop_nests import settled_tree
 from loopkit.transforms.duplicate import chosen_statements, duplicate_for
@@ -130,9 +129,7 @@ def rename_inames(
         :func:`rename_iname`.
     :raises IllegalTransformError: where their values differ.
     """
-    old = names_in(old_inames)
-    for iname in old:
-        kernel.check_iname(iname)
+    old = inames_in(kernel, old_inames)
     change = Change(kernel)
     for number, iname in enumerate(i for i in old if i != new_iname):
         reuse = existing_ok or number > 0 or new_iname in old
@@ -169,9 +166,10 @@ def remove_unused_inames(
     unused = [i for i in kernel.all_inames if i not in inside]
     if inames is None and not unused:
         raise IllegalTransformError("every iname is used by some statement")
-    for iname in names_in(inames):
-        if kernel.check_iname(iname) in inside:
+    chosen = unused if inames is None else inames_in(kernel, inames)
+    for iname in chosen:
+        if iname in inside:
             raise IllegalTransformError(
                 f"iname '{iname}' is used: statement '{inside[iname]}' is inside it"
             )
-    return Change(without_inames(kernel, unused if inames is None else names_in(inames)))
+    return Change(without_inames(kernel, chosen))

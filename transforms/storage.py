@@ -10,7 +10,6 @@ from math import gcd
 import numpy as np
 
 from loopkit import _arguments as kind
-from loopkit._arguments import names_in
 from loopkit._arrays import (
     AddressSpace,
     ArrayArg,
@@ -52,7 +51,7 @@ def set_temporary_address_space(
     :raises RaceError: where threads would meet in a shared cell.
     """
     wanted = parse_address_space(address_space)
-    chosen = names_in(temp_var_names)
+    chosen = kind.names_in(temp_var_names)
     if not chosen:
         raise InvalidArgumentError("temp_var_names names no temporary")
     temporaries = {t.name: t for t in kernel.temporaries}
@@ -102,7 +101,7 @@ def tag_array_axes(
     :arg ary_names: arguments and temporaries.
     :raises IllegalTransformError: where two cells would lie in one place.
     """
-    names = names_in(ary_names)
+    names = kind.names_in(ary_names)
     if not names:
         raise InvalidArgumentError("ary_names names no array")
     changed: dict[str, ArrayArg | TemporaryVariable] = {}

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
-from loopkit._arguments import names_in
 from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
-from loopkit._expression import replace_accesses, to_text, variable_names
+from loopkit._expression import (
+    ExpressionMapper,
+    index_tuple,
+    is_constant,
+    replace_accesses,
+    to_text,
+    variable_names,
+)
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._match import matching, rules_of
 from loopkit._nodes import Expression, TypeCast
 from loopkit._rules import expand_in
 from loopkit._transform import transform
 from loopkit._tree import build, flatten
-from loopkit.transforms._common import known_dtype, new_name, simplified
-from loopkit.transforms._unify import TemplateReplacer
+from loopkit.transforms._common import (
+    known_dtype,
+    map_reads,
+    new_name,
+    simplified,
+    with_statements,
+)
 
 # {{{ expanding
 
@@ -35,21 +48,19 @@ def expand_subst(kernel: Kernel, within: kind.Within = None, *, unchecked: bool 
     :arg within: a match string: only in these statements.
     :raises IllegalTransformError: where no rule is used.
     """
-    ids = frozenset(s.id for s in kernel.statements)
-    if within is not None:
-        ids = matching(kernel, within)
-    rules = kernel.rule_by_name
+    ids, rules = matching(kernel, within), kernel.rule_by_name
     touched = {s.id for s in kernel.statements if s.id in ids and rules_of(kernel, s)}
     if not touched and (within is not None or not rules):
         what = f"in the statements that match '{within}'" if within else "in this kernel"
         raise IllegalTransformError(f"no substitution rule is used {what}")
-    statements = tuple(
-        s.map_expressions(lambda e: expand_in(e, rules)) if s.id in touched else s
-        for s in kernel.statements
+    expanded = {
+        id_: kernel.statement_by_id[id_].map_expressions(lambda e: expand_in(e, rules))
+        for id_ in touched
+    }
+    new = with_statements(kernel, expanded)
+    before, after = (
+        frozenset().union(*(rules_of(k, s) for s in k.statements)) for k in (kernel, new)
     )
-    before = frozenset().union(*(rules_of(kernel, s) for s in kernel.statements))
-    new = kernel.with_(statements=statements)
-    after = frozenset().union(*(rules_of(new, s) for s in statements))
     kept = tuple(
         r for r in kernel.substitutions if r.name in after or (within and r.name not in before)
     )
@@ -85,30 +96,15 @@ def extract_subst(
     :raises IllegalTransformError: where nothing matches.
     """
     name = new_name(kernel, subst_name, subst_name)
-    arguments = names_in(parameters)
+    arguments = kind.names_in(parameters)
     for argument in arguments:
         if argument not in variable_names(template):
             raise UnknownNameError("name", argument, variable_names(template))
-    ids = frozenset(s.id for s in kernel.statements)
-    if within is not None:
-        ids = matching(kernel, within)
-    replacer = TemplateReplacer(
-        template,
-        frozenset(arguments),
-        lambda found: _use(name, tuple(found[a] for a in arguments)),
+    replacer = _TemplateReplacer(
+        template, arguments, lambda found: _use(name, tuple(found[a] for a in arguments))
     )
-
-    def rewrite(statement: Statement) -> Statement:
-        if statement.id not in ids:
-            return statement
-        lhs = statement.lhs
-        if isinstance(lhs, prim.Subscript):
-            index = tuple(replacer(i) for i in statement.write[1])
-            lhs = prim.Subscript(lhs.aggregate, index)
-        predicates = tuple(replacer(p) for p in statement.predicates)
-        return replace(statement, lhs=lhs, rhs=replacer(statement.rhs), predicates=predicates)
-
-    statements = tuple(rewrite(s) for s in kernel.statements)
+    ids = matching(kernel, within)
+    changed = {s.id: map_reads(s, replacer) for s in kernel.statements if s.id in ids}
     rules = kernel.substitutions
     if within is None:
         rules = tuple(replace(r, expression=replacer(r.expression)) for r in rules)
@@ -123,7 +119,69 @@ def extract_subst(
             else "",
         )
     rule = SubstitutionRule(name, arguments, template)
-    return Change(kernel.with_(statements=statements, substitutions=(*rules, rule)))
+    new = with_statements(kernel, changed)
+    return Change(new.with_(substitutions=(*rules, rule)))
+
+
+class _TemplateReplacer(ExpressionMapper):
+    """Replaces what matches a template; of a longer sum or product, its beginning.
+
+    Sums and products associate to the left, so that their beginning is the only
+    part that is an operand by itself.
+    """
+
+    def __init__(
+        self,
+        template: Expression,
+        parameters: Collection[str],
+        make: Callable[[Mapping[str, Expression]], Expression],
+    ) -> None:
+        super().__init__()
+        self.template = template
+        self.parameters = parameters
+        self.make = make
+        self.count = 0
+
+    def rec(self, expr: Expression, *args: Any, **kwargs: Any) -> Expression:
+        kind, rest = type(self.template), ()
+        first = expr
+        if isinstance(expr, (prim.Sum, prim.Product)) and type(expr) is kind:
+            length = len(self.template.children)
+            if length < len(expr.children):
+                first, rest = kind(expr.children[:length]), expr.children[length:]
+        found: dict[str, Expression] = {}
+        if not _unify(self.template, first, self.parameters, found):
+            return super().rec(expr, *args, **kwargs)
+        self.count += 1
+        new = self.make(found)
+        return kind((new, *(self.rec(c) for c in rest))) if rest else new
+
+    __call__ = rec
+
+
+def _unify(
+    template: Any, expr: Any, parameters: Collection[str], found: dict[str, Expression]
+) -> bool:
+    """Whether ``parameters`` can stand for something, ``found``, that makes the two equal."""
+    if isinstance(template, prim.Variable) and template.name in parameters:
+        return bool(found.setdefault(template.name, expr) == expr)
+    if type(template) is not type(expr):
+        return False
+    if is_constant(template) or not (is_dataclass(template) or isinstance(template, tuple)):
+        return bool(template == expr)
+    mine, its = _parts(template), _parts(expr)
+    return len(mine) == len(its) and all(
+        _unify(t, e, parameters, found) for t, e in zip(mine, its, strict=True)
+    )
+
+
+def _parts(node: Any) -> tuple[Any, ...]:
+    """What a tuple or a node is made of; one index is like a tuple of it."""
+    if isinstance(node, tuple):
+        return node
+    if isinstance(node, prim.Subscript):
+        return (node.aggregate, *index_tuple(node))
+    return tuple(getattr(node, f.name) for f in fields(node))
 
 
 def _use(name: str, arguments: tuple[Expression, ...]) -> Expression:
@@ -161,15 +219,13 @@ def assignment_to_subst(
     """
     array = kernel.array(lhs_name)
     definition = _definition(kernel, lhs_name)
-    rule = _rule_from(kernel, array, definition, names_in(extra_arguments))
-    ids = frozenset(s.id for s in kernel.readers.get(lhs_name, ()))
-    if within is not None:
-        ids &= matching(kernel, within)
+    rule = _rule_from(kernel, array, definition, kind.names_in(extra_arguments))
+    ids = matching(kernel, within) & {s.id for s in kernel.readers.get(lhs_name, ())}
     if not ids:
         raise IllegalTransformError(f"no such statement reads '{lhs_name}'")
     for id_ in sorted(ids):
         _check_use(kernel, definition, kernel.statement_by_id[id_], rule)
-    given = len(rule.arguments) - len(names_in(extra_arguments))
+    given = len(rule.arguments) - len(kind.names_in(extra_arguments))
     extra = tuple(prim.Variable(n) for n in rule.arguments[given:])
 
     def access(name: str, indices: tuple[Expression, ...]) -> Expression | None:
@@ -180,8 +236,7 @@ def assignment_to_subst(
         for s in kernel.statements
     ]
     tree, temporaries = kernel.tree, kernel.temporaries
-    is_read = len(ids) < len(kernel.readers[lhs_name])
-    if isinstance(array, TemporaryVariable) and not is_read:
+    if isinstance(array, TemporaryVariable) and ids == {s.id for s in kernel.readers[lhs_name]}:
         tree = build([(id_, path) for id_, path in flatten(tree) if id_ != definition.id])
         statements = [
             replace(s, depends_on=_without(s.depends_on, definition))
@@ -189,14 +244,11 @@ def assignment_to_subst(
             if s.id != definition.id
         ]
         temporaries = tuple(t for t in temporaries if t.name != lhs_name)
-    return Change(
-        kernel.with_(
-            statements=tuple(statements),
-            tree=tree,
-            temporaries=temporaries,
-            substitutions=(*kernel.substitutions, rule),
-        )
+    rules = (*kernel.substitutions, rule)
+    new = kernel.with_(
+        statements=tuple(statements), tree=tree, temporaries=temporaries, substitutions=rules
     )
+    return Change(new)
 
 
 def _without(depends_on: frozenset[str], definition: Statement) -> frozenset[str]:

@@ -9,7 +9,6 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._arguments import names_in
 from loopkit._arrays import ValueArg
 from loopkit._cached import memoised
 from loopkit._change import Change
@@ -20,7 +19,7 @@ from loopkit._nodes import Expression
 from loopkit._tags import InstructionParallel, LocalAuto, LocalAxis, Tag, Unroll, parse_tag
 from loopkit._transform import transform
 from loopkit._tree import Path, rewrite_paths
-from loopkit.transforms._common import is_parallel
+from loopkit.transforms._common import inames_in, is_parallel
 from loopkit.transforms._expand import settled
 from loopkit.transforms._loop_nests import extent, hull, is_bounded, longest_run, settled_tree
 
@@ -97,7 +96,7 @@ def untag_inames(
     :arg tag_type: only where the tag is this one (a spelling or a class).
     :raises IllegalTransformError: where nothing is so tagged, or the loop has no place.
     """
-    patterns = names_in(iname_to_untag)
+    patterns = kind.names_in(iname_to_untag)
     chosen: dict[str, Tag | None] = {}
     for pattern in patterns:
         inames = [i for i in kernel.all_inames if fnmatchcase(i, pattern)]
@@ -145,9 +144,7 @@ def prioritize_loops(
     :raises IllegalTransformError: where bounds forbid the order, a temporary would have to hold
         several values, or a result would change.
     """
-    wanted = names_in(loop_priority)
-    for iname in wanted:
-        kernel.check_iname(iname)
+    wanted = inames_in(kernel, loop_priority)
     if len(set(wanted)) < len(wanted):
         raise InvalidArgumentError(f"an iname is named twice in {', '.join(wanted)}")
     rank = {iname: number for number, iname in enumerate(wanted)}

@@ -29,7 +29,7 @@ for end, change in (("last", without_last), ("first", without_first)):
         f"precompute: footprint lacks its {end} cell",
         kernels.ruled_row,
         RULE,
-        box_becomes("precomputed", change),
+        box_becomes(change),
         sizes={"n": 3},
     )
     fault(
@@ -158,7 +158,7 @@ for end, change in (("last", without_last), ("first", without_first)):
         f"buffer_array: footprint lacks its {end} cell",
         kernels.updated,
         BUFFER,
-        box_becomes("buffer", change, 1),
+        box_becomes(change, 1),
         sizes=TWO,
     )
 

@@ -172,7 +172,7 @@ fault(
     "copies: two arrays share one copy",
     kernels.two_inputs,
     do("add_prefetch", "b", "i_inner"),
-    Patch("transforms.prefetch:stage", _shared_by_two),
+    Patch("transforms._staging:stage", _shared_by_two),
     chain=(*THREADS, do("add_prefetch", "a", "i_inner")),
     sizes=RAGGED,
 )

@@ -78,7 +78,7 @@ fault(
     "indices: room for one too few",
     kernels.gathered,
     FETCH,
-    box_becomes("prefetch", without_last),
+    box_becomes(without_last),
     chain=LOOPS,
     sizes=N,
     by_running=True,

@@ -17,7 +17,7 @@ from loopkit._arrays import AddressSpace
 # {{{ what is fetched
 
 
-def box_becomes(module: str, change: Callable[[Any], Any], number: int = 0) -> Patch:
+def box_becomes(change: Callable[[Any], Any], number: int = 0) -> Patch:
     """One axis of the footprint is another one than it should be."""
 
     def make(original: Any) -> Any:
@@ -28,7 +28,7 @@ def box_becomes(module: str, change: Callable[[Any], Any], number: int = 0) -> P
 
         return find
 
-    return Patch(f"transforms.{module}:find_box", make)
+    return Patch("transforms._staging:find_box", make)
 
 
 def without_last(axis: Any) -> Any:
@@ -68,7 +68,7 @@ for end, change in (("last", without_last), ("first", without_first)):
         f"add_prefetch: footprint lacks its {end} cell",
         kernels.stencil,
         PRIVATE,
-        box_becomes("prefetch", change),
+        box_becomes(change),
         chain=LOOPS,
         sizes=RAGGED,
     )
@@ -76,7 +76,7 @@ for end, change in (("last", without_last), ("first", without_first)):
         f"add_prefetch: footprint of threads lacks its {end} cell",
         kernels.stencil,
         SHARED,
-        box_becomes("prefetch", change),
+        box_becomes(change),
         chain=THREADS,
         sizes=RAGGED,
     )
@@ -133,7 +133,7 @@ fault(
     "add_prefetch: no halo",
     kernels.stencil,
     PRIVATE,
-    Patch("transforms.prefetch:find_box", _first_use_only),
+    Patch("transforms._staging:find_box", _first_use_only),
     chain=LOOPS,
     sizes=RAGGED,
 )
@@ -141,7 +141,7 @@ fault(
     "add_prefetch: footprint and cells are off by different amounts",
     kernels.stencil,
     PRIVATE,
-    box_becomes("prefetch", lambda axis: dataclasses.replace(axis, lower=axis.lower - 1)),
+    box_becomes(lambda axis: dataclasses.replace(axis, lower=axis.lower - 1)),
     Patch(
         "transforms._staging:element",
         lambda f: lambda name, cells: f(name, tuple(prim.Sum((c, 2)) for c in cells)),
@@ -206,7 +206,7 @@ fault(
     "add_prefetch: footprint of a tile one column short",
     kernels.product,
     TILE,
-    box_becomes("prefetch", without_last, 1),
+    box_becomes(without_last, 1),
     chain=TILED,
     sizes=ODD,
 )
@@ -347,7 +347,7 @@ fault(
     kernels.stencil,
     do("add_prefetch", "a", temporary_address_space="private"),
     Patch("transforms._placement:coordinates", _each_its_own),
-    Patch("transforms.prefetch:choose_space", lambda f: lambda *_: AddressSpace.LOCAL),
+    Patch("transforms._staging:choose_space", lambda f: lambda *_: AddressSpace.LOCAL),
     Patch(
         "transforms._staging:make_nest", lambda f: lambda *a, **m: f(*a, **{**m, "together": False})
     ),

@@ -238,7 +238,7 @@ fault(
     "fix_parameters: another number in a bound",
     kernels.added,
     FIX,
-    Patch("transforms.declarations:_fixed_set", _wrong_domain),
+    Patch("transforms.declarations:at_values", _wrong_domain),
     sizes={"n": 5},
 )
 fault(
@@ -246,7 +246,7 @@ fault(
     kernels.added,
     FIX,
     Patch(
-        "transforms.declarations:_fixed_set",
+        "transforms.declarations:at_values",
         lambda f: (
             lambda domain, values: f(
                 domain,
@@ -260,14 +260,14 @@ fault(
 
 def _wrong_values(original: Any) -> Any:
     """Expressions get another number than bounds."""
-    return lambda kernel, values: original(kernel, _one_more(values))
+    return lambda expr, values: original(expr, _one_more(values))
 
 
 fault(
     "fix_parameters: another number in an expression",
     kernels.scaled_by_size,
     FIX,
-    Patch("transforms.declarations:_Fixer", _wrong_values),
+    Patch("transforms.declarations:substitute", _wrong_values),
     sizes={"n": 5},
 )
 

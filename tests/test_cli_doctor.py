@@ -10,6 +10,7 @@ from loopkit._cli import _doctor, main
 from loopkit._cli._doctor import Finding, Probe
 from loopkit._cli._output import Output
 from loopkit._errors import LoopkitError, MissingDependencyError
+from loopkit._host import compiler
 from loopkit._run import driver
 
 
@@ -27,7 +28,7 @@ def test_everything_required_works_here(capsys: pytest.CaptureFixture[str]) -> N
 def test_what_is_missing_comes_with_what_to_do(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(_doctor, "find_compiler", lambda: None)
+    monkeypatch.setattr(compiler, "find_compiler", lambda: None)
     findings = [
         Probe("C++ compiler", _doctor._compiler).run(),
         Probe("host executor", _doctor._host).run(),

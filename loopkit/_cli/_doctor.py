@@ -10,8 +10,6 @@ import importlib.util
 import json
 import os
 import platform
-import shlex
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -25,7 +23,7 @@ from loopkit._cli._output import Output
 from loopkit._errors import LoopkitError, MissingDependencyError
 from loopkit._execute import EXECUTORS, best_executor
 from loopkit._frozen import dataclass
-from loopkit._host import find_compiler
+from loopkit._host.compiler import need_compiler
 from loopkit._run import driver
 
 Status = Literal["ok", "missing", "broken"]
@@ -218,28 +216,13 @@ def _as_numpy(array: Any) -> np.ndarray[Any, Any]:
 
 
 def _compiler() -> str:
-    command = find_compiler()
-    if command is None:
-        raise MissingDependencyError(
-            "no g++, clang++ or c++, and CXX names none", instead=_compiler_fix()
-        )
-    done = subprocess.run(
-        [*shlex.split(command), "--version"], capture_output=True, text=True, check=False
-    )
-    if done.returncode != 0:
-        raise RuntimeError(f"{command} does not run: {done.stderr.strip()}")
-    return f"{command}: {done.stdout.splitlines()[0]}"
-
-
-def _compiler_fix() -> str:
-    if sys.platform == "darwin":
-        return "xcode-select --install"
-    return "apt install g++ (Debian, Ubuntu), dnf install gcc-c++ (Fedora), conda install gxx"
+    found = need_compiler()
+    first, _, _ = found.version.partition("\n")
+    return f"{' '.join(found.command)}: {first}"
 
 
 def _host() -> str:
-    if find_compiler() is None:
-        raise MissingDependencyError("needs a C++ compiler", instead=_compiler_fix())
+    need_compiler()
     return _run("host")
 
 

@@ -180,9 +180,9 @@ def _describe(command: str) -> Compiler:
     words = tuple(shlex.split(command))
     try:
         done = subprocess.run(
-            [*words, "--version"], capture_output=True, text=True, errors="replace", check=False
+            [*words, "--version"], capture_output=True, text=True, errors="replace", check=True
         )
-    except OSError as error:
+    except (OSError, subprocess.CalledProcessError) as error:
         raise MissingDependencyError(
             f"the C++ compiler '{command}' cannot be run: {error}",
             instead="name a working one in the environment variable CXX",

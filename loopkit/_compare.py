@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from loopkit import _arguments as kind
 from loopkit._arrays import ArrayArg, ValueArg
 from loopkit._assertions import Assertion, in_order
 from loopkit._assertions.generate import obeying_data
@@ -128,15 +127,6 @@ def _generator(seed: int) -> np.random.Generator:
         raise InvalidArgumentError(
             f"seed is an integer that is not negative, and {shown(seed)} is none"
         ) from None
-
-
-def _number(what: str, value: Any) -> Any:
-    if not isinstance(value, (int, float, complex, np.number, np.bool_)):
-        raise kind.unfit(what, "a number", value)
-    return value
-
-
-_values = kind.mapping_of("a mapping of sizes to numbers", kind.name, _number)
 
 
 def _arguments(

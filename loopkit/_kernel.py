@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import islpy as isl
 import pymbolic.primitives as prim
 
-from loopkit import _sets
+from loopkit import _sets, _spelling
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._assertions import Assertion
 from loopkit._cached import ANSWERS, answers_of, cached_property, memoised
@@ -22,18 +22,6 @@ from loopkit._expression import accesses, variable_names
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._same import Exact, digest_of
-from loopkit._spelling import (
-    candidates,
-    check_expression,
-    check_identifier,
-    check_inside,
-    check_kernel_name,
-    check_name,
-    check_names,
-    check_note,
-    check_tags,
-    shown,
-)
 from loopkit._tags import Tag
 from loopkit._tree import Loop, Path, Tree, flatten
 
@@ -70,15 +58,15 @@ class Statement(Exact):
     position: SourcePosition | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        check_identifier(self.id, "the id of a statement")
+        _spelling.check_identifier(self.id, "the id of a statement")
         for iname in self.inames:
-            check_inside(iname, "an iname")
+            _spelling.check_inside(iname, "an iname")
         for expr in self.expressions:
-            check_expression(expr, "a part of a statement")
+            _spelling.check_expression(expr, "a part of a statement")
         if self.operation is not None:
-            check_identifier(self.operation, "a reduction")
-        check_tags(self.tags)
-        check_note(self.made_by, "the step that made a statement")
+            _spelling.check_identifier(self.operation, "a reduction")
+        _spelling.check_tags(self.tags)
+        _spelling.check_note(self.made_by, "the step that made a statement")
 
     @cached_property
     def written(self) -> str:
@@ -132,7 +120,7 @@ class Domain(Exact):
 
     def __post_init__(self) -> None:
         for iname in self.inames:
-            check_inside(iname, "an iname")
+            _spelling.check_inside(iname, "an iname")
 
     @cached_property
     def parameters(self) -> frozenset[str]:
@@ -175,9 +163,9 @@ class SubstitutionRule(Exact):
     expression: Expression
 
     def __post_init__(self) -> None:
-        check_name(self.name, "the name of a substitution rule")
-        check_names(self.arguments, "an argument of a substitution rule")
-        check_expression(self.expression, "the right side of a substitution rule")
+        _spelling.check_name(self.name, "the name of a substitution rule")
+        _spelling.check_names(self.arguments, "an argument of a substitution rule")
+        _spelling.check_expression(self.expression, "the right side of a substitution rule")
 
 
 @fitting_type
@@ -192,7 +180,9 @@ class Options:
 
     def __post_init__(self) -> None:
         if not isinstance(self.fast_math, bool):
-            raise InvalidArgumentError(f"fast_math is True or False, not {shown(self.fast_math)}")
+            raise InvalidArgumentError(
+                f"fast_math is True or False, not {_spelling.shown(self.fast_math)}"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +212,7 @@ class Kernel(Exact, Methods):
     lineage: Lineage | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        check_kernel_name(self.name)
+        _spelling.check_kernel_name(self.name)
 
     # {{{ looking things up
 
@@ -334,7 +324,7 @@ class Kernel(Exact, Methods):
     def fresh_name(self, base: str, taken: Iterable[str] = ()) -> str:
         """``base``, or ``base_0``, ``base_1``, ... if that is taken."""
         used = self.all_names.union(taken)
-        return next(name for name in candidates(base) if name not in used)
+        return next(name for name in _spelling.candidates(base) if name not in used)
 
     # }}}
 
@@ -484,4 +474,4 @@ def _check_field(name: str, value: object) -> None:
             for item in value
         )
     if not fits:
-        raise InvalidArgumentError(f"the {name} of a kernel cannot be {shown(value)}")
+        raise InvalidArgumentError(f"the {name} of a kernel cannot be {_spelling.shown(value)}")

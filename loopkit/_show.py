@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import pymbolic.primitives as prim
 
 from loopkit import _sets
@@ -9,12 +11,11 @@ from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg,
 from loopkit._budget import in_turn
 from loopkit._errors import LoopkitError
 from loopkit._expression import to_text
-from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
 from loopkit._tree import Loop, Tree
-from loopkit.codegen.ir import Barrier, Do, For, If, Let
+from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let
 from loopkit.codegen.nest import make_nest
 
 _SYMBOLS = {"sum": "+=", "product": "*="}
@@ -55,16 +56,11 @@ def _signature(kernel: Kernel) -> str:
 
 
 def _temporaries(kernel: Kernel) -> list[str]:
-    lines = []
-    for t in kernel.temporaries:
-        if not t.shape and t.address_space is not AddressSpace.LOCAL:
-            continue
-        lines.append(_beside(f"  {_temporary(t)}", _where(t)))
-    return lines
-
-
-def _temporary(temporary: TemporaryVariable) -> str:
-    return _array(temporary.name, storage_shape(temporary))
+    return [
+        _beside(f"  {_array(t.name, storage_shape(t))}", _where(t))
+        for t in kernel.temporaries
+        if t.shape or t.address_space is AddressSpace.LOCAL
+    ]
 
 
 def _where(temporary: TemporaryVariable) -> str:
@@ -115,7 +111,7 @@ def _nest(kernel: Kernel) -> list[str]:
     try:
         nest = make_nest(decide_address_spaces(kernel))
     except LoopkitError as error:
-        return [*_plain(kernel), f"  (no code can be made of this: {error.why})"]
+        return [*_plain(kernel, kernel.tree, "  "), f"  (no code can be made of this: {error.why})"]
     lines = []
     coordinates = [
         f"{c.iname} = {c.word}" + (f" + {c.lower}" if c.lower else "")
@@ -123,57 +119,41 @@ def _nest(kernel: Kernel) -> list[str]:
     ]
     if coordinates:
         lines.append("  " + "   ".join(coordinates))
-    writer = _NestWriter(kernel)
-    for code in nest.code:
-        writer.write(code, 1, ())
-    return lines + writer.lines
+    return [*lines, *_lines(kernel, nest.code, "  ", ())]
 
 
-def _plain(kernel: Kernel) -> list[str]:
-    lines: list[str] = []
-
-    def visit(nodes: Tree, depth: int) -> None:
-        for node in nodes:
-            if isinstance(node, Loop):
-                lines.append("  " * depth + f"for {node.iname}")
-                visit(node.body, depth + 1)
-            else:
-                lines.append("  " * depth + statement_text(kernel.statement_by_id[node]))
-
-    visit(kernel.tree, 1)
-    return lines
+def _plain(kernel: Kernel, nodes: Tree, pad: str) -> Iterator[str]:
+    """The tree, as nothing is known of its bounds."""
+    for node in nodes:
+        if isinstance(node, Loop):
+            yield f"{pad}for {node.iname}"
+            yield from _plain(kernel, node.body, pad + "  ")
+        else:
+            yield pad + statement_text(kernel.statement_by_id[node])
 
 
-@dataclass
-class _NestWriter:
-    kernel: Kernel
-
-    def __post_init__(self) -> None:
-        self.lines: list[str] = []
-
-    def write(self, code: object, depth: int, conditions: tuple[str, ...]) -> None:
-        pad = "  " * depth
+def _lines(
+    kernel: Kernel, codes: Iterable[Code], pad: str, conditions: tuple[str, ...]
+) -> Iterator[str]:
+    """The nest; ``conditions`` guard it, and are not yet shown."""
+    for code in codes:
         if isinstance(code, For):
             step = f" step {code.step}" if code.step != 1 else ""
             note = "unrolled" if code.unroll else ""
             head = f"{pad}for {code.iname} in [{to_text(code.lower)}, {_ceil(code.upper)}){step}"
-            self.lines.append(_beside(head, _if(conditions, note)))
-            for child in code.body:
-                self.write(child, depth + 1, ())
+            yield _beside(head, _if(conditions, note))
+            yield from _lines(kernel, code.body, pad + "  ", ())
         elif isinstance(code, Let):
-            self.lines.append(f"{pad}for {code.iname} = {to_text(code.value)}")
-            for child in code.body:
-                self.write(child, depth + 1, conditions)
+            yield f"{pad}for {code.iname} = {to_text(code.value)}"
+            yield from _lines(kernel, code.body, pad + "  ", conditions)
         elif isinstance(code, If):
-            for child in code.body:
-                self.write(child, depth, (*conditions, to_text(code.condition)))
+            more = (*conditions, to_text(code.condition))
+            yield from _lines(kernel, code.body, pad, more)
         elif isinstance(code, Barrier):
-            who = "warp barrier" if code.of_warp else "barrier"
-            self.lines.append(f"{pad}---- {who}: {code.reason}")
+            yield f"{pad}---- {'warp barrier' if code.of_warp else 'barrier'}: {code.reason}"
         elif isinstance(code, Do):
-            note = _note(self.kernel, code.statement)
-            text = pad + statement_text(code.statement)
-            self.lines.append(_beside(text, _if(conditions, note)))
+            note = _note(kernel, code.statement)
+            yield _beside(pad + statement_text(code.statement), _if(conditions, note))
 
 
 def _if(conditions: tuple[str, ...], note: str) -> str:

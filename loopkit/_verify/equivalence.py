@@ -122,32 +122,30 @@ class _Comparison:
 
     def proven_from(self, root: Kernel, new: Kernel) -> bool:
         """Whether ``new`` is proven to be a schedule of ``root``."""
-        text, model = model_of(root), Model(new)
+        scheduled = new
         for _ in range(_ROUNDS):
-            search = Search(KernelView(text), KernelView(model), self.context)
-            if self.attempted(text, search, root):
-                return self.has_one_meaning(root) and (
-                    model.kernel.statements == Model(new).kernel.statements
-                    or self.has_one_meaning(new)
-                )
+            search = Search(KernelView(root), KernelView(scheduled), self.context)
+            if self.attempted(search, root):
+                is_whole = scheduled is new
+                return self.has_one_meaning(root) and (is_whole or self.has_one_meaning(new))
             if search.farthest[1]:
                 self.reasons.append(search.farthest[1])
             if self.quick_difference():
                 return False
-            parts = split_statements(model, search.parts)
+            parts = split_statements(search.new.model, search.parts)
             if parts is None:
                 return False
-            model = Model(parts)
+            scheduled = parts
         return False
 
-    def attempted(self, text: Model, search: Search, root: Kernel) -> bool:
+    def attempted(self, search: Search, root: Kernel) -> bool:
         """Try correspondences one after the other."""
         attempts = 0
         for lineage, ordered in search.lineages(root):
             finding = prove(ordered, lineage)
             if finding.holds:
                 return True
-            self.note(finding, text, ordered)
+            self.note(finding, search.root.model, ordered)
             if self.quick_difference():
                 return False
             attempts += 1 if finding.cheap else _CHEAP

@@ -14,9 +14,9 @@ import pymbolic.primitives as prim
 
 from loopkit._expression import Access, index_tuple
 from loopkit._hidden import READER, WRITER, instance
-from loopkit._kernel import Statement
+from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
-from loopkit._poly.model import Model
+from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Instance, Undecided
 from loopkit._verify.solver import Solver
 
@@ -36,9 +36,9 @@ class Source:
 class KernelView:
     """Questions about one kernel, answered roughly and remembered."""
 
-    def __init__(self, model: Model) -> None:
-        self.model = model
-        self.kernel = model.kernel
+    def __init__(self, kernel: Kernel) -> None:
+        self.model = model_of(kernel)
+        self.kernel = self.model.kernel
         self._sources: dict[tuple[str, Access], tuple[Source, ...]] = {}
         self._solvers: dict[tuple[str, Access, str], Solver] = {}
 

@@ -31,11 +31,13 @@ def is_constant(expr: Expression) -> bool:
     return isinstance(expr, (int, float, complex, np.generic))
 
 
-def nodes_of(expr: Expression, *, into_accesses: bool = True) -> Iterator[Expression]:
+def nodes_of(
+    expr: Expression, into: Callable[[Expression], bool] | None = None
+) -> Iterator[Expression]:
     """All nodes and numbers of an expression, from left to right, each before its parts.
 
-    The names of arrays and of functions are no parts; ``into_accesses`` says whether subscripts
-    are.
+    The names of arrays and of functions are no parts.  ``into`` says of a node whether its parts
+    are wanted; without it all are.
     """
     waiting = [expr]
     while waiting:
@@ -46,19 +48,29 @@ def nodes_of(expr: Expression, *, into_accesses: bool = True) -> Iterator[Expres
             yield node
         elif isinstance(node, prim.ExpressionNode):
             yield node
+            if into is not None and not into(node):
+                continue
             if isinstance(node, prim.Call):
                 waiting.append(node.parameters)
-            elif not isinstance(node, prim.Subscript):
+            elif isinstance(node, prim.Subscript):
+                waiting.append(node.index)
+            else:
                 kind: Any = type(node)
                 waiting += [getattr(node, name) for name in fields_of(kind) or ()]
-            elif into_accesses:
-                waiting.append(node.index)
 
 
-@remembered(1 << 14)
-def _variable_names(expr: Expression) -> frozenset[str]:
+def is_no_access(node: Expression) -> bool:
+    """Whether a node is no element of an array: to leave out what stands in subscripts."""
+    return not isinstance(node, prim.Subscript)
+
+
+def names_among(nodes: Iterable[Expression]) -> frozenset[str]:
+    """The names of variables and arrays among some nodes, and of inames that reductions run over.
+
+    Not those that stand inside of the nodes.
+    """
     found: set[str] = set()
-    for node in nodes_of(expr):
+    for node in nodes:
         if isinstance(node, prim.Variable):
             found.add(node.name)
         elif isinstance(node, prim.Subscript):
@@ -68,6 +80,11 @@ def _variable_names(expr: Expression) -> frozenset[str]:
     return frozenset(found)
 
 
+@remembered(1 << 14)
+def _variable_names(expr: Expression) -> frozenset[str]:
+    return names_among(nodes_of(expr))
+
+
 def variable_names(expr: Expression) -> frozenset[str]:
     """All names of variables, arrays and inames in ``expr`` (not those of functions)."""
     return frozenset() if is_constant(expr) else _variable_names(expr)
@@ -75,19 +92,15 @@ def variable_names(expr: Expression) -> frozenset[str]:
 
 def names_outside_accesses(expr: Expression) -> frozenset[str]:
     """The names in ``expr``, but for arrays and what stands in their subscripts."""
-    nodes = nodes_of(expr, into_accesses=False)
+    nodes = nodes_of(expr, into=is_no_access)
     return frozenset(node.name for node in nodes if isinstance(node, prim.Variable))
 
 
-def names_found(
-    collector: Callable[[set[str]], NameCollector], *exprs: Expression
-) -> frozenset[str]:
-    """The names that one kind of collector finds in several expressions."""
-    found: set[str] = set()
-    for expr in exprs:
-        if not is_constant(expr):
-            collector(found)(expr)
-    return frozenset(found)
+@remembered(1 << 12)
+def called_names(expr: Expression) -> frozenset[str]:
+    """Names of all functions that ``expr`` calls, and of all variables."""
+    calls = (node for node in nodes_of(expr) if isinstance(node, prim.Call))
+    return variable_names(expr).union(call.function.name for call in calls)
 
 
 class Walker(CombineMapper):  # type: ignore[misc]
@@ -114,21 +127,6 @@ class Walker(CombineMapper):  # type: ignore[misc]
         return None
 
     def map_type_cast(self, expr: TypeCast) -> None:
-        self.rec(expr.operand)
-
-
-class NameCollector(Walker):
-    """Collects all names of variables in ``found``."""
-
-    def __init__(self, found: set[str]) -> None:
-        super().__init__()
-        self.found = found
-
-    def map_variable(self, expr: prim.Variable) -> None:
-        self.found.add(expr.name)
-
-    def map_reduction(self, expr: Reduction) -> None:
-        self.found.update(expr.inames)
         self.rec(expr.operand)
 
 

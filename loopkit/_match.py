@@ -12,14 +12,11 @@ from collections.abc import Callable, Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-import pymbolic.primitives as prim
-
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, ParseError, SourcePosition
-from loopkit._expression import NameCollector, is_constant, variable_names
+from loopkit._expression import called_names, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
-from loopkit._same import remembered
 
 
 @dataclass(frozen=True)
@@ -131,23 +128,6 @@ def read_names(kernel: Kernel, statement: Statement) -> frozenset[str]:
     for rule in rules_of(kernel, statement):
         body = kernel.rule_by_name[rule]
         found |= {rule} | (variable_names(body.expression) - set(body.arguments))
-    return frozenset(found)
-
-
-class _Called(NameCollector):
-    """Collects the names of functions, too."""
-
-    def map_call(self, expr: prim.Call) -> None:
-        self.found.add(expr.function.name)
-        super().map_call(expr)
-
-
-@remembered(1 << 12)
-def called_names(expr: Expression) -> frozenset[str]:
-    """Names of all functions that ``expr`` calls, and of all variables."""
-    found: set[str] = set()
-    if not is_constant(expr):
-        _Called(found)(expr)
     return frozenset(found)
 
 

@@ -9,13 +9,14 @@ import pymbolic.primitives as prim
 
 from loopkit._expression import (
     ExpressionMapper,
+    called_names,
     is_constant,
     replace_accesses,
     substitute,
     variable_names,
 )
 from loopkit._kernel import Kernel, SubstitutionRule
-from loopkit._match import called_names, rules_of, rules_used
+from loopkit._match import rules_of, rules_used
 from loopkit._nodes import Expression
 from loopkit._rules import expand_in
 

@@ -13,6 +13,7 @@ from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import (
     ExpressionMapper,
+    called_names,
     is_constant,
     substitute,
     to_text,
@@ -20,7 +21,7 @@ from loopkit._expression import (
 )
 from loopkit._footprint import Axis
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
-from loopkit._match import called_names, matching, rules_of
+from loopkit._match import matching, rules_of
 from loopkit._nodes import Expression
 from loopkit._rules import expand_in
 from loopkit._tags import Tag, parse_tag

@@ -9,9 +9,9 @@ from typing import Any
 from loopkit._arrays import AddressSpace
 from loopkit._check.suggest_calls import accepts, call, like, quoted, with_arguments, without
 from loopkit._check.suggest_try import Refusal, Suggestion, Trials
+from loopkit._expression import called_names
 from loopkit._history import Step
 from loopkit._kernel import Kernel
-from loopkit._match import called_names
 from loopkit._tree import path_inames
 
 # {{{ temporaries

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import partial
 
 import pymbolic.primitives as prim
 
 from loopkit._expression import (
-    NameCollector,
-    Walker,
-    is_constant,
-    names_found,
+    called_names,
+    names_among,
     names_outside_accesses,
+    nodes_of,
     variable_names,
 )
 from loopkit._kernel import Statement, SubstitutionRule
@@ -23,71 +21,14 @@ from loopkit._spelling import candidates
 Rules = Mapping[str, SubstitutionRule]
 
 
-def _reduces_over_a_name(expr: prim.Max | prim.Min) -> bool:
-    """Whether ``max(k, x)`` could be a reduction."""
-    return len(expr.children) == 2 and isinstance(expr.children[0], prim.Variable)
-
-
-class _FunctionCollector(NameCollector):
-    """All names, those of functions and rules included."""
-
-    def map_call(self, expr: prim.Call) -> None:
-        self.found.add(expr.function.name)
-        super().map_call(expr)
-
-
-class _FreeNames(NameCollector):
-    """The names that no reduction around them runs over."""
-
-    def map_reduction(self, expr: Reduction) -> None:
-        self.found |= free_names(expr.operand).difference(expr.inames)
-
-
-class _OutsideReductions(NameCollector):
-    """Names that stand outside of everything that could be a reduction."""
-
-    def __init__(self, found: set[str], operations: Collection[str]) -> None:
-        super().__init__(found)
-        self.operations = operations
-
-    def map_call(self, expr: prim.Call) -> None:
-        if expr.function.name not in self.operations:
-            super().map_call(expr)
-
-    def map_max(self, expr: prim.Max) -> None:
-        if not _reduces_over_a_name(expr):
-            for child in expr.children:
-                self.rec(child)
-
-    map_min = map_max
-
-
-class _ReductionFinder(Walker):
-    """Finds reductions, outer ones before those inside them, and whether a call could be one."""
-
-    def __init__(self, operations: Collection[str] = ()) -> None:
-        super().__init__()
-        self.operations = operations
-        self.found: list[Reduction] = []
-        self.could_be_one = False
-
-    def map_call(self, expr: prim.Call) -> None:
-        over_tuple = bool(expr.parameters) and isinstance(expr.parameters[0], tuple)
-        if over_tuple or expr.function.name in self.operations:
-            self.could_be_one = True
-        if not over_tuple:
-            super().map_call(expr)
-
-    def map_max(self, expr: prim.Max) -> None:
-        self.could_be_one = self.could_be_one or _reduces_over_a_name(expr)
-        for child in expr.children:
-            self.rec(child)
-
-    map_min = map_max
-
-    def map_reduction(self, expr: Reduction) -> None:
-        self.found.append(expr)
-        self.rec(expr.operand)
+def _could_be_one(node: Expression, operations: Collection[str]) -> bool:
+    """Whether a node of a text could be a reduction: ``sum(k, x)``, ``max(k, x)``."""
+    if isinstance(node, prim.Call):
+        over_tuple = bool(node.parameters) and isinstance(node.parameters[0], tuple)
+        return over_tuple or node.function.name in operations
+    if isinstance(node, (prim.Max, prim.Min)):
+        return len(node.children) == 2 and isinstance(node.children[0], prim.Variable)
+    return False
 
 
 def names_in_values(statement: Statement) -> frozenset[str]:
@@ -108,55 +49,40 @@ def _is_index(expr: Expression) -> bool:
     return isinstance(expr, prim.Variable) or type(expr) is int
 
 
-class _Compared(NameCollector):
-    """Names in comparisons of index expressions in which an iname stands."""
-
-    def __init__(self, found: set[str], inames: Collection[str]) -> None:
-        super().__init__(found)
-        self.inames = inames
-
-    def map_variable(self, expr: prim.Variable) -> None:
-        return None
-
-    def map_comparison(self, expr: prim.Comparison) -> None:
-        if _is_index(expr.left) and _is_index(expr.right):
-            names = variable_names(expr.left) | variable_names(expr.right)
-            if any(name in self.inames for name in names):
-                self.found.update(names.difference(self.inames))
-        self.rec(expr.left)
-        self.rec(expr.right)
-
-
 def names_beside_inames(statement: Statement, inames: Collection[str]) -> frozenset[str]:
     """The names that a statement compares with inames, as it would compare sizes."""
-    compared = partial(_Compared, inames=inames)
-    return names_found(compared, *statement.predicates, statement.rhs)
+    found: set[str] = set()
+    for part in (*statement.predicates, statement.rhs):
+        for node in nodes_of(part):
+            if not isinstance(node, prim.Comparison):
+                continue
+            names = variable_names(node.left) | variable_names(node.right)
+            if any(n in inames for n in names) and _is_index(node.left) and _is_index(node.right):
+                found |= names.difference(inames)
+    return frozenset(found)
 
 
 def reductions_in(expr: Expression) -> list[Reduction]:
     """All reductions in ``expr``, outer ones before those inside them."""
-    finder = _ReductionFinder()
-    if not is_constant(expr):
-        finder(expr)
-    return finder.found
+    return [node for node in nodes_of(expr) if isinstance(node, Reduction)]
 
 
 def could_reduce(expr: Expression, operations: Collection[str]) -> bool:
     """Whether some call in ``expr`` could be a reduction."""
-    finder = _ReductionFinder(operations)
-    if not is_constant(expr):
-        finder(expr)
-    return finder.could_be_one
+    return any(_could_be_one(node, operations) for node in nodes_of(expr))
 
 
 def free_names(expr: Expression) -> frozenset[str]:
     """The names in ``expr``, without the inames that its reductions run over."""
-    return names_found(_FreeNames, expr)
+    nodes = list(nodes_of(expr, into=lambda node: not isinstance(node, Reduction)))
+    inner = [node for node in nodes if isinstance(node, Reduction)]
+    outer = names_among(node for node in nodes if not isinstance(node, Reduction))
+    return outer.union(*(free_names(r.operand).difference(r.inames) for r in inner))
 
 
 def names_outside_reductions(expr: Expression, operations: Collection[str]) -> frozenset[str]:
     """The names that stand outside of every call that could be a reduction."""
-    return names_found(partial(_OutsideReductions, operations=operations), expr)
+    return names_among(nodes_of(expr, into=lambda node: not _could_be_one(node, operations)))
 
 
 def closure(found: Collection[str], needs: Mapping[str, Collection[str]]) -> set[str]:
@@ -179,7 +105,7 @@ class RuleBook:
     def __init__(self, rules: Rules, operations: Collection[str]) -> None:
         self.rules = rules
         reducing = {n for n, r in rules.items() if could_reduce(r.expression, operations)}
-        uses = {n: names_found(_FunctionCollector, r.expression) for n, r in rules.items()}
+        uses = {n: called_names(r.expression) for n, r in rules.items()}
         reducing = closure(reducing, uses)
         self.reducing: Rules = {n: rules[n] for n in rules if n in reducing}
 
@@ -198,7 +124,7 @@ class RuleBook:
 
 
 def _expanded(expr: Expression, rules: Rules) -> Expression:
-    if not rules or names_found(_FunctionCollector, expr).isdisjoint(rules):
+    if not rules or called_names(expr).isdisjoint(rules):
         return expr
     return expand_in(expr, rules)
 

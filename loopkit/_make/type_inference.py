@@ -7,11 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pymbolic.primitives as prim
 
 from loopkit._arrays import TemporaryVariable
 from loopkit._errors import TypeInferenceError, caret_at
-from loopkit._expression import NameCollector, names_found, to_text
+from loopkit._expression import is_no_access, names_among, nodes_of, to_text
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.free_names import closure
 from loopkit._make.reduction_operations import operations_of
@@ -115,16 +114,9 @@ class Types:
         return kinds
 
 
-class _TypedNames(NameCollector):
-    """Names whose types make an expression's: not those in subscripts."""
-
-    def map_subscript(self, expr: prim.Subscript) -> None:
-        self.found.add(expr.aggregate.name)
-
-
 def typed_names(expr: Expression) -> frozenset[str]:
-    """The names whose types the type of ``expr`` follows from."""
-    return names_found(_TypedNames, expr)
+    """The names whose types the type of ``expr`` follows from: not those in subscripts."""
+    return names_among(nodes_of(expr, into=is_no_access))
 
 
 def join(a: Kind, b: Kind) -> Kind:

@@ -80,19 +80,14 @@ def bound_launch(
 
     def slow(config: ctypes.c_void_p, status: int) -> Any:
         """Another device is current, or this thread has no context, or it failed."""
-        if status and status not in driver.NO_CONTEXT:
-            _fail(status)
-        with loaded.device.current():
-            status = start(config, function, first[2], None)
-        if status:
-            _fail(status)
-        return result
-
-    def _fail(status: int) -> None:
         try:
+            if not status or status in driver.NO_CONTEXT:
+                with loaded.device.current():
+                    status = start(config, function, first[2], None)
             launch.check(status, loaded)
         except driver.DriverError as error:
             raise loaded.device.recover(error) from None
+        return result
 
     here = "True"
     if devices > 1:

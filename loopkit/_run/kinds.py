@@ -46,19 +46,6 @@ class TorchKind(ArrayKind):
         # The private names save half a microsecond a call; the public ones stand behind them.
         self._raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
-    @functools.cache  # noqa: B019 - there is one instance
-    def _numpy_dtype(self, dtype: Any) -> np.dtype[Any]:
-        name = str(dtype).removeprefix("torch.")
-        if name == "bfloat16":
-            return BFLOAT16
-        try:
-            return np.dtype(name)
-        except TypeError:
-            import ml_dtypes
-
-            found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
-            return found
-
     def _torch_dtype(self, dtype: np.dtype[Any]) -> Any:
         return getattr(self._torch, "bfloat16" if dtype == BFLOAT16 else dtype.name)
 
@@ -76,8 +63,8 @@ class TorchKind(ArrayKind):
         if device.type not in ("cpu", "cuda"):
             raise InvalidArgumentError(f"{name} is on the device '{device}', not on a CUDA device")
         try:
-            dtype = self._numpy_dtype(x.dtype)
-        except AttributeError:
+            dtype = _numpy_dtype(x.dtype)
+        except TypeError:
             raise InvalidArgumentError(f"{name}: there is no NumPy type for {x.dtype}") from None
         location = Location("cuda", device.index) if device.type == "cuda" else HOST
         return ArrayInfo(self, x, x.data_ptr(), tuple(x.shape), x.stride(), dtype, location)
@@ -144,6 +131,12 @@ class TorchKind(ArrayKind):
 
     def pointer(self, var: str) -> str:
         return f"{var}.data_ptr()"
+
+
+@functools.cache
+def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
+    """A type of PyTorch's; those that NumPy has not, ml_dtypes has told it."""
+    return np.dtype(str(dtype).removeprefix("torch."))
 
 
 def _strided_guard(var: str, info: ArrayInfo, constants: dict[str, Any]) -> list[str]:

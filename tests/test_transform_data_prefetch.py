@@ -642,7 +642,7 @@ def test_global_memory_is_not_shared_by_blocks():
             "a", ["i_inner", "k_inner"], temporary_address_space="global"
         ),
     )
-    assert "depends on the block 'i_outer' (g.1), but global memory exists once" in text
+    assert "depends on 'i_outer' (g.1), but global memory exists once for all blocks" in text
     row = lk.make_kernel(
         "{ [i, j]: 0 <= i < n and 0 <= j < 8 }", "y[i, j] = a[j]", dtypes={"a, y": "float32"}
     )

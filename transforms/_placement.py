@@ -118,40 +118,30 @@ def _out_of_reach(
     swept: Collection[str],
     space: AddressSpace,
 ) -> IllegalTransformError:
-    tag = kernel.iname_tags.get(name)
+    tag, path = kernel.iname_tags.get(name), path_inames(shared)
+    without = next((u.id for u in users if name not in u.inames), None)
     if is_thread_iname(kernel, name):
-        return IllegalTransformError(
-            f"{what} depends on '{name}' ({tag}), but shared memory exists once for all threads "
-            "of a block",
-            instead=f"sweep '{name}' too, or give each thread a copy of its own "
-            "(temporary_address_space='private')",
+        why = f" ({tag}), but shared memory exists once for all threads of a block"
+        instead = (
+            f"sweep '{name}' too, or give each thread a copy of its own "
+            "(temporary_address_space='private')"
         )
-    if isinstance(tag, GroupAxis):
-        return IllegalTransformError(
-            f"{what} depends on the block '{name}' ({tag}), but global memory exists once",
-            instead="stage in shared or private memory",
-        )
-    around = [i for i in path_inames(shared) if i in swept]
-    if name in path_inames(shared):
-        path = path_inames(shared)
-        inner = max(i for i, n in enumerate(path) if n == name)
-        front = [i for i in path[: inner + 1] if i not in swept]
+    elif isinstance(tag, GroupAxis):
+        why = f" ({tag}), but global memory exists once for all blocks"
+        instead = "stage in shared or private memory"
+    elif name in path:
+        front = [i for i in path[: path.index(name) + 1] if i not in swept]
         order = ",".join([*front, *(i for i in path if i not in front)])
-        return IllegalTransformError(
-            f"{what} depends on '{name}', which is a loop inside the swept loop '{around[0]}'",
-            instead=f"prioritize_loops('{order}') moves '{name}' out; or sweep '{name}', too",
-        )
-    without = next((u for u in users if name not in u.inames), None)
-    if without is not None:
-        return IllegalTransformError(
-            f"{what} depends on '{name}', but statement '{without.id}' that uses it is outside "
-            "of that loop",
-            instead=f"sweep '{name}', too, or select statements by `within`",
-        )
-    return IllegalTransformError(
-        f"{what} depends on '{name}', but its users do not share one loop over '{name}'",
-        instead=f"sweep '{name}', too, or select one of the users by `within`",
-    )
+        around = next(i for i in path if i in swept)
+        why = f", which is a loop inside the swept loop '{around}'"
+        instead = f"prioritize_loops('{order}') moves '{name}' out; or sweep '{name}', too"
+    elif without is not None:
+        why = f", but statement '{without}' that uses it is outside of that loop"
+        instead = f"sweep '{name}', too, or select statements by `within`"
+    else:
+        why = f", but its users do not share one loop over '{name}'"
+        instead = f"sweep '{name}', too, or select one of the users by `within`"
+    return IllegalTransformError(f"{what} depends on '{name}'{why}", instead=instead)
 
 
 def _check_outer(

@@ -139,16 +139,15 @@ def _index_array(kernel: Kernel, name: str) -> ArrayArg:
 
 
 def _no_index_array(kernel: Kernel, name: str) -> Exception:
-    what = ""
-    if name in kernel.home_domain:
-        what = "an iname"
-    elif name in kernel.temporary_by_name:
-        what = "a temporary, whose values the kernel computes itself"
-    elif name in kernel.arg_by_name:
-        what = "a scalar argument"
-    if what:
-        hint = f"assume('{name} >= 1') says something of a size" if name in kernel.sizes else ""
-        return InvalidArgumentError(f"'{name}' is {what}, and no array argument", instead=hint)
+    others = (
+        (kernel.home_domain, "an iname"),
+        (kernel.temporary_by_name, "a temporary, whose values the kernel computes itself"),
+        (kernel.arg_by_name, "a scalar argument"),
+    )
+    hint = f"assume('{name} >= 1') says something of a size" if name in kernel.sizes else ""
+    for names, what in others:
+        if name in names:
+            return InvalidArgumentError(f"'{name}' is {what}, and no array argument", instead=hint)
     known = [
         a.name
         for a in kernel.args

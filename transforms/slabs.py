@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import islpy as isl
@@ -35,26 +35,22 @@ class _Part:
 def _parts(kernel: Kernel, iname: str, domain: isl.Set, first: int, last: int) -> list[_Part]:
     """The iterations at the start, in the middle and at the end, in this order."""
     value = _sets.pw_affine(prim.Variable(iname))
-    middle = _sets.universe()
-    parts: list[_Part] = []
-    known = domain & kernel.assumptions.set
+    middle, at_start, at_end = _sets.universe(), list[_Part](), list[_Part]()
     if first:
         start = _sets.minimum(domain, iname).add(_sets.pw_affine(first))
-        parts.append(_Part("_first", value.lt_set(start)))
-        middle = middle & value.ge_set(start)
+        at_start = [_Part("_first", value.lt_set(start))]
+        middle = value.ge_set(start)
     if last:
         end = _sets.maximum(domain, iname).sub(_sets.pw_affine(last))
-        final = _Part("_last", value.gt_set(end) & middle)
+        at_end = [_Part("_last", value.gt_set(end) & middle)]
         middle = middle & value.le_set(end)
-        parts.append(final)
-    if (known & middle).is_empty():
+    if (domain & kernel.assumptions.set & middle).is_empty():
         raise IllegalTransformError(
             f"nothing of loop '{iname}' is left between its first {first} and last {last} "
             f"iterations",
             instead="peel fewer iterations",
         )
-    parts.append(_Part("", middle))
-    return sorted(parts, key=lambda part: ("_first", "", "_last").index(part.suffix))
+    return [*at_start, _Part("", middle), *at_end]
 
 
 def peeled(kernel: Kernel, iname: str, first: int, last: int) -> Change:
@@ -121,16 +117,11 @@ def _renamed(node: Node, ids: Mapping[str, str], inames: Mapping[str, str]) -> N
 
 
 def _with_dependencies(
-    statements: Iterator[Statement] | Sequence[Statement],
-    copies: Sequence[Mapping[str, str]],
+    statements: Iterable[Statement], copies: Sequence[Mapping[str, str]]
 ) -> tuple[Statement, ...]:
     """Statements that depend on one that was copied depend on all of its copies."""
-    more: dict[str, set[str]] = {}
-    for names in copies:
-        for old, new in names.items():
-            more.setdefault(old, set()).add(new)
     return tuple(
-        replace(s, depends_on=s.depends_on.union(*(more.get(d, ()) for d in s.depends_on)))
+        replace(s, depends_on=s.depends_on | {n[d] for n in copies for d in s.depends_on if d in n})
         for s in statements
     )
 

@@ -24,7 +24,6 @@ from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
-from loopkit._nodes import Expression
 from loopkit._transform import transform
 from loopkit.transforms._common import with_arrays
 
@@ -58,21 +57,16 @@ def set_temporary_address_space(
     for name in chosen:
         if name not in temporaries:
             raise UnknownNameError("temporary", name, temporaries)
-        if wanted in (AddressSpace.LOCAL, AddressSpace.GLOBAL):
-            _check_no_bound(kernel, name)
+        bounded = [d.inames[0] for d in kernel.domains if name in d.parameters]
+        if bounded and wanted in (AddressSpace.LOCAL, AddressSpace.GLOBAL):
+            raise IllegalTransformError(
+                f"'{name}' bounds the loop over '{bounded[0]}', and each thread that comes to the "
+                "loop must have its value",
+                instead=f"'{name}' stays private; another temporary that holds the same can be "
+                "shared",
+            )
         temporaries[name] = replace(temporaries[name], address_space=wanted)
     return Change(kernel.with_(temporaries=tuple(temporaries.values())))
-
-
-def _check_no_bound(kernel: Kernel, name: str) -> None:
-    """Refuse to share what bounds loops: every thread comes to a loop with values of its own."""
-    bounded = [d.inames[0] for d in kernel.domains if name in d.parameters]
-    if bounded:
-        raise IllegalTransformError(
-            f"'{name}' bounds the loop over '{bounded[0]}', and each thread that comes to the "
-            "loop must have its value",
-            instead=f"'{name}' stays private; another temporary that holds the same can be shared",
-        )
 
 
 # }}}
@@ -117,12 +111,11 @@ def tag_array_axes(
 
 
 def _parse_dim_tags(tags: DimTags, rank: int, name: str) -> tuple[DimTag, ...] | None:
+    last_fastest = _last_fastest(rank)
     if isinstance(tags, str) and tags.strip().lower() in ("c", "f"):
-        if tags.strip().lower() == "c":
-            return None
-        return tuple(Nested(axis) for axis in range(rank))
+        return None if tags.strip().lower() == "c" else last_fastest[::-1]
     if isinstance(tags, Mapping):
-        given: list[str | DimTag] = [Nested(rank - 1 - axis) for axis in range(rank)]
+        given: list[str | DimTag] = list(last_fastest)
         for axis, tag in tags.items():
             given[_checked_axis(axis, rank, name)] = tag
     else:
@@ -130,8 +123,7 @@ def _parse_dim_tags(tags: DimTags, rank: int, name: str) -> tuple[DimTag, ...] |
     if len(given) != rank:
         raise InvalidArgumentError(
             f"dim_tags has {len(given)} tags, but '{name}' has {rank} axes",
-            instead="give one tag per axis, such as "
-            + repr(",".join(f"N{rank - 1 - axis}" for axis in range(rank))),
+            instead=f"give one tag per axis, such as {','.join(map(str, last_fastest))!r}",
         )
     parsed = tuple(_parse_dim_tag(tag) for tag in given)
     levels = sorted(tag.level for tag in parsed if isinstance(tag, Nested))
@@ -141,6 +133,11 @@ def _parse_dim_tags(tags: DimTags, rank: int, name: str) -> tuple[DimTag, ...] |
             instead="each of N0, N1, ... up to the number of such axes must stand once",
         )
     return parsed
+
+
+def _last_fastest(rank: int) -> tuple[Nested, ...]:
+    """The axes as C lays them out."""
+    return tuple(Nested(rank - 1 - axis) for axis in range(rank))
 
 
 def _split(text: str) -> list[str]:
@@ -177,7 +174,7 @@ def _checked_axis(axis: int, rank: int, name: str) -> int:
     if not -rank <= axis < rank:
         raise InvalidArgumentError(
             f"'{name}' has {rank} axes; there is no axis {axis}",
-            instead=f"axes are 0 to {rank - 1}" if rank else "",
+            instead=f"axes are 0 to {rank - 1}" if rank else "a scalar has none",
         )
     return axis % rank
 
@@ -209,8 +206,6 @@ def pad_temporary(
         raise UnknownNameError("temporary", name, kernel.temporary_by_name)
     temporary = kernel.temporary_by_name[name]
     rank = len(temporary.shape)
-    if not rank:
-        raise InvalidArgumentError(f"'{name}' is a scalar: it has no axis to pad")
     position = _checked_axis(axis, rank, name)
     _check_pads_something(temporary, position)
     padding = list(temporary.padding or [0] * rank)
@@ -225,9 +220,7 @@ def pad_temporary(
 
 def _check_pads_something(temporary: TemporaryVariable, axis: int) -> None:
     """Padding the slowest axis moves nothing."""
-    tags = temporary.dim_tags or tuple(
-        Nested(len(temporary.shape) - 1 - i) for i in range(len(temporary.shape))
-    )
+    tags = temporary.dim_tags or _last_fastest(len(temporary.shape))
     tag = tags[axis]
     if isinstance(tag, Strided):
         raise IllegalTransformError(
@@ -270,47 +263,38 @@ def add_padding(
         )
     itemsize = array.dtype.itemsize
     elements = align_bytes // gcd(align_bytes, itemsize)
-    strides = strides_of(array)
-    constant = _constant_strides(array, strides, position)
-    wanted = -(-constant[position] // elements) * elements
-    if wanted == constant[position]:
+    strides = _constant_strides(array)
+    step = strides[position]
+    wanted = -(-step // elements) * elements
+    if wanted == step:
         raise IllegalTransformError(
             f"'{variable}' would stay as it is: axis {position} has a stride of "
             f"{wanted * itemsize} bytes, a multiple of {align_bytes}"
         )
-    scaled = list(strides)
-    for other, stride in constant.items():
-        if stride >= constant[position] and other != position:
-            ratio, rest = divmod(stride, constant[position])
-            if rest:
-                raise IllegalTransformError(
-                    f"axis {other} of '{variable}' has a stride of {stride} elements, which is no "
-                    f"multiple of that of axis {position} ({constant[position]})",
-                    instead="set all strides by tag_array_axes",
-                )
-            scaled[other] = ratio * wanted
-    scaled[position] = wanted
+    for other, stride in enumerate(strides):
+        if stride > step and stride % step:
+            raise IllegalTransformError(
+                f"axis {other} of '{variable}' has a stride of {stride} elements, which is no "
+                f"multiple of that of axis {position} ({step})",
+                instead="set all strides by tag_array_axes",
+            )
+    scaled = [stride if stride < step else stride // step * wanted for stride in strides]
     tags = tuple(Strided(stride) for stride in scaled)
-    return Change(with_arrays(kernel, {variable: replace(_unpadded(array), dim_tags=tags)}))
+    if isinstance(array, TemporaryVariable):
+        array = replace(array, padding=())
+    return Change(with_arrays(kernel, {variable: replace(array, dim_tags=tags)}))
 
 
-def _unpadded(array: ArrayArg | TemporaryVariable) -> ArrayArg | TemporaryVariable:
-    return replace(array, padding=()) if isinstance(array, TemporaryVariable) else array
-
-
-def _constant_strides(
-    array: ArrayArg | TemporaryVariable, strides: Sequence[Expression], axis: int
-) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for number, stride in enumerate(strides):
+def _constant_strides(array: ArrayArg | TemporaryVariable) -> list[int]:
+    found: list[int] = []
+    for number, stride in enumerate(strides_of(array)):
         if not isinstance(stride, (int, np.integer)):
             raise IllegalTransformError(
                 f"axis {number} of '{array.name}' has a stride of {to_text(stride)} elements, "
                 "which is no constant",
                 instead="fix_parameters makes sizes constants; tag_array_axes takes expressions",
             )
-        found[number] = int(stride)
-    assert axis in found
+        found.append(int(stride))
     return found
 
 

@@ -9,7 +9,6 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._arrays import ValueArg
 from loopkit._cached import memoised
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
@@ -21,7 +20,14 @@ from loopkit._transform import transform
 from loopkit._tree import Path, rewrite_paths
 from loopkit.transforms._common import inames_in, is_parallel
 from loopkit.transforms._expand import settled
-from loopkit.transforms._loop_nests import extent, hull, is_bounded, longest_run, settled_tree
+from loopkit.transforms._loop_nests import (
+    extent,
+    hull,
+    is_bounded,
+    loaded_parameters,
+    longest_run,
+    settled_tree,
+)
 
 # {{{ tags
 
@@ -189,10 +195,12 @@ def _free_axis(kernel: Kernel, iname: str, tags: Mapping[str, Tag]) -> Tag:
     for axis in range(3):
         if axis not in taken:
             return LocalAxis(axis)
-    raise IllegalTransformError(
-        f"iname '{iname}' cannot be tagged l.auto: all three thread axes are taken around it",
-        instead="join inames first: join_inames",
-    )
+    why = "all three thread axes are taken around it"
+    raise _untaggable(iname, "l.auto", why, "join inames first: join_inames")
+
+
+def _untaggable(iname: str, tag: Tag | str, why: str, instead: str) -> IllegalTransformError:
+    return IllegalTransformError(f"iname '{iname}' cannot be tagged {tag}: {why}", instead=instead)
 
 
 def _check_tags(kernel: Kernel, inames: Iterable[str]) -> None:
@@ -213,19 +221,20 @@ def _check_axis_bounds(kernel: Kernel, iname: str, tag: Tag) -> None:
         return
     if domain.is_empty() or extent(kernel, iname) is not None:
         return
-    sizes = {a.name for a in kernel.args if isinstance(a, ValueArg)}
-    whole = kernel.domains[kernel.home_domain[iname]]
-    loaded = sorted(whole.parameters - sizes - kernel.home_domain.keys())
-    if loaded:
-        raise IllegalTransformError(
-            f"iname '{iname}' cannot be tagged {tag}: its length depends on data "
-            f"('{loaded[0]}'), and the number of threads is fixed when a kernel starts",
-            instead=f"bound it by a size as well, or split it: "
-            f"split_iname('{iname}', 32, inner_tag='{tag}')",
+    loaded = sorted(loaded_parameters(kernel, iname))
+    if not loaded:
+        raise _untaggable(
+            iname,
+            tag,
+            "it has no bounds",
+            "give its domain a lower and an upper bound that depend on sizes alone",
         )
-    raise IllegalTransformError(
-        f"iname '{iname}' cannot be tagged {tag}: it has no bounds",
-        instead="give its domain a lower and an upper bound that depend on sizes alone",
+    raise _untaggable(
+        iname,
+        tag,
+        f"its length depends on data ('{loaded[0]}'), and the number of threads is fixed when a "
+        "kernel starts",
+        f"bound it by a size as well, or split it: split_iname('{iname}', 32, inner_tag='{tag}')",
     )
 
 
@@ -251,7 +260,9 @@ def _check_clashes(kernel: Kernel, iname: str, tag: Tag) -> None:
                 )
     for other in same:
         mine, its = _length(kernel, iname), _length(kernel, other)
-        if mine is None or its is None or _same_length(kernel, mine, its):
+        if mine is None or its is None:
+            continue
+        if _sets.is_nowhere(kernel.assumptions.set, [prim.Comparison(mine, "!=", its)]):
             continue
         raise IllegalTransformError(
             f"inames '{other}' and '{iname}' cannot both be tagged {tag}: "
@@ -260,23 +271,17 @@ def _check_clashes(kernel: Kernel, iname: str, tag: Tag) -> None:
         )
 
 
-def _same_length(kernel: Kernel, first: object, second: object) -> bool:
-    if first == second:
-        return True
-    differs = _sets.condition_set(prim.Comparison(first, "!=", second))
-    return bool((differs & kernel.assumptions.set).is_empty())
-
-
 def _check_loaded_bounds(kernel: Kernel, iname: str) -> None:
     """Copies side by side cannot each have a bound of their own for one loop."""
     for domain in kernel.domains:
         for name in sorted(domain.parameters & kernel.temporary_by_name.keys()):
             if any(iname in w.inames for w in kernel.writers.get(name, ())):
-                raise IllegalTransformError(
-                    f"iname '{iname}' cannot be tagged ilp: each of its copies would have a "
-                    f"'{name}' of its own, and '{name}' bounds the loop over "
-                    f"'{domain.inames[0]}', which all copies share",
-                    instead=f"tag '{iname}' unr: its copies then follow each other",
+                raise _untaggable(
+                    iname,
+                    "ilp",
+                    f"each of its copies would have a '{name}' of its own, and '{name}' bounds "
+                    f"the loop over '{domain.inames[0]}', which all copies share",
+                    f"tag '{iname}' unr: its copies then follow each other",
                 )
 
 
@@ -284,10 +289,11 @@ def _check_constant_length(kernel: Kernel, iname: str, tag: Tag) -> None:
     if longest_run(kernel, iname) is None:
         found = extent(kernel, iname)
         what = f"has {to_text(found[1])} iterations" if found else "has no bounds"
-        raise IllegalTransformError(
-            f"iname '{iname}' cannot be tagged {tag}: it {what}, and only a constant number of "
-            f"copies can be written out",
-            instead=f"split it: split_iname('{iname}', 4, inner_tag='{tag}')",
+        raise _untaggable(
+            iname,
+            tag,
+            f"it {what}, and only a constant number of copies can be written out",
+            f"split it: split_iname('{iname}', 4, inner_tag='{tag}')",
         )
 
 

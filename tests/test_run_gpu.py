@@ -328,7 +328,7 @@ def test_after_a_refused_call_the_next_works() -> None:
 
 
 def test_after_an_illegal_access() -> None:
-    """The driver may refuse a new context: then calls say what is left to do."""
+    """The driver gives no new context, and calls say what is left to do."""
     out = in_a_process(
         BROKEN
         + """
@@ -340,13 +340,13 @@ except _errors.LaunchError as error:
     print(error)
 for _ in range(2):
     try:
-        assert (good(x=x, y=np.zeros(5, "f4"), alpha=2) == 2).all()
+        good(x=x, y=np.zeros(5, "f4"), alpha=2)
     except _errors.LaunchError as error:
         print(error)
 """
     )
     assert "CUDA_ERROR_ILLEGAL_ADDRESS" in out
-    assert "the next call works again" in out or out.count("start this process anew") == 3
+    assert out.count("start this process anew") == 3
 
 
 def test_a_lost_context_is_named() -> None:

@@ -13,7 +13,7 @@ from loopkit._run import copies, driver, fast, launch
 from loopkit._run.arrays import HOST
 from loopkit._run.binding import Ready, bound_launch, bound_on_host
 from loopkit._run.kinds import kind_of
-from loopkit._run.module import LoadedProgram, Modules, stream_handle
+from loopkit._run.module import Modules, stream_handle
 from loopkit._run.plan import ArgumentPlan, Resolved
 
 ProgramFor = Callable[[frozenset[str]], Program]
@@ -99,9 +99,11 @@ class CudaExecutor:
                 for pointer in ready.scratch:
                     driver.call("cuMemFreeAsync", pointer, ready.stream)
         except driver.DriverError as error:
-            self._forget()
             raise device.recover(error) from None
-        self._specialise(resolved, self.plan.given(args, kwargs), ready.loaded)
+        if fast.possible(resolved):
+            given, devices = self.plan.given(args, kwargs), driver.device_count()
+            made = fast.Writer(resolved, given, ready.loaded, devices, self._checked_call)
+            self._put_first(fast.key_of(self.plan, given, resolved.arrays), made.function())
         return ready.result()
 
     def _prepare(self, resolved: Resolved, device: driver.Device, stream: int | None) -> Ready:
@@ -142,13 +144,6 @@ class CudaExecutor:
         ]
         return Ready(resolved, loaded, handle, objects, arguments, scratch)
 
-    def _specialise(self, resolved: Resolved, given: dict[str, Any], loaded: LoadedProgram) -> None:
-        if not fast.possible(resolved):
-            return
-        devices = driver.device_count()
-        made: Any = fast.Writer(resolved, given, loaded, devices, self._checked_call).function()
-        self._put_first(fast.key_of(self.plan, given, resolved.arrays), made)
-
     def _from_spare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The function for these arguments among those that are not in the chain any more."""
         names = {n: v for n, v in kwargs.items() if n != "stream" or n in self.plan.names}
@@ -186,13 +181,6 @@ class CudaExecutor:
             for one, after in zip(functions, [*functions[1:], self._checked_call], strict=True):
                 one.__globals__["_next"] = after
             self.call = function
-
-    def _forget(self) -> None:
-        """Drop all functions: what they launch may be gone."""
-        with self._lock:
-            self._chain.clear()
-            self._spare.clear()
-            self.call = self._checked_call
 
     def bind(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
         """Check the arguments once; the result launches with them, and only that.

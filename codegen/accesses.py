@@ -116,7 +116,7 @@ class Accesses:
     def _has_plain_instances(self, access: Access) -> bool:
         statement = self.kernel.statement_by_id[access.statement]
         _, rest = split_predicates(self.kernel, statement)
-        names = _sets.involved_names(self.instances.of(access.statement))
+        names = _sets.involved_names(self.instances.of[access.statement])
         if len(self.conditions(statement)) < len(rest) or not names <= self.integers:
             return False
         return all(decided(guard, self.integers) is not None for guard in access.guards)

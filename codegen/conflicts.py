@@ -15,7 +15,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._assertions import Data, data_of, equal_cells
-from loopkit._cached import cached_property
+from loopkit._cached import cached_property, once
 from loopkit._digits import told_by
 from loopkit._expression import substitute
 from loopkit._frozen import dataclass
@@ -60,7 +60,7 @@ _LABELS = (ONE, TWO)
 
 @dataclass(frozen=True)
 class _Side:
-    """Instances of an access, and how their statement's names are called there."""
+    """Instances of an access, and what their statement's names are called there."""
 
     domain: isl.Set
     names: Mapping[str, Expression]
@@ -80,13 +80,11 @@ class Conflicts(Accesses):
     def side(self, access: Access, label: str, shared: frozenset[str], blocks: bool) -> _Side:
         """The instances of an access (memoised); ``blocks``: block indices are its own, too."""
         key = (self.kind(access)[2:], label, shared, blocks)
-        if key not in self._sides:
-            self._sides[key] = self._make_side(access, label, shared, blocks)
-        return self._sides[key]
+        return once(self._sides, key, self._make_side, access, label, shared, blocks)
 
     def _make_side(self, access: Access, label: str, shared: frozenset[str], blocks: bool) -> _Side:
         statement = self.kernel.statement_by_id[access.statement]
-        domain = self.instances.of(access.statement)
+        domain = self.instances.of[access.statement]
         for condition in self.conditions(statement):
             domain = domain & _sets.condition_set(condition)
         domain = domain & where_all_hold(access.guards, self.integers)
@@ -94,7 +92,7 @@ class Conflicts(Accesses):
         fixed = shared.union(self.kernel.sizes)
         used = (*_sets.names_of(domain), *statement.inames)
         names = {name: name if name in fixed else instance(name, label) for name in used}
-        words: dict[str, str] = {}
+        words: set[str] = set()
         extra = _sets.universe()
         for c in self.hardware.coordinates:
             if c.iname not in statement.inames:
@@ -105,26 +103,19 @@ class Conflicts(Accesses):
             else:
                 value = prim.Sum((prim.Variable(names[c.iname]), -c.lower))
                 extra = extra & _sets.equality(word, value)
-            words[word] = c.iname
+            words.add(word)
         alone = runs_once_along(self.kernel, statement)
         for kind in "gl":
-            extents: tuple[Expression, ...]
-            extents = self.hardware.grid if kind == "g" else self.hardware.block
             for axis in self.hardware.used_axes(kind):
                 word = thread_word(kind, axis, label, blocks)
                 if word not in words:
-                    extent = 1 if (kind, axis) in alone else extents[axis]
+                    extent = 1 if (kind, axis) in alone else self.hardware.extents(kind)[axis]
                     extra = extra & inside(prim.Variable(word), extent)
         domain = _sets.rename(domain, names) & extra
         return _Side(domain, {old: prim.Variable(new) for old, new in names.items() if old != new})
 
-    def _same_cell(
-        self,
-        one: _Side,
-        first: Cell,
-        two: _Side,
-        second: Cell,
-    ) -> isl.Set:
+    def _same_cell(self, one: _Side, first: Cell, two: _Side, second: Cell) -> isl.Set:
+        """Where two cells are one; where data decide, where they may be."""
         mine = tuple(substitute(index, one.names) for index in first)
         its = tuple(substitute(index, two.names) for index in second)
         if not all(map(self.is_plain, (*first, *second))):
@@ -169,9 +160,7 @@ class Conflicts(Accesses):
         if alone and self.reach(first, second, ANY_ORDER) is Reach.NOWHERE:
             return Reach.NOWHERE
         key = (self.kind(first), self.kind(second), order)
-        if key not in self._reaches:
-            self._reaches[key] = self._find_reach(first, second, order)
-        return self._reaches[key]
+        return once(self._reaches, key, self._find_reach, first, second, order)
 
     def _find_reach(self, first: Access, second: Access, order: Order) -> Reach:
         found = Reach.NOWHERE
@@ -201,12 +190,7 @@ class Conflicts(Accesses):
 
     def happens(self, pairs: isl.Set) -> bool:
         """Whether a set has a point under the kernel's assumptions."""
-        if pairs.is_empty():
-            return False
-        assumptions = self.kernel.assumptions.set
-        if assumptions.plain_is_universe():
-            return True
-        return not (pairs & assumptions).is_empty()
+        return not (pairs.is_empty() or (pairs & self.kernel.assumptions.set).is_empty())
 
     def keeps_apart(self, array: str) -> bool:
         """Whether no cell of ``array`` is ever touched by two threads (memoised).
@@ -214,9 +198,7 @@ class Conflicts(Accesses):
         Only the indices that all accesses share are looked at, which is quick
         also where there are many accesses; in doubt, the answer is False.
         """
-        if array not in self._kept_apart:
-            self._kept_apart[array] = self._find_apart(array)
-        return self._kept_apart[array]
+        return once(self._kept_apart, array, self._find_apart, array)
 
     def _find_apart(self, array: str) -> bool:
         found = self.by_array[array]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -67,10 +66,13 @@ class Hardware:
         """Inames that are block indices."""
         return frozenset(c.iname for c in self.coordinates if c.kind == "g")
 
+    def extents(self, kind: str) -> tuple[Expression, Expression, Expression]:
+        """How many blocks, or threads, there are along each axis."""
+        return self.grid if kind == "g" else self.block
+
     def used_axes(self, kind: str) -> tuple[int, ...]:
         """Axes of that kind along which more than one instance runs."""
-        extents: tuple[Expression, ...] = self.grid if kind == "g" else self.block
-        return tuple(axis for axis, extent in enumerate(extents) if extent != 1)
+        return tuple(axis for axis, extent in enumerate(self.extents(kind)) if extent != 1)
 
 
 def piecewise_maximum(function: isl.PwAff, context: isl.Set) -> Expression:
@@ -164,18 +166,16 @@ def _may_be_empty(kernel: Kernel, axis: int, extent: Expression, context: isl.Se
     inames = frozenset(i for i, tag in kernel.tags if tag == GroupAxis(axis))
     if all(s.inames & inames for s in kernel.statements):
         return False
-    if isinstance(extent, int):
-        return True
-    none = _sets.condition_set(prim.Comparison(extent, "<", 1))
-    return not (none & context).is_empty()
+    return isinstance(extent, int) or not _sets.is_nowhere(
+        context, [prim.Comparison(extent, "<", 1)]
+    )
 
 
 def same_value(a: Expression, b: Expression, context: isl.Set) -> bool:
     """Whether two expressions agree wherever ``context`` holds."""
     if a == b:
         return True
-    difference = _sets.condition_set(prim.Comparison(a, "!=", b))
-    return bool((difference & context).is_empty())
+    return _sets.is_nowhere(context, [prim.Comparison(a, "!=", b)])
 
 
 def _coordinate(
@@ -204,19 +204,19 @@ def _coordinate(
     return Coordinate(iname, kind, tag.axis, lower, plus(end, -lower))
 
 
-def _exact_end(reach: isl.Set, iname: str, context: isl.Set) -> Expression:
-    return plus(piecewise_maximum(_sets.maximum(reach, iname), context), 1)
-
-
 def _end(reach: isl.Set, iname: str, context: isl.Set) -> Expression | None:
     """What an iname stays below; None where it has no end.
 
     It is one more than the largest value.  Where that takes isl too long, it is what the
     conditions say without their quotients: more blocks than needed, which guards stop.
     """
+
+    def exact() -> Expression:
+        return plus(piecewise_maximum(_sets.maximum(reach, iname), context), 1)
+
     try:
         with suppress(SpentError):
-            return within(_budget.GRID, partial(_exact_end, reach, iname, context))
+            return within(_budget.GRID, exact)
         return loose_end(reach, iname)
     except UnboundedError:
         return None

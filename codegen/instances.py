@@ -13,11 +13,15 @@ locations, too, changes only cells that nobody reads.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import reduce
+
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ValueArg
+from loopkit._cached import once
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
@@ -30,29 +34,27 @@ from loopkit.codegen.hardware import Hardware
 
 @dataclass(frozen=True)
 class Instances:
-    """The instances that each statement executes, as sets over sizes and inames."""
+    """The instances that each statement executes, as sets over sizes and inames.
 
-    sets: dict[str, isl.Set]
-    keys: dict[str, int]
+    Equal ``keys`` mean equal sets.
+    """
 
-    def of(self, statement: str) -> isl.Set:
-        """The instances of one statement; equal ``keys`` mean equal sets."""
-        return self.sets[statement]
+    of: Mapping[str, isl.Set]
+    keys: Mapping[str, int]
 
 
 def split_predicates(
     kernel: Kernel, statement: Statement
-) -> tuple[isl.Set | None, tuple[Expression, ...]]:
+) -> tuple[isl.Set, tuple[Expression, ...]]:
     """The predicates that are linear constraints on inames and sizes as one set, and the rest."""
     integers = kernel.home_domain.keys() | set(kernel.sizes)
-    affine: isl.Set | None = None
-    rest = []
+    affine, rest = _sets.universe(), []
     for predicate in statement.predicates:
         condition = _convex(predicate) if variable_names(predicate) <= integers else None
         if condition is None:
             rest.append(predicate)
         else:
-            affine = condition if affine is None else affine & condition
+            affine = affine & condition
     return affine, tuple(rest)
 
 
@@ -90,8 +92,9 @@ def executed_instances(kernel: Kernel, hardware: Hardware) -> Instances:
             domain = kernel.statement_domain(statement)
             if locations:
                 domain = enlarger.enlarged(domain, locations)
-            condition, _ = split_predicates(kernel, statement)
-            known[number] = domain if condition is None else domain & condition
+            condition, rest = split_predicates(kernel, statement)
+            has_conditions = len(rest) < len(statement.predicates)
+            known[number] = domain & condition if has_conditions else domain
         sets[statement.id], keys[statement.id] = known[number], number
     return Instances(sets, keys)
 
@@ -106,9 +109,7 @@ class _Enlarger:
     def locations(self, statement: Statement) -> frozenset[str]:
         """The location inames along which the statement may run too often; may be empty."""
         name = statement.written
-        if name not in self._shared:
-            self._shared[name] = self._shared_of(name)
-        parallel, axes = self._shared[name]
+        parallel, axes = once(self._shared, name, self._shared_of, name)
         indices = statement.write[1]
         inames = parallel | {indices[a].name for a in axes}
         if not inames or not self._reads_are_safe(statement, inames):
@@ -117,8 +118,7 @@ class _Enlarger:
 
     def _shared_of(self, name: str) -> tuple[frozenset[str], tuple[int, ...]]:
         """Parallel inames and axes of a temporary that make up its locations."""
-        nothing: tuple[frozenset[str], tuple[int, ...]] = (frozenset(), ())
-        kernel = self.kernel
+        nothing, kernel = (frozenset[str](), ()), self.kernel
         temporary = kernel.temporary_by_name.get(name)
         if temporary is None or temporary.address_space is not AddressSpace.PRIVATE:
             return nothing
@@ -139,17 +139,10 @@ class _Enlarger:
         )
         if not parallel and not axes:
             return nothing
-        found: dict[object, isl.Set] = {}
-        for statement, indices in uses:
-            key = (statement.inames, tuple(indices[a] for a in axes))
-            if key not in found:
-                domain = kernel.statement_domain(statement)
-                found[key] = self._places(domain, indices, parallel, axes)
-        places = list(found.values())
+        cells = {(s.inames, tuple(indices[a] for a in axes)): s for s, indices in uses}
+        places = [self._places(s, cell, parallel) for (_, cell), s in cells.items()]
         if any(not one.is_equal(places[0]) for one in places[1:]):
-            everywhere = places[0]
-            for one in places[1:]:
-                everywhere = everywhere | one
+            everywhere = reduce(isl.Set.union, places)
             # A loop that is empty for some sizes (a peeled one, say) touches nothing then.
             if any(not one.is_equal(everywhere & self._sizes_of(one)) for one in places):
                 return nothing
@@ -164,15 +157,12 @@ class _Enlarger:
         )
 
     def _places(
-        self,
-        domain: isl.Set,
-        indices: tuple[Expression, ...],
-        parallel: frozenset[str],
-        axes: tuple[int, ...],
+        self, statement: Statement, cell: tuple[Expression, ...], parallel: frozenset[str]
     ) -> isl.Set:
         """The locations of one access, over its parallel inames and its cell."""
-        for axis in axes:
-            domain = domain & _sets.equality(hidden("cell", axis), indices[axis])
+        domain = self.kernel.statement_domain(statement)
+        for position, index in enumerate(cell):
+            domain = domain & _sets.equality(hidden("cell", position), index)
         others = sorted(set(self.kernel.all_inames) - parallel)
         return _sets.project_out(domain, others) & self.kernel.assumptions.set
 
@@ -183,17 +173,13 @@ class _Enlarger:
 
     def _box(self, iname: str) -> tuple[int, int] | None:
         """The smallest and largest value of an iname of constant length (memoised)."""
-        if iname not in self._boxes:
-            self._boxes[iname] = self._find_box(iname)
-        return self._boxes[iname]
+        return once(self._boxes, iname, self._find_box, iname)
 
     def _find_box(self, iname: str) -> tuple[int, int] | None:
         coordinate = self.hardware.by_iname.get(iname)
         if coordinate is not None and coordinate.kind == "l":
             return coordinate.lower, coordinate.lower + int(coordinate.extent) - 1
-        domain = self.kernel.domain_of([iname])
-        low = _sets.minimum_value(domain, prim.Variable(iname))
-        high = _sets.maximum_value(domain, prim.Variable(iname))
+        low, high = self.kernel.range_of(iname)
         return None if low is None or high is None else (low, high)
 
     def enlarged(self, domain: isl.Set, locations: frozenset[str]) -> isl.Set:

@@ -10,7 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace
-from loopkit._cached import cached_property
+from loopkit._cached import cached_property, once
 from loopkit._frozen import dataclass
 from loopkit._poly.in_bounds import inside
 from loopkit._tree import Loop, Tree, statements_in
@@ -107,9 +107,7 @@ class Bodies:
         All threads of a block run all of these where the body holds a barrier:
         they are those in which some thread has something to do.
         """
-        if body not in self._runs:
-            self._runs[body] = self._find_iterations(body)
-        return self._runs[body]
+        return once(self._runs, body, self._find_iterations, body)
 
     def _find_iterations(self, body: Body) -> isl.Set:
         hardware, instances = self.conflicts.hardware, self.conflicts.instances
@@ -118,7 +116,7 @@ class Bodies:
         kernel = self.conflicts.kernel
         found: list[isl.Set] = []
         for statement in {instances.keys[s]: s for s in body.statements}.values():
-            domain = instances.of(statement)
+            domain = instances.of[statement]
             blocks = [
                 c
                 for c in hardware.coordinates
@@ -145,13 +143,11 @@ class Bodies:
 
     def always_runs(self, body: Body) -> bool:
         """Whether each iteration of the body around has at least one of this one (memoised)."""
-        if body.parent is None:
-            return True
-        if body not in self._always:
-            outer = self.iterations(body.parent)
-            inner = _sets.project_out(self.iterations(body), [body.loops[-1]])
-            self._always[body] = not self.depends_on_data(body) and bool(outer.is_subset(inner))
-        return self._always[body]
+        return body.parent is None or once(self._always, body, self._runs_in, body, body.parent)
+
+    def _runs_in(self, body: Body, around: Body) -> bool:
+        inner = _sets.project_out(self.iterations(body), [body.loops[-1]])
+        return not self.depends_on_data(body) and bool(self.iterations(around).is_subset(inner))
 
     def depends_on_data(self, body: Body) -> bool:
         """Whether values that are neither inames nor sizes decide how often the body runs."""

@@ -126,7 +126,7 @@ class _Walker:
         return reduce(isl.Set.union, parts).coalesce()
 
     def _projected(self, statement: str, known: frozenset[str]) -> isl.Set:
-        domain = self.instances.of(statement)
+        domain = self.instances.of[statement]
         hidden = sorted((set(_sets.names_of(domain)) & self.inames) - known)
         return _sets.project_out(domain, hidden).coalesce()
 

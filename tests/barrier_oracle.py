@@ -114,7 +114,7 @@ class Launch:
 
     def runs_without_conditions(self, statement: Statement) -> Iterator[Sizes]:
         """Like :meth:`runs`, conditions left aside that loops do not know."""
-        yield from points(self.instances.of(statement.id), self.sizes, sorted(statement.inames))
+        yield from points(self.instances.of[statement.id], self.sizes, sorted(statement.inames))
 
     def crosses_blocks(self) -> bool:
         """Whether two blocks meet in a global cell."""

@@ -40,7 +40,7 @@ from loopkit.codegen.operands import (
     whole,
     wrapped,
 )
-from loopkit.codegen.operations import OperationLowering, asked_in, typed_as_computed
+from loopkit.codegen.operations import BITWISE, OperationLowering, asked_in, typed_as_computed
 
 
 class ExpressionLowering(OperationLowering):
@@ -257,23 +257,17 @@ _RULES: dict[type, Callable[[ExpressionLowering, Any], Operand]] = {
     prim.Subscript: ExpressionLowering.subscript,
     prim.Sum: ExpressionLowering.sum,
     prim.Product: ExpressionLowering.product,
-    prim.Quotient: ExpressionLowering.division,
-    prim.FloorDiv: ExpressionLowering.division,
-    prim.Remainder: ExpressionLowering.division,
+    **dict.fromkeys((prim.Quotient, prim.FloorDiv, prim.Remainder), ExpressionLowering.division),
     prim.Power: ExpressionLowering.power,
-    prim.BitwiseAnd: ExpressionLowering.from_left,
-    prim.BitwiseOr: ExpressionLowering.from_left,
-    prim.BitwiseXor: ExpressionLowering.from_left,
+    **dict.fromkeys(BITWISE, ExpressionLowering.from_left),
     prim.BitwiseNot: ExpressionLowering.bitwise_not,
-    prim.LeftShift: ExpressionLowering.shift,
-    prim.RightShift: ExpressionLowering.shift,
+    **dict.fromkeys((prim.LeftShift, prim.RightShift), ExpressionLowering.shift),
     prim.Comparison: ExpressionLowering.comparison,
     prim.LogicalAnd: ExpressionLowering.logical_and,
     prim.LogicalOr: ExpressionLowering.logical_or,
     prim.LogicalNot: ExpressionLowering.logical_not,
     prim.If: ExpressionLowering.conditional,
-    prim.Min: ExpressionLowering.extrema,
-    prim.Max: ExpressionLowering.extrema,
+    **dict.fromkeys((prim.Min, prim.Max), ExpressionLowering.extrema),
     prim.Call: ExpressionLowering.call,
     TypeCast: ExpressionLowering.type_cast,
 }

@@ -70,19 +70,12 @@ class BodyLowering:
             for name, declared in self.storage.declared.items():
                 if declared.temporary.address_space is not space:
                     continue
-                ctype = C_TYPES[self.values.dtype_of(name)]
-                dimensions: tuple[int | None, ...] = declared.dimensions
-                if declared.offset is not None and dimensions:
-                    dimensions = (None, *dimensions[1:])
-                is_static = word == "shared" and declared.offset is None
-                yield c.Declaration(
-                    word,
-                    ctype,
-                    name,
-                    dimensions,
-                    offset=declared.offset,
-                    alignment=ALIGNMENT if is_static else 1,
-                )
+                ctype, offset = C_TYPES[self.values.dtype_of(name)], declared.offset
+                shape: tuple[int | None, ...] = declared.dimensions
+                if offset is not None and shape:
+                    shape = (None, *shape[1:])
+                aligned = ALIGNMENT if word == "shared" and offset is None else 1
+                yield c.Declaration(word, ctype, name, shape, offset=offset, alignment=aligned)
 
     def coordinates(self) -> Iterator[c.Let]:
         """``int const i = blockIdx.x;`` for the parallel inames that occur."""
@@ -108,29 +101,27 @@ class BodyLowering:
         found: list[c.Node] = []
         for node in nodes:
             if isinstance(node, ir.Barrier):
-                found.append(barrier(node))
+                within = ", within a warp" * node.of_warp
+                found.append(c.Wait("warp" if node.of_warp else "block", node.reason + within))
                 continue
             self.ranges.enter(node.context)
             if isinstance(node, ir.Do):
                 found.append(self.values.assignment(node.statement, self.note(node.statement)))
-            elif isinstance(node, ir.If):
+                continue
+            if isinstance(node, ir.If):
                 condition = self.index(node.condition)
                 found.append(c.If(condition, self.code(node.body)))
-            elif isinstance(node, ir.Let):
-                value = c.Let(self.iname_type(node.iname), node.iname, self.index(node.value))
-                inside = (value, *self.code(node.body))
+                continue
+            ctype, name = self.iname_type(node.iname), node.iname
+            if isinstance(node, ir.Let):
+                inside = (c.Let(ctype, name, self.index(node.value)), *self.code(node.body))
                 # In braces unless nothing else is in scope.
                 found += inside if len(nodes) == 1 else (c.Block(inside),)
-            else:
-                found.append(self.loop(node))
+                continue
+            lower, upper = self.index(node.lower), self.index(node.upper)
+            body = self.code(node.body)
+            found.append(c.For(ctype, name, lower, upper, False, node.step, body, node.unroll))
         return tuple(found)
-
-    def loop(self, node: ir.For) -> c.For:
-        """A ``for`` statement."""
-        ctype = self.iname_type(node.iname)
-        lower, upper = (self.index(e) for e in (node.lower, node.upper))
-        body = self.code(node.body)
-        return c.For(ctype, node.iname, lower, upper, False, node.step, body, node.unroll)
 
     def note(self, statement: Statement) -> str:
         """The comment that names a statement."""
@@ -140,13 +131,6 @@ class BodyLowering:
         if statement.made_by is None:
             return statement.id
         return f"{statement.id}, by {statement.made_by}"
-
-
-def barrier(node: ir.Barrier) -> c.Wait:
-    """A barrier, and why it is there."""
-    if node.of_warp:
-        return c.Wait("warp", f"{node.reason}, within a warp")
-    return c.Wait("block", node.reason)
 
 
 def parameters(kernel: Kernel, scratch: list[TemporaryVariable]) -> list[ValueParam | ArrayParam]:

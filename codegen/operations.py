@@ -242,7 +242,7 @@ class OperationLowering(ABC):
     def _bits(self, node: type, a: Operand, b: Operand, common: dt.DType, of: Expression) -> Value:
         left, right = unify(narrowed(a, common), narrowed(b, common), common)
         wide, unsigned = left.wide or right.wide, left.unsigned or right.unsigned
-        bits = Binary(_BITWISE[node], left.node, right.node)
+        bits = Binary(BITWISE[node], left.node, right.node)
         return Value(bits, common, wide, unsigned=unsigned)
 
     def bitwise_not(self, expr: prim.BitwiseNot) -> Operand:
@@ -326,7 +326,7 @@ def _without_minus(term: Expression) -> Expression | None:
     return None
 
 
-_BITWISE = {prim.BitwiseAnd: "&", prim.BitwiseOr: "|", prim.BitwiseXor: "^"}
+BITWISE = {prim.BitwiseAnd: "&", prim.BitwiseOr: "|", prim.BitwiseXor: "^"}
 _OPERATIONS: dict[
     type, Callable[[OperationLowering, type, Operand, Operand, dt.DType, Any], Value]
 ] = {
@@ -335,7 +335,7 @@ _OPERATIONS: dict[
     prim.Product: OperationLowering._multiplied,
     prim.Quotient: OperationLowering._quotient,
     **dict.fromkeys((prim.FloorDiv, prim.Remainder), OperationLowering._floored),
-    **dict.fromkeys(_BITWISE, OperationLowering._bits),
+    **dict.fromkeys(BITWISE, OperationLowering._bits),
     **dict.fromkeys((prim.LeftShift, prim.RightShift), OperationLowering._shifted),
     **dict.fromkeys((prim.Min, prim.Max), OperationLowering.extremum),
 }

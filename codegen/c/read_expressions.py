@@ -41,13 +41,11 @@ class ExpressionReader:
 
     def peek(self, ahead: int = 0) -> str:
         """The text of a token to come."""
-        position = min(self.at + ahead, len(self.tokens) - 1)
-        return self.tokens[position].text
+        return self.tokens[min(self.at + ahead, len(self.tokens) - 1)].text
 
-    def kind(self, ahead: int = 0) -> str:
-        """The kind of a token to come."""
-        position = min(self.at + ahead, len(self.tokens) - 1)
-        return self.tokens[position].kind
+    def kind(self) -> str:
+        """The kind of the next token."""
+        return self.tokens[self.at].kind
 
     def take(self) -> str:
         """The next token's text."""
@@ -161,12 +159,10 @@ class ExpressionReader:
         while self.kind() == "sign":
             if self.peek() == "[" and isinstance(expr, (c.Name, c.Element)):
                 self.take()
-                index = self.expression()
-                self.expect("]")
                 if isinstance(expr, c.Name):
-                    expr = c.Element(expr.name, (index,))
-                else:
-                    expr = c.Element(expr.array, (*expr.indices, index))
+                    expr = c.Element(expr.name, ())
+                expr = c.Element(expr.array, (*expr.indices, self.expression()))
+                self.expect("]")
             elif self.accept("."):
                 member = self.word()
                 if isinstance(expr, c.Name) and expr.name in ("threadIdx", "blockIdx"):

@@ -13,10 +13,9 @@ from loopkit._expression import (
     INSTEAD,
     MOST_NESTED,
     TOO_DEEP,
-    Walker,
-    index_tuple,
     is_constant,
     nesting,
+    nodes_of,
     to_text,
 )
 from loopkit._functions import check_call
@@ -40,53 +39,6 @@ def _no_type(name: str) -> NoReturn:
     raise _NotConstant(name)
 
 
-class _Reader(Walker):
-    """Raises where a call has no meaning, or a number none that any type or index could hold."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.largest = 0  # of the integers seen in the comparison that is read
-        self.in_subscript = False
-
-    def map_call(self, expr: prim.Call) -> None:
-        check_call(expr.function.name, len(expr.parameters), asked_of(expr))
-        super().map_call(expr)
-
-    def map_power(self, expr: prim.Power) -> None:
-        super().map_power(expr)
-        self.folded(expr)
-
-    def map_left_shift(self, expr: prim.LeftShift) -> None:
-        super().map_left_shift(expr)
-        self.folded(expr)
-
-    def map_comparison(self, expr: prim.Comparison) -> None:
-        outside, self.largest = self.largest, 0
-        super().map_comparison(expr)
-        if self.largest > _LARGE:
-            _check_sides(expr)
-        self.largest = max(outside, self.largest)
-
-    def map_constant(self, expr: Expression) -> None:
-        if not isinstance(expr, int):
-            return
-        self.largest = max(self.largest, abs(expr))
-        if self.in_subscript and abs(expr) > LARGEST:
-            raise InvalidArgumentError(
-                f"{to_text(expr)} is larger than any index", instead="indices have 64 bits"
-            )
-
-    def folded(self, expr: Expression) -> None:
-        with suppress(_NotConstant):
-            dtype_of(expr, _no_type)
-
-    def map_subscript(self, expr: prim.Subscript) -> None:
-        outside, self.in_subscript = self.in_subscript, True
-        for index in index_tuple(expr):
-            self.rec(index)
-        self.in_subscript = outside
-
-
 def _check_sides(expr: prim.Comparison) -> None:
     """Raise if linear forms of names are compared that hold a number which no index can be."""
     try:
@@ -101,9 +53,28 @@ def _check_sides(expr: prim.Comparison) -> None:
         )
 
 
+def _largest(expr: Expression) -> int:
+    """The largest of the integers in an expression."""
+    return max((abs(node) for node in nodes_of(expr) if isinstance(node, int)), default=0)
+
+
 @remembered(1 << 12)
 def _check(expr: Expression) -> None:
-    _Reader()(expr)
+    """Raise where a call has no meaning, or a number none that any type or index could hold."""
+    for node in nodes_of(expr):
+        match node:
+            case prim.Call():
+                check_call(node.function.name, len(node.parameters), asked_of(node))
+            case prim.Power() | prim.LeftShift():
+                with suppress(_NotConstant):
+                    dtype_of(node, _no_type)
+            case prim.Comparison() if _largest(node) > _LARGE:
+                _check_sides(node)
+            case prim.Subscript() if _largest(node.index) > LARGEST:
+                raise InvalidArgumentError(
+                    f"{_largest(node.index)} is larger than any index",
+                    instead="indices have 64 bits",
+                )
 
 
 def check_sense(statements: Iterable[Statement], inames: Collection[str]) -> None:

@@ -117,11 +117,14 @@ def make_kernel(
     check_kernel_name(name)
     if not isinstance(default_order, str) or default_order not in ("C", "F"):
         raise InvalidArgumentError(f"default_order is 'C' or 'F', not {shown(default_order)}")
+    fixed: dict[str, int] = {}
+    if fixed_parameters is not None:
+        fixed = kind.integers_by_name("fixed_parameters", fixed_parameters)
     return _Maker(
         _items(instructions),
-        make_domains(domains, _fixed(fixed_parameters)),
+        make_domains(domains, fixed),
         read_kernel_data(kernel_data, temporary_variables),
-        _fixed(fixed_parameters),
+        fixed,
         values_of("reductions", reductions, ReductionOperation),
     ).kernel(
         name,
@@ -132,13 +135,6 @@ def make_kernel(
         as_expression(default_offset, "default_offset"),
         _options(options),
     )
-
-
-def _fixed(given: Mapping[str, int] | None) -> dict[str, int]:
-    if given is None:
-        return {}
-    values: dict[str, int] = kind.integers_by_name("fixed_parameters", given)
-    return values
 
 
 def _options(given: Options | Mapping[str, Any] | None) -> Options:

@@ -42,11 +42,8 @@ _INDEXING = (prim.Sum, prim.Product, prim.FloorDiv, prim.Remainder, prim.Min, pr
 
 def _is_index(expr: Expression) -> bool:
     """Whether an expression is what indices are computed with: names, integers, no division."""
-    if isinstance(expr, prim.FloorDiv | prim.Remainder):
-        return _is_index(expr.numerator) and _is_index(expr.denominator)
-    if isinstance(expr, _INDEXING):
-        return all(_is_index(child) for child in expr.children)
-    return isinstance(expr, prim.Variable) or type(expr) is int
+    allowed = (*_INDEXING, prim.Variable)
+    return all(isinstance(node, allowed) or type(node) is int for node in nodes_of(expr))
 
 
 def names_beside_inames(statement: Statement, inames: Collection[str]) -> frozenset[str]:

@@ -71,10 +71,8 @@ def _check(expr: Expression) -> None:
             case prim.Comparison() if _largest(node) > _LARGE:
                 _check_sides(node)
             case prim.Subscript() if _largest(node.index) > LARGEST:
-                raise InvalidArgumentError(
-                    f"{_largest(node.index)} is larger than any index",
-                    instead="indices have 64 bits",
-                )
+                why = f"{_largest(node.index)} is larger than any index"
+                raise InvalidArgumentError(why, instead="indices have 64 bits")
 
 
 def check_sense(statements: Iterable[Statement], inames: Collection[str]) -> None:

@@ -95,32 +95,28 @@ class _Reader:
         """The lines of the text; one that leaves brackets open takes in those that follow."""
         clean = self.clean
         at = 0
-        line = 1
         while at < len(clean):
-            end = clean.find("\n", at)
-            end = len(clean) if end < 0 else end
-            piece = clean[at:end]
-            depth = self._depth(piece)
-            next_line = line + 1 + self.text.count("\n", at, end)
+            end = self._end_of_line(at)
+            depth = self._depth(clean[at:end])
             while depth > 0 and end < len(clean):
-                begin = end + 1
-                end = clean.find("\n", begin)
-                end = len(clean) if end < 0 else end
-                more = clean[begin:end]
+                next_end = self._end_of_line(end + 1)
+                more = clean[end + 1 : next_end]
                 if _BREAK.match(more):
-                    end = begin - 1
                     break
                 depth += self._depth(more)
-                next_line += 1 + self.text.count("\n", begin, end)
+                end = next_end
             piece = clean[at:end]
             stripped = piece.lstrip()
             if stripped:
-                indent = len(piece) - len(stripped)
-                self.start = at + indent
-                self.line = line + self.text.count("\n", at, self.start)
+                start = at + len(piece) - len(stripped)
+                self.line += self.text.count("\n", self.start, start)
+                self.start = start
                 yield stripped.rstrip()
             at = end + 1
-            line = next_line
+
+    def _end_of_line(self, at: int) -> int:
+        found = self.clean.find("\n", at)
+        return len(self.clean) if found < 0 else found
 
     @staticmethod
     def _depth(piece: str) -> int:

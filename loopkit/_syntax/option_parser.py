@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from loopkit._compat.ignored import IGNORED_OPTIONS
 from loopkit._errors import ParseError, SourcePosition, nearest
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._syntax.expression_parser import parse_expression
-from loopkit._syntax.items import NO_OPTIONS, Options
+from loopkit._syntax.items import Options
 from loopkit._syntax.tokens import CLOSING, OPENING, PositionOf
 
 _PATTERN = re.compile(r"[\w*?\[\]!.$-]+\Z")
@@ -29,7 +28,7 @@ _KNOWN = ("id", "id_prefix", "dep", "inames", "if", "tags")
 
 def parse_options(text: str, position_of: PositionOf) -> Options:
     """The options in ``text``, which begins with ``{`` and ends after the ``}``."""
-    options = NO_OPTIONS
+    found: dict[str, Any] = {}
     seen: set[str] = set()
     for start, stop in split_outside_brackets(text, 1, len(text.rstrip()) - 1, ","):
         piece = text[start:stop]
@@ -53,25 +52,23 @@ def parse_options(text: str, position_of: PositionOf) -> Options:
         if not value and key in (*_KNOWN, *IGNORED_OPTIONS):
             reader.at = key_at
             reader.fail(f"the option '{key}' needs a value", instead=f"{key}=...")
-        if key == "id":
-            options = replace(options, id=reader.name())
-        elif key == "id_prefix":
-            options = replace(options, id_prefix=reader.name())
+        if key in ("id", "id_prefix"):
+            found[key] = reader.name()
         elif key == "dep":
             final = value.startswith("*")
-            names = reader.names(_PATTERN, "id, or pattern for ids", skip=final)
-            options = replace(options, depends_on=names, depends_on_is_final=final)
+            found["depends_on"] = reader.names(_PATTERN, "id, or pattern for ids", skip=final)
+            found["depends_on_is_final"] = final
         elif key == "inames":
             added = value.startswith("+")
-            names = reader.names(_NAME, "iname", skip=added)
-            options = replace(options, inames=frozenset(names), inames_is_final=not added)
+            found["inames"] = frozenset(reader.names(_NAME, "iname", skip=added))
+            found["inames_is_final"] = not added
         elif key == "if":
-            options = replace(options, predicates=reader.conditions())
+            found["predicates"] = reader.conditions()
         elif key == "tags":
-            options = replace(options, tags=reader.names(_TAG, "tag"))
+            found["tags"] = reader.names(_TAG, "tag")
         elif key not in IGNORED_OPTIONS:
             _fail_at_unknown(key, key_at, position_of)
-    return options
+    return Options(**found)
 
 
 def _fail_at_unknown(key: str, at: int, position_of: PositionOf) -> NoReturn:

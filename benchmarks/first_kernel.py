@@ -52,6 +52,9 @@ def seconds(python: Path, script: str, folder: str) -> float:
         "LOOPKIT_NO_CACHE": "1",
         "PYTHONPATH": str(HERE.parent),
         "PYTHONPYCACHEPREFIX": folder,
+        # Or else importing NumPy counts what the threads of its BLAS do while they wait.
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
     }
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)

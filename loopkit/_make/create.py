@@ -22,7 +22,7 @@ from loopkit._errors import (
 )
 from loopkit._expression import accesses, substitute, variable_names
 from loopkit._functions import FUNCTIONS
-from loopkit._kernel import Domain, Kernel, Options, Statement, SubstitutionRule
+from loopkit._kernel import Kernel, Options, Statement, SubstitutionRule
 from loopkit._make.check_bounds import check_in_bounds
 from loopkit._make.check_initialized import check_initialized
 from loopkit._make.check_sense import check_sense
@@ -31,18 +31,13 @@ from loopkit._make.domain_factors import Domains, make_assumptions, make_domains
 from loopkit._make.drafts import Draft, Drafting, Nop, check_scopes, check_supported
 from loopkit._make.enclosing_loops import Inames, Nest, check_sources, find_inames
 from loopkit._make.free_names import RuleBook
-from loopkit._make.given_data import as_expression
+from loopkit._make.given_data import Given, as_expression, read_kernel_data
 from loopkit._make.infer_arguments import (
-    Given,
     Uses,
-    apply_dtypes,
-    check_assumptions,
-    check_sizes,
     find_uses,
     is_integer,
     make_arguments,
     read_dtypes,
-    read_kernel_data,
 )
 from loopkit._make.reduction_operations import ReductionOperation, operations_of
 from loopkit._make.shapes import Shapes
@@ -209,23 +204,17 @@ class _Maker:
         names = inames.order.keys()
         check_sense(expanded.statements, names)
         uses = find_uses(expanded.statements, names)
-        tiles = {n for t in temporaries.values() for s in t.shape for n in variable_names(s)}
         args = make_arguments(
             self.given,
             uses,
-            self._sizes(known, temporaries),
-            names,
+            self.domains,
+            known,
             temporaries,
+            dtypes,
             self._position_of,
             default_order,
             default_offset,
-            {*dtypes, *tiles},
         )
-        apply_dtypes(dtypes, args, temporaries, names)
-        check_sizes(self.domains.parameters, args)
-        mentioned = {*self.domains.parameters, *uses.axes, *uses.in_indices, *tiles}
-        mentioned.update(n for n in self.given.order if n is not None)
-        check_assumptions(known.parameters, args, temporaries, names, mentioned)
         inferred = self._shape(expanded, inames, uses, args, temporaries)
         # Shapes that were declared may have named sizes that are fixed.
         args = [a for a in args if a.name not in self.fixed]
@@ -343,12 +332,6 @@ class _Maker:
         return tuple(part.statement for _, parts in split for part in parts), build(entries)
 
     # }}}
-
-    def _sizes(self, assumptions: Domain, temporaries: Collection[str]) -> list[str]:
-        parameters = self.domains.parameters
-        used = assumptions.parameters.union(*(d.parameters for d in self.domains.domains))
-        sizes = [*parameters, *sorted(used.difference(parameters))]
-        return [s for s in sizes if s not in temporaries and s not in self.inames]
 
     def _position_of(self, name: str) -> SourcePosition | None:
         for item in self.items:

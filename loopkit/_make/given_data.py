@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import field, replace
 from typing import Any
 
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
+from loopkit._arguments import values_of
 from loopkit._arrays import (
     AddressSpace,
     Argument,
@@ -22,9 +24,10 @@ from loopkit._arrays import (
 from loopkit._called import fitting
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._expression import accesses
+from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._promotion import as_dtype
-from loopkit._spelling import check_expression, check_name, shown
+from loopkit._spelling import check_expression, check_name, is_name, shown
 from loopkit._syntax import parse_expression
 from loopkit._syntax.option_parser import split_outside_brackets
 
@@ -218,3 +221,65 @@ def normal_temporary(given: TemporaryVariable) -> TemporaryVariable:
         address_space=as_address_space(given.address_space),
         dim_tags=None if given.dim_tags is None else as_dim_tags(given.dim_tags),
     )
+
+
+_DATA = (ArrayArg, ValueArg, TemporaryVariable)
+
+
+@dataclass
+class Given:
+    """What ``kernel_data`` says: arguments in order, temporaries, and what is left open.
+
+    ``order`` holds names and, at most once, None for "whatever else there is";
+    ``unshaped`` the temporaries whose shape is to be inferred.
+    """
+
+    order: list[str | None] = field(default_factory=list)
+    arguments: dict[str, Argument] = field(default_factory=dict)
+    temporaries: dict[str, TemporaryVariable] = field(default_factory=dict)
+    unshaped: set[str] = field(default_factory=set)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether arguments that are not named are inferred."""
+        return None in self.order
+
+
+def read_kernel_data(given: Any, temporaries: Any) -> Given:
+    """The normal form of ``kernel_data`` and ``temporary_variables``."""
+    result = Given()
+    if given is None:
+        given = ["..."]
+    if isinstance(given, (str, *_DATA)) or given is Ellipsis:
+        given = [given]
+    items: list[Any] = []
+    for item in kind.items("kernel_data", given, "a list of arguments and names"):
+        if isinstance(item, str):
+            items.extend(part.strip() for part in item.split(",") if part.strip())
+        else:
+            items.append(item)
+    if isinstance(temporaries, Mapping):
+        temporaries = list(temporaries.values())
+    items.extend(values_of("temporary_variables", temporaries, TemporaryVariable))
+    for item in items:
+        if item is Ellipsis or (isinstance(item, str) and item == "..."):
+            if not result.is_open:
+                result.order.append(None)
+            continue
+        name = item if isinstance(item, str) else item.name if isinstance(item, _DATA) else ""
+        if not is_name(name):
+            raise InvalidArgumentError(
+                f"{shown(item)} cannot stand in kernel_data",
+                instead="it holds arguments, temporary variables, names, and '...'",
+            )
+        if name in result.order or name in result.temporaries:
+            raise InvalidArgumentError(f"kernel_data declares '{name}' twice")
+        if isinstance(item, TemporaryVariable):
+            result.temporaries[name] = normal_temporary(item)
+            if as_shape(item.shape) is None:
+                result.unshaped.add(name)
+            continue
+        if isinstance(item, (ArrayArg, ValueArg)):
+            result.arguments[name] = normal_argument(item)
+        result.order.append(name)
+    return result

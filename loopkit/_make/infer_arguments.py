@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from typing import Any
 
 from loopkit import _arguments as kind
-from loopkit._arguments import names_in, values_of
+from loopkit._arguments import names_in
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._errors import (
     InvalidArgumentError,
@@ -20,75 +20,15 @@ from loopkit._errors import (
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import guarded_reads
-from loopkit._kernel import Statement
+from loopkit._kernel import Domain, Statement
+from loopkit._make.domain_factors import Domains
 from loopkit._make.free_names import names_beside_inames, names_in_values
-from loopkit._make.given_data import as_shape, column_major, normal_argument, normal_temporary
+from loopkit._make.given_data import Given, column_major
 from loopkit._nodes import Expression
 from loopkit._promotion import INT32
-from loopkit._spelling import is_name, shown
 from loopkit._syntax.condition_parser import NO_NUMBERS
 
 PositionOf = Callable[[str], SourcePosition | None]
-_DATA = (ArrayArg, ValueArg, TemporaryVariable)
-
-
-@dataclass
-class Given:
-    """What ``kernel_data`` says: arguments in order, temporaries, and what is left open.
-
-    ``order`` holds names and, at most once, None for "whatever else there is";
-    ``unshaped`` the temporaries whose shape is to be inferred.
-    """
-
-    order: list[str | None] = field(default_factory=list)
-    arguments: dict[str, Argument] = field(default_factory=dict)
-    temporaries: dict[str, TemporaryVariable] = field(default_factory=dict)
-    unshaped: set[str] = field(default_factory=set)
-
-    @property
-    def is_open(self) -> bool:
-        """Whether arguments that are not named are inferred."""
-        return None in self.order
-
-
-def read_kernel_data(given: Any, temporaries: Any) -> Given:
-    """The normal form of ``kernel_data`` and ``temporary_variables``."""
-    result = Given()
-    if given is None:
-        given = ["..."]
-    if isinstance(given, (str, *_DATA)) or given is Ellipsis:
-        given = [given]
-    items: list[Any] = []
-    for item in kind.items("kernel_data", given, "a list of arguments and names"):
-        if isinstance(item, str):
-            items.extend(part.strip() for part in item.split(",") if part.strip())
-        else:
-            items.append(item)
-    if isinstance(temporaries, Mapping):
-        temporaries = list(temporaries.values())
-    items.extend(values_of("temporary_variables", temporaries, TemporaryVariable))
-    for item in items:
-        if item is Ellipsis or (isinstance(item, str) and item == "..."):
-            if not result.is_open:
-                result.order.append(None)
-            continue
-        name = item if isinstance(item, str) else item.name if isinstance(item, _DATA) else ""
-        if not is_name(name):
-            raise InvalidArgumentError(
-                f"{shown(item)} cannot stand in kernel_data",
-                instead="it holds arguments, temporary variables, names, and '...'",
-            )
-        if name in result.order or name in result.temporaries:
-            raise InvalidArgumentError(f"kernel_data declares '{name}' twice")
-        if isinstance(item, TemporaryVariable):
-            result.temporaries[name] = normal_temporary(item)
-            if as_shape(item.shape) is None:
-                result.unshaped.add(name)
-            continue
-        if isinstance(item, (ArrayArg, ValueArg)):
-            result.arguments[name] = normal_argument(item)
-        result.order.append(name)
-    return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,6 +95,44 @@ def find_uses(statements: Iterable[Statement], inames: Collection[str]) -> Uses:
 def make_arguments(
     given: Given,
     uses: Uses,
+    domains: Domains,
+    known: Domain,
+    temporaries: dict[str, TemporaryVariable],
+    dtypes: Mapping[str, Any],
+    position_of: PositionOf,
+    default_order: str,
+    default_offset: Any,
+) -> list[Argument]:
+    """All arguments in their order, with the types that ``dtypes`` gives; shapes may be missing.
+
+    Sets the types of temporaries, too.  ``known`` is what the assumptions say.
+    """
+    inames = frozenset(domains.inames)
+    tiles = {n for t in temporaries.values() for s in t.shape for n in variable_names(s)}
+    used = known.parameters.union(*(d.parameters for d in domains.domains))
+    sizes = [*domains.parameters, *sorted(used.difference(domains.parameters))]
+    args = _in_order(
+        given,
+        uses,
+        [s for s in sizes if s not in temporaries and s not in inames],
+        inames,
+        temporaries,
+        position_of,
+        default_order,
+        default_offset,
+        {*dtypes, *tiles},
+    )
+    _apply_dtypes(dtypes, args, temporaries, inames)
+    _check_sizes(domains.parameters, args)
+    mentioned = {*domains.parameters, *uses.axes, *uses.in_indices, *tiles}
+    mentioned.update(n for n in given.order if n is not None)
+    _check_assumptions(known.parameters, args, temporaries, inames, mentioned)
+    return args
+
+
+def _in_order(
+    given: Given,
+    uses: Uses,
     sizes: Sequence[str],
     inames: Collection[str],
     temporaries: Collection[str],
@@ -163,10 +141,9 @@ def make_arguments(
     default_offset: Any,
     declared: Collection[str] = (),
 ) -> list[Argument]:
-    """All arguments in their order; shapes and types may still be missing.
+    """The arguments that were declared, and in place of ``...`` those that the text implies.
 
     ``declared`` are names that the user mentions elsewhere, by their types say.
-
     What is inferred stands in the order of sizes, other values, arrays that are
     only read, arrays that are written; each by first appearance.
     """
@@ -328,7 +305,7 @@ def read_dtypes(given: Mapping[str, Any] | None) -> dict[str, Any]:
     return result
 
 
-def check_sizes(parameters: Sequence[str], args: Sequence[Argument]) -> None:
+def _check_sizes(parameters: Sequence[str], args: Sequence[Argument]) -> None:
     """What a domain uses is an integer."""
     for argument in args:
         if argument.name not in parameters:
@@ -346,7 +323,7 @@ def check_sizes(parameters: Sequence[str], args: Sequence[Argument]) -> None:
             )
 
 
-def check_assumptions(
+def _check_assumptions(
     names: Collection[str],
     args: Sequence[Argument],
     temporaries: Collection[str],
@@ -373,7 +350,7 @@ def check_assumptions(
             raise UnknownNameError("size", name, sizes, asked="assumptions")
 
 
-def apply_dtypes(
+def _apply_dtypes(
     dtypes: Mapping[str, Any],
     args: list[Argument],
     temporaries: dict[str, TemporaryVariable],

@@ -63,16 +63,13 @@ class Accesses:
         return isinstance(array, ArrayArg) and bool(self.kernel.writers.get(name))
 
     def _find(self, statement: Statement) -> tuple[Access, ...]:
-        found = []
         name, indices = statement.write
-        if self.crosses_threads(name):
-            found.append(Access(statement.id, name, (indices,), True))
+        found = [Access(statement.id, name, (indices,), True)]
         reads: dict[str, dict[Cell, None]] = {}
         for name, indices in statement.reads:
-            if self.crosses_threads(name):
-                reads.setdefault(name, {})[indices] = None
+            reads.setdefault(name, {})[indices] = None
         found += [Access(statement.id, name, tuple(cells), False) for name, cells in reads.items()]
-        return tuple(found)
+        return tuple(access for access in found if self.crosses_threads(access.array))
 
     def by_guards(self, access: Access) -> tuple[Access, ...]:
         """An access taken apart by the conditions under which the expressions make it."""

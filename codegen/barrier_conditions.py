@@ -129,12 +129,9 @@ class BarrierConditions:
             return True
         if order.carried is not None or not (behind and ahead):
             return False
-        if self.bodies.common(other, first.statement) is not body:
+        if any(self.bodies.common(other, s.statement) is not body for s in (first, second)):
             return False
-        if self.bodies.common(other, second.statement) is not body:
-            return False
-        below = other.chain[len(body.chain) :]
-        return all(map(self.bodies.always_runs, below))
+        return all(map(self.bodies.always_runs, other.chain[len(body.chain) :]))
 
     def _condition(
         self, body: Body, first: Access, second: Access, order: Order, kind: _Kind

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
+from math import prod
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -129,18 +130,16 @@ def find_hardware(kernel: Kernel) -> Hardware:
                 instead="split one of them so that both have the same length, or use another axis",
             )
     grid = tuple(extents.get(("g", a), (1, ""))[0] for a in range(3))
-    for axis in range(3):
-        if _may_be_empty(kernel, axis, grid[axis], context):
-            # Statements without this coordinate run in the first block, which must exist.
-            extent = grid[axis]
-            least = 1 if isinstance(extent, int) else prim.Max((extent, 1))
-            grid = (*grid[:axis], least, *grid[axis + 1 :])
-            coordinates = [
-                replace(c, is_exact=False) if (c.kind, c.axis) == ("g", axis) else c
-                for c in coordinates
-            ]
+    empty = [axis for axis in range(3) if _may_be_empty(kernel, axis, grid[axis], context)]
+    for axis in empty:
+        # Statements without this coordinate run in the first block, which must exist.
+        least = 1 if isinstance(grid[axis], int) else prim.Max((grid[axis], 1))
+        grid = (*grid[:axis], least, *grid[axis + 1 :])
+    coordinates = [
+        replace(c, is_exact=False) if c.kind == "g" and c.axis in empty else c for c in coordinates
+    ]
     block = tuple(int(extents.get(("l", a), (1, ""))[0]) for a in range(3))
-    threads = block[0] * block[1] * block[2]
+    threads = prod(block)
     if threads > CUDA.block_threads:
         factors = [str(b) for b in block if b != 1]
         shape = f"{' x '.join(factors)} = " if len(factors) > 1 else ""

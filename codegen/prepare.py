@@ -84,8 +84,6 @@ def _expand_private(kernel: Kernel, iname: str) -> Kernel:
         expanded[temporary.name] = replace(
             temporary, shape=(*temporary.shape, high - low + 1), dim_tags=None, padding=()
         )
-    if not expanded:
-        return kernel
     index: Expression = prim.Variable(iname) if not low else prim.Sum((prim.Variable(iname), -low))
 
     def access(name: str, indices: tuple[Expression, ...]) -> Expression | None:

@@ -11,7 +11,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ValueArg
-from loopkit._cached import cached_property
+from loopkit._cached import cached_property, once
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._intervals import (
@@ -69,10 +69,7 @@ class _Place:
 
     def of_name(self, name: str) -> Interval:
         """The smallest and largest value that a name has here."""
-        found = self.ranges.get(name)
-        if found is None:
-            found = self.ranges[name] = extremes(self.set, prim.Variable(name))
-        return found
+        return once(self.ranges, name, extremes, self.set, prim.Variable(name))
 
 
 class Ranges:
@@ -98,9 +95,7 @@ class Ranges:
     def enter(self, context: tuple[isl.Set | Expression, ...]) -> None:
         """Texts stand where all of ``context`` holds, from now on."""
         key = tuple(map(id, context))
-        if key not in self._places:
-            self._places[key] = _Place(context, self._context)
-        self._place = self._places[key]
+        self._place = once(self._places, key, _Place, context, self._context)
 
     def _type_range(self, name: str) -> Interval:
         argument = self.kernel.arg_by_name[name]
@@ -111,18 +106,16 @@ class Ranges:
 
     def of_name(self, name: str) -> Interval:
         """The smallest and largest value of an iname or size."""
-        found = self._known.get(name)
-        if found is None:
-            if name in self.kernel.home_domain:
-                # What only data bounds stays as large as can be.
-                domain = self.kernel.domain_around([name])
-            elif name in self.kernel.sizes:
-                domain = _sets.universe()
-            else:
-                return self._data_limits(name) or EVERYTHING
-            found = extremes(domain & self._context, prim.Variable(name))
-            self._known[name] = found
-        return found
+        return once(self._known, name, self._find_range, name)
+
+    def _find_range(self, name: str) -> Interval:
+        domain = self._context
+        if name in self.kernel.home_domain:
+            # What only data bounds stays as large as can be.
+            domain = self.kernel.domain_around([name]) & domain
+        elif name not in self.kernel.sizes:
+            return self._data_limits(name) or EVERYTHING
+        return extremes(domain, prim.Variable(name))
 
     def add(self, name: str, values: Interval) -> None:
         """An iname's variable takes these values, too, and texts compute with them."""
@@ -157,12 +150,8 @@ class Ranges:
         return domain
 
     def _data_limits(self, name: str) -> Interval | None:
-        if not self.kernel.is_array(name):
-            return None
-        dtype = self.kernel.array(name).dtype
-        if dtype is None or dtype.kind not in "iu":
-            return None
-        return of_dtype(dtype)
+        dtype = self.kernel.array(name).dtype if self.kernel.is_array(name) else None
+        return None if dtype is None or dtype.kind not in "iu" else of_dtype(dtype)
 
     def dtype_of(self, name: str) -> np.dtype[Any]:
         """The type that an iname or size has in the generated code."""
@@ -197,20 +186,16 @@ class Ranges:
         What is asked is not the domain: a loop may pass values for which the loops
         inside of it are empty, and computes their bounds first.
         """
-        known = self._place.nonnegative
-        if expr not in known:
-            known[expr] = self._is_nonnegative(expr)
-        return known[expr]
+        return once(self._place.nonnegative, expr, self._is_nonnegative, expr)
 
     def _is_nonnegative(self, expr: Expression) -> bool:
         bounds = of_expression(expr, self._place_of_name, EVERYTHING, may_wrap=False)
         if bounds[0] >= 0:
             return True
         try:
-            below = _sets.pw_affine(expr).lt_set(_sets.pw_affine(0))
+            return _sets.is_nowhere(self._place.set, [prim.Comparison(expr, "<", 0)])
         except NotAffineError:
             return False
-        return bool((self._place.set & below).is_empty())
 
     def _place_of_name(self, name: str) -> Interval:
         if name in self.kernel.sizes:
@@ -234,12 +219,8 @@ def extremes(domain: isl.Set, expr: Expression) -> Interval:
 
 def _sizes_of_extents(kernel: Kernel) -> frozenset[str]:
     """Sizes that are, alone, the extent of an argument: never negative."""
-    found = set()
-    for argument in kernel.args:
-        for extent in getattr(argument, "shape", None) or ():
-            if isinstance(extent, prim.Variable):
-                found.add(extent.name)
-    return frozenset(found)
+    extents = (e for argument in kernel.args for e in getattr(argument, "shape", None) or ())
+    return frozenset(e.name for e in extents if isinstance(e, prim.Variable))
 
 
 def observe_ranges(ranges: Ranges, nodes: tuple[Code, ...]) -> None:

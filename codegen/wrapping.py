@@ -7,6 +7,7 @@ operand is made unsigned, and C then computes modulo a power of two.  The value 
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 
 from loopkit import _intervals
@@ -17,11 +18,8 @@ from loopkit.codegen.operands import NARROW, SIGNED, Operand, Value
 Largest = Callable[[], int | None]
 """The largest magnitude that an expression has, if it is known; asked where it matters."""
 
-_SYMBOLS: dict[str, Callable[[int, int], int]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a + b,
-    "*": lambda a, b: a * b,
-}
+_LARGEST_OF = {"+": operator.add, "-": operator.add, "*": operator.mul}
+"""The largest magnitude of a result, from those of its operands."""
 
 
 def magnitude(operand: Operand, common: DType) -> int:
@@ -53,7 +51,7 @@ def combined(
 ) -> Value:
     """``left symbol right`` in an integer type; ``operands`` are both sides as they were before."""
     left, right = sides
-    most = _SYMBOLS[symbol](*(magnitude(o, dtype) for o in operands))
+    most = _LARGEST_OF[symbol](*(magnitude(o, dtype) for o in operands))
     if not (left.unsigned or right.unsigned) and overflows(most, dtype):
         known = largest()
         most = most if known is None else min(most, known)
@@ -75,7 +73,7 @@ def combined(
 
 def addend(symbol: str, dtype: DType, value: Value, operand: Operand) -> Value:
     """``value`` as the right side of ``target symbol= value`` for a target of type ``dtype``."""
-    most = _SYMBOLS[symbol](_largest_of(dtype), magnitude(operand, dtype))
+    most = _LARGEST_OF[symbol](_largest_of(dtype), magnitude(operand, dtype))
     if not overflows(most, dtype) or value.unsigned:
         return value
     if type(operand) is int and 0 <= operand < 2**31:

@@ -8,18 +8,20 @@ both, which keeps the sets small.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from enum import IntEnum
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._arrays import AddressSpace, ArrayArg
 from loopkit._assertions import Data, data_of, equal_cells
 from loopkit._cached import cached_property, once
 from loopkit._digits import told_by
-from loopkit._expression import substitute
+from loopkit._expression import substitute, variable_names
 from loopkit._frozen import dataclass
-from loopkit._guarded import where_all_hold
+from loopkit._guarded import Guards, decided, guarded_reads, where_all_hold
 from loopkit._hidden import ONE, TWO, hidden, instance
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
@@ -28,9 +30,24 @@ from loopkit._poly.in_bounds import inside
 from loopkit._poly.pairs import steps
 from loopkit._poly.program_order import before
 from loopkit._target import CUDA
-from loopkit.codegen.accesses import Access, Accesses, Cell
 from loopkit.codegen.hardware import Hardware
-from loopkit.codegen.instances import Instances
+from loopkit.codegen.instances import Instances, split_predicates
+
+Cell = tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
+class Access:
+    """What a statement reads of an array, or writes to it: index tuples, one per access.
+
+    All of them happen under ``guards`` alone, conditions within the statement's expressions.
+    """
+
+    statement: str
+    array: str
+    cells: tuple[Cell, ...]
+    is_write: bool
+    guards: Guards = ()
 
 
 class Reach(IntEnum):
@@ -66,16 +83,103 @@ class _Side:
     names: Mapping[str, Expression]
 
 
-class Conflicts(Accesses):
-    """Decides whether two accesses may meet on different threads."""
+class Conflicts:
+    """The accesses of all statements to shared and global arrays that the kernel writes.
+
+    It is decided whether two of them may meet on different threads.
+    """
 
     def __init__(self, kernel: Kernel, hardware: Hardware, instances: Instances) -> None:
-        super().__init__(kernel, instances)
+        self.kernel = kernel
         self.hardware = hardware
+        self.instances = instances
         self.single_thread = hardware.block == (1, 1, 1)
         self._reaches: dict[tuple[object, ...], Reach] = {}
         self._sides: dict[tuple[object, ...], _Side] = {}
         self._kept_apart: dict[str, bool] = {}
+        self.accesses = {s.id: self._find(s) for s in kernel.statements}
+        self.by_array: dict[str, list[Access]] = {}
+        for accesses in self.accesses.values():
+            for access in accesses:
+                self.by_array.setdefault(access.array, []).append(access)
+
+    @cached_property
+    def integers(self) -> frozenset[str]:
+        """The names that mean the same integer to all threads, or one that sets know."""
+        return frozenset(self.kernel.home_domain).union(self.kernel.sizes)
+
+    def is_global(self, array: str) -> bool:
+        """Whether all blocks share ``array``."""
+        temporary = self.kernel.temporary_by_name.get(array)
+        return temporary is None or temporary.address_space is AddressSpace.GLOBAL
+
+    def crosses_threads(self, name: str) -> bool:
+        """Whether several threads share ``name``, and the kernel writes it."""
+        temporary = self.kernel.temporary_by_name.get(name)
+        if temporary is not None:
+            return temporary.address_space in (AddressSpace.LOCAL, AddressSpace.GLOBAL)
+        array = self.kernel.arg_by_name.get(name)
+        return isinstance(array, ArrayArg) and bool(self.kernel.writers.get(name))
+
+    def _find(self, statement: Statement) -> tuple[Access, ...]:
+        name, indices = statement.write
+        found = [Access(statement.id, name, (indices,), True)]
+        reads: dict[str, dict[Cell, None]] = {}
+        for name, indices in statement.reads:
+            reads.setdefault(name, {})[indices] = None
+        found += [Access(statement.id, name, tuple(cells), False) for name, cells in reads.items()]
+        return tuple(access for access in found if self.crosses_threads(access.array))
+
+    def by_guards(self, access: Access) -> tuple[Access, ...]:
+        """An access taken apart by the conditions under which the expressions make it."""
+        if access.is_write:
+            return (access,)
+        statement = self.kernel.statement_by_id[access.statement]
+        found: dict[Guards, dict[Cell, None]] = {}
+        for name, indices, guards in guarded_reads(statement):
+            if name == access.array:
+                inner = tuple(g for g in guards if g not in statement.predicates)
+                found.setdefault(inner, {})[indices] = None
+        if statement.operation is not None and statement.written == access.array:
+            found.setdefault((), {})[statement.write[1]] = None
+        return tuple(replace(access, cells=(*c,), guards=g) for g, c in found.items())
+
+    def kind(self, access: Access) -> tuple[object, ...]:
+        """What decides an access's conflicts; statements that differ elsewhere share it."""
+        statement = self.kernel.statement_by_id[access.statement]
+        number = self.instances.keys[access.statement]
+        placed = runs_once_along(self.kernel, statement)
+        conditions = self.conditions(statement) + access.guards
+        return (access.array, access.cells, number, statement.inames, placed, conditions)
+
+    def conditions(self, statement: Statement) -> tuple[Expression, ...]:
+        """Predicates that the statement's instances leave out although sets can hold them."""
+        if not statement.predicates:
+            return ()
+        _, rest = split_predicates(self.kernel, statement)
+        return tuple(
+            p for p in rest if variable_names(p) <= self.integers and _sets.is_condition(p)
+        )
+
+    def is_plain_access(self, *accesses: Access) -> bool:
+        """Whether sets hold exactly the instances and the cells of accesses."""
+        return all(
+            self._has_plain_instances(access)
+            and all(self.is_plain(index) for cell in access.cells for index in cell)
+            for access in accesses
+        )
+
+    def _has_plain_instances(self, access: Access) -> bool:
+        statement = self.kernel.statement_by_id[access.statement]
+        _, rest = split_predicates(self.kernel, statement)
+        names = _sets.involved_names(self.instances.of[access.statement])
+        if len(self.conditions(statement)) < len(rest) or not names <= self.integers:
+            return False
+        return all(decided(guard, self.integers) is not None for guard in access.guards)
+
+    def is_plain(self, index: Expression) -> bool:
+        """Whether an index is affine in inames and sizes."""
+        return variable_names(index) <= self.integers and _sets.is_pw_affine(index)
 
     def side(self, access: Access, label: str, shared: frozenset[str], blocks: bool) -> _Side:
         """The instances of an access (memoised); ``blocks``: block indices are its own, too."""

@@ -14,9 +14,8 @@ from dataclasses import replace
 
 from loopkit._frozen import dataclass
 from loopkit._tree import statements_in
-from loopkit.codegen.accesses import Access
 from loopkit.codegen.barrier_conditions import BarrierConditions
-from loopkit.codegen.conflicts import Conflicts, Order, Reach
+from loopkit.codegen.conflicts import Access, Conflicts, Order, Reach
 from loopkit.codegen.loop_bodies import Bodies, Body
 
 # Which of two accesses write: a read after a write, a write after a read, two writes.

@@ -16,8 +16,7 @@ from loopkit import _sets
 from loopkit._errors import IllegalTransformError, Instance, RaceError, Witness
 from loopkit._hidden import ONE, TWO
 from loopkit._points import smallest_point
-from loopkit.codegen.accesses import Access
-from loopkit.codegen.conflicts import ANY_ORDER, Conflicts, Order, Reach, thread_word
+from loopkit.codegen.conflicts import ANY_ORDER, Access, Conflicts, Order, Reach, thread_word
 
 
 def check_races(conflicts: Conflicts) -> None:

@@ -135,17 +135,14 @@ def rewrite_statements(
     ids: Iterable[str],
     values: Values,
     new_inames: Iterable[str],
-    *,
-    copies: bool = False,
 ) -> tuple[tuple[Statement, ...], tuple[SubstitutionRule, ...]]:
     """Statements and rules after ``values`` replace inames in the statements ``ids``.
 
     A statement gets those of ``new_inames`` that the values of its inames use.
-    A rule that mentions a replaced iname, and that other statements use too, is
-    copied; where the statements are to be ``copies``, the old ones use it too.
+    A rule that mentions a replaced iname, and that other statements use too, is copied.
     """
     chosen, fresh = set(ids), frozenset(new_inames)
-    rules = rewritten_rules(kernel, chosen, values, copies)
+    rules = rewritten_rules(kernel, chosen, values)
     renamed = {old: new.name for old, new in rules.items() if old != new.name}
     statements = []
     for statement in kernel.statements:
@@ -154,8 +151,7 @@ def rewrite_statements(
             continue
         gone = statement.inames & values.keys()
         used = frozenset().union(*(variable_names(values[name]) for name in gone))
-        mine = {name: values[name] for name in values}
-        changed = statement.map_expressions(lambda e, mine=mine: substitute(e, mine))
+        changed = statement.map_expressions(lambda e: substitute(e, values))
         if renamed:
             changed = changed.map_expressions(lambda e: rename_functions(e, renamed))
         inames = (statement.inames - gone) | (used & fresh)

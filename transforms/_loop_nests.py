@@ -8,7 +8,6 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import ValueArg
 from loopkit._errors import IllegalTransformError
 from loopkit._hidden import OTHER, instance
 from loopkit._kernel import Domain, Kernel
@@ -101,12 +100,10 @@ def replace_inames(
     return ordered_domains(result)
 
 
-def hull(kernel: Kernel, inames: Iterable[str], given: Iterable[str] = ()) -> isl.Set:
-    """The values that ``inames`` take over all of the kernel, for sizes and ``given`` names."""
-    wanted = tuple(inames)
-    domain = kernel.domain_of(ancestors_of(kernel, wanted)) & kernel.assumptions.set
-    sizes = {a.name for a in kernel.args if isinstance(a, ValueArg)}
-    return _sets.project_onto(domain, {*wanted, *sizes, *given})
+def hull(kernel: Kernel, iname: str) -> isl.Set:
+    """``{ iname, sizes }``: the values that ``iname`` takes over all of the kernel, exactly."""
+    domain = kernel.domain_of(ancestors_of(kernel, [iname])) & kernel.assumptions.set
+    return _sets.project_onto(domain, {iname, *kernel.sizes})
 
 
 def _bound(function: isl.PwAff, kind: type) -> Expression:
@@ -136,10 +133,8 @@ def extent(kernel: Kernel, iname: str) -> tuple[Expression, Expression] | None:
     A constant length that holds for all sizes is preferred.  None where the
     iname has no bounds that depend on sizes alone.
     """
-    domain = hull(kernel, [iname])
-    if domain.find_dim_by_name(_sets.PARAM, iname) < 0 or domain.is_empty():
-        return None
-    if not is_bounded(domain, iname):
+    domain = hull(kernel, iname)
+    if domain.is_empty() or not is_bounded(domain, iname):
         return None
     variable = prim.Variable(iname)
     low: Expression = _sets.minimum_value(domain, variable)

@@ -68,11 +68,11 @@ def rename_functions(expr: Expression, names: Mapping[str, str]) -> Expression:
 
 
 def rewritten_rules(
-    kernel: Kernel, ids: Collection[str], values: Values, copies: bool
+    kernel: Kernel, ids: Collection[str], values: Values
 ) -> dict[str, SubstitutionRule]:
     """New rules by the name of the old one, for those rules that mention an iname of ``values``.
 
-    One that statements beside ``ids`` use, too, gets a new name, and with ``copies`` each.
+    One that statements beside ``ids`` use, too, gets a new name.
     """
     inside: set[str] = set()
     outside: set[str] = set()
@@ -82,8 +82,7 @@ def rewritten_rules(
     touched = [name for name in sorted(inside) if _mentions(kernel, name, values)]
     names: dict[str, str] = {}
     for name in touched:
-        shared = copies or name in outside
-        names[name] = kernel.fresh_name(name, names.values()) if shared else name
+        names[name] = kernel.fresh_name(name, names.values()) if name in outside else name
     result = {}
     for name in touched:
         rule = kernel.rule_by_name[name]

@@ -116,11 +116,8 @@ def map_domain(
     if any(n is None for n in names):
         raise InvalidArgumentError("an input of the map is no iname", instead=_EXAMPLE)
     old: list[str] = [kernel.check_iname(n) for n in names]
-    sizes = set(kernel.sizes)
-    for number in range(relation.dim(isl.dim_type.param)):
-        name = relation.get_dim_name(isl.dim_type.param, number)
-        if name not in sizes and name not in kernel.home_domain:
-            kernel.check_iname(name)
+    for name in sorted(set(_sets.names_of(relation)) - set(kernel.sizes)):
+        kernel.check_iname(name)
     marks = marks_for(relation.dim(isl.dim_type.out))
     graph = _as_graph(relation, marks)
     new = _output_names(relation, old, graph)
@@ -136,11 +133,7 @@ def _mapped(
     within: str | Match | None,
 ) -> Change:
     marks = marks_for(len(new))
-    kept = {
-        o
-        for o, n, m in ((n, n, m) for n, m in zip(new, marks, strict=True))
-        if o in old and _is_same(graph, o, m)
-    }
+    kept = {n for n, m in zip(new, marks, strict=True) if n in old and _is_same(graph, n, m)}
     for iname in old:
         if iname not in kept:
             refuse_tagged(kernel, iname, "map")
@@ -169,13 +162,9 @@ def _without_kept(
     # What stays what it is, outside of all that changes, is a parameter of the map.
     stay = [m for n, m in zip(new, marks, strict=True) if n in given]
     graph = _sets.project_out(graph, stay)
-    pairs = [(n, m) for n, m in zip(new, marks, strict=True) if n not in given]
-    reindexing = Reindexing(
-        tuple(i for i in old if i not in given),
-        tuple(n for n, _ in pairs),
-        tuple(m for _, m in pairs),
-        graph,
-    )
+    changed = {m: n for n, m in zip(new, marks, strict=True) if n not in given}
+    inputs = tuple(i for i in old if i not in given)
+    reindexing = Reindexing(inputs, tuple(changed.values()), tuple(changed), graph)
     return reindexed(kernel, reindexing, "map")
 
 

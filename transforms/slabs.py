@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 import islpy as isl
@@ -10,17 +10,21 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._arrays import TemporaryVariable
 from loopkit._change import Change, InstanceMap
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import substitute
 from loopkit._frozen import dataclass
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._match import read_names
-from loopkit._nodes import Expression
 from loopkit._transform import transform
 from loopkit._tree import Loop, Node, Tree, statements_in
-from loopkit.transforms._common import is_parallel, maps_for, rewrite_statements, simplified
+from loopkit.transforms._common import (
+    is_parallel,
+    simplified,
+    then,
+    with_names,
+    with_statements,
+)
 from loopkit.transforms._loop_nests import ancestors_of, ordered_domains
 
 
@@ -64,13 +68,6 @@ def peeled(kernel: Kernel, iname: str, first: int, last: int) -> Change:
 # {{{ copying statements and trees
 
 
-def _copies(kernel: Kernel, ids: Sequence[str], suffix: str) -> dict[str, str]:
-    names: dict[str, str] = {}
-    for id_ in ids:
-        names[id_] = kernel.fresh_name(id_ + suffix, names.values()) if suffix else id_
-    return names
-
-
 def _is_unit(kernel: Kernel, node: Node, iname: str, parallel: bool) -> bool:
     """Whether a node is to be copied as a whole."""
     if not parallel:
@@ -83,15 +80,15 @@ def _copied_tree(
     tree: Tree,
     iname: str,
     parallel: bool,
-    copies: Sequence[tuple[Mapping[str, str], Mapping[str, str]]],
+    copies: Sequence[Mapping[str, str]],
 ) -> Tree:
     """The tree with each longest run of units replaced by one copy per part."""
     result: list[Node] = []
     run: list[Node] = []
 
     def flush() -> None:
-        for ids, inames in copies:
-            result.extend(_renamed(node, ids, inames) for node in run)
+        for ids in copies:
+            result.extend(_renamed(node, ids) for node in run)
         run.clear()
 
     for node in tree:
@@ -109,21 +106,50 @@ def _copied_tree(
     return tuple(result)
 
 
-def _renamed(node: Node, ids: Mapping[str, str], inames: Mapping[str, str]) -> Node:
+def _renamed(node: Node, ids: Mapping[str, str]) -> Node:
     if isinstance(node, str):
         return ids[node]
-    body = tuple(_renamed(n, ids, inames) for n in node.body)
-    return Loop(inames.get(node.iname, node.iname), body)
+    return Loop(node.iname, tuple(_renamed(n, ids) for n in node.body))
 
 
-def _with_dependencies(
-    statements: Iterable[Statement], copies: Sequence[Mapping[str, str]]
-) -> tuple[Statement, ...]:
-    """Statements that depend on one that was copied depend on all of its copies."""
-    return tuple(
+def _with_copies(
+    kernel: Kernel, iname: str, parts: Sequence[_Part], parallel: bool
+) -> tuple[Change, list[dict[str, str]]]:
+    """A copy of what is inside ``iname`` for each part, and the ids of its statements by the old.
+
+    Accumulators that no other statement uses are copied with loops.
+    """
+    inside = [s for s in kernel.statements if iname in s.inames]
+    outside = [s for s in kernel.statements if iname not in s.inames]
+    used = {name for s in outside for name in (s.written, *read_names(kernel, s))}
+    own = [t for t in kernel.temporaries if t.accumulates and t.name not in used and not parallel]
+    temporaries, copied, taken = list(kernel.temporaries), list(outside), list[str]()
+    copies: list[dict[str, str]] = []
+
+    def fresh(name: str, part: _Part) -> str:
+        taken.append(kernel.fresh_name(name + part.suffix, taken) if part.suffix else name)
+        return taken[-1]
+
+    for part in parts:
+        copies.append({s.id: fresh(s.id, part) for s in inside})
+        names = {t.name: fresh(t.name, part) for t in own}
+        temporaries += [replace(t, name=names[t.name]) for t in own if part.suffix]
+        renamed = {old: prim.Variable(new) for old, new in names.items() if part.suffix}
+        for statement in inside:
+            copy = statement.map_expressions(lambda e, new=renamed: substitute(e, new))
+            copied.append(replace(copy, id=copies[-1][statement.id]))
+    # Statements that depend on one that was copied depend on all of its copies.
+    copied = [
         replace(s, depends_on=s.depends_on | {n[d] for n in copies for d in s.depends_on if d in n})
-        for s in statements
+        for s in copied
+    ]
+    new = kernel.with_(
+        tree=_copied_tree(kernel, kernel.tree, iname, parallel, copies),
+        statements=tuple(copied),
+        temporaries=tuple(temporaries),
     )
+    maps = tuple(InstanceMap(new, old) for names in copies for old, new in names.items())
+    return Change(new, maps), copies
 
 
 # }}}
@@ -131,26 +157,16 @@ def _with_dependencies(
 
 def _peeled_by_predicates(kernel: Kernel, iname: str, parts: Sequence[_Part]) -> Change:
     """Copies under conditions: a parallel iname has the same range for all statements."""
-    ids = [s.id for s in kernel.statements if iname in s.inames]
     context = kernel.domain_of([iname]) & kernel.assumptions.set
-    statements = [s for s in kernel.statements if iname not in s.inames]
-    maps: list[InstanceMap] = []
-    copies = []
-    for part in parts:
-        names = _copies(kernel, ids, part.suffix)
-        copies.append((names, dict[str, str]()))
+    change, copies = _with_copies(kernel, iname, parts, parallel=True)
+    changed: dict[str, Statement] = {}
+    for part, ids in zip(parts, copies, strict=True):
         condition = _sets.conditions(part.where.gist(context))
         added = condition.children if isinstance(condition, prim.LogicalAnd) else (condition,)
-        for id_ in ids:
-            statement = kernel.statement_by_id[id_]
+        for statement in (change.kernel.statement_by_id[id_] for id_ in ids.values()):
             predicates = statement.predicates + tuple(c for c in added if c is not True)
-            statements.append(replace(statement, id=names[id_], predicates=predicates))
-            maps.append(InstanceMap(names[id_], id_))
-    new = kernel.with_(
-        tree=_copied_tree(kernel, kernel.tree, iname, True, copies),
-        statements=_with_dependencies(statements, [names for names, _ in copies]),
-    )
-    return Change(new, tuple(maps))
+            changed[statement.id] = replace(statement, predicates=predicates)
+    return replace(change, kernel=with_statements(change.kernel, changed))
 
 
 def _inner_inames(kernel: Kernel, iname: str) -> tuple[str, ...]:
@@ -179,65 +195,27 @@ def _peeled_loop(kernel: Kernel, iname: str, first: int, last: int) -> Change:
     elsewhere = {i for s in kernel.statements if s.id not in ids for i in s.inames} & set(group)
     domains, homes = _without_group(kernel, group, elsewhere)
     tags = [(i, t) for i, t in kernel.tags if i not in group or i in elsewhere]
-    statements = {s.id: s for s in kernel.statements}
-    rules = kernel.substitutions
-    maps: list[InstanceMap] = []
-    copies = []
+    change, copies = _with_copies(kernel, iname, parts, parallel=False)
     taken: list[str] = []
-    own = _own_accumulators(kernel, ids)
-    temporaries = list(kernel.temporaries)
-    for part in parts:
-        names = _copies(kernel, ids, part.suffix)
+    for part, names in zip(parts, copies, strict=True):
         inames: dict[str, str] = {}
         for old in group:
             if part.suffix or old in elsewhere:
-                inames[old] = kernel.fresh_name(f"{old}{part.suffix or '_0'}", taken)
+                inames[old] = change.kernel.fresh_name(f"{old}{part.suffix or '_0'}", taken)
                 taken.append(inames[old])
-        copies.append((names, inames))
-        values: dict[str, Expression] = {o: prim.Variable(n) for o, n in inames.items()}
-        current = kernel.with_(substitutions=rules)
-        rewritten, rules = rewrite_statements(current, ids, values, inames.values(), copies=True)
-        accumulators: dict[str, Expression] = {}
-        for temporary in own if part.suffix else ():
-            name = kernel.fresh_name(temporary.name + part.suffix, taken)
-            taken.append(name)
-            temporaries.append(replace(temporary, name=name))
-            accumulators[temporary.name] = prim.Variable(name)
-        for statement in rewritten:
-            if statement.id in names:
-                copy = replace(statement, id=names[statement.id])
-                if accumulators:
-                    copy = copy.map_expressions(lambda e, a=accumulators: substitute(e, a))
-                statements[copy.id] = copy
-        found = {m.new: m.values for m in maps_for(kernel, ids, values)}
-        maps += [InstanceMap(new, old, found.get(old, {})) for old, new in names.items()]
+        mine = frozenset(names.values())
+        change = then(kernel, change, with_names(change.kernel, mine, inames))
         for domain in homes:
-            mine = tuple(inames.get(i, i) for i in domain.inames if i in group)
-            strangers = frozenset(domain.inames) - around - frozenset(group)
-            everything = domain.without(strangers)
+            own = tuple(inames.get(i, i) for i in domain.inames if i in group)
+            everything = domain.without(frozenset(domain.inames) - around - frozenset(group))
             if iname in domain.inames:
                 everything = everything & part.where
             everything = everything.coalesce().remove_redundancies()
-            domains.append(Domain(mine, _sets.rename(everything, inames)))
+            domains.append(Domain(own, _sets.rename(everything, inames)))
         tags += [(inames.get(i, i), t) for i, t in kernel.tags if i in group]
-    new = kernel.with_(
-        tree=_copied_tree(kernel, kernel.tree, iname, False, copies),
-        statements=_with_dependencies(list(statements.values()), [n for n, _ in copies]),
-        domains=ordered_domains(domains),
-        tags=tuple(dict(tags).items()),
-        temporaries=tuple(temporaries),
-        substitutions=rules,
-    )
-    changed = {name for names, _ in copies for name in names.values()}
-    return Change(simplified(new, changed), tuple(maps))
-
-
-def _own_accumulators(kernel: Kernel, ids: Collection[str]) -> list[TemporaryVariable]:
-    """Accumulators that only the statements ``ids`` use: each copy of these gets its own."""
-    used = {
-        r for s in kernel.statements if s.id not in ids for r in (s.written, *read_names(kernel, s))
-    }
-    return [t for t in kernel.temporaries if t.accumulates and t.name not in used]
+    new = change.kernel.with_(domains=ordered_domains(domains), tags=tuple(dict(tags).items()))
+    changed = [id_ for names in copies for id_ in names.values()]
+    return replace(change, kernel=simplified(new, changed))
 
 
 def _without_group(

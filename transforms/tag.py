@@ -216,7 +216,7 @@ def _check_tags(kernel: Kernel, inames: Iterable[str]) -> None:
 
 
 def _check_axis_bounds(kernel: Kernel, iname: str, tag: Tag) -> None:
-    domain = hull(kernel, [iname])
+    domain = hull(kernel, iname)
     if not kernel.parents_of(iname) and is_bounded(domain, iname):
         return
     if domain.is_empty() or extent(kernel, iname) is not None:

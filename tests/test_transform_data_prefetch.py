@@ -560,11 +560,16 @@ def test_footprint_of_another_thread():
     assert "'i_inner' (l.1)" in text and "sweep 'i_inner' too" in text
 
 
-def test_block_axes_are_not_swept():
+def test_swept_blocks():
     text = refused(
-        InvalidArgumentError, lambda: tiled_matmul().add_prefetch("a", ["i_outer", "k_inner"])
+        IllegalTransformError, lambda: tiled_matmul().add_prefetch("a", ["i_outer", "k_inner"])
     )
-    assert "block axis" in text
+    assert "iname 'i_outer' has no constant length" in text
+    rows = lk.make_kernel("{ [i]: 0 <= i < 64 }", "y[i] = a[i]", dtypes={"a, y": "float32"})
+    knl = rows.split_iname("i", 16, outer_tag="g.0", inner_tag="l.0")
+    all_rows = knl.add_prefetch("a", ["i_inner", "i_outer"])
+    assert all_rows.temporary_by_name["a_s"].shape == (64,)
+    assert all_rows.prove().ok
 
 
 def test_no_threads():

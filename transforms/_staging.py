@@ -33,7 +33,7 @@ from loopkit._poly import in_bounds
 from loopkit._rules import expand_in
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit._tree import Key, build, flatten
-from loopkit.transforms._common import inames_in, integer_names, map_reads, with_statements
+from loopkit.transforms._common import integer_names, map_reads, with_statements
 from loopkit.transforms._placement import AXES, Place, find_place, is_thread_iname
 from loopkit.transforms._transfer_loops import Nest, by_stride, make_nest, name_axes
 
@@ -43,20 +43,6 @@ Value = Callable[[Indices], Expression]
 
 
 # {{{ arguments
-
-
-def check_sweep(kernel: Kernel, inames: str | Iterable[str] | None) -> tuple[str, ...]:
-    """Swept inames, known to exist and to stay inside a block."""
-    swept = inames_in(kernel, inames)
-    for iname in swept:
-        tag = kernel.iname_tags.get(iname)
-        if isinstance(tag, GroupAxis):
-            raise InvalidArgumentError(
-                f"'{iname}' is a block axis ({tag}): blocks share no memory that could be filled "
-                "for all of them",
-                instead="sweep inames inside a block only",
-            )
-    return swept
 
 
 def choose_space(

@@ -24,7 +24,7 @@ from loopkit._poly.pairs import Undecided, differ
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms import _staging
-from loopkit.transforms._common import with_statements
+from loopkit.transforms._common import inames_in, with_statements
 from loopkit.transforms._placement import Place, is_thread_iname
 from loopkit.transforms._rule_uses import expand_rules_that_use
 from loopkit.transforms._staging import Access, Staging, element
@@ -81,7 +81,7 @@ def buffer_array(
         before all users, or another statement would miss what is in the buffer.
     """
     array = kernel.array(var_name)
-    swept = _staging.check_sweep(kernel, buffer_inames)
+    swept = inames_in(kernel, buffer_inames)
     selected = matching(kernel, within)
     expanded = expand_rules_that_use(kernel, var_name, selected)
     reads, writes = _accesses(expanded, var_name, selected)

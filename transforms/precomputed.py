@@ -28,7 +28,7 @@ from loopkit._tags import Tag, parse_tag
 from loopkit._transform import transform
 from loopkit._types import concrete
 from loopkit.transforms import _staging
-from loopkit.transforms._common import known_dtype, new_name
+from loopkit.transforms._common import inames_in, known_dtype, new_name
 from loopkit.transforms._rule_uses import expand_rules_that_use
 from loopkit.transforms._staging import Access, Indices, Staging, element
 
@@ -86,7 +86,7 @@ def precompute(
     if subst_use not in kernel.rule_by_name:
         raise UnknownNameError("substitution rule", subst_use, kernel.rule_by_name)
     rule = kernel.rule_by_name[subst_use]
-    swept = _staging.check_sweep(kernel, sweep_inames)
+    swept = inames_in(kernel, sweep_inames)
     selected = matching(kernel, within)
     expanded = expand_rules_that_use(kernel, rule.name, selected)
     found = [a for s in expanded.statements if s.id in selected for a in _uses_of(s, rule)]

@@ -10,13 +10,13 @@ from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import to_text
-from loopkit._footprint import iname_ranges, is_inside
+from loopkit._footprint import Axis, Use, iname_ranges, is_inside
 from loopkit._kernel import Kernel, Statement
 from loopkit._match import Match, matching
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit.transforms import _staging
-from loopkit.transforms._common import new_name
+from loopkit.transforms._common import inames_in, new_name
 from loopkit.transforms._rule_uses import expand_rules_that_use
 from loopkit.transforms._staging import Access, Indices, Staging, element
 
@@ -85,7 +85,7 @@ def add_prefetch(
         before all readers, nothing would be replaced, or the copy would be out of date.
     """
     array = kernel.array(var_name)
-    swept = _staging.check_sweep(kernel, sweep_inames)
+    swept = inames_in(kernel, sweep_inames)
     tag = parse_tag(default_tag)
     selected = matching(kernel, within)
     expanded = expand_rules_that_use(kernel, var_name, selected)
@@ -96,23 +96,7 @@ def add_prefetch(
     if not found:
         raise _nothing_to_replace(kernel, var_name, within)
     what = f"the prefetch of '{var_name}'"
-    spanning, replaced = _spanning(expanded, found, footprint_subscripts, var_name)
-    uses = _staging.make_uses(expanded, spanning)
-    box = _staging.find_box(expanded, uses, swept, what)
-    if footprint_subscripts is not None:
-        ranges = iname_ranges(expanded, swept)
-        replaced = [
-            access
-            for access, use in zip(found, _staging.make_uses(expanded, found), strict=True)
-            if is_inside(use, box, ranges)
-        ]
-        if not replaced:
-            raise IllegalTransformError(
-                f"{what} would replace nothing: no access lies in the footprint of "
-                "footprint_subscripts",
-                instead="accesses are " + ", ".join(dict.fromkeys(a.text for a in found)),
-            )
-        uses = _staging.make_uses(expanded, replaced)
+    box, replaced, uses = _footprint(expanded, found, swept, footprint_subscripts, var_name)
     space = _staging.choose_space(kernel, temporary_address_space, swept, [tag])
     suffix = "s" if space is AddressSpace.LOCAL else "r"
     copy = new_name(kernel, temporary_name, f"{var_name}_{suffix}")
@@ -159,30 +143,37 @@ def _nothing_to_replace(
     )
 
 
-# {{{ footprint_subscripts
-
-
-def _spanning(
-    kernel: Kernel, found: Sequence[Access], subscripts: list[Indices] | None, name: str
-) -> tuple[Sequence[Access], Sequence[Access]]:
+def _footprint(
+    kernel: Kernel,
+    found: Sequence[Access],
+    swept: Sequence[str],
+    subscripts: list[Indices] | None,
+    name: str,
+) -> tuple[tuple[Axis, ...], Sequence[Access], Sequence[Use]]:
+    """The box that accesses span, or ``footprint_subscripts``, and those of the accesses inside."""
+    uses, what = _staging.make_uses(kernel, found), f"the prefetch of '{name}'"
     if subscripts is None:
-        return found, found
-    rank = len(found[0].indices)
+        return _staging.find_box(kernel, uses, swept, what), found, uses
     if not subscripts:
         raise InvalidArgumentError(
             "footprint_subscripts: a list of none spans nothing",
             instead="leave it out, or name a subscript, as in footprint_subscripts='i, j'",
         )
-    spanning = []
+    first, rank = found[0].statement, len(found[0].indices)
     for indices in subscripts:
-        text = to_text(element(name, indices))
         if len(indices) != rank:
             raise InvalidArgumentError(
-                f"footprint_subscripts: {text} has {len(indices)} indices, but '{name}' "
-                f"has {rank} axes"
+                f"footprint_subscripts: {to_text(element(name, indices))} has {len(indices)} "
+                f"indices, but '{name}' has {rank} axes"
             )
-        spanning.append(Access(found[0].statement, indices, text))
-    return spanning, found
-
-
-# }}}
+    spanning = [Access(first, i, to_text(element(name, i))) for i in subscripts]
+    box = _staging.find_box(kernel, _staging.make_uses(kernel, spanning), swept, what)
+    ranges = iname_ranges(kernel, swept)
+    inside = [number for number, use in enumerate(uses) if is_inside(use, box, ranges)]
+    if not inside:
+        raise IllegalTransformError(
+            f"{what} would replace nothing: no access lies in the footprint of "
+            "footprint_subscripts",
+            instead="accesses are " + ", ".join(dict.fromkeys(a.text for a in found)),
+        )
+    return box, [found[number] for number in inside], [uses[number] for number in inside]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -39,6 +40,15 @@ def test_what_is_missing_comes_with_what_to_do(
     printed = capsys.readouterr().out
     assert "-> " in printed
     assert "Executors that work here: none" in printed
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the host executor is for Linux")
+def test_a_compiler_that_does_not_run_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CXX", "false")
+    finding = Probe("C++ compiler", _doctor._compiler).run()
+    assert finding.status == "missing"
+    assert finding.detail.startswith("the C++ compiler 'false' cannot be run")
+    assert finding.fix == "name a working one in the environment variable CXX"
 
 
 def test_no_driver_is_missing_not_broken(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,11 +78,6 @@ def needed_name(what: str, value: Any) -> str:
     return check_name(value, what)
 
 
-def new_name(what: str, value: Any) -> str | None:
-    """The name of something new, or None to have one made."""
-    return None if value is None else needed_name(what, value)
-
-
 def flag(what: str, value: Any) -> bool:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
@@ -406,7 +401,7 @@ def subscripts(what: str, value: Any) -> Any:
 
 Name = Annotated[str, name]
 NeededName = Annotated[str, needed_name]
-NewName = Annotated[str | None, new_name]
+NewName = Annotated[str | None, optional(needed_name)]
 Names = Annotated[str | Iterable[str], names]
 MaybeNames = Annotated[str | Iterable[str] | None, optional(names)]
 Patterns = Annotated[str | Iterable[str], patterns]

@@ -135,16 +135,13 @@ def _arguments(
     parameters: Mapping[str, int],
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    arguments: dict[str, Any] = {}
-    for argument in kernel.args:
-        if isinstance(argument, ValueArg):
-            if argument.name in parameters:
-                arguments[argument.name] = parameters[argument.name]
-            elif argument.default is None:
-                raise InvalidArgumentError(
-                    f"auto_test_vs_ref needs a value for '{argument.name}'",
-                    instead=f"parameters={{'{argument.name}': ...}}",
-                )
+    values = [a for a in kernel.args if isinstance(a, ValueArg)]
+    for missing in (a.name for a in values if a.name not in parameters and a.default is None):
+        raise InvalidArgumentError(
+            f"auto_test_vs_ref needs a value for '{missing}'",
+            instead=f"parameters={{'{missing}': ...}}",
+        )
+    arguments: dict[str, Any] = {a.name: parameters[a.name] for a in values if a.name in parameters}
     for argument in kernel.args:
         if isinstance(argument, ArrayArg):
             arguments[argument.name] = _random(argument, parameters, rng)

@@ -132,20 +132,15 @@ class Domain(Exact):
         """The constraints in a form that does not depend on how they came about."""
         return f"[{', '.join(self.inames)}]: {_sets.canonical_text(self.set)}"
 
+    @memoised
     def without(self, inames: frozenset[str]) -> isl.Set:
         """The set with some of its inames projected out (memoised)."""
-        return _projected(self, inames) if inames else self.set
+        return _sets.project_out(self.set, sorted(inames)).coalesce() if inames else self.set
 
-
-@memoised
-def _projected(domain: Domain, inames: frozenset[str]) -> isl.Set:
-    return _sets.project_out(domain.set, sorted(inames)).coalesce()
-
-
-@memoised
-def _range(domain: Domain, iname: str, assumptions: isl.Set) -> tuple[int | None, int | None]:
-    found = domain.without(frozenset(domain.inames) - {iname})
-    return _extremes(found & assumptions, iname)
+    @memoised
+    def range_of(self, iname: str, assumptions: isl.Set) -> tuple[int | None, int | None]:
+        """The smallest and largest value of an iname, whatever the others are (memoised)."""
+        return _extremes(self.without(frozenset(self.inames) - {iname}) & assumptions, iname)
 
 
 def _extremes(values: isl.Set, iname: str) -> tuple[int | None, int | None]:
@@ -352,7 +347,7 @@ class Kernel(Exact, Methods):
 
         Bounds that are other inames are taken as any numbers.
         """
-        return _range(self.domains[self.home_domain[iname]], iname, self.assumptions.set)
+        return self.domains[self.home_domain[iname]].range_of(iname, self.assumptions.set)
 
     def range_around(self, iname: str) -> tuple[int | None, int | None]:
         """Like :meth:`range_of`, but for what the loops around let the iname be.

@@ -50,73 +50,65 @@ class Outcome:
 def look_for_difference(
     before: Model, after: Model, context: isl.Set, witnesses: Iterable[Sizes]
 ) -> Outcome:
-    """Compare at small sizes and at those of ``witnesses``, smallest first."""
-    names = tuple(dict.fromkeys((*before.kernel.sizes, *after.kernel.sizes)))
+    """Compare at small sizes, and in any case at those of ``witnesses``; the smallest first."""
+    names = _sizes_of(before, after)
     numbers = numbers_in(before.kernel) | numbers_in(after.kernel)
+    making = _MAKING * (len(before.kernel.statements) + len(after.kernel.statements))
+    left = dict.fromkeys((False, True), _budget.EXAMPLE_CELLS)
     tried: list[Sizes] = []
-    hindrance: list[str] = []
+    hindrance = ""
     try:
         with at_most(_budget.EQUIVALENCE_EXAMPLES):
             needed = sizes_to_try(context, names, witnesses, only=True)
-            candidates = sizes_to_try(context, names, witnesses, numbers)
-            found = _compared(before, after, candidates, needed, tried, hindrance)
-            if found is not None:
-                return found
+            for sizes in sizes_to_try(context, names, witnesses, numbers):
+                special = sizes in needed
+                left[special] -= making
+                most = left[special] // (_TRIALS * (1 if special else _SHARES))
+                if most <= 0:
+                    continue
+                try:
+                    one, two, work = _ready(before, after, sizes, most)
+                    left[special] -= _TRIALS * work
+                    found = compare(one, two, sizes)
+                except (UnsupportedError, LoopkitError) as error:
+                    hindrance = hindrance or str(error)
+                    continue
+                if found is not None:
+                    return found
+                tried.append(sizes)
     except SpentError:
-        hindrance.append(
-            f"isl did not find their instances within {_budget.EQUIVALENCE_EXAMPLES:,} operations"
-        )
-    return Outcome(None, tuple(tried), hindrance=hindrance[0] if hindrance else "")
+        limit = f"{_budget.EQUIVALENCE_EXAMPLES:,} operations"
+        hindrance = hindrance or f"isl did not find their instances within {limit}"
+    return Outcome(None, tuple(tried), hindrance=hindrance)
 
 
-def _compared(
-    before: Model,
-    after: Model,
-    candidates: Sequence[Sizes],
-    needed: Sequence[Sizes],
-    tried: list[Sizes],
-    hindrance: list[str],
-) -> Outcome | None:
-    """The first difference at some sizes, of which those that are ``needed`` come in any case."""
-    left = dict.fromkeys((False, True), _budget.EXAMPLE_CELLS)
-    making = _MAKING * (len(before.kernel.statements) + len(after.kernel.statements))
-    for sizes in candidates:
-        special = sizes in needed
-        left[special] -= making
-        most = left[special] // (_TRIALS * (1 if special else _SHARES))
-        if most <= 0:
-            continue
-        try:
-            one = Interpreter(before, sizes, most // 2)
-            two = Interpreter(after, sizes, most // 2)
-            work = one.work + len(_orders(two)) * two.work
-            if work > most:
-                raise UnsupportedError("too many instances")
-            left[special] -= _TRIALS * work
-            found = compare(one, two, sizes)
-        except (UnsupportedError, LoopkitError) as error:
-            hindrance.append(str(error))
-            continue
-        if found is not None:
-            return found
-        tried.append(sizes)
-    return None
+def _ready(
+    before: Model, after: Model, sizes: Sizes, most: int
+) -> tuple[Interpreter, Interpreter, int]:
+    """Both kernels at some sizes, and the cells that one trial reads and writes."""
+    one, two = (Interpreter(model, sizes, most // 2) for model in (before, after))
+    work = one.work + len(_orders(two)) * two.work
+    if work > most:
+        raise UnsupportedError("too many instances")
+    return one, two, work
 
 
 def quick_difference(before: Model, after: Model, context: isl.Set) -> Difference | None:
     """A difference that shows at the smallest sizes of all, found before anything is proven."""
-    names = tuple(dict.fromkeys((*before.kernel.sizes, *after.kernel.sizes)))
-    for sizes in sizes_to_try(context, names, ())[:_GLANCES]:
+    for sizes in sizes_to_try(context, _sizes_of(before, after), ())[:_GLANCES]:
         try:
-            machines = [
-                Interpreter(model, sizes, _budget.GLANCE_CELLS) for model in (before, after)
-            ]
-            found = compare(machines[0], machines[1], sizes, trials=1)
+            one, two = (Interpreter(m, sizes, _budget.GLANCE_CELLS) for m in (before, after))
+            found = compare(one, two, sizes, trials=1)
         except (UnsupportedError, LoopkitError):
             return None
         if found is not None:
             return found.difference
     return None
+
+
+def _sizes_of(before: Model, after: Model) -> tuple[str, ...]:
+    """The sizes of either kernel."""
+    return tuple(dict.fromkeys((*before.kernel.sizes, *after.kernel.sizes)))
 
 
 def compare(

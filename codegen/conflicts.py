@@ -16,7 +16,8 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ArrayArg
-from loopkit._assertions import Data, data_of, equal_cells
+from loopkit._assertions.cells import data_of, equal_cells
+from loopkit._assertions.constraints import Data
 from loopkit._cached import cached_property, once
 from loopkit._digits import told_by
 from loopkit._expression import substitute, variable_names

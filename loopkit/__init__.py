@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
-from loopkit._assertions import Assertion, Disjoint, Increasing, Injective, Within
+from loopkit._assertions.values import Assertion, Disjoint, Increasing, Injective, Within
 from loopkit._compat.names import generate_code_v2, set_loop_priority, set_temporary_scope
 from loopkit._errors import (
     AssumptionError,

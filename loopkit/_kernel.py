@@ -14,7 +14,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets, _spelling
 from loopkit._arrays import Argument, ArrayArg, TemporaryVariable, ValueArg
-from loopkit._assertions import Assertion
+from loopkit._assertions.values import Assertion
 from loopkit._cached import ANSWERS, answers_of, cached_property, memoised
 from loopkit._called import fitting_type
 from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameError

@@ -16,19 +16,9 @@ from hypothesis import strategies as st
 
 import loopkit as lk
 from loopkit import _sets
-from loopkit._assertions import (
-    Assertion,
-    Data,
-    Disjoint,
-    Increasing,
-    Injective,
-    Within,
-    data_of,
-    equal_cells,
-    index_range,
-    settling,
-    surely_inside,
-)
+from loopkit._assertions.cells import data_of, equal_cells, index_range, settling, surely_inside
+from loopkit._assertions.constraints import Data
+from loopkit._assertions.values import Assertion, Disjoint, Increasing, Injective, Within
 from loopkit._expression import evaluate, variable_names
 from loopkit._syntax import parse_expression
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import loopkit as lk
-from loopkit._assertions import followed
+from loopkit._assertions.follow import followed
 from loopkit._expression import to_text
 from loopkit._syntax import parse_expression
 

@@ -13,7 +13,7 @@ from barrier_kernels import V, at, make, plus
 from loop_kernels import text
 
 import loopkit as lk
-from loopkit._assertions import Injective
+from loopkit._assertions.values import Injective
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel, Statement

@@ -8,17 +8,15 @@ from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arguments import is_integer
 from loopkit._arrays import ArrayArg, product
-from loopkit._assertions import (
+from loopkit._assertions.cells import data_of, equal_cells, index_range
+from loopkit._assertions.values import (
     Assertion,
     Disjoint,
     Increasing,
     Injective,
     Within,
-    data_of,
-    equal_cells,
     facts_of,
     in_order,
-    index_range,
 )
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError

@@ -12,7 +12,7 @@ import numpy as np
 from loopkit import _arguments as kind
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, Strided, ValueArg
-from loopkit._assertions import map_bounds
+from loopkit._assertions.values import map_bounds
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import substitute

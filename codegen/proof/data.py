@@ -6,8 +6,9 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._assertions import data_of, equal_cells, followed, index_range, surely_inside
+from loopkit._assertions.cells import data_of, equal_cells, index_range, surely_inside
 from loopkit._assertions.constraints import Data
+from loopkit._assertions.follow import followed
 from loopkit._cached import cached_property
 from loopkit._expression import accesses, substitute
 from loopkit._nodes import Expression

@@ -25,6 +25,7 @@ from loopkit._expression import (
     substitute,
     variable_names,
 )
+from loopkit._guarded import decided, where_all_hold
 from loopkit._hidden import SOURCE, instance, instances
 from loopkit._nodes import Expression
 from loopkit._tree import common_prefix, path_inames
@@ -111,18 +112,18 @@ def _has_run(
     kernel: Kernel, writer: Statement, reader: Statement, chosen: Mapping[str, Expression]
 ) -> bool:
     """Whether the writer has that instance for every instance of the reader."""
+    integers = {*kernel.all_inames, *kernel.sizes}
     known = kernel.statement_domain(reader) & kernel.assumptions.set
-    for predicate in reader.predicates:
-        if _is_decidable(kernel, predicate):
-            known = known & _sets.condition_set(predicate)
+    known = known & where_all_hold(reader.predicates, integers)
     needed = kernel.statement_domain(writer)
     changing = _changing(kernel) | chosen.keys()
     for predicate in writer.predicates:
         if predicate in reader.predicates and not variable_names(predicate) & changing:
             continue  # it is the reader's condition, too
-        if not _is_decidable(kernel, predicate):
+        condition = decided(predicate, integers)
+        if condition is None:
             return False
-        needed = needed & _sets.condition_set(predicate)
+        needed = needed & condition
     needed = _sets.rename(needed, instances(chosen, SOURCE))
     for iname, index in chosen.items():
         known = known & _sets.equality(instance(iname, SOURCE), index)
@@ -132,8 +133,3 @@ def _has_run(
 def _changing(kernel: Kernel) -> frozenset[str]:
     """What may have another value later."""
     return frozenset([*kernel.writers, *kernel.temporary_by_name])
-
-
-def _is_decidable(kernel: Kernel, predicate: Expression) -> bool:
-    integers = {*kernel.all_inames, *kernel.sizes}
-    return variable_names(predicate) <= integers and _sets.is_condition(predicate)

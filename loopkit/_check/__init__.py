@@ -6,7 +6,7 @@ One checker serves all transforms and knows none of them.  A transform hands
 over the new kernel and how its statement instances map to the old ones; the
 checker composes these maps down to the kernel of the text (``instance_maps``), asks
 the text where every value comes from (:mod:`loopkit._poly.dataflow`), and the schedule whether
-the same write is what every read sees (``read_check``, ``expression_check``),
+the same write is what every read sees (``read_check``, ``statement_check``),
 whether every instance is executed once (``instance_check``), and whether
 accesses that data decide keep their order (``data_dependent_order``).  Most
 steps need no more than a comparison with the kernel before (``step_proof``).

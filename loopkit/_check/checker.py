@@ -10,10 +10,9 @@ import islpy as isl
 
 from loopkit import _budget
 from loopkit._budget import SpentError, within
-from loopkit._check.declarations import broken_declaration
+from loopkit._check.declarations import broken_declaration, broken_structure
 from loopkit._check.instance_maps import Lineage, descend, lineage_of
 from loopkit._check.step_proof import Obligations, StepProof
-from loopkit._check.tree_wellformed import broken_structure
 from loopkit._check.violation import Violation
 from loopkit._errors import IllegalTransformError, UndecidedError
 from loopkit._poly.model import model_of
@@ -77,7 +76,7 @@ def _examined(
     before: Kernel, change: Change, enough: int | None
 ) -> tuple[Lineage, list[Violation]]:
     known = lineage_of(before)
-    lineage = descend(before, known, change.kernel, change.instances, change.moves, change.fixed)
+    lineage = descend(known, before, change)
     obligations = obligations_of(before, change, lineage)
     if obligations is not None and obligations.is_empty:
         return lineage, []

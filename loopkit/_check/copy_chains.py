@@ -52,7 +52,7 @@ class CopyChains:
                     for first in parts_in(since, self.new.order.before(at, other)):
                         for dead in parts_in(first, self.new.order.before(other, event.time)):
                             part = part - self.check.onto(dead, part)
-                result = result | self.check.event_names(part, event)
+                result = result | self.check.onto(part, event.where)
         return result
 
     def check_plain(self, copy: Statement, event: ReadEvent) -> None:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 
 import islpy as isl
 
-from loopkit._assertions import Assertion, data_of, settling
+from loopkit._assertions.cells import data_of, settling
+from loopkit._assertions.values import Assertion
 from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.violation import Violation
@@ -58,10 +59,6 @@ class DataDependentOrder:
         self.root = check.root
         self.new = check.new
 
-    def is_inexact(self, array: str) -> bool:
-        """Whether data decide about some write of an array in the text."""
-        return any(not self.root.is_exact(w) for w in self.root.writers(array))
-
     def matters(self, array: str) -> bool:
         """Whether the order of an array's writes can show where no read is asked for it.
 
@@ -71,7 +68,7 @@ class DataDependentOrder:
         """
         if self.is_looked_up(array):
             return True
-        if not self.is_inexact(array):
+        if all(self.root.is_exact(w) for w in self.root.writers(array)):
             return False
         if array not in self.root.kernel.temporary_by_name or self.is_scattered(array):
             return True

@@ -1,4 +1,4 @@
-"""Whether a statement of a schedule computes the expression of the text.
+"""Whether an expression of a schedule has the value of one of the text.
 
 Both expressions are walked side by side; where they read, the values are followed to the
 statements that computed them (Shashidhar and others, functional equivalence of array
@@ -13,27 +13,22 @@ from functools import cache, partial
 from itertools import zip_longest
 
 import islpy as isl
-import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
 from loopkit._check.compare_statements import holds_typed, parts
 from loopkit._check.copy_chains import CopyChains
 from loopkit._check.data_dependent_order import DataDependentOrder
-from loopkit._check.instance_maps import Image
 from loopkit._check.read_check import ReadCheck
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.value_types import ValueTypes
 from loopkit._check.violation import Violation
 from loopkit._expression import index_tuple, is_constant, substitute, variable_names
 from loopkit._guarded import where_all_hold
-from loopkit._hidden import BASE, END, READER, WRITER, hidden, inlined, instance, labelled, variable
-from loopkit._kernel import Statement
-from loopkit._make.reduction_operations import operations_of
+from loopkit._hidden import READER, WRITER, hidden, inlined, instance, labelled, variable
 from loopkit._nodes import Expression, TypeCast
 from loopkit._poly.dataflow import Access, Sources
-from loopkit._poly.pairs import Instance, Undecided, equal
-from loopkit._promotion import FLOAT64
+from loopkit._poly.pairs import Undecided, equal
 from loopkit._same import same
 
 DEPTH = 8
@@ -64,87 +59,11 @@ class ExpressionCheck:
         self.unchanged: frozenset[int] = frozenset()
         self.claims: list[tuple[object, Callable[[], isl.Set]]] = []
 
-    # {{{ statements
-
-    def event(self, image: Image) -> ReadEvent:
-        """All executions of one statement of the schedule."""
-        at = Instance(image.statement, BASE)
-        bounds, everywhere = self.new.everywhere(at)
-        where = self.new.domain(at) & bounds & self.check.lineage.sizes
-        values = {i: self.new.named(e, BASE) for i, e in image.values}
-        for name in self.root.bounds_from_data(image.origin):
-            values[name] = variable(name, BASE)
-        by_data = self.root.depends_on_data(self.root.statement[image.origin])
-        return ReadEvent(where, at, image.origin, values, everywhere, at, by_data=by_data)
-
-    def statement(self, image: Image, unchanged: frozenset[int] | None = None) -> None:
-        """Check all that one statement of the schedule computes.
-
-        With ``unchanged``, the statement is one that was proven, but for reads that a step
-        replaced; the set holds the identities of expressions that have their old value.
-        """
-        old = self.root.statement[image.origin]
-        new = self.new.statement[image.statement]
-        event = self.event(image)
-        if event.where.is_empty():
-            return
-        if unchanged is not None:
-            self.unchanged = unchanged
-            self.same(old.rhs, new.rhs, event)
-            self.unchanged = frozenset()
-            return
-        if old.operation != new.operation:
-            self.different(event, f"{old.operation} is no {new.operation}")
-            return
-        mine = [p for p in old.predicates if self.root.condition(p) is None]
-        its = [p for p in new.predicates if self.new.condition(p) is None]
-        if len(mine) != len(its):
-            self.different(event, "it runs under other conditions")
-            return
-        for a, b in zip(mine, its, strict=True):
-            self.same(a, b, event)
-        for name in self.root.bounds_from_data(image.origin):
-            self.read(event, (name, ()), (name, ()))
-        if new.operation is not None:
-            self.read(event, old.write, new.write)
-        if old.written == new.written:
-            for a, b in zip(old.write[1], new.write[1], strict=False):
-                if variable_names(a) & self.root.data:
-                    self.same(a, b, event)
-        if not self.same_start(old, new):
-            # What is kept on the way in another type is the nearer reason, and comes first.
-            self.same(old.rhs, new.rhs, event)
-            self.same_type(old, new, event)
-
-    def same_type(self, old: Statement, new: Statement, event: ReadEvent) -> None:
-        """Whether a line is computed in its type: integers that were kept have one, inames none."""
-        if old.rhs is new.rhs:
-            return
-        kinds = (self.root_types.of(old.rhs), self.new_types.of(new.rhs))
-        if all(isinstance(kind, np.dtype) for kind in kinds) and kinds[0] != kinds[1]:
-            self.different(event, f"{kinds[0]} was computed, and {kinds[1]} is now")
-
-    def same_start(self, old: Statement, new: Statement) -> bool:
-        """Whether both start the same reduction from its neutral element, of whatever type."""
-        kernel = self.new.kernel
-        temporary = kernel.temporary_by_name.get(new.written)
-        if old.kind != "init" or temporary is None or temporary.accumulates is None:
-            return False
-        operation = operations_of(kernel.reductions)[temporary.accumulates]
-        expected = [operation.neutral(FLOAT64)]
-        if temporary.dtype is not None:
-            expected.append(operation.neutral(temporary.dtype))
-        value = new.rhs
-        alike = [e for e in expected if value == e or (e != e and value != value)]
-        return is_constant(value) and bool(alike)
+    # {{{ expressions
 
     def different(self, event: ReadEvent, detail: str = "") -> None:
         """Report that another expression is computed."""
         self.check.report(Violation("expression", event.where, event.side, detail=detail))
-
-    # }}}
-
-    # {{{ expressions
 
     def same(self, old: Expression, new: Expression, event: ReadEvent) -> None:
         """Check that ``new``, read at the event's time, has the value of ``old`` in the text."""
@@ -475,50 +394,5 @@ class ExpressionCheck:
             self.same(statement.rhs, new.operand if rounding else new, inner)
         if not rest.is_empty():
             self.different(event.narrowed(rest), "a value is read that nothing computed")
-
-    # }}}
-
-    # {{{ what is left at the end
-
-    def ends(self, array: str) -> None:
-        """Check what is left in an argument that the text writes."""
-        access_of = {s.id: s.write for s in self.root.writers(array)}
-        if self.order.matters(array):
-            self.order.writes(array)
-        if self.order.is_scattered(array):
-            return
-        for origin, access in access_of.items():
-            left, sources = self.check.dataflow.at_end(origin)
-            names = (*self.root.kernel.all_inames, *self.root.data)
-            where = _sets.rename(left, {instance(i, READER): instance(i, END) for i in names})
-            where = where & self.new.kernel.assumptions.set & self.check.lineage.sizes
-            if where.is_empty():
-                continue
-            statement = self.root.statement[origin]
-            bounds = self.root.bounds_from_data(origin)
-            values = {i: variable(i, END) for i in (*statement.inames, *bounds)}
-            event = ReadEvent(where, Instance(None, END), origin, values, {}, None, sources)
-            indices = tuple(substitute(i, values) for i in access[1])
-            self.read(event, access, (array, indices))
-        self.extra_stores(array)
-
-    def extra_stores(self, array: str) -> None:
-        """Stores to cells that the text leaves alone must put back what was there."""
-        for statement in self.check.copy_statements(array):
-            at = Instance(statement.id, BASE)
-            bounds, everywhere = self.new.everywhere(at)
-            where = self.new.domain(at) & bounds & self.check.lineage.sizes
-            indices = tuple(self.new.named(i, BASE) for i in statement.write[1])
-            for writer in self.root.writers(array):
-                w = Instance(writer.id, WRITER)
-                cell = self.root.write_cell(w)
-                both = where & self.root.domain(w)
-                for a, b in zip(cell.indices, indices, strict=True):
-                    both = both & equal(a, b)
-                where = where - self.check.onto(both, where)
-            if where.is_empty():
-                continue
-            event = ReadEvent(where, at, statement.id, {}, everywhere, at)
-            self.same(Untouched(array, indices), statement.rhs, event)
 
     # }}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import islpy as isl
@@ -15,6 +15,7 @@ from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 
 if TYPE_CHECKING:
+    from loopkit._change import Change
     from loopkit._kernel import Kernel
 
 
@@ -83,23 +84,16 @@ def own_lineage(kernel: Kernel) -> Lineage:
     return Lineage(kernel, images)
 
 
-def descend(
-    before: Kernel,
-    lineage: Lineage,
-    after: Kernel,
-    maps: Iterable[Any],
-    moves: frozenset[str],
-    fixed: Mapping[str, int],
-) -> Lineage:
-    """The lineage of ``after``, whose statements are mapped to those of ``before`` by ``maps``."""
-    by_new = {m.new: m for m in maps}
+def descend(lineage: Lineage, before: Kernel, change: Change) -> Lineage:
+    """The lineage of a changed kernel, where ``lineage`` is that of the kernel before."""
+    by_new = {m.new: m for m in change.instances}
+    fixed, same_name = change.fixed, before.statement_by_id.keys() - change.moves
     images = []
-    for statement in after.statements:
+    for statement in change.kernel.statements:
         step = by_new.get(statement.id)
         old = step.old if step is not None else statement.id
         earlier = lineage.image_of.get(old)
-        known = step is not None or (old in before.statement_by_id and statement.id not in moves)
-        if earlier is None or not known:
+        if earlier is None or (step is None and old not in same_name):
             continue
         if step is None or not step.values:
             values = earlier.values

@@ -84,13 +84,8 @@ class QuestionKeys:
 
     def order(self, statements: Iterable[str]) -> Key:
         """How some statements are nested and follow each other, others left out."""
-        numbers: dict[object, int] = {}
-        result = []
-        for name in sorted(statements, key=lambda s: self.new.order.place(s)[0]):
-            loops = self.new.order.place(name)[1]
-            path = tuple((key[0], numbers.setdefault(key, len(numbers))) for key in loops)
-            result.append((name, path))
-        return tuple(result)
+        names = sorted(statements, key=lambda s: self.new.order.place(s)[0])
+        return (*names, self.new.order.nest(names))
 
     def family(self, start: Iterable[str], statements: Iterable[str] = ()) -> Key:
         """All that the values in some arrays depend on, and what some statements compute."""

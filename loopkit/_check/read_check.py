@@ -92,12 +92,12 @@ class ReadCheck:
                     side = self.check.origin_side(image, at)
                     self.check.report(event.violation("missing", part, cell, source=side))
             if not writing and not others:
-                self.check.missing(event.narrowed(self.check.event_names(related, event)), cell)
+                self.check.missing(event.narrowed(self.check.onto(related, event.where)), cell)
         untouched = event.bound & sources.untouched
         # In a temporary nothing was there before: data must see to it that nobody looks.
         if not (untouched.is_empty() or old[0] in self.root.kernel.temporary_by_name):
             if cell.array != old[0]:
-                self.check.missing(event.narrowed(self.check.event_names(untouched, event)), cell)
+                self.check.missing(event.narrowed(self.check.onto(untouched, event.where)), cell)
             self.check_untouched(event, untouched, sources, cell)
         if found:
             complete = bool(untouched.is_empty())

@@ -12,7 +12,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._assertions import Assertion, Increasing
+from loopkit._assertions.values import Assertion, Increasing
 from loopkit._cached import cached_property
 from loopkit._check.instance_maps import Image, Lineage
 from loopkit._check.violation import Side, Violation
@@ -180,10 +180,6 @@ class Check:
             mine = self.new.statement[image.statement].written == array
             (writing if mine else others).append(image)
         return writing, others
-
-    def event_names(self, where: isl.Set, event: ReadEvent) -> isl.Set:
-        """``where`` projected onto the names of the event."""
-        return self.onto(where, event.where)
 
     def onto(self, where: isl.Set, like: isl.Set) -> isl.Set:
         """``where`` projected onto the names of ``like``, and the sizes."""

@@ -7,6 +7,7 @@ imported when one cannot.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,15 +16,14 @@ import islpy as isl
 from loopkit import _budget
 from loopkit._budget import SpentError, is_over
 from loopkit._cached import memoised
-from loopkit._check.bounds_check import check_bounds
-from loopkit._check.expression_check import ExpressionCheck
+from loopkit._check.array_check import check_bounds, check_storage
 from loopkit._check.instance_check import check_axes, check_instances
 from loopkit._check.instance_maps import Lineage, descend, lineage_of, own_lineage
 from loopkit._check.question_keys import Key, QuestionKeys
 from loopkit._check.race_check import check_carriers, check_races
 from loopkit._check.schedule_check import Check
+from loopkit._check.statement_check import StatementCheck
 from loopkit._check.step_proof import Obligations
-from loopkit._check.storage_check import check_storage
 from loopkit._check.violation import Violation
 from loopkit._frozen import dataclass
 from loopkit._poly.model import Model, model_of
@@ -39,7 +39,7 @@ def check_obligations(
 ) -> list[Violation]:
     """What is wrong with that part of a schedule that a step has made."""
     check = Check(lineage, model_of(kernel))
-    expressions = ExpressionCheck(check)
+    expressions = StatementCheck(check)
     for array in sorted(obligations.arrays):
         check_storage(check, array)
     for name in sorted(obligations.statements | obligations.moves):
@@ -65,7 +65,7 @@ def answered_keys(kernel: Kernel) -> frozenset[object]:
 @memoised
 def _answered_keys(kernel: Kernel, lineage: Lineage) -> frozenset[object]:
     check = Check(lineage, model_of(kernel))
-    return frozenset(key for key, _ in questions(ExpressionCheck(check)))
+    return frozenset(key for key, _ in questions(StatementCheck(check)))
 
 
 def violations_of(
@@ -88,7 +88,7 @@ def violations_of(
     step = None if last_step is None else last_step.check(new)
     open_: Undecided | None = None
     with_image = () if last_step is None else last_step.with_image
-    for key, question in questions(ExpressionCheck(check), step, with_image):
+    for key, question in questions(StatementCheck(check), step, with_image):
         if key in known:
             continue
         try:
@@ -130,14 +130,11 @@ class LastStep:
         before, change = self.before, self.change
         kept = set(self.with_image)
         moves = change.moves | {s.id for s in before.statements if s.id not in kept}
-        lineage = descend(
-            before, own_lineage(before), change.kernel, change.instances, moves, change.fixed
-        )
-        return Check(lineage, new)
+        return Check(descend(own_lineage(before), before, replace(change, moves=moves)), new)
 
 
 def questions(
-    expressions: ExpressionCheck, step: Check | None = None, with_image: Sequence[str] = ()
+    expressions: StatementCheck, step: Check | None = None, with_image: Sequence[str] = ()
 ) -> Iterator[tuple[Key, Callable[[], None]]]:
     """All that is asked of a schedule: what each question depends on, and how to ask it.
 

@@ -13,7 +13,7 @@ whole proof is asked for of these alone: see :class:`Obligations`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,8 @@ from loopkit._check.compare_statements import Differences, StatementComparison
 from loopkit._check.injectivity import Injectivity
 from loopkit._check.instance_maps import Lineage
 from loopkit._check.per_thread_copies import PerThreadCopies
-from loopkit._expression import substitute, variable_names
+from loopkit._check.step_accesses import StatementPair, StepAccess, access_pairs, accesses_of
+from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import OLD, instances, variable
 from loopkit._kernel import Statement
@@ -39,8 +40,6 @@ from loopkit._same import key_of, same
 if TYPE_CHECKING:
     from loopkit._change import Change, InstanceMap
     from loopkit._kernel import Kernel
-
-_NOTHING: Mapping[str, Expression] = {}
 
 
 @dataclass(frozen=True)
@@ -62,41 +61,12 @@ class Obligations:
         return not (self.statements or self.moves or self.arrays)
 
 
-@dataclass(frozen=True, eq=False)
-class StatementPair:
-    """A statement after the step and before it; ``values`` are old inames in terms of new ones."""
-
-    new: Statement
-    old: Statement
-    values: Mapping[str, Expression]
-
-    @cached_property
-    def at(self) -> Instance:
-        """An instance, inames not labelled."""
-        return Instance(self.new.id, "")
-
-
 @dataclass(frozen=True)
 class OrderKept:
     """Whether a pair of accesses keeps its order; ``apart``: once each thread has its own cell."""
 
     holds: bool
     apart: bool = False
-
-
-@dataclass(frozen=True, eq=False)
-class StepAccess:
-    """One access of a statement after the step: subscripts over its inames of after the step."""
-
-    pair: StatementPair
-    indices: tuple[Expression, ...]
-    writes: bool
-    kind: tuple[object, ...]
-
-    @property
-    def sums(self) -> bool:
-        """Whether it is the cell to which an update adds, in any order."""
-        return is_update(self.pair.new) and self.indices == self.pair.new.write[1]
 
 
 class StepProof:
@@ -349,11 +319,12 @@ class StepProof:
         """Whether instances that touch one cell come in the order in which they came."""
         if not self.new_axes and self.same_nest():
             return True
-        for name, accesses in self.accesses().items():
+        pairs = [*self.pairs.values()]
+        for name, accesses in accesses_of(pairs, self.old.order, self.new.order).items():
             copied = self.new_copy_axes(name)
             if copied is None:
                 return False
-            for one, two, itself in _access_pairs(accesses):
+            for one, two, itself in access_pairs(accesses):
                 key = (copied, one.kind, two.kind, itself)
                 found = self._orders_kept.get(key)
                 if found is None:
@@ -366,44 +337,10 @@ class StepProof:
 
     def same_nest(self) -> bool:
         """Whether all statements are in the loops in which they were."""
-        before: dict[object, int] = {}
-        after: dict[object, int] = {}
-        for pair in self.pairs.values():
-            if pair.values:
-                return False
-            old = [
-                (k[0], before.setdefault(k, len(before)))
-                for k in self.old.order.place(pair.old.id)[1]
-            ]
-            new = [
-                (k[0], after.setdefault(k, len(after)))
-                for k in self.new.order.place(pair.new.id)[1]
-            ]
-            if old != new:
-                return False
-        return True
-
-    def accesses(self) -> dict[str, list[StepAccess]]:
-        """All accesses of each array that some statement writes."""
-        written = {t.new.written for t in self.pairs.values()}
-        found: dict[str, list[StepAccess]] = {name: [] for name in written}
-        for pair in self.pairs.values():
-            kind = (
-                pair.old.inames,
-                pair.new.inames,
-                self.old.order.place(pair.old.id)[1],
-                self.new.order.place(pair.new.id)[1],
-                tuple(sorted(pair.values.items())),
-                is_update(pair.new),
-            )
-            name, indices = pair.new.write
-            found[name].append(StepAccess(pair, indices, True, (*kind, indices, True)))
-            # What is read now in place of something else is asked of the whole proof.
-            for name, indices in dict.fromkeys(pair.old.reads):
-                if name in written:
-                    mine = tuple(substitute(i, pair.values) for i in indices)
-                    found[name].append(StepAccess(pair, mine, False, (*kind, mine, False)))
-        return found
+        if any(pair.values for pair in self.pairs.values()):
+            return False
+        olds = [pair.old.id for pair in self.pairs.values()]
+        return self.old.order.nest(olds) == self.new.order.nest(self.pairs)
 
     def new_copy_axes(self, name: str) -> frozenset[Axis] | None:
         """The axes along which an array exists several times from now on; None if fewer."""
@@ -434,8 +371,9 @@ class StepProof:
                 apart = True
             if a == b:
                 same |= {a}
-        if itself and one.sums and two.sums:
-            return OrderKept(True, apart)
+        target = one.pair.new.write[1]
+        if itself and is_update(one.pair.new) and one.indices == two.indices == target:
+            return OrderKept(True, apart)  # sums, in any order
         return OrderKept(self.same_order(one.pair, two.pair, same), apart)
 
     def keeps_private_values(self) -> bool:
@@ -489,30 +427,13 @@ class StepProof:
 
 def _moved(old: Statement, step: InstanceMap | None) -> Mapping[str, Expression]:
     """What became of the inames around a statement, those left out that are what they were."""
-    if step is None:
-        return _NOTHING
-    return {
-        iname: value
-        for iname, value in step.values.items()
-        if iname in old.inames and not (isinstance(value, prim.Variable) and value.name == iname)
-    }
-
-
-def _access_pairs(accesses: list[StepAccess]) -> Iterator[tuple[StepAccess, StepAccess, bool]]:
-    """Pairs of accesses to one array, one of them a write; of those that are alike, one.
-
-    With each, whether both belong to one statement.
-    """
-    groups: dict[tuple[object, ...], dict[str, StepAccess]] = {}
-    for access in accesses:
-        groups.setdefault(access.kind, {})[access.pair.new.id] = access
-    kinds = [*groups.values()]
-    for number, mine in enumerate(kinds):
-        for its in kinds[number:]:
-            one, two = next(iter(mine.values())), next(iter(its.values()))
-            if not (one.writes or two.writes):
-                continue
-            if mine.keys() & its.keys():
-                yield one, two, True
-            if len(mine.keys() | its.keys()) > 1:
-                yield one, two, False
+    return (
+        {}
+        if step is None
+        else {
+            iname: value
+            for iname, value in step.values.items()
+            if iname in old.inames
+            and not (isinstance(value, prim.Variable) and value.name == iname)
+        }
+    )

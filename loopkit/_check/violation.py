@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from loopkit._assertions import Assertion
+from loopkit._assertions.values import Assertion
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._poly.pairs import Instance

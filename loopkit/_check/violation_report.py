@@ -20,8 +20,17 @@ from loopkit._errors import (
 from loopkit._expression import to_text
 from loopkit._kernel import Statement
 from loopkit._poly.model import Model
+from loopkit._poly.smallest_case import cell_text
 
 Row = tuple[str, str]
+
+_SENTENCES = {
+    "updates": "{other} and {sink} would both add to {cell} at the same time",
+    "dropped": "{sink} would not be executed",
+    "extra": "{sink} would be executed, which is no instance of the kernel",
+    "repeated": "{sink} would be executed more than once",
+    "bounds": "{sink} would access {cell}, {detail}",
+}
 
 
 def error_for(violations: Sequence[Violation], root: Model, new: Model) -> WitnessError:
@@ -41,22 +50,23 @@ def error_for(violations: Sequence[Violation], root: Model, new: Model) -> Witne
         return _without_case(certain[0])
     violation, case = min(cases, key=_preference)
     words = _Words(violation, case, violation.text or root, new)
-    why = "\n".join([words.headline(), *_table(words.rows())])
+    rows = words.rows()
+    width = max((len(name) for name, _ in rows), default=0) + 1
+    lines = (f"  {name + ':':<{width}} {text}" for name, text in rows)
+    why = "\n".join([words.headline(), *lines])
+    numbers = [i for i in words.indices if isinstance(i, int)]
     witness = Witness(
         kind=words.kind(),
         array=words.array,
-        cell=_numbers(words.indices),
+        cell=tuple(numbers) if len(numbers) == len(words.indices) else None,
         source=words.first(),
-        sink=words.second(),
+        sink=case.sink.instance,
         parameters=dict(case.sizes),
     )
     if not violation.exact:
         return UndecidedError(why, witness=witness, instead=words.assertion())
-    if witness.kind == "race":
-        return RaceError(why, witness=witness)
-    if witness.kind == "bounds":
-        return OutOfBoundsError(why, witness=witness)
-    return IllegalTransformError(why, witness=witness)
+    kinds: dict[str, type[WitnessError]] = {"race": RaceError, "bounds": OutOfBoundsError}
+    return kinds.get(witness.kind, IllegalTransformError)(why, witness=witness)
 
 
 def _without_case(violation: Violation) -> WitnessError:
@@ -79,17 +89,6 @@ def _preference(pair: tuple[Violation, Case]) -> tuple[bool, tuple[int, ...]]:
     return violation.detail == "stale" or violation.kind == "expression", case.rank
 
 
-def _numbers(cell: tuple[int | str, ...]) -> tuple[int, ...] | None:
-    if any(isinstance(i, str) for i in cell):
-        return None
-    return tuple(int(i) for i in cell)
-
-
-def _table(rows: list[Row]) -> list[str]:
-    width = max((len(n) for n, _ in rows), default=0) + 1
-    return [f"  {name + ':' if name else '':<{width}} {text}" for name, text in rows]
-
-
 class _Words:
     """The sentences of one message."""
 
@@ -103,17 +102,10 @@ class _Words:
         meant = violation.meant
         self.array = violation.array if meant is None else meant[0]
         self.indices = case.cell if meant is None else case.meant
+        self.cell = cell_text(self.array or "", self.indices)
+        self.unordered = violation.how in ("together", "blocks")
 
     # {{{ names
-
-    @property
-    def cell(self) -> str:
-        """The cell, as the text has it."""
-        return _shown(self.array or "", self.indices)
-
-    @property
-    def unordered(self) -> bool:
-        return self.how in ("together", "blocks")
 
     def kind(self) -> str:
         """The witness's kind."""
@@ -128,45 +120,42 @@ class _Words:
             return case.other.instance if case.other else None
         return case.source.instance if case.source else None
 
-    def second(self) -> Instance:
-        """The other instance."""
-        return self.sink.instance
-
     # }}}
 
     # {{{ sentences
 
     def headline(self) -> str:
         """What is wrong, in one sentence."""
-        return getattr(self, f"_say_{self.violation.kind}")()  # type: ignore[no-any-return]
+        kind, detail = self.violation.kind, self.violation.detail
+        if kind in _SENTENCES:
+            actors = {"sink": self.sink, "other": self.case.other}
+            return _SENTENCES[kind].format(cell=self.cell, detail=detail, **actors)
+        return getattr(self, f"_say_{kind}")()  # type: ignore[no-any-return]
 
     def _may(self) -> str:
         return "would" if self.violation.exact else "might"
 
     def _say_order(self) -> str:
         source = self.case.source
-        if not self.sink.runs:
+        if self.sink.place is None:
             return f"what {source} leaves in {self.cell} {self._may()} not be there at the end"
         if self.unordered:
-            may = "" if self.violation.exact else "may "
-            reads, writes = ("read", "write") if may else ("reads", "writes")
-            return (
-                f"{self.sink} {may}{reads} {self.cell}, which {source} {may}{writes}, "
-                "and nothing orders the two"
-            )
+            return self._meeting(source)
         return f"{self.sink} {self._may()} read {self.cell} before {source} has written it"
+
+    def _meeting(self, writer: Actor | None) -> str:
+        reads, writes = "reads", "writes"
+        if not self.violation.exact:
+            reads, writes = "may read", "may write"
+        cell = self.cell
+        return f"{self.sink} {reads} {cell}, which {writer} {writes}, and nothing orders the two"
 
     def _say_overwritten(self) -> str:
         other = self.case.other
-        if not self.sink.runs:
+        if self.sink.place is None:
             return f"{other} {self._may()} overwrite {self.cell}, where {self.sink} writes last"
         if self.unordered:
-            return (
-                f"{self.sink} reads {self.cell}, which {other} writes, and nothing orders the two"
-                if self.violation.exact
-                else f"{self.sink} may read {self.cell}, which {other} may write, "
-                "and nothing orders the two"
-            )
+            return self._meeting(other)
         if self.violation.detail == "stale":
             return f"{self.sink} {self._may()} read from {self.cell} what {other} wrote"
         return f"{other} {self._may()} overwrite {self.cell} before {self.sink} has read it"
@@ -187,7 +176,7 @@ class _Words:
                 f"{self.sink} would not see what {source} writes to '{array}': "
                 f"each {owner} has its own '{array}'"
             )
-        if not self.sink.runs:
+        if self.sink.place is None:
             return f"what {source} leaves in {self.cell} would end up in another cell"
         return f"{self.sink} would look for the value of {source} in the wrong cell"
 
@@ -202,24 +191,12 @@ class _Words:
         return "thread" if any(axis[0] == "l" for axis in axes) else "block"
 
     def _say_missing(self) -> str:
-        cell = _shown(self.violation.array or "", self.case.cell)
-        if not self.sink.runs:
+        cell = cell_text(self.violation.array or "", self.case.cell)
+        if self.sink.place is None:
             return f"what {self.sink} leaves in {self.cell} would not be there at the end"
         if self.case.source is not None:
             return f"{self.sink} would not find what {self.case.source} writes in {cell}"
         return f"{self.sink} would read {cell}, which nothing has written for it"
-
-    def _say_updates(self) -> str:
-        return f"{self.case.other} and {self.sink} would both add to {self.cell} at the same time"
-
-    def _say_dropped(self) -> str:
-        return f"{self.sink} would not be executed"
-
-    def _say_extra(self) -> str:
-        return f"{self.sink} would be executed, which is no instance of the kernel"
-
-    def _say_repeated(self) -> str:
-        return f"{self.sink} would be executed more than once"
 
     def _say_expression(self) -> str:
         detail = f": {self.violation.detail}" if self.violation.detail else ""
@@ -227,11 +204,8 @@ class _Words:
 
     def _say_overlap(self) -> str:
         array = self.violation.array or ""
-        one, two = _shown(array, self.case.cell), _shown(array, self.case.written)
+        one, two = cell_text(array, self.case.cell), cell_text(array, self.case.written)
         return f"{one} and {two} would lie in the same place"
-
-    def _say_bounds(self) -> str:
-        return f"{self.sink} would access {self.cell}, {self.violation.detail}"
 
     # }}}
 
@@ -239,18 +213,12 @@ class _Words:
 
     def rows(self) -> list[Row]:
         """The order in the text, that of the schedule, the sizes, and the statements."""
-        rows = []
-        text = self._in_the_text()
-        if text:
-            rows.append(("in the text", text))
-        scheduled = self._scheduled()
-        if scheduled:
-            rows.append(("scheduled", scheduled))
-        if self.case.sizes:
-            rows.append(
-                ("for example", ", ".join(f"{n} = {v}" for n, v in self.case.sizes.items()))
-            )
-        return rows + self._statements()
+        rows = [
+            ("in the text", self._in_the_text()),
+            ("scheduled", self._scheduled()),
+            ("for example", ", ".join(f"{n} = {v}" for n, v in self.case.sizes.items())),
+        ]
+        return [row for row in rows if row[1]] + self._statements()
 
     def _in_the_text(self) -> str:
         kind, cell, sink = self.violation.kind, self.cell, self.sink
@@ -259,10 +227,10 @@ class _Words:
             # What only carries data is not in the text.
             return ""
         if kind in ("order", "place", "missing") and source is not None:
-            then = f"{sink} reads it" if sink.runs else "nothing changes it"
+            then = f"{sink} reads it" if sink.place else "nothing changes it"
             return f"{source} writes {cell}, then {then}"
         if kind == "overwritten" and other is not None:
-            if not sink.runs:
+            if sink.place is None:
                 return f"{other} writes {cell}, later {sink} does"
             if self.violation.detail == "stale":
                 return f"{other} writes {cell}; what {sink} reads there is written later"
@@ -275,33 +243,32 @@ class _Words:
         kind, sink = self.violation.kind, self.sink
         if kind == "place" and self.case.source is not None:
             if self._owner() and self.case.written == self.case.cell:
-                return self._on_different(self.case.source, sink, "")
+                return self._on_different(self.case.source, sink)
             array = self.violation.array or ""
-            mine, its = _shown(array, self.case.written), _shown(array, self.case.cell)
+            mine, its = cell_text(array, self.case.written), cell_text(array, self.case.cell)
             return f"{self.case.source} writes {mine}, {sink} reads {its}"
         if kind == "missing" and self.case.source is not None:
             written = self.new.statement[self.case.source.place or ""].written
             return f"{self.case.source} writes to '{written}' instead"
-        if kind not in ("order", "overwritten", "rewritten", "updates") or not sink.runs:
+        if kind not in ("order", "overwritten", "rewritten", "updates") or sink.place is None:
             return ""
         first = self.case.source or self.case.other
         if first is None:
             return ""
         if self.how == "blocks":
-            return self._on_different(first, sink, "nothing orders blocks within one launch")
+            return self._on_different(first, sink, "; nothing orders blocks within one launch")
         if self.how == "together":
-            return self._on_different(first, sink, "at the same time")
+            return self._on_different(first, sink, ", at the same time")
         if kind == "overwritten":
             if self.violation.detail == "stale":
                 return ""
             return _in_order(first, sink, self.new)
         return _in_order(sink, first, self.new)
 
-    def _on_different(self, a: Actor, b: Actor, why: str) -> str:
+    def _on_different(self, a: Actor, b: Actor, why: str = "") -> str:
         if not (a.where() or b.where()):
             return ""
-        end = ("; " + why) if self.how == "blocks" and why else (", " + why if why else "")
-        return f"{a} runs {a.where() or 'once'}, {b} {b.where() or 'on every thread'}{end}"
+        return f"{a} runs {a.where() or 'once'}, {b} {b.where() or 'on every thread'}{why}"
 
     def _statements(self) -> list[Row]:
         shown: dict[str, None] = {}
@@ -328,10 +295,6 @@ class _Words:
     # }}}
 
 
-def _shown(array: str, cell: tuple[int | str, ...]) -> str:
-    return f"{array}[{', '.join(str(c) for c in cell)}]" if cell else array
-
-
 def statement_text(statement: Statement) -> str:
     """A statement in one line."""
     sign = "=" if statement.operation is None else f"= {statement.operation} of itself and"
@@ -344,7 +307,9 @@ def statement_text(statement: Statement) -> str:
 def _in_order(first: Actor, second: Actor, new: Model) -> str:
     """Why one instance runs before another: the loop that decides, or the place in the nest."""
     mine, its = dict(first.loops), dict(second.loops)
-    shared = _shared(first, second, new)
+    shared: tuple[str, ...] = ()
+    if first.place is not None and second.place is not None:
+        shared = new.order.shared_loops(first.place, second.place)
     for number, name in enumerate(shared):
         if mine[name] != its[name]:
             at = ", ".join(f"{n}={mine[n]}" for n in shared[: number + 1])
@@ -353,10 +318,3 @@ def _in_order(first: Actor, second: Actor, new: Model) -> str:
     if first.instance.statement != second.instance.statement:
         return f"{first} runs before {second}, which stands below it"
     return f"{first} runs before {second}"
-
-
-def _shared(first: Actor, second: Actor, new: Model) -> tuple[str, ...]:
-    """The loops that two actors are both in."""
-    if first.place is None or second.place is None:
-        return ()
-    return new.order.shared_loops(first.place, second.place)

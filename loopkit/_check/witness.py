@@ -24,14 +24,15 @@ _LETTERS = "xyz"
 
 @dataclass(frozen=True)
 class Actor:
-    """One side of a case: the instance in the text's words, and where the schedule runs it."""
+    """One side of a case: the instance in the text's words, and where the schedule runs it.
+
+    ``place`` is the statement that it runs in; None for what is only in the text.
+    """
 
     instance: Instance
-    is_move: bool
-    loops: tuple[tuple[str, int], ...]
-    block: tuple[tuple[str, int], ...]
-    thread: tuple[tuple[str, int], ...]
-    runs: bool
+    loops: tuple[tuple[str, int], ...] = ()
+    block: tuple[tuple[str, int], ...] = ()
+    thread: tuple[tuple[str, int], ...] = ()
     place: str | None = None
 
     def __str__(self) -> str:
@@ -47,11 +48,9 @@ class Actor:
 
 
 def _index(word: str, values: tuple[tuple[str, int], ...]) -> str:
-    if not values:
-        return ""
-    if len(values) == 1:
-        return f"{word} {values[0][1]}"
-    return f"{word} ({', '.join(f'{n}={v}' for n, v in values)})"
+    if len(values) > 1:
+        return f"{word} ({', '.join(f'{n}={v}' for n, v in values)})"
+    return f"{word} {values[0][1]}" if values else ""
 
 
 @dataclass(frozen=True)
@@ -120,13 +119,11 @@ def _value(side: Side, iname: str) -> Expression:
 
 def _actor(tag: str, side: Side, point: Mapping[str, int], root: Model, new: Model) -> Actor:
     values = {i: point.get(hidden(tag, i), 0) for i in _ordered(side, root, new)}
-    is_move = side.origin is None or side.origin not in root.statement
-    at = side.at
-    name = side.origin
-    if name is None or is_move:
+    at, name = side.at, side.origin
+    if name is None or name not in root.statement:
         name = (at.statement if at is not None else None) or "?"
     if at is None or at.statement is None:
-        return Actor(Instance(name, values), is_move, (), (), (), False)
+        return Actor(Instance(name, values))
     loops = tuple(
         (iname, point.get(instance(iname, at.label), 0))
         for iname, _ in new.order.place(at.statement)[1]
@@ -143,9 +140,7 @@ def _actor(tag: str, side: Side, point: Mapping[str, int], root: Model, new: Mod
                 continue
         letter = _LETTERS[axis[1]] if isinstance(axis[1], int) else str(axis[1])
         (block if axis[0] == "g" else thread).append((letter, _sets.value_at(coordinate, point)))
-    return Actor(
-        Instance(name, values), is_move, loops, tuple(block), tuple(thread), True, at.statement
-    )
+    return Actor(Instance(name, values), loops, tuple(block), tuple(thread), at.statement)
 
 
 def _cell_value(index: Expression, point: Mapping[str, int]) -> int | str:

@@ -7,14 +7,14 @@ that tells apart the several instances that one question is about.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, TemporaryVariable
-from loopkit._assertions import data_of, equal_cells, followed
+from loopkit._assertions.cells import data_of, equal_cells
+from loopkit._assertions.follow import followed
 from loopkit._cached import cached_property, memoised, once
 from loopkit._expression import is_constant, substitute, variable_names
 from loopkit._frozen import dataclass
@@ -59,7 +59,6 @@ class Model(ParallelAxes):
         self.order = ProgramOrder(self.kernel)
         self._expressions: dict[tuple[int, str], tuple[Expression, Expression]] = {}
         self._domains: dict[tuple[object, ...], isl.Set] = {}
-        self._orders: dict[tuple[object, ...], Any] = {}
 
     # {{{ instances
 
@@ -213,9 +212,12 @@ class Model(ParallelAxes):
         for at in (a, b):
             value = self.coordinate(at, axis)
             values.append(self.everywhere(at)[1][axis] if value is None else value)
-        key = ("apart", values[0], values[1])
-        apart: isl.Set | None = once(self._orders, key, _differing, values[0], values[1])
-        return apart
+        return self._differing(*values)
+
+    @memoised
+    def _differing(self, a: Expression, b: Expression) -> isl.Set | None:
+        differ = _sets.condition_set(prim.Comparison(a, "!=", b))
+        return None if differ.is_empty() else differ
 
     def unordered(self, a: Instance, b: Instance, array: str) -> list[tuple[str, isl.Set]]:
         """``{ names of both : nothing orders them }`` if they touch one cell of ``array``: a union.
@@ -236,11 +238,10 @@ class Model(ParallelAxes):
             piece = self.apart(a, b, axis)
             if piece is None:
                 continue
-            if axis[0] == "g":
-                pieces.append(("blocks", piece if facts is None else piece & facts))
-            elif same is not None:
-                whole = same & piece
-                pieces.append(("together", whole if facts is None else whole & facts))
+            if axis[0] == "l" and same is not None:
+                piece = same & piece
+            how = "blocks" if axis[0] == "g" else "together"
+            pieces.append((how, piece if facts is None else piece & facts))
         return pieces
 
     def loads(self, at: Instance) -> list[tuple[Expression, Expression]]:
@@ -335,9 +336,3 @@ class Model(ParallelAxes):
         )
 
     # }}}
-
-
-def _differing(a: Expression, b: Expression) -> isl.Set | None:
-    """Where two numbers differ; None if nowhere."""
-    differ = _sets.condition_set(prim.Comparison(a, "!=", b))
-    return None if differ.is_empty() else differ

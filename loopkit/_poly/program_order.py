@@ -8,7 +8,7 @@ run upwards.  Parallel coordinates are no loops: what orders those, barriers do.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -73,6 +73,14 @@ class ProgramOrder:
     def place(self, statement: str) -> tuple[int, Path]:
         """The statement's number in the text, and its loops, outermost first."""
         return self._places[statement]
+
+    def nest(self, statements: Iterable[str]) -> tuple[Path, ...]:
+        """The loops around each of some statements, numbered as they come among these alone."""
+        numbers: dict[object, int] = {}
+        return tuple(
+            tuple((loop[0], numbers.setdefault(loop, len(numbers))) for loop in self.place(s)[1])
+            for s in statements
+        )
 
     def is_above(self, a: str, b: str) -> bool:
         """Whether a statement stands above another one in the text."""

@@ -62,7 +62,7 @@ def smallest_access(
     )
     shown = ["?" if c is None else str(c) for c in cell]
     access = [to_text(i) for i in indices]
-    return AccessCase(witness, _text(array, access), _text(array, shown), values, numbers)
+    return AccessCase(witness, cell_text(array, access), cell_text(array, shown), values, numbers)
 
 
 def _value(index: Expression, numbers: Mapping[str, int]) -> int | None:
@@ -75,5 +75,6 @@ def _value(index: Expression, numbers: Mapping[str, int]) -> int | None:
         return None
 
 
-def _text(array: str, indices: Sequence[str]) -> str:
-    return f"{array}[{', '.join(indices)}]" if indices else array
+def cell_text(array: str, indices: Sequence[object]) -> str:
+    """``a[i, 0]``; ``a`` alone without indices."""
+    return f"{array}[{', '.join(map(str, indices))}]" if indices else array

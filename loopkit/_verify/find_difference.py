@@ -10,8 +10,8 @@ import islpy as isl
 import numpy as np
 
 from loopkit import _budget
-from loopkit._assertions import in_order
 from loopkit._assertions.generate import obeying_data
+from loopkit._assertions.values import in_order
 from loopkit._budget import SpentError, at_most
 from loopkit._errors import LoopkitError
 from loopkit._poly.model import Model

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from loopkit._check.expression_check import ExpressionCheck
 from loopkit._check.instance_maps import Lineage
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.schedule_proof import questions
+from loopkit._check.statement_check import StatementCheck
 from loopkit._check.violation import Violation
 from loopkit._expression import is_constant, to_text, variable_names
 from loopkit._hidden import BASE, OTHER
@@ -50,7 +50,7 @@ def prove(new: Model, lineage: Lineage) -> ProofResult:
     if objection:
         return ProofResult(open=objection, cheap=True)
     open_ = ""
-    for _, question in questions(_TypedExpressionCheck(check, types)):
+    for _, question in questions(_TypedStatementCheck(check, types)):
         try:
             question()
         except Undecided as undecided:
@@ -62,7 +62,7 @@ def prove(new: Model, lineage: Lineage) -> ProofResult:
     return ProofResult(open=open_)
 
 
-class _TypedExpressionCheck(ExpressionCheck):
+class _TypedStatementCheck(StatementCheck):
     """Compares expressions through copies only where these change no types."""
 
     def __init__(self, check: Check, types: tuple[KernelTypes, KernelTypes]) -> None:

@@ -357,6 +357,8 @@ class StepProof:
 
         ``itself``: they belong to one statement.
         """
+        if not self.new_axes and self.in_same_loops(one.pair, two.pair):
+            return OrderKept(True)
         cells = [*zip(one.indices, two.indices, strict=False)]
         same = self.injectivity.determined_by(a for a, b in cells if a == b)
         apart = False
@@ -381,6 +383,13 @@ class StepProof:
         new = {axis: self.new.inames_on[axis] for axis in self.new_axes}
         copies = PerThreadCopies(self.new, self.lineage, self.injectivity, new)
         return all(copies.keep_values(array) for array in sorted(self.private))
+
+    def in_same_loops(self, one: StatementPair, two: StatementPair) -> bool:
+        """Whether two statements with the inames that they had share the loops that they did."""
+        if one.values or two.values:
+            return False
+        before = self.old.order.shared_loops(one.old.id, two.old.id)
+        return before == self.new.order.shared_loops(one.new.id, two.new.id)
 
     def same_order(self, one: StatementPair, two: StatementPair, same: frozenset[str]) -> bool:
         """Whether the loops that two statements share run as they did, ``same`` inames fixed."""

@@ -290,17 +290,20 @@ class Model(ParallelAxes):
     @cached_property
     def has_loaded_bounds(self) -> bool:
         """Whether data bound any loop."""
-        return any(self.bounds_from_data(s.id) for s in self.kernel.statements)
+        return self._may_load_bounds and any(
+            self.bounds_from_data(s.id) for s in self.kernel.statements
+        )
 
     @cached_property
     def _may_load_bounds(self) -> bool:
         return any(d.parameters & self.data for d in self.kernel.domains)
 
-    @memoised
     def bounds_from_data(self, statement: str) -> tuple[str, ...]:
         """Temporaries that the bounds of a statement's loops depend on."""
-        if not self._may_load_bounds:
-            return ()
+        return self._bounds_from_data(statement) if self._may_load_bounds else ()
+
+    @memoised
+    def _bounds_from_data(self, statement: str) -> tuple[str, ...]:
         names = _sets.involved_names(self._plain_domain(self.statement[statement]))
         return tuple(sorted(names & self.data))
 

@@ -9,17 +9,18 @@ run upwards.  Parallel coordinates are no loops: what orders those, barriers do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._cached import memoised, once
+from loopkit._cached import once
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._poly.pairs import Instance, equal_inames, steps
 from loopkit._tags import InstructionParallel
-from loopkit._tree import Path, common_prefix, flatten, path_inames
+from loopkit._tree import Path, flatten
 
 Steps = Sequence[tuple[Expression, Expression]]
 """Two tuples of affine expressions, element by element."""
@@ -86,10 +87,10 @@ class ProgramOrder:
         """Whether a statement stands above another one in the text."""
         return self._places[a][0] < self._places[b][0]
 
-    @memoised
     def shared_loops(self, a: str, b: str) -> tuple[str, ...]:
         """The inames of the loops that two statements share, outermost first."""
-        return path_inames(common_prefix((self._places[a][1], self._places[b][1])))
+        pairs = zip(self._places[a][1], self._places[b][1], strict=False)
+        return tuple(one[0] for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
     def before(self, a: Instance, b: Instance) -> tuple[isl.Set, ...]:
         """``{ inames of both : a comes before b }``, exactly: a union, innermost first."""

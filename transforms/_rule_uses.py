@@ -30,6 +30,8 @@ def expand_rules_that_use(kernel: Kernel, name: str, selected: Collection[str]) 
     that stand in subscripts of ``name``: which cells are used must show, too.
     """
     rules = {n: rule for n, rule in kernel.rule_by_name.items() if n != name}
+    if not rules:
+        return kernel
     using = {
         n: rule
         for n, rule in rules.items()
@@ -50,7 +52,7 @@ def expand_rules_that_use(kernel: Kernel, name: str, selected: Collection[str]) 
         if statement.id in selected and called & rules.keys():
             statement = statement.map_expressions(lambda e: replace_accesses(e, shown))
         statements.append(statement)
-    return kernel.with_(statements=tuple(statements)) if rules else kernel
+    return kernel.with_(statements=tuple(statements))
 
 
 def rename_functions(expr: Expression, names: Mapping[str, str]) -> Expression:

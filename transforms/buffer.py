@@ -85,14 +85,19 @@ def buffer_array(
     selected = matching(kernel, within)
     expanded = expand_rules_that_use(kernel, var_name, selected)
     reads, writes = _accesses(expanded, var_name, selected)
+    touching = [
+        s for s in expanded.statements if s.written == var_name or _staging.reads_of(s, var_name)
+    ]
     if not reads and not writes:
-        raise _nothing_to_buffer(kernel, var_name)
+        raise IllegalTransformError(
+            f"the buffer would replace nothing: no selected statement reads or writes '{var_name}'",
+            instead=f"'{var_name}' is used by {', '.join(s.id for s in touching)}"
+            if touching
+            else "",
+        )
     what = f"the buffer of '{var_name}'"
-    read_uses, write_uses = (
-        _staging.make_uses(expanded, reads),
-        _staging.make_uses(expanded, writes),
-    )
-    all_uses = [*read_uses, *write_uses]
+    write_uses = _staging.make_uses(expanded, writes)
+    all_uses = [*_staging.make_uses(expanded, reads), *write_uses]
     box = _staging.find_box(expanded, all_uses, swept, what)
     users = list({a.statement.id: a.statement for a in (*reads, *writes)}.values())
     tag = parse_tag(default_tag)
@@ -120,7 +125,7 @@ def buffer_array(
         array=array,
         whole_box=fetch_bounding_box,
     )
-    place = staging.place(expanded, users, _others(expanded, var_name, users))
+    place = staging.place(expanded, users, [s for s in touching if s not in users])
     result = expanded.with_(temporaries=(*expanded.temporaries, staging.temporary))
     result = with_statements(result, {s.id: _on_copy(s, var_name, staging) for s in users})
     moves = []
@@ -142,12 +147,6 @@ def buffer_array(
     return Change(result, moves=frozenset(moves))
 
 
-def _others(kernel: Kernel, name: str, users: Sequence[Statement]) -> list[Statement]:
-    """The statements beside ``users`` that touch an array."""
-    touching = (s for s in kernel.statements if s.written == name or _staging.reads_of(s, name))
-    return [s for s in touching if s not in users]
-
-
 # {{{ accesses
 
 
@@ -166,14 +165,6 @@ def _accesses(
             if statement.operation is not None:
                 reads.append(write)
     return reads, writes
-
-
-def _nothing_to_buffer(kernel: Kernel, name: str) -> IllegalTransformError:
-    touching = [s.id for s in kernel.statements if s.written == name or _staging.reads_of(s, name)]
-    return IllegalTransformError(
-        f"the buffer would replace nothing: no selected statement reads or writes '{name}'",
-        instead=f"'{name}' is used by {', '.join(touching)}" if touching else "",
-    )
 
 
 def _on_copy(statement: Statement, name: str, staging: Staging) -> Statement:

@@ -11,7 +11,7 @@ from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import to_text
 from loopkit._footprint import Axis, Use, iname_ranges, is_inside
-from loopkit._kernel import Kernel, Statement
+from loopkit._kernel import Kernel
 from loopkit._match import Match, matching
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
@@ -91,7 +91,8 @@ def add_prefetch(
     expanded = expand_rules_that_use(kernel, var_name, selected)
     readers = [s for s in expanded.statements if s.id in selected]
     if within is None:
-        readers = [s for s in readers if not _is_copy_of(s, var_name)]
+        # A statement that was made to copy the array goes on copying the array.
+        readers = [s for s in readers if s.kind != "move"]
     found = [a for s in readers for a in _staging.reads_of(s, var_name)]
     if not found:
         raise _nothing_to_replace(kernel, var_name, within)
@@ -121,11 +122,6 @@ def add_prefetch(
     value = partial(element, var_name)
     result = _staging.stage(expanded, staging, replaced, uses, value, statement)
     return Change(result, moves=frozenset([statement]))
-
-
-def _is_copy_of(statement: Statement, name: str) -> bool:
-    """Whether a statement was made to copy cells of an array."""
-    return statement.kind == "move" and bool(_staging.reads_of(statement, name))
 
 
 def _nothing_to_replace(

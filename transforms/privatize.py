@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from loopkit import _arguments as kind
-from loopkit._arrays import TemporaryVariable
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._footprint import FootprintError, Range, iname_ranges
@@ -110,33 +109,22 @@ def _privatized(kernel: Kernel, name: str, inames: Sequence[str]) -> Kernel:
         ) from None
     indices = tuple(_offset(iname, ranges[iname]) for iname in inames)
     old = kernel.temporary_by_name[name]
-    _refuse_dim_tags(old)
-    _refuse_bounds(kernel, name)
+    if old.dim_tags is not None:
+        raise IllegalTransformError(
+            f"'{name}' has axes laid out by tag_array_axes, which says nothing of a new one",
+            instead="privatize first, then tag_array_axes",
+        )
+    bounded = {p: d.inames[0] for d in reversed(kernel.domains) for p in d.parameters}
+    if name in bounded:
+        others = [t.name for t in kernel.temporaries if t.name not in bounded]
+        raise IllegalTransformError(
+            f"'{name}' cannot get an axis: it bounds the loop over '{bounded[name]}', and "
+            "bounds are no elements of arrays",
+            instead=f"only_var_names={others!r} leaves '{name}' as it is" if others else "",
+        )
     lengths = [ranges[i].span + 1 for i in inames]
     return with_axes(kernel, old, lengths, {user.id: indices for user in users})
 
 
 def _offset(iname: str, values: Range) -> Expression:
     return (variable(iname) - values.lower).expression
-
-
-def _refuse_bounds(kernel: Kernel, name: str) -> None:
-    """Domains name numbers, not elements of arrays."""
-    bounds = frozenset().union(*(domain.parameters for domain in kernel.domains))
-    others = [t.name for t in kernel.temporaries if t.name not in bounds]
-    for domain in kernel.domains:
-        if name in domain.parameters:
-            raise IllegalTransformError(
-                f"'{name}' cannot get an axis: it bounds the loop over '{domain.inames[0]}', and "
-                "bounds are no elements of arrays",
-                instead=f"only_var_names={others!r} leaves '{name}' as it is" if others else "",
-            )
-
-
-def _refuse_dim_tags(temporary: TemporaryVariable) -> None:
-    if temporary.dim_tags is not None:
-        raise IllegalTransformError(
-            f"'{temporary.name}' has axes laid out by tag_array_axes, which says nothing of a "
-            "new one",
-            instead="privatize first, then tag_array_axes",
-        )

@@ -40,12 +40,16 @@ def _resolve(
     found: dict[str, Tag | None] = {}
     for pattern, tag in kind.tag_pairs(request):
         parsed = parse_tag(tag)
-        inames = [i for i in kernel.all_inames if fnmatchcase(i, pattern)]
-        if not inames and not ignore_nonexistent:
-            raise UnknownNameError("iname", pattern, kernel.all_inames)
-        for iname in inames:
-            found[iname] = parsed
+        found |= dict.fromkeys(_fitting(kernel, pattern, ignore_nonexistent), parsed)
     return found
+
+
+def _fitting(kernel: Kernel, pattern: str, ignore_nonexistent: bool = False) -> list[str]:
+    """The inames that a pattern fits."""
+    inames = [i for i in kernel.all_inames if fnmatchcase(i, pattern)]
+    if not inames and not ignore_nonexistent:
+        raise UnknownNameError("iname", pattern, kernel.all_inames)
+    return inames
 
 
 @transform
@@ -105,9 +109,7 @@ def untag_inames(
     patterns = kind.names_in(iname_to_untag)
     chosen: dict[str, Tag | None] = {}
     for pattern in patterns:
-        inames = [i for i in kernel.all_inames if fnmatchcase(i, pattern)]
-        if not inames:
-            raise UnknownNameError("iname", pattern, kernel.all_inames)
+        inames = _fitting(kernel, pattern)
         chosen |= {i: None for i in inames if _has_tag(kernel.iname_tags.get(i), tag_type)}
     if not chosen:
         raise IllegalTransformError(

@@ -42,10 +42,9 @@ class Access:
 
 @dataclass
 class Uses:
-    """How names are used: where first, with how many indices, written or read."""
+    """How names are used: with how many indices, in what, and by which statement written first."""
 
     axes: dict[str, int] = field(default_factory=dict)
-    read: dict[str, str] = field(default_factory=dict)
     written: dict[str, str] = field(default_factory=dict)
     in_indices: set[str] = field(default_factory=set)
     in_values: set[str] = field(default_factory=set)
@@ -81,14 +80,11 @@ def find_uses(statements: Iterable[Statement], inames: Collection[str]) -> Uses:
         for name, indices, guards in guarded_reads(statement, affinely=True):
             if name not in inames:
                 uses.add(name, indices, guards, statement)
-                uses.read.setdefault(name, statement.id)
         uses.in_values |= names_in_values(statement)
         uses.beside_inames |= names_beside_inames(statement, inames)
         name, indices = statement.write
         uses.add(name, indices, statement.predicates, statement)
         uses.written.setdefault(name, statement.id)
-        if statement.operation is not None:
-            uses.read.setdefault(name, statement.id)
     return uses
 
 

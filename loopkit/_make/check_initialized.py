@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 
 import islpy as isl
@@ -39,7 +39,10 @@ class Checker:
         self.kernel = expand_rules(kernel)
         self.order = ProgramOrder(self.kernel)
         self.temporaries = kernel.temporary_by_name
-        self._reads_of: dict[str, Sequence[Guarded]] = {}
+        self.reads = [(s, read) for s in self.kernel.statements for read in self._reads(s)]
+        self.reads_of: dict[str, list[tuple[Statement, Access]]] = {}
+        for statement, (name, indices, _) in self.reads:
+            self.reads_of.setdefault(name, []).append((statement, (name, indices)))
 
     @cached_property
     def dataflow(self) -> Dataflow:
@@ -48,16 +51,13 @@ class Checker:
 
     def check_temporaries(self) -> None:
         """Raise for the first read of a temporary that nothing wrote before."""
-        for statement in self.kernel.statements:
-            for name, indices, guards in self._reads(statement):
-                if name not in self.temporaries:
-                    continue
-                access = (name, indices)
-                if self._is_plainly_written(statement, access):
-                    continue
-                bad = self.dataflow.unwritten(statement.id, access, guards)
-                if bad is not None:
-                    raise self._error(statement, access, bad)
+        for statement, (name, indices, guards) in self.reads:
+            access = (name, indices)
+            if name not in self.temporaries or self._is_plainly_written(statement, access):
+                continue
+            bad = self.dataflow.unwritten(statement.id, access, guards)
+            if bad is not None:
+                raise self._error(statement, access, bad)
 
     def described(self, argument: Argument) -> Argument:
         """An array argument with ``is_input`` and ``is_output`` filled in."""
@@ -66,36 +66,22 @@ class Checker:
         written, is_input = argument.name in self.kernel.writers, argument.is_input
         if is_input is None:
             is_input = any(
-                not (written and self._is_plainly_written(statement, (name, indices)))
-                for statement in self.readers.get(argument.name, ())
-                for name, indices, _ in self._reads(statement)
-                if name == argument.name
+                not (written and self._is_plainly_written(statement, access))
+                for statement, access in self.reads_of.get(argument.name, ())
             )
         is_output = written if argument.is_output is None else argument.is_output
         return replace(argument, is_input=is_input, is_output=is_output)
 
-    @cached_property
-    def readers(self) -> dict[str, list[Statement]]:
-        """The statements that read each name, as targets of updates, too."""
-        found: dict[str, list[Statement]] = {}
-        for statement in self.kernel.statements:
-            for name in dict.fromkeys(r[0] for r in self._reads(statement)):
-                found.setdefault(name, []).append(statement)
-        return found
+    def _reads(self, statement: Statement) -> Iterable[Guarded]:
+        """The different reads of a statement, that of an update's target included.
 
-    def _reads(self, statement: Statement) -> Sequence[Guarded]:
-        """All reads of a statement, that of an update's target included."""
-        found = self._reads_of.get(statement.id)
-        if found is None:
-            reads = guarded_reads(statement)
-            if statement.operation is not None:
-                reads.append((*statement.write, statement.predicates))
-            found = list(self._once(reads)) if len(reads) > 1 else reads
-            self._reads_of[statement.id] = found
-        return found
-
-    def _once(self, reads: Iterable[Guarded]) -> Iterable[Guarded]:
-        """Different reads; one alone of what the kernel does not write."""
+        Of what the kernel does not write one is enough.
+        """
+        reads = guarded_reads(statement)
+        if statement.operation is not None:
+            reads.append((*statement.write, statement.predicates))
+        if len(reads) < 2:
+            return reads
         ours = self.temporaries.keys() | self.kernel.writers.keys()
         return {(r if r[0] in ours else r[0]): r for r in reads}.values()
 

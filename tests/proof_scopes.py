@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from loopkit._promotion import DType
-from loopkit.codegen.c.tree import Function
-from loopkit.codegen.proof.names import declared
+from dataclasses import replace
+
+from loopkit.codegen.c.tree import Function, Parameter
+from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space
 from loopkit.codegen.proof.translate import TextTranslator
-from loopkit.codegen.proof.value_text import exact_types
 
 
-def translator(function: Function, **types: DType) -> TextTranslator:
-    """The translator of a function's expressions, with types of what it does not declare."""
-    own = {name: frozenset((dtype,)) for name, dtype in types.items()}
-    return TextTranslator(declared(function), frozenset(), {**exact_types(function), **own})
+def translator(function: Function, **types: str) -> TextTranslator:
+    """The translator of a function's expressions, with parameters of other types."""
+    own = [Parameter(n, t.removesuffix("*"), t.endswith("*"), True) for n, t in types.items()]
+    kept = [p for p in function.parameters if p.name not in types]
+    return TextTranslator(Names(replace(function, parameters=(*kept, *own))), frozenset())
 
 
 def anywhere() -> Scope:

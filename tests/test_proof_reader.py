@@ -23,7 +23,7 @@ from loopkit.codegen.c.tree import (
 )
 from loopkit.codegen.proof.conditions import conjuncts, is_known, negated
 from loopkit.codegen.proof.forms import constant, extreme, floor, variable
-from loopkit.codegen.proof.names import declared
+from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space
 
@@ -126,24 +126,24 @@ def test_precedence() -> None:
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
-        ("n + 1", "int"),
-        ("n + 1LL", "long"),
-        ("(long long)n * n", "long"),
-        ("n * 3000000000LL", "long"),
-        ("n + 1u", "uint"),
-        ("min(n, 2LL)", "long"),
-        ("n < 2LL", "int"),
-        ("a[0] + n", "float"),
-        ("n * 0.5", "double"),
-        ("(int)a[0]", "int"),
-        ("n ? 1 : 2LL", "long"),
+        ("n + 1", "int32"),
+        ("n + 1LL", "int64"),
+        ("(long long)n * n", "int64"),
+        ("n * 3000000000LL", "int64"),
+        ("n + 1u", "uint32"),
+        ("lk_floordiv(n, 2LL)", "int64"),
+        ("n < 2LL", "int32"),
+        ("a[0] + n", "float32"),
+        ("n * 0.5", "float64"),
+        ("(int)a[0]", "int32"),
+        ("n ? 1 : 2LL", "int64"),
     ],
 )
 def test_types(text: str, kind: str) -> None:
     function = read(f"a[0] = {text};")
     [node] = function.body
     assert isinstance(node, Assign)
-    assert declared(function).type_of(node.value) == kind
+    assert Names(function).computed_in(node.value) == kind
 
 
 @pytest.mark.parametrize(
@@ -235,7 +235,7 @@ def test_sets_hold_what_conditions_do(text: str) -> None:
     function = read(f"if ({text})\n    a[0] = 1;")
     [guard] = function.body
     assert isinstance(guard, If)
-    translated = translator(function)
+    translated = translator(function, x="int", y="int")
     condition = translated.condition(guard.condition, anywhere())
     assert all(is_known(c) for c in conjuncts(condition))
     space = Space(["x", "y"])

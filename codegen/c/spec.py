@@ -181,8 +181,12 @@ class Checker:
             count = len(c.children(expr))
             parts = found[len(found) - count :]
             del found[len(found) - count :]
-            found.append(_TYPES[type(expr)](self, expr, parts))
+            found.append(self.whole(expr, parts))
         return found[0]
+
+    def whole(self, expr: c.CExpression, parts: list[DType]) -> DType:
+        """The same, given the types of its operands."""
+        return _TYPES[type(expr)](self, expr, parts)
 
     def _number(self, expr: c.Number, _: list[DType]) -> DType:
         return LITERALS[expr.ctype]

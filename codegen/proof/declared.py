@@ -8,10 +8,10 @@ import numpy as np
 
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._places import decide_address_spaces
-from loopkit._promotion import dtype_name
+from loopkit._promotion import INT32, INT64, UINT32, UINT64, dtype_name
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.types import TYPES
-from loopkit.codegen.proof.names import CATEGORIES, INTEGERS
+from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.recorder import Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.subject import Subject
@@ -19,7 +19,7 @@ from loopkit.codegen.proof.tree import Site
 
 Data = ArrayArg | ValueArg | TemporaryVariable
 
-_INDEX_TYPES = ("int", "unsigned int", "unsigned", "long long", "unsigned long long")
+_INDEX_TYPES = (INT32, UINT32, INT64, UINT64)
 _PLACES = {
     AddressSpace.PRIVATE: "private",
     AddressSpace.LOCAL: "shared",
@@ -31,21 +31,18 @@ def check_declarations(subject: Subject, recorder: Recorder) -> None:
     """Compare the types and places of all names with those of the kernel."""
     kernel = decide_address_spaces(subject.kernel)
     data: Mapping[str, Data] = {d.name: d for d in (*kernel.args, *kernel.temporaries)}
-    for parameter in subject.function.parameters:
-        own = data.get(parameter.name)
+    names, function = subject.names, subject.function
+    declared: tuple[c.Parameter | c.Declaration, ...]
+    declared = (*function.parameters, *names.declarations.values())
+    for one in declared:
+        own = data.get(one.name)
         if own is not None:
-            _type(recorder, own, parameter.ctype, parameter.line)
-            place = "global" if parameter.is_pointer else "value"
-            _place(recorder, own, place, parameter.line)
-    counters: dict[str, str] = {}
-    for node in c.statements(subject.function.body):
-        if isinstance(node, c.Declaration):
-            own = data.get(node.name)
-            if own is not None:
-                _type(recorder, own, node.ctype, node.line)
-                _place(recorder, own, node.space, node.line)
-        elif isinstance(node, (c.For, c.Let)):
-            _counter(recorder, node, counters)
+            _type(recorder, own, one.ctype, one.line)
+            _place(recorder, own, names.places[own.name], one.line)
+    for node in c.statements(function.body):
+        if isinstance(node, (c.For, c.Let)) and TYPES[node.ctype] not in _INDEX_TYPES:
+            what = f"'{node.name}' is declared {node.ctype}, which is no type for indices"
+            recorder.found(Finding("type", what, Place(node.line), array=node.name))
     for site in subject.sites:
         _casts(subject, recorder, site)
 
@@ -55,7 +52,7 @@ def _type(recorder: Recorder, own: Data, ctype: str, line: int) -> None:
     wanted = own.dtype
     if wanted is None and isinstance(own, ValueArg):
         wanted = np.dtype(np.int32)
-    if wanted is None or TYPES.get(ctype) == wanted:
+    if wanted is None or TYPES[ctype] == wanted:
         return
     what = f"'{own.name}' is declared {ctype}, but holds {dtype_name(wanted)} in the kernel"
     recorder.found(Finding("type", what, Place(line), array=own.name))
@@ -76,16 +73,6 @@ def _memory(place: str) -> str:
     return "a value of the launch" if place == "value" else f"{place} memory"
 
 
-def _counter(recorder: Recorder, node: c.For | c.Let, known: dict[str, str]) -> None:
-    """Loop variables and constants are integers whose range the proof knows, of one type each."""
-    if node.ctype not in _INDEX_TYPES:
-        what = f"'{node.name}' is declared {node.ctype}, which is no type for indices"
-        recorder.found(Finding("type", what, Place(node.line), array=node.name))
-    elif known.setdefault(node.name, node.ctype) != node.ctype:
-        what = f"'{node.name}' is declared {known[node.name]} in one place, {node.ctype} here"
-        recorder.found(Finding("type", what, Place(node.line), array=node.name))
-
-
 def _casts(subject: Subject, recorder: Recorder, site: Site) -> None:
     """Index arithmetic is of integers alone, and of none that is narrower than C's own.
 
@@ -94,18 +81,14 @@ def _casts(subject: Subject, recorder: Recorder, site: Site) -> None:
     """
     if site.is_guard:
         return
+    names = subject.names
     pending = [site.expr]
     while pending:
         part = pending.pop()
         is_cast = isinstance(part, c.Cast)
-        if _is_data(subject, part) and (is_cast or subject.names.type_of(part) not in INTEGERS):
+        if _is_data(names, part) and (is_cast or not names.is_integer(part)):
             continue
-        is_narrow = (
-            isinstance(part, c.Cast)
-            and part.ctype not in _INDEX_TYPES
-            and CATEGORIES.get(part.ctype) != "other"
-        )
-        if is_narrow or subject.names.type_of(part) not in INTEGERS:
+        if not names.is_integer(part) or (is_cast and names.type_of(part) not in _INDEX_TYPES):
             ctype = part.ctype if isinstance(part, c.Cast) else "a floating-point number"
             what = f"an index is cast to {ctype}, which does not hold all of its values"
             recorder.found(Finding("type", what, Place(site.line)))
@@ -113,14 +96,7 @@ def _casts(subject: Subject, recorder: Recorder, site: Site) -> None:
             pending += c.children(part)
 
 
-def _is_data(subject: Subject, expr: c.CExpression) -> bool:
-    """Whether the values of an expression are loaded, or are no integers."""
-    places, types = subject.names.places, subject.names.types
-    return any(
-        isinstance(p, c.Element)
-        or (
-            isinstance(p, c.Name)
-            and (places.get(p.name, "value") != "value" or types.get(p.name) not in INTEGERS)
-        )
-        for p in c.walk(expr)
-    )
+def _is_data(names: Names, expr: c.CExpression) -> bool:
+    """Whether the values of an expression are loaded, or made of what are no integers."""
+    used = (part.name for part in c.walk(expr) if isinstance(part, c.Name))
+    return names.reads_memory(expr) or not all(map(names.holds_integer, used))

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from loopkit import _intervals
 from loopkit._arrays import ArrayArg, TemporaryVariable, storage_shape, strides_of
 from loopkit._intervals import Interval
-from loopkit._promotion import BOOL, INT32, INT64, INTEGERS, DType
+from loopkit._promotion import INT32, INT64, INTEGERS, DType
 from loopkit.codegen.c import tree as c
-from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.proof.forms import Form
 from loopkit.codegen.proof.layout import span
 from loopkit.codegen.proof.recorder import Check, Recorder
@@ -24,7 +23,6 @@ from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Site
 from loopkit.codegen.proof.typed_forms import limits
-from loopkit.codegen.proof.value_text import TextValues
 from loopkit.codegen.proof.widths import WidthCheck
 
 
@@ -52,18 +50,14 @@ class OverflowCheck(Check):
 
     def subscript(self, site: Site, array: str, axis: int) -> None:
         """Check a subscript, which as a whole lies in its array: the kernel's text says so."""
-        text = self.subject.text.values(site.scope)
         form = self.widths.form(site.expr, site.scope)
         inside = (
             _Inside(form, (0, self.length(array, axis, site.scope) - 1)),
             *self.indices(array, form, site.scope),
         )
-        bounds = _Bounds(text, site.scope, self.widths, data_alone=True, inside=inside)
+        bounds = _Bounds(site.scope, self.widths, data_alone=True, inside=inside)
         with self.recorder.question("width", f"whether a subscript of '{array}' overflows"):
-            try:
-                bounds.of(site.expr)
-            except UnreadableError:
-                return  # reported where the cell is compared
+            bounds.of(site.expr)
             if bounds.beyond is not None and not site.scope.set.is_empty():
                 what = f"whether 32 bits hold what a subscript of '{array}' computes of data"
                 self.recorder.open("width", what, line=site.line)
@@ -95,13 +89,9 @@ class OverflowCheck(Check):
         """Check an expression of a line; the first that may overflow is reported."""
         # What guards make of inames and sizes alone is index arithmetic.
         data_alone = isinstance(leaf.node, c.If)
-        text = self.subject.text.values(leaf.scope)
-        bounds = _Bounds(text, leaf.scope, self.widths, data_alone)
+        bounds = _Bounds(leaf.scope, self.widths, data_alone)
         with self.recorder.question("width", "whether integers of the line may overflow", leaf):
-            try:
-                bounds.of(expr)
-            except UnreadableError:
-                return  # reported where the value is compared
+            bounds.of(expr)
             if bounds.beyond is None or leaf.scope.set.is_empty():
                 return
             dtype, is_data = bounds.beyond
@@ -126,13 +116,12 @@ class _Bounds:
 
     def __init__(
         self,
-        text: TextValues,
         scope: Scope,
         widths: WidthCheck,
         data_alone: bool,
         inside: tuple[_Inside, ...] = (),
     ) -> None:
-        self.text = text
+        self.names = widths.names
         self.scope = scope
         self.widths = widths
         self.data_alone = data_alone
@@ -154,15 +143,15 @@ class _Bounds:
     def whole(self, expr: c.CExpression, parts: list[Interval]) -> Interval:
         """The same, given the bounds of its parts."""
         if isinstance(expr, c.Element):
-            return limits(self.dtype(expr))
+            return limits(self.names.type_of(expr))
         if isinstance(expr, c.Number):
             return int(expr.value), int(expr.value)
-        dtype = self.dtype(expr)
+        dtype = self.names.type_of(expr)
         own = limits(dtype)
         if dtype not in INTEGERS:
             return own
         if isinstance(expr, c.Name):
-            if self.widths.subject.names.reads_memory(expr):
+            if self.names.reads_memory(expr):
                 return own
             return _intervals.intersection(
                 own, self.scope.range_of(self.widths.form(expr, self.scope))
@@ -176,7 +165,7 @@ class _Bounds:
             isinstance(expr, c.Call) and expr.function == "abs"
         )
         if computes and dtype in (INT32, INT64):
-            is_data = self.widths.subject.names.reads_memory(expr)
+            is_data = self.names.reads_memory(expr)
             if not is_data and self.data_alone:
                 return own
             if self.inside and dtype == INT64:
@@ -199,7 +188,7 @@ class _Bounds:
     def computed(self, expr: c.CExpression, parts: list[Interval]) -> Interval | None:
         """The exact result of an operation on values between bounds; None if it is not known."""
         if isinstance(expr, c.Cast):
-            return parts[0] if self.dtype(expr.operand) in (*INTEGERS, BOOL) else None
+            return parts[0] if self.names.is_integer(expr.operand) else None
         if isinstance(expr, c.Unary):
             return _intervals.negate(parts[0]) if expr.operator == "-" else None
         if isinstance(expr, c.Choice):
@@ -209,10 +198,6 @@ class _Bounds:
         if isinstance(expr, c.Call):
             return _call(expr.function, parts)
         return None
-
-    def dtype(self, expr: c.CExpression) -> DType:
-        """The type that an expression has in C; that of narrow data is narrow."""
-        return self.text.value(expr).dtype
 
 
 def _each(bounds: _Bounds, expr: c.CExpression) -> list[Interval]:

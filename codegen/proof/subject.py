@@ -16,19 +16,12 @@ from loopkit._hidden import hidden
 from loopkit._intervals import Interval, of_dtype
 from loopkit._kernel import Kernel, Statement
 from loopkit._program import Program
-from loopkit._promotion import INT32, INT64, DType
-from loopkit._promotion import INTEGERS as INTEGER_TYPES
+from loopkit._promotion import INT32, INT64, INTEGERS, DType
 from loopkit._tags import GroupAxis, LocalAxis
 from loopkit._target import CUDA
-from loopkit.codegen.c.tree import (
-    HARDWARE,
-    Function,
-    Let,
-    expressions,
-    statements,
-    walk,
-)
-from loopkit.codegen.c.tree import Name as CName
+from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.tree import HARDWARE
+from loopkit.codegen.c.types import WHOLE, in_registers
 from loopkit.codegen.proof.conditions import Condition, conjuncts, joined
 from loopkit.codegen.proof.forms import (
     Atom,
@@ -39,11 +32,7 @@ from loopkit.codegen.proof.forms import (
     product,
     variable,
 )
-from loopkit.codegen.proof.names import (
-    INTEGERS,
-    Names,
-    declared,
-)
+from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.report import Place
 from loopkit.codegen.proof.scopes import FAR, Scope
 from loopkit.codegen.proof.spaces import Space, at_most, copy_of, equal, less
@@ -51,9 +40,6 @@ from loopkit.codegen.proof.translate import KernelTranslator, TextTranslator
 from loopkit.codegen.proof.tree import Leaf, TreeBuilder, split
 from loopkit.codegen.proof.typed_forms import limits
 from loopkit.codegen.proof.value_kernel import KernelValues
-from loopkit.codegen.proof.value_text import exact_types
-
-_LARGEST = {"int": 2**31 - 1, "uint": 2**32 - 1, "long": 2**63 - 1, "ulong": 2**64 - 1}
 
 
 class Subject:
@@ -63,23 +49,22 @@ class Subject:
     copies made), which the text must agree with.
     """
 
-    def __init__(self, kernel: Kernel, program: Program, function: Function) -> None:
+    def __init__(self, kernel: Kernel, program: Program, function: c.Function) -> None:
         self.kernel = kernel
         self.program = program
         self.function = function
-        self.names: Names = declared(function)
+        self.names = Names(function)
         # Arrays without axes: in global memory, C writes them `x[0]`.
         held = [a for a in (*kernel.args, *kernel.temporaries) if not isinstance(a, ValueArg)]
         self.scalars = frozenset(a.name for a in held if a.shape == ())
         self._ranges: dict[str, Interval] = {}
-        types = exact_types(function)
-        self.text = TextTranslator(self.names, self.scalars, types)
-        values = KernelValues(kernel, self._types_in_kernel(types))
+        self.text = TextTranslator(self.names, self.scalars)
+        values = KernelValues(kernel, self._types_in_kernel())
         self.meaning = KernelTranslator(kernel, self.names, values, self.range_of_name)
         self.sizes = tuple(
             p.name
             for p in function.parameters
-            if not p.is_pointer and self.names.types[p.name] in INTEGERS
+            if not p.is_pointer and self.names.types[p.name] in WHOLE
         )
         self.space = Space(self._all_names())
         builder = TreeBuilder(self.space, self.names, self.text)
@@ -91,7 +76,7 @@ class Subject:
 
     # {{{ names
 
-    def _types_in_kernel(self, types: Mapping[str, frozenset[DType]]) -> dict[str, DType]:
+    def _types_in_kernel(self) -> dict[str, DType]:
         """The types of the kernel's names.
 
         Loop variables are integers without a width of their own: they have the type
@@ -100,7 +85,7 @@ class Subject:
         found: dict[str, DType] = {}
         kernel = self.kernel
         for name in (*kernel.all_inames, *_sets.names_of(kernel.assumptions.set)):
-            found[name] = INT64 if INT64 in types.get(name, frozenset()) else INT32
+            found[name] = INT64 if self.names.types.get(name) == INT64 else INT32
         for data in (*kernel.args, *kernel.temporaries):
             if data.dtype is not None:
                 found[data.name] = np.dtype(data.dtype)
@@ -132,9 +117,8 @@ class Subject:
         names.update(dict.fromkeys(self.words))
         names.update(dict.fromkeys(self.kernel.all_inames))
         for name, place in self.names.places.items():
-            if name in HARDWARE or self.names.types[name] not in INTEGERS:
-                continue
-            if place == "value" or name in self.scalars:
+            is_value = place == "value" or name in self.scalars
+            if is_value and name not in HARDWARE and self.names.types[name] in WHOLE:
                 names[name] = None
         return list(names)
 
@@ -143,9 +127,9 @@ class Subject:
         """The hardware indices that may differ, and those that the text uses."""
         extents = (*self.program.grid, *self.program.block)
         used = {w for w, extent in zip(HARDWARE, extents, strict=True) if extent != 1}
-        for node in statements(self.function.body):
-            for part in chain.from_iterable(map(walk, expressions(node))):
-                if isinstance(part, CName) and part.name in HARDWARE:
+        for node in c.statements(self.function.body):
+            for part in chain.from_iterable(map(c.walk, c.expressions(node))):
+                if isinstance(part, c.Name) and part.name in HARDWARE:
                     used.add(part.name)
         for _, tag in self.kernel.tags:
             if isinstance(tag, (GroupAxis, LocalAxis)):
@@ -231,9 +215,7 @@ class Subject:
         for size in self.sizes:
             ranges[size] = self._range_of_size(size, admitted)
         for name in self.data_names:
-            kinds = self.text.types.get(name, frozenset())
-            if len(kinds) == 1:
-                ranges[name] = limits(next(iter(kinds)))
+            ranges[name] = limits(self.names.types[name])
         scope = Scope(self.space, None, None, (), (), ranges, admitted)
         for word in self.words:
             ranges[word] = (0, scope.range_of(self.extent(word))[1] - 1)
@@ -255,7 +237,7 @@ class Subject:
         for argument in self.kernel.args:
             if isinstance(argument, ValueArg) and argument.name in self.sizes:
                 dtype = np.dtype(argument.dtype or np.int32)
-                if dtype not in INTEGER_TYPES:
+                if dtype not in INTEGERS:
                     continue  # the text has another type, which is found
                 own, (low, high) = variable(argument.name), of_dtype(dtype)
                 conditions.append(at_most(constant(low), own))
@@ -275,11 +257,8 @@ class Subject:
         expr = prim.Variable(size)
         low = _sets.minimum_value(admitted, expr)
         high = _sets.maximum_value(admitted, expr)
-        largest = _LARGEST[self.names.types[size]]
-        return (
-            -largest - 1 if low is None else low,
-            largest if high is None else high,
-        )
+        least, largest = of_dtype(in_registers(self.names.types[size]))
+        return least if low is None else low, largest if high is None else high
 
     def reached(self, scope: Scope, space: Space, name: Callable[[str], str]) -> isl.Set:
         """Where a scope is reached, in names of another space that an instance has there."""
@@ -298,7 +277,7 @@ class Subject:
         """
         found: dict[str, tuple[str, int]] = {}
         for node in self.function.body:
-            if isinstance(node, Let):
+            if isinstance(node, c.Let):
                 form = self.text.form(node.value, self.root)
                 words = form.names & set(self.words)
                 shift = (

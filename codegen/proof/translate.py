@@ -14,21 +14,10 @@ from loopkit._errors import LoopkitError
 from loopkit._expression import is_integer_arithmetic, variable_names
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression, TypeCast
-from loopkit._promotion import INT64, DType
-from loopkit._promotion import INTEGERS as INTEGER_TYPES
-from loopkit.codegen.c.errors import ReadError, UnreadableError
-from loopkit.codegen.c.tree import (
-    Binary,
-    Call,
-    Cast,
-    CExpression,
-    Choice,
-    Element,
-    Name,
-    Number,
-    Unary,
-)
-from loopkit.codegen.c.types import TYPES
+from loopkit._promotion import BOOL, INT32, INT64, INTEGERS
+from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.errors import UnreadableError
+from loopkit.codegen.c.types import common
 from loopkit.codegen.proof.conditions import (
     FALSE,
     TRUE,
@@ -54,7 +43,7 @@ from loopkit.codegen.proof.forms import (
     remainder,
     variable,
 )
-from loopkit.codegen.proof.names import INTEGERS, Names, common
+from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.terms import Read, keeps_values
 from loopkit.codegen.proof.typed_forms import RangeOf, TypedForms, limits
@@ -90,20 +79,17 @@ class TextTranslator:
     of inames and sizes.  All else is looked at as a typed computation.
     """
 
-    def __init__(
-        self, names: Names, scalars: frozenset[str], types: dict[str, frozenset[DType]]
-    ) -> None:
+    def __init__(self, names: Names, scalars: frozenset[str]) -> None:
         self.names = names
         self.scalars = scalars
-        self.types = types
 
     def values(self, scope: Scope) -> TextValues:
         """What expressions mean at a point of the text, as typed terms."""
 
-        def at_least(expr: CExpression, bound: int) -> bool:
+        def at_least(expr: c.CExpression, bound: int) -> bool:
             return scope.never_below_zero(self.form(expr, scope).minus(constant(bound)))
 
-        return TextValues(self.names, self.types, scope, at_least)
+        return TextValues(self.names, at_least)
 
     def offset_of(self, array: str, indices: tuple[Form, ...]) -> Form:
         """An element's place in its array, in elements; scalars have none."""
@@ -111,11 +97,11 @@ class TextTranslator:
             return ZERO
         return flat(indices, self.names.dimensions.get(array, (None,)))
 
-    def form(self, expr: CExpression, scope: Scope) -> Form:
+    def form(self, expr: c.CExpression, scope: Scope) -> Form:
         """An expression's value, exact or opaque."""
         # Long sums lean to the left.
-        spine: list[Binary] = []
-        while isinstance(expr, Binary) and expr.operator in _BINARY and self._is_exact(expr):
+        spine: list[c.Binary] = []
+        while isinstance(expr, c.Binary) and expr.operator in _BINARY and self._is_exact(expr):
             spine.append(expr)
             expr = expr.left
         result = self._first(expr, scope)
@@ -123,47 +109,47 @@ class TextTranslator:
             result = self._binary(whole, result, scope)
         return result
 
-    def _first(self, expr: CExpression, scope: Scope) -> Form:
-        if isinstance(expr, Name) or (isinstance(expr, Element) and expr.array in self.scalars):
-            return variable(expr.name if isinstance(expr, Name) else expr.array)
-        if isinstance(expr, Element):
+    def _first(self, expr: c.CExpression, scope: Scope) -> Form:
+        if isinstance(expr, c.Name) or (isinstance(expr, c.Element) and expr.array in self.scalars):
+            return variable(expr.name if isinstance(expr, c.Name) else expr.array)
+        if isinstance(expr, c.Element):
             return self._element(expr.array, expr.indices, scope)
-        if isinstance(expr, Cast) and self._is_kept(expr, scope):
+        if isinstance(expr, c.Cast) and self._is_kept(expr, scope):
             return self.form(expr.operand, scope)
         if not self._is_exact(expr):
             return self._typed(expr, scope)
-        if isinstance(expr, Number):
+        if isinstance(expr, c.Number):
             return constant(int(expr.value))
-        if isinstance(expr, Unary) and expr.operator == "-":
+        if isinstance(expr, c.Unary) and expr.operator == "-":
             return self.form(expr.operand, scope).scaled(-1)
-        if isinstance(expr, Choice):
+        if isinstance(expr, c.Choice):
             condition = self.condition(expr.condition, scope)
             return choice(condition, self.form(expr.then, scope), self.form(expr.other, scope))
-        if isinstance(expr, Call):
+        if isinstance(expr, c.Call):
             found = self._call(expr, scope)
             if found is not None:
                 return found
-        if isinstance(expr, Binary) and expr.operator in (*_COMPARISONS, "&&", "||"):
+        if isinstance(expr, c.Binary) and expr.operator in (*_COMPARISONS, "&&", "||"):
             return opaque("condition", self.condition(expr, scope))
         return self._typed(expr, scope)
 
-    def _element(self, array: str, indices: tuple[CExpression, ...], scope: Scope) -> Form:
+    def _element(self, array: str, indices: tuple[c.CExpression, ...], scope: Scope) -> Form:
         return loaded(array, self.offset_of(array, tuple(self.form(i, scope) for i in indices)))
 
-    def _is_exact(self, expr: CExpression) -> bool:
+    def _is_exact(self, expr: c.CExpression) -> bool:
         """Whether an operation on exact operands gives the exact result, or another check fails."""
-        kind = self.names.type_of(expr)
-        if kind in ("int", "long"):
-            if isinstance(expr, Binary) and expr.operator == "<<":
+        kind = self.names.computed_in(expr)
+        if kind in (INT32, INT64):
+            if isinstance(expr, c.Binary) and expr.operator == "<<":
                 # Bits that leave the type are left out, which is no overflow.
                 return not self.names.reads_memory(expr)
-            return not isinstance(expr, Cast)
+            return not isinstance(expr, c.Cast)
         return kind in INTEGERS and not self.names.reads_memory(expr)
 
-    def _is_kept(self, expr: Cast, scope: Scope) -> bool:
+    def _is_kept(self, expr: c.Cast, scope: Scope) -> bool:
         """Whether a conversion keeps all values that there can be."""
-        dtype = TYPES.get(expr.ctype)
-        if dtype not in INTEGER_TYPES or not self.names.is_integer(expr.operand):
+        dtype = self.names.type_of(expr)
+        if dtype not in INTEGERS or not self.names.is_integer(expr.operand):
             return False
         if self.names.reads_memory(expr.operand):
             try:
@@ -177,7 +163,7 @@ class TextTranslator:
             most <= high or scope.never_below_zero(constant(high).minus(form))
         )
 
-    def _typed(self, expr: CExpression, scope: Scope) -> Form:
+    def _typed(self, expr: c.CExpression, scope: Scope) -> Form:
         try:
             return self._forms(scope).form(self.values(scope).value(expr))
         except UnreadableError:
@@ -191,7 +177,7 @@ class TextTranslator:
 
         return TypedForms(read, scope.range_of_name)
 
-    def _binary(self, expr: Binary, left: Form, scope: Scope) -> Form:
+    def _binary(self, expr: c.Binary, left: Form, scope: Scope) -> Form:
         right = self.form(expr.right, scope)
         operator = expr.operator
         if operator == "+":
@@ -208,7 +194,7 @@ class TextTranslator:
             return quotient if operator == "/" else left.minus(quotient.scaled(known))
         return of_bits(operator, left, right)
 
-    def _call(self, expr: Call, scope: Scope) -> Form | None:
+    def _call(self, expr: c.Call, scope: Scope) -> Form | None:
         arguments = [self.form(a, scope) for a in expr.arguments]
         if expr.function in _EXTREMA:
             return extreme(_EXTREMA[expr.function], arguments)
@@ -223,36 +209,37 @@ class TextTranslator:
             return power(arguments[0], int(exponent))
         return None
 
-    def condition(self, expr: CExpression, scope: Scope) -> Condition:
+    def condition(self, expr: c.CExpression, scope: Scope) -> Condition:
         """An expression as a condition."""
-        if isinstance(expr, Binary) and expr.operator in ("&&", "||"):
+        if isinstance(expr, c.Binary) and expr.operator in ("&&", "||"):
             word = "and" if expr.operator == "&&" else "or"
             sides = (expr.left, expr.right)
             return joined(word, [self.condition(s, scope) for s in sides])
-        if isinstance(expr, Unary) and expr.operator == "!":
+        if isinstance(expr, c.Unary) and expr.operator == "!":
             return negated(self.condition(expr.operand, scope))
-        if isinstance(expr, Number):
+        if isinstance(expr, c.Number):
             return TRUE if expr.value else FALSE
-        if isinstance(expr, Binary) and expr.operator in _COMPARISONS:
+        if isinstance(expr, c.Binary) and expr.operator in _COMPARISONS:
             if not self._compares_values(expr):
                 return self._typed_condition(expr, scope)
             left, right = self.form(expr.left, scope), self.form(expr.right, scope)
             return comparison(expr.operator, left, right, is_integer=True)
-        is_truth = isinstance(expr, Cast) and expr.ctype == "bool"
+        is_truth = isinstance(expr, (c.Cast, c.Call, c.Choice)) and self.names.type_of(expr) == BOOL
         if is_truth or not self.names.is_integer(expr):
             return self._typed_condition(expr, scope)
         return comparison("!=", self.form(expr, scope), ZERO, is_integer=True)
 
-    def _compares_values(self, expr: Binary) -> bool:
+    def _compares_values(self, expr: c.Binary) -> bool:
         """Whether C compares the values of two integers as they are."""
-        kinds = [self.names.type_of(side) for side in (expr.left, expr.right)]
-        if any(kind not in INTEGERS for kind in kinds):
+        kinds = [self.names.computed_in(side) for side in (expr.left, expr.right)]
+        is_ordered = isinstance(expr.left, c.Call) and expr.left.function == "lk_compare"
+        if is_ordered or not INTEGERS.issuperset(kinds):
             return False
-        if common(*kinds) in ("int", "long") or kinds[0] == kinds[1]:
+        if common(*kinds) in (INT32, INT64) or kinds[0] == kinds[1]:
             return True
         return not self.names.reads_memory(expr)  # what becomes unsigned is looked at
 
-    def _typed_condition(self, expr: CExpression, scope: Scope) -> Condition:
+    def _typed_condition(self, expr: c.CExpression, scope: Scope) -> Condition:
         try:
             return self._forms(scope).condition(self.values(scope).condition(expr))
         except UnreadableError:
@@ -264,10 +251,6 @@ _BINARY = frozenset(("+", "-", "*", "/", "%", ">>", "<<", "&", "|", "^"))
 
 def flat(indices: tuple[Form, ...], dimensions: tuple[int | None, ...]) -> Form:
     """The offset of C's ``a[i][j]`` in an array of those dimensions."""
-    if len(indices) != len(dimensions):
-        raise ReadError(
-            0, f"an array of {len(dimensions)} dimensions has {len(indices)} subscripts"
-        )
     offset = indices[0]
     for index, extent in zip(indices[1:], dimensions[1:], strict=True):
         assert extent is not None
@@ -358,7 +341,7 @@ class KernelTranslator:
     def _is_index_arithmetic(self, expr: Expression) -> bool:
         """Whether an expression is of inames, sizes and integers alone."""
         return is_integer_arithmetic(expr) and not any(
-            self.kernel.is_array(name) or self.names.types.get(name, "int") not in INTEGERS
+            self.kernel.is_array(name) or not self.names.holds_integer(name)
             for name in variable_names(expr)
         )
 
@@ -367,11 +350,11 @@ class KernelTranslator:
         if isinstance(expr, (bool, int, np.integer, np.bool_, prim.Comparison, prim.LogicalNot)):
             return True
         if isinstance(expr, prim.Variable):
-            return self.names.types.get(expr.name, "int") in INTEGERS
+            return self.names.holds_integer(expr.name)
         if isinstance(expr, prim.Subscript):
-            return self.names.types.get(expr.aggregate.name, "other") in INTEGERS
+            return self.names.holds_integer(expr.aggregate.name)
         if isinstance(expr, TypeCast):
-            return expr.dtype in INTEGER_TYPES
+            return expr.dtype in INTEGERS
         if isinstance(expr, (prim.LeftShift, prim.RightShift)):
             return self.is_integer(expr.shiftee)
         if isinstance(expr, _CHILDREN):

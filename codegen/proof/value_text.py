@@ -1,96 +1,56 @@
-"""Expressions of the text as typed terms, by C's rules of conversion."""
+"""Expressions of the text as typed terms, by C's rules of conversion.
+
+That every operation has a type is known before (:mod:`loopkit.codegen.c.spec`).
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 
-from loopkit._promotion import (
-    COMPLEXES,
-    FLOAT32,
-    INTEGERS,
-    SMALL_FLOATS,
-    UINT32,
-    DType,
-    real_of,
-)
+from loopkit._promotion import COMPLEXES, FLOAT32, INTEGERS, DType, real_of
 from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.calls import CONVERSIONS, MATHEMATICAL, ON_COMPLEX, SPELLED
 from loopkit.codegen.c.errors import UnreadableError
-from loopkit.codegen.c.types import LITERALS, TYPES, common, in_registers
+from loopkit.codegen.c.types import LITERALS, common, in_registers
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
 from loopkit.codegen.proof.names import Names
-from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.terms import Read, Term
-from loopkit.codegen.proof.value_calls import Calls
 
+_NUMBERS = {"LK_INFINITY": math.inf, "LK_NAN": math.nan}
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
-_BITS = {"&": "and", "|": "or", "^": "xor"}
+_WORDS = {"&": "and", "|": "or", "^": "xor", "<<": "shl", ">>": "shr", "&&": "all", "||": "any"}
+_QUOTIENTS = {"/": "fdiv", "%": "mod", "lk_floordiv": "fdiv", "lk_mod": "mod"}
 _ARITHMETIC: dict[str, Callable[[DType, Term, Term], Term]] = {
     "+": ops.add,
     "-": ops.subtract,
     "*": ops.multiply,
+    "/": ops.divide,
 }
 
 
-def exact_types(function: c.Function) -> dict[str, frozenset[DType]]:
-    """The types that the text gives each name; loops of one name may differ."""
-    found: dict[str, set[DType]] = {}
-
-    for node in (*function.parameters, *c.statements(function.body)):
-        if isinstance(node, (c.Parameter, c.Declaration, c.Let, c.For)) and node.ctype in TYPES:
-            found.setdefault(node.name, set()).add(TYPES[node.ctype])
-    return {name: frozenset(kinds) for name, kinds in found.items()}
-
-
-class TextValues(Calls):
+class TextValues:
     """Translates what stands at one point of the text.
 
     ``at_least`` proves of an integer expression that it is never below a bound there.
     """
 
-    def __init__(
-        self,
-        names: Names,
-        types: dict[str, frozenset[DType]],
-        scope: Scope,
-        at_least: Callable[[c.CExpression, int], bool],
-    ) -> None:
+    def __init__(self, names: Names, at_least: Callable[[c.CExpression, int], bool]) -> None:
         self.names = names
-        self.types = types
-        self.scope = scope
         self.at_least = at_least
         self._known: dict[int, tuple[c.CExpression, Term]] = {}
-
-    # {{{ statements
 
     def assigned(self, node: c.Assign) -> Term:
         """What an assignment leaves in its target."""
         target = self.value(node.target)
-        if node.operator == "=":
-            return self.converted(target.dtype, self.value(node.value))
         if node.operator in ("max=", "min="):
-            value = self.converted(target.dtype, self.value(node.value))
+            value = ops.cast(target.dtype, self.value(node.value))
             return ops.extremum(node.operator[:3], target.dtype, target, value)
-        whole = self.binary(c.Binary(node.operator[:-1], node.target, node.value))
-        return self.converted(target.dtype, whole)
-
-    # }}}
-
-    def type_of_name(self, name: str) -> DType:
-        """The type of a variable, or of an array's elements."""
-        kinds = self.types.get(name)
-        if not kinds:
-            if "." in name:
-                return UINT32  # threadIdx.x and the like
-            raise UnreadableError(f"the type of '{name}' is not understood")
-        if len(kinds) > 1:
-            for scope in self.scope.chain():
-                node = scope.node
-                if isinstance(node, (c.For, c.Let)) and node.name == name:
-                    return TYPES[node.ctype]
-            raise UnreadableError(f"'{name}' has several types")
-        return next(iter(kinds))
+        whole = node.value
+        if node.operator != "=":
+            whole = c.Binary(node.operator[:-1], node.target, node.value)
+        return ops.cast(target.dtype, self.value(whole))
 
     def value(self, expr: c.CExpression) -> Term:
         """An expression as a term; raises :class:`UnreadableError`."""
@@ -106,104 +66,62 @@ class TextValues(Calls):
         return self._known[id(expr)][1]
 
     def _value(self, expr: c.CExpression) -> Term:
+        dtype = self.names.type_of(expr)
         if isinstance(expr, c.Number):
             return terms.const(expr.value, LITERALS[expr.ctype])
         if isinstance(expr, c.Name):
-            return self.name(expr.name)
+            if expr.name in _NUMBERS:
+                return terms.const(_NUMBERS[expr.name], dtype)
+            if self.names.reads_memory(expr):
+                return Term("read", dtype, (), Read(expr.name, (), True))
+            return Term("name", dtype, (), expr.name)
         if isinstance(expr, c.Element):
-            read = Read(expr.array, expr.indices, True)
-            return Term("read", self.type_of_name(expr.array), (), read)
+            return Term("read", dtype, (), Read(expr.array, expr.indices, True))
         if isinstance(expr, c.Binary):
-            return self.binary(expr)
-        if isinstance(expr, c.Unary):
-            return self.unary(expr)
-        if isinstance(expr, c.Cast):
-            return self.cast(expr)
+            return self.binary(expr, dtype)
         if isinstance(expr, c.Choice):
-            condition = self.condition(expr.condition)
-            then, other = self.value(expr.then), self.value(expr.other)
-            kind = then.dtype
-            if kind != other.dtype:
-                kind = common(then.dtype, other.dtype)
-            sides = (self.converted(kind, then), self.converted(kind, other))
-            return ops.choice(condition, *sides, asked=expr.condition)
-        if isinstance(expr, c.Call):
-            return self.call(expr.function, [self.value(a) for a in expr.arguments])
+            then, other = (ops.cast(dtype, self.value(x)) for x in (expr.then, expr.other))
+            return ops.choice(self.condition(expr.condition), then, other, expr.condition)
+        if isinstance(expr, c.Unary):
+            if expr.operator == "!":
+                return ops.negation(self.condition(expr.operand))
+            x = ops.cast(dtype, self.value(expr.operand))
+            return ops.neg(dtype, x) if expr.operator == "-" else ops.invert(dtype, x)
+        parts = [self.value(x) for x in c.children(expr)]
+        if isinstance(expr, c.Cast):
+            return ops.cast(dtype, *parts)
         if isinstance(expr, c.Member):
-            inner = self.value(expr.operand)
-            if inner.dtype not in COMPLEXES or expr.name not in ("re", "im"):
-                raise UnreadableError(f"'.{expr.name}' is not understood")
-            return ops.part(inner, expr.name)
-        if (
-            isinstance(expr, c.Braces)
-            and TYPES.get(expr.ctype) in COMPLEXES
-            and len(expr.parts) == 2
-        ):
-            re, im = (self.value(p) for p in expr.parts)
-            return ops.complex_of(TYPES[expr.ctype], re, im)
-        raise UnreadableError("an expression is not understood")
-
-    def name(self, name: str) -> Term:
-        if name == "LK_INFINITY":
-            return terms.const(math.inf, FLOAT32)
-        if name == "LK_NAN":
-            return terms.const(math.nan, FLOAT32)
-        if self.names.places.get(name, "value") != "value":
-            return Term("read", self.type_of_name(name), (), Read(name, (), True))
-        return Term("name", self.type_of_name(name), (), name)
+            return ops.part(parts[0], expr.name)
+        if isinstance(expr, c.Braces):
+            return ops.complex_of(dtype, *parts)
+        return self.call(expr.function, dtype, parts)
 
     def condition(self, expr: c.CExpression) -> Term:
         """An expression as a condition."""
-        value = self.value(expr)
-        if value.dtype in COMPLEXES or value.dtype in SMALL_FLOATS:
-            raise UnreadableError(f"C takes no {value.dtype} for a condition")
-        return ops.truth(value)
+        return ops.truth(self.value(expr))
 
     # {{{ operators
 
-    def unary(self, expr: c.Unary) -> Term:
-        if expr.operator == "!":
-            return ops.negation(self.condition(expr.operand))
-        x = self.value(expr.operand)
-        kind = in_registers(x.dtype)
-        x = ops.cast(kind, x)
-        if expr.operator == "-":
-            return ops.neg(kind, x)
-        if expr.operator == "~" and kind in INTEGERS:
-            return ops.invert(kind, x)
-        raise UnreadableError(f"'{expr.operator}' is not understood")
-
-    def binary(self, expr: c.Binary) -> Term:
-        operator = expr.operator
+    def binary(self, expr: c.Binary, dtype: DType) -> Term:
+        operator, word = expr.operator, _WORDS.get(expr.operator, "")
         if operator in ("&&", "||"):
             sides = [self.condition(expr.left), self.condition(expr.right)]
-            word = "all" if operator == "&&" else "any"
             return ops.logic(word, sides, [expr.left, expr.right])
         if operator in _COMPARISONS:
             return self.comparison(expr)
         a, b = self.value(expr.left), self.value(expr.right)
         if operator in ("<<", ">>"):
-            kind = in_registers(a.dtype)
             count = ops.value_of(b)
-            if kind not in INTEGERS or count.op != "const":
+            if count.op != "const":
                 raise UnreadableError(f"'{operator}' by what is no constant is not understood")
-            if not 0 <= count.data < 8 * kind.itemsize:
+            if not 0 <= count.data < 8 * dtype.itemsize:
                 raise UnreadableError(f"C does not say what a shift by {count.data} bits is")
-            word = "shl" if operator == "<<" else "shr"
-            return ops.shift(word, kind, ops.cast(kind, a), count)
-        kind = common(a.dtype, b.dtype)
-        if operator in _BITS:
-            if kind not in INTEGERS:
-                raise UnreadableError(f"'{operator}' of {kind}")
-            return ops.bits(_BITS[operator], kind, ops.cast(kind, a), ops.cast(kind, b))
-        if operator in ("/", "%") and kind in INTEGERS:
-            return self.quotient(expr, kind, a, b)
-        if operator not in _ARITHMETIC and operator != "/":
-            raise UnreadableError(f"'{operator}' of {kind}")
-        a, b = self._beside(kind, a), self._beside(kind, b)
-        if operator == "/":
-            return ops.divide(kind, a, b)
-        return _ARITHMETIC[operator](kind, a, b)
+            return ops.shift(word, dtype, ops.cast(dtype, a), count)
+        if word:
+            return ops.bits(word, dtype, ops.cast(dtype, a), ops.cast(dtype, b))
+        if operator in _QUOTIENTS and dtype in INTEGERS:
+            return self.quotient(expr, dtype, a, b)
+        return _ARITHMETIC[operator](dtype, self._beside(dtype, a), self._beside(dtype, b))
 
     def _beside(self, kind: DType, x: Term) -> Term:
         """An operand in the operation's type; a real number beside a complex one stays real."""
@@ -217,36 +135,50 @@ class TextValues(Calls):
         known = terms.numbers_in(b)
         positive = all(n > 0 for n in known) if known else self.at_least(expr.right, 1)
         if positive and (kind.kind == "u" or _is_unsigned(a) or self.at_least(expr.left, 0)):
-            return ops.quotient("fdiv" if expr.operator == "/" else "mod", kind, a, b)
+            return ops.quotient(_QUOTIENTS[expr.operator], kind, a, b)
         return ops.call("tdiv" if expr.operator == "/" else "tmod", kind, a, b)
 
     def comparison(self, expr: c.Binary) -> Term:
         left = expr.left
-        if isinstance(left, c.Call) and left.function == "lk_compare" and len(left.arguments) == 2:
+        if isinstance(left, c.Call) and left.function == "lk_compare":
             if expr.right != c.Number(0, "int"):
                 raise UnreadableError("'lk_compare' is compared with something else than 0")
-            a, b = (self.value(x) for x in left.arguments)
-            if not all(x.dtype in INTEGERS for x in (a, b)):
-                raise UnreadableError("'lk_compare' of what are no integers")
-            return ops.compare(expr.operator, a, b)
+            return ops.compare(expr.operator, *map(self.value, left.arguments))
         a, b = self.value(left), self.value(expr.right)
         kind = a.dtype if a.dtype == b.dtype else common(a.dtype, b.dtype)
-        if kind in COMPLEXES:
-            if a.dtype != b.dtype or expr.operator not in ("==", "!="):
-                raise UnreadableError("complex numbers have no order")
-            return ops.compare(expr.operator, a, b)
         return ops.compare(expr.operator, ops.cast(kind, a), ops.cast(kind, b))
 
-    def cast(self, expr: c.Cast) -> Term:
-        dtype = TYPES.get(expr.ctype)
-        x = self.value(expr.operand)
-        if dtype is None:
-            raise UnreadableError(f"the type '{expr.ctype}' is not understood")
-        if x.dtype == dtype:
-            return x
-        return self.converted(dtype, x)
-
     # }}}
+
+    def call(self, name: str, dtype: DType, args: list[Term]) -> Term:
+        """A function of CUDA's, or one of the preamble's, that gives a value of a type."""
+        plain, _, template = name.partition("<")
+        word = name.removeprefix("lk_")
+        if name in CONVERSIONS:
+            return ops.cast(dtype, ops.cast(CONVERSIONS[name][0], *args))
+        if plain == "lk_power" and template != "0>":
+            return ops.power(dtype, args[0], int(template.rstrip(">")))
+        if (name in ON_COMPLEX or name == "lk_pow") and args[0].dtype in COMPLEXES:
+            return ops.call(word, dtype, *args)
+        if name in ("lk_shl", "lk_shr"):
+            return ops.shift(word, dtype, *args)
+        if name in ("abs", "lk_abs"):
+            kind = in_registers(dtype)
+            return ops.cast(dtype, ops.call("abs", kind, ops.cast(kind, *args)))
+        if name in MATHEMATICAL or (name.endswith("f") and name[:-1] in MATHEMATICAL):
+            kind = args[0].dtype if name in MATHEMATICAL else FLOAT32
+            function = name if name in MATHEMATICAL else name[:-1]
+            sides = (ops.cast(kind, x) for x in args)
+            return ops.call(SPELLED.get(function, function), dtype, *sides)
+        sides = (ops.cast(dtype, x) for x in args)
+        if name in _QUOTIENTS:
+            make = ops.quotient if dtype in INTEGERS else ops.call
+            return make(_QUOTIENTS[name], dtype, *sides)
+        if word in ("min", "max"):
+            return ops.extremum(word, dtype, *sides)
+        if name == "lk_sign" or plain == "lk_ipow":
+            return ops.call(plain.removeprefix("lk_"), dtype, *sides)
+        raise UnreadableError(f"the function '{name}' is not understood")
 
 
 def _is_unsigned(x: Term) -> bool:

@@ -9,22 +9,11 @@ import islpy as isl
 
 from loopkit import _intervals, _sets
 from loopkit._intervals import Interval
-from loopkit.codegen.c.tree import (
-    Binary,
-    Call,
-    Cast,
-    CExpression,
-    Choice,
-    Element,
-    For,
-    Name,
-    Number,
-    Unary,
-    children,
-)
+from loopkit._promotion import INT32, INTEGERS, UINT32, UINT64, DType
+from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.types import C_TYPES, TYPES, common, in_registers
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import ZERO, Form, NotAffineError, constant, variable
-from loopkit.codegen.proof.names import CATEGORIES, common
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import FAR, Scope
@@ -33,10 +22,8 @@ from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Site, all_groups
 
-LIMITS: dict[str, Interval] = {"int": (-(2**31), 2**31 - 1), "uint": (0, 2**32 - 1)}
-_RANGES: dict[str, Interval] = {**LIMITS, "ulong": (0, 2**64 - 1)}
-_BITS = {"int": 32, "uint": 32, "long": 64, "ulong": 64}
-_UNSIGNED = ("uint", "ulong")
+_NARROW = (INT32, UINT32)
+_UNSIGNED = (UINT32, UINT64)
 _COMPUTING = ("+", "-", "*", "/", "%", "<<")
 _EXACT: dict[str, Callable[[Interval, Interval], Interval]] = {
     "+": _intervals.add,
@@ -51,8 +38,8 @@ _COMPARING = ("<", "<=", ">", ">=", "==", "!=")
 class _Part:
     """An operand, what it is converted to, and whether only its bits count."""
 
-    expr: CExpression
-    into: str
+    expr: c.CExpression
+    into: DType
     bits: bool
 
 
@@ -64,7 +51,8 @@ class WidthCheck(Check):
 
     def __init__(self, subject: Subject, recorder: Recorder) -> None:
         super().__init__(subject, recorder)
-        self._seen: set[tuple[int, Form, str]] = set()
+        self.names = subject.names
+        self._seen: set[tuple[int, Form, DType]] = set()
 
     def run(self) -> None:
         """Check all computations."""
@@ -73,36 +61,37 @@ class WidthCheck(Check):
             if site.ctype is not None:
                 self.stored(site)
         for group in all_groups(self.subject.tree):
-            if isinstance(group.node, For):
+            if isinstance(group.node, c.For):
                 self.counter(group.node, group.scope)
 
     def stored(self, site: Site) -> None:
         """A value must fit the variable that it is stored in."""
-        kind = CATEGORIES.get(site.ctype or "", "other")
-        if kind in LIMITS and self.subject.names.type_of(site.expr) != kind:
-            self.fits(self.form(site.expr, site.scope), kind, site, f"{kind} variable")
+        kind = in_registers(TYPES[site.ctype or ""])
+        if kind in _NARROW and self.names.computed_in(site.expr) != kind:
+            what = f"variable of type {C_TYPES[kind]}"
+            self.fits(self.form(site.expr, site.scope), kind, site, what)
 
-    def counter(self, loop: For, scope: Scope) -> None:
+    def counter(self, loop: c.For, scope: Scope) -> None:
         """A loop's variable must hold its last value, and the one that ends the loop."""
-        kind = CATEGORIES.get(loop.ctype, "other")
+        kind = in_registers(TYPES[loop.ctype])
         outer = scope.parent
         if outer is None:
             return
-        against = self.subject.names.type_of(loop.upper)
+        against = self.names.computed_in(loop.upper)
         for own, expr in ((kind, loop.lower), (against, loop.upper)):
             if own != (meeting := common(kind, against)):
                 self.converted(expr, own, meeting, Site(expr, outer, loop.line))
-        if kind not in LIMITS:
+        if kind not in _NARROW:
             return
         upper = self.form(loop.upper, outer)
         last = upper.plus(constant(loop.step if loop.inclusive else loop.step - 1))
         site = Site(loop.upper, outer, loop.line)
-        if self.subject.names.type_of(loop.upper) == kind and loop.step == 1 and not loop.inclusive:
+        if against == kind and loop.step == 1 and not loop.inclusive:
             return  # what it is compared with fits, and so does what ends it
         if upper.is_affine:
             self.fits(last, kind, site, f"counter '{loop.name}'", above_only=True)
         else:
-            what = f"whether '{loop.name}' reaches the end of its loop as {kind}"
+            what = f"whether '{loop.name}' reaches the end of its loop as {C_TYPES[kind]}"
             self.recorder.open("width", what, line=loop.line)
 
     # }}}
@@ -111,56 +100,57 @@ class WidthCheck(Check):
 
     def expression(self, site: Site) -> None:
         """Check an expression and all that it is computed from."""
-        names = self.subject.names
-        kind = CATEGORIES.get(site.ctype or "", names.type_of(site.expr))
+        own = self.names.computed_in(site.expr)
+        kind = in_registers(TYPES[site.ctype]) if site.ctype else own
         # What is stored is looked at as a whole.
-        pending = [_Part(site.expr, kind, kind in LIMITS and kind != names.type_of(site.expr))]
+        pending = [_Part(site.expr, kind, kind in _NARROW and kind != own)]
         while pending:
             part = pending.pop()
             expr = part.expr
-            if isinstance(expr, Call) and not names.is_integer(expr):
+            if isinstance(expr, c.Call) and not self.names.is_integer(expr):
                 continue
-            kind = names.type_of(expr)
-            keeps_bits = part.bits and _BITS.get(part.into, 64) <= _BITS.get(kind, 0)
+            kind = self.names.computed_in(expr)
+            keeps_bits = part.bits and kind in INTEGERS and part.into.itemsize <= kind.itemsize
             if not part.bits:
                 self.converted(expr, kind, part.into, site)
             # An element's subscripts are sites of their own.
-            if not isinstance(expr, (Number, Name, Element)):
+            if not isinstance(expr, (c.Number, c.Name, c.Element)):
                 pending += reversed(self.operands(expr, kind, site, keeps_bits))
 
-    def converted(self, expr: CExpression, kind: str, into: str, site: Site) -> None:
+    def converted(self, expr: c.CExpression, kind: DType, into: DType, site: Site) -> None:
         """What is made unsigned is not negative."""
         if (
             into not in _UNSIGNED
             or kind in _UNSIGNED
-            or (site.is_guard and self.subject.names.reads_memory(site.expr))
+            or (site.is_guard and self.names.reads_memory(site.expr))
         ):
             return
         self.fits(self.form(expr, site.scope), into, site, "conversion to unsigned")
 
-    def operands(self, expr: CExpression, kind: str, site: Site, keeps_bits: bool) -> list[_Part]:
+    def operands(
+        self, expr: c.CExpression, kind: DType, site: Site, keeps_bits: bool
+    ) -> list[_Part]:
         """Check one operation, and what its operands are converted to.
 
         Unsigned integers wrap around.  That is no harm where only the bits of the result
         count (``keeps_bits``): there it is the last step alone whose value must fit.
         """
-        names = self.subject.names
-        if isinstance(expr, Cast):
+        if isinstance(expr, c.Cast):
             return self.cast(expr, kind, site, keeps_bits)
-        if isinstance(expr, Choice):
+        if isinstance(expr, c.Choice):
             sides = [_Part(side, kind, keeps_bits) for side in (expr.then, expr.other)]
             return [self.part(expr.condition), *sides]
-        if isinstance(expr, Unary) and expr.operator == "-":
+        if isinstance(expr, c.Unary) and expr.operator == "-":
             self.computed(expr, kind, site, keeps_bits)
             return [_Part(expr.operand, kind, kind in _UNSIGNED)]
-        if isinstance(expr, Call):
+        if isinstance(expr, c.Call):
             if expr.function.startswith("lk_power<"):
                 self.computed(expr, kind, site, keeps_bits)
             return [_Part(a, kind, False) for a in expr.arguments]
-        if not isinstance(expr, Binary) or expr.operator in ("&&", "||"):
-            return [self.part(child) for child in children(expr)]
+        if not isinstance(expr, c.Binary) or expr.operator in ("&&", "||"):
+            return [self.part(child) for child in c.children(expr)]
         if expr.operator in _COMPARING:
-            kind = common(names.type_of(expr.left), names.type_of(expr.right))
+            kind = common(*map(self.names.type_of, (expr.left, expr.right)))
         elif expr.operator in _COMPUTING:
             self.computed(expr, kind, site, keeps_bits)
         bits = kind in _UNSIGNED and expr.operator in _WRAPPING
@@ -169,43 +159,42 @@ class WidthCheck(Check):
             return [_Part(expr.left, kind, bits), self.part(expr.right)]
         return [_Part(side, kind, bits) for side in (expr.left, expr.right)]
 
-    def part(self, expr: CExpression) -> _Part:
+    def part(self, expr: c.CExpression) -> _Part:
         """An operand that keeps its type and must have its value."""
-        return _Part(expr, self.subject.names.type_of(expr), False)
+        return _Part(expr, self.names.computed_in(expr), False)
 
-    def cast(self, expr: Cast, kind: str, site: Site, keeps_bits: bool) -> list[_Part]:
+    def cast(self, expr: c.Cast, kind: DType, site: Site, keeps_bits: bool) -> list[_Part]:
         """A cast to fewer values than there may be.
 
         What it makes of data, and in guards, is compared, types and all.
         """
-        inner = self.subject.names.type_of(expr.operand)
-        if self.subject.names.reads_memory(expr.operand):
+        inner = self.names.computed_in(expr.operand)
+        if self.names.reads_memory(expr.operand):
             return [self.part(expr.operand)]
-        loses = kind in LIMITS and inner in _BITS and inner != kind
+        loses = kind in _NARROW and inner in INTEGERS and inner != kind
         if loses and not keeps_bits and not site.is_guard:
-            self.fits(self.form(expr.operand, site.scope), kind, site, f"cast to {kind}")
-        return [_Part(expr.operand, kind, loses and _BITS[inner] >= _BITS[kind])]
+            what = f"cast to {C_TYPES[kind]}"
+            self.fits(self.form(expr.operand, site.scope), kind, site, what)
+        return [_Part(expr.operand, kind, loses and inner.itemsize >= kind.itemsize)]
 
-    def computed(self, expr: CExpression, kind: str, site: Site, keeps_bits: bool) -> None:
+    def computed(self, expr: c.CExpression, kind: DType, site: Site, keeps_bits: bool) -> None:
         """The result of arithmetic, which 64 bits with a sign always hold."""
-        if (
-            kind not in _RANGES
-            or self.subject.names.reads_memory(expr)
-            or (keeps_bits and kind in _UNSIGNED)
-        ):
+        is_bounded = kind in _NARROW or kind in _UNSIGNED
+        if not is_bounded or self.names.reads_memory(expr) or (keeps_bits and kind in _UNSIGNED):
             return
-        self.fits(self.form(expr, site.scope), kind, site, f"{_BITS[kind]}-bit integer", expr)
+        what = f"{8 * kind.itemsize}-bit integer"
+        self.fits(self.form(expr, site.scope), kind, site, what, expr)
 
-    def shift(self, expr: Binary, kind: str, site: Site) -> None:
+    def shift(self, expr: c.Binary, kind: DType, site: Site) -> None:
         """C shifts by less than there are bits, and says nothing of other shifts."""
-        count, bits = self.form(expr.right, site.scope).constant, _BITS.get(kind, 32)
+        count, bits = self.form(expr.right, site.scope).constant, 8 * kind.itemsize
         if count is None:
             self.recorder.open("width", "by how many bits is shifted", line=site.line)
         elif not 0 <= count < bits:
             what = f"a shift of {bits} bits by {count}"
             self.recorder.found(Finding("width", what, Place(site.line, self._statement(site))))
 
-    def form(self, expr: CExpression, scope: Scope) -> Form:
+    def form(self, expr: c.CExpression, scope: Scope) -> Form:
         """The exact value of an expression."""
         return self.subject.text.form(expr, scope)
 
@@ -214,15 +203,15 @@ class WidthCheck(Check):
     def fits(
         self,
         form: Form,
-        kind: str,
+        kind: DType,
         site: Site,
         what: str,
-        expr: CExpression | None = None,
+        expr: c.CExpression | None = None,
         *,
         above_only: bool = False,
     ) -> None:
         """Whether a value stays inside its type wherever it is computed."""
-        low, high = _RANGES[kind]
+        low, high = _intervals.of_dtype(kind)
         least, most = site.scope.range_of(form)
         if most <= high and (above_only or least >= low):
             return
@@ -231,7 +220,7 @@ class WidthCheck(Check):
             return
         self._seen.add(key)
         with self.recorder.question(
-            "width", f"whether {shown(form)} fits {_BITS[kind]} bits (line {site.line})"
+            "width", f"whether {shown(form)} fits {8 * kind.itemsize} bits (line {site.line})"
         ):
             beyond = [at_most(constant(high + 1), form)]
             if not above_only:
@@ -245,19 +234,19 @@ class WidthCheck(Check):
             elif not self.bounded(expr, site.scope, (low, high)):
                 self.product(form, (low, high), site, what)
 
-    def bounded(self, expr: CExpression | None, scope: Scope, limits: Interval) -> bool:
+    def bounded(self, expr: c.CExpression | None, scope: Scope, limits: Interval) -> bool:
         """Whether the exact ranges of the factors of products show that a value fits."""
         if expr is None:
             return False
         return _intervals.contains(limits, self.span(expr, scope))
 
-    def span(self, expr: CExpression, scope: Scope) -> Interval:
+    def span(self, expr: c.CExpression, scope: Scope) -> Interval:
         """Bounds of a value: exact where it is affine, else from those of its operands."""
         form = self.form(expr, scope)
         rough = scope.range_of(form)
         if form.is_affine:
             return _intervals.intersection(rough, self.exact_range(form, scope))
-        if isinstance(expr, Binary) and expr.operator in _EXACT:
+        if isinstance(expr, c.Binary) and expr.operator in _EXACT:
             left, right = self.span(expr.left, scope), self.span(expr.right, scope)
             return _intervals.intersection(rough, _EXACT[expr.operator](left, right))
         return rough

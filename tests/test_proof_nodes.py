@@ -19,7 +19,7 @@ from loopkit.codegen.proof.forms import (
     opaque,
     variable,
 )
-from loopkit.codegen.proof.matching import Matching, matching
+from loopkit.codegen.proof.reaching_definitions import Matching, matching
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.typed_forms import TypedForms
 

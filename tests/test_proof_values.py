@@ -168,6 +168,7 @@ def test_constants_that_are_folded() -> None:
         ("x", "float32", "x[q]", "-x[q]"),
         ("q*x", "float32", "q *", "(q + 1) *"),
         ("n*x", "float32", "n *", "q *"),
+        ("x/0.0", "float32", "0.0f", "-0.0f"),
     ],
 )
 def test_another_value(text: str, dtype: str, old: str, new: str) -> None:

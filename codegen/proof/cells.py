@@ -60,14 +60,14 @@ class CellCheck(Check):
     def asked(self, touch: Touch, guards: Mapping[tuple[str, Form], Access]) -> Access | None:
         """The access of a predicate behind one of a guard."""
         found = guards.get((touch.array, touch.offset))
-        if found is not None:
-            return found
-        for name, indices in guards.values():
-            if name == touch.array:
-                difference = touch.offset.minus(self.subject.meaning.offset(name, indices))
-                if self.is_zero(touch.scope, difference):
-                    return name, indices
-        return None
+        return found or next((a for a in guards.values() if self.is_same(touch, a)), None)
+
+    def is_same(self, touch: Touch, access: Access) -> bool:
+        """Whether the text and the kernel mean one element wherever the text does."""
+        name, indices = access
+        return name == touch.array and self.is_zero(
+            touch.scope, touch.offset.minus(self.subject.meaning.offset(name, indices))
+        )
 
     # {{{ the same cells
 
@@ -85,7 +85,8 @@ class CellCheck(Check):
         for touch in leaf.touches:
             key = (touch.array, touch.offset, touch.is_write)
             if key not in wanted:
-                found = self.equal(touch, wanted)
+                same = (k for k, a in wanted.items() if k[2] == key[2] and self.is_same(touch, a))
+                found = next(same, None)
                 if found is None:
                     self.wrong(leaf, touch, statement, wanted)
                     self.name(touch, None)
@@ -110,17 +111,6 @@ class CellCheck(Check):
         if leaf.node.operator not in allowed and not leaf.node.atomic:
             what = f"the line combines by '{leaf.node.operator}', '{statement.id}' does not"
             self.recorder.found(Finding("access", what, Place(leaf.line, statement.id)))
-
-    def equal(
-        self, touch: Touch, wanted: Mapping[tuple[str, Form, bool], Access]
-    ) -> tuple[str, Form, bool] | None:
-        """The access of the statement that is the same wherever the line runs."""
-        for key, (name, indices) in wanted.items():
-            if name == touch.array and key[2] == touch.is_write:
-                difference = touch.offset.minus(self.subject.meaning.offset(name, indices))
-                if self.is_zero(touch.scope, difference):
-                    return key
-        return None
 
     def is_zero(self, scope: Scope, form: Form) -> bool:
         """Whether a form vanishes wherever a scope is reached."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from loopkit._cached import cached_property
-from loopkit.codegen.proof.forms import ONE, ZERO, Form, Node, branches, member, members
+from loopkit.codegen.proof.forms import ONE, ZERO, Choice, Form, Node, member, members
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +62,8 @@ TRUE = Joined("and", ())
 FALSE = Joined("or", ())
 
 _NEGATED = {"==": "!=", "!=": "=="}
+_MOST_CHOICES = 6
+"""Comparisons with more choices than that are not taken apart: each doubles the cases."""
 
 
 def comparison(operator: str, left: Form, right: Form, *, is_integer: bool) -> Condition:
@@ -89,7 +91,7 @@ def comparison(operator: str, left: Form, right: Form, *, is_integer: bool) -> C
 
 def _by_branches(operator: str, difference: Form) -> Condition | None:
     """``0 operator difference`` for each branch of a choice in it, if sets can say that."""
-    found = branches(difference)
+    found = _branches(difference)
     if found is None or not is_known(found[0]):
         return None
     condition, *sides = found
@@ -99,6 +101,27 @@ def _by_branches(operator: str, difference: Form) -> Condition | None:
         for case, side in zip(cases, sides, strict=True)
     ]
     return joined("or", parts) if all(map(is_known, parts)) else None
+
+
+def _choices(form: Form) -> int:
+    found = [a for monomial in form.terms for a in monomial if isinstance(a, Choice)]
+    return sum(1 + _choices(a.then) + _choices(a.other) for a in found)
+
+
+def _branches(form: Form) -> tuple[Condition, Form, Form] | None:
+    """The condition of a choice that a form adds, and the form for each of its values.
+
+    None where there is no choice, or more of them than are looked at one by one.
+    """
+    if _choices(form) > _MOST_CHOICES:
+        return None
+    for monomial, factor in form.terms.items():
+        if len(monomial) == 1 and isinstance(monomial[0], Choice):
+            found = monomial[0]
+            rest = Form({m: c for m, c in form.terms.items() if m != monomial})
+            then, other = (rest.plus(side, factor) for side in (found.then, found.other))
+            return found.condition, then, other
+    return None
 
 
 def _sides(difference: Form) -> tuple[Form, Form]:

@@ -183,8 +183,6 @@ def product(atoms: Iterable[Atom]) -> Monomial:
 
 # }}}
 
-_MOST_CHOICES = 6
-"""Comparisons with more choices than that are not taken apart: each doubles the cases."""
 _LARGEST_PRODUCT = 256
 """Products of more terms than that, which only data has, are not expanded."""
 
@@ -352,27 +350,6 @@ def _value(atom: Atom, values: Mapping[str, int]) -> int:
 def choice(condition: Any, then: Form, other: Form) -> Form:
     """``then`` where ``condition`` holds, else ``other``."""
     return Form({(Choice(condition, then, other),): 1})
-
-
-def _choices(form: Form) -> int:
-    found = [a for monomial in form.terms for a in monomial if isinstance(a, Choice)]
-    return sum(1 + _choices(a.then) + _choices(a.other) for a in found)
-
-
-def branches(form: Form) -> tuple[Any, Form, Form] | None:
-    """The condition of a choice that a form adds, and the form for each of its values.
-
-    None where there is no choice, or more of them than are looked at one by one.
-    """
-    if _choices(form) > _MOST_CHOICES:
-        return None
-    for monomial, factor in form.terms.items():
-        if len(monomial) == 1 and isinstance(monomial[0], Choice):
-            found = monomial[0]
-            rest = Form({m: c for m, c in form.terms.items() if m != monomial})
-            then, other = (rest.plus(side, factor) for side in (found.then, found.other))
-            return found.condition, then, other
-    return None
 
 
 def constant(value: int) -> Form:

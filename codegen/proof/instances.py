@@ -6,7 +6,7 @@ threads or for cells that nothing uses: :mod:`.extra_instances` looks at those.
 Along a hardware axis that a statement has no iname for, it runs once: in every
 thread that has a copy of what it writes, which for private data is all threads
 of the launch, for shared data one thread of each block, and for global data one
-thread in all.  Blocks that never look at their copy (:mod:`.observing_blocks`) need none.
+thread in all.  Where the text reads a copy in the first block alone, others need none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from loopkit._kernel import Statement
 from loopkit.codegen.c.tree import Let
 from loopkit.codegen.proof.conditions import Compare, Condition, conjuncts
 from loopkit.codegen.proof.forms import Form, constant, variable
-from loopkit.codegen.proof.observing_blocks import ObservingBlocks
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.shown import shown
@@ -47,7 +46,7 @@ class InstanceCheck(Check):
         super().__init__(subject, recorder)
         self.values = values
         self.surplus: list[Surplus] = []
-        self.lookers = ObservingBlocks(subject)
+        self._first_alone: dict[tuple[str, str], bool] = {}
         self._known: dict[object, bool] = {}
         self._leaves: dict[str, list[Leaf]] = {}
         for leaf in subject.leaves:
@@ -101,24 +100,55 @@ class InstanceCheck(Check):
         if missing is None:
             return
         missing = missing - leaf.scope.set
+        self._too_few(statement, leaf, place, missing)
+        self._too_many(statement, leaf, place, domain)
+        # Its sisters may be looked at in other blocks.
+        self._known[key] = bool(missing.is_empty())
+
+    def several(self, statement: Statement, leaves: list[Leaf]) -> None:
+        """A statement on several lines, which share out its instances: :mod:`.order` asks, too."""
+        space = self.subject.space
+        place = self.subject.place_of(statement.written)
+        domain, _ = self.subject.domain(statement)
+        kept = {*self.subject.shared_names, *statement.inames, *self.subject.words}
+        kept = (kept | self.subject.data_names) & space.position.keys()
+        done = space.nothing
+        for leaf in leaves:
+            if not self.named(statement, leaf) or not self.same_data(statement, leaf):
+                return
+            mine = space.project_onto(leaf.scope.set, kept)
+            again = mine & done
+            if not again.is_empty():
+                self.report(statement, leaf, again, "is executed twice for one instance")
+            done = done | mine
+            self._too_many(statement, leaf, place, domain)
+        expected = self.expected(statement, leaves[0], domain, place, with_lets=False)
+        if expected is not None:
+            self._too_few(statement, leaves[0], place, expected - done)
+
+    def _too_few(self, statement: Statement, leaf: Leaf, place: str, missing: isl.Set) -> None:
         lost = self._seen(statement, place, missing)
         if not lost.is_empty():
             self.report(statement, leaf, lost, "is not executed for an instance of its domain")
+
+    def _too_many(self, statement: Statement, leaf: Leaf, place: str, domain: isl.Set) -> None:
         extra = self._extra(statement, leaf, domain)
-        if not extra.is_empty():
-            if place == "private":
-                self.surplus.append(Surplus(leaf, statement, extra))
-            else:
-                self.report(statement, leaf, extra, "is executed for what is no instance of it")
-        # Its sisters may be looked at in other blocks.
-        self._known[key] = bool(missing.is_empty())
+        if extra.is_empty():
+            return
+        if place == "private":
+            self.surplus.append(Surplus(leaf, statement, extra))
+        else:
+            self.report(statement, leaf, extra, "is executed for what is no instance of it")
 
     def _seen(self, statement: Statement, place: str, lost: isl.Set) -> isl.Set:
         """Those of the instances that do not run whose results some block reads."""
         if place == "global" or lost.is_empty():
             return lost
-        free = frozenset(self.subject.words) - self.subject.words_of(statement.inames)
-        return self.lookers.seen(statement.written, lost, free)
+        fixed = self.subject.words_of(statement.inames)
+        for word in self.subject.block_words:
+            if word not in fixed and self._in_first_alone(statement.written, word):
+                lost = lost & self.subject.space.where(_first(word))
+        return lost
 
     def _extra(self, statement: Statement, leaf: Leaf, domain: isl.Set) -> isl.Set:
         """What runs beyond a domain."""
@@ -130,35 +160,17 @@ class InstanceCheck(Check):
             executed = executed & self.subject.space.all_of(implied)
         return self.subject.space.nothing if executed.is_subset(domain) else executed - domain
 
-    def several(self, statement: Statement, leaves: list[Leaf]) -> None:
-        """A statement that stands on several lines: they share out its instances."""
-        space = self.subject.space
-        place = self.subject.place_of(statement.written)
-        domain, _ = self.subject.domain(statement)
-        kept = {*self.subject.shared_names, *statement.inames, *self.subject.words}
-        kept |= self.subject.data_names
-        done: isl.Set | None = None
-        for leaf in leaves:
-            if not self.named(statement, leaf) or not self.same_data(statement, leaf):
-                return
-            mine = space.project_onto(leaf.scope.set, kept & space.position.keys())
-            if done is not None:
-                again = mine & done
-                if not again.is_empty():
-                    self.report(statement, leaf, again, "is executed twice for one instance")
-            done = mine if done is None else done | mine
-            extra = self._extra(statement, leaf, domain)
-            if not extra.is_empty():
-                if place == "private":
-                    self.surplus.append(Surplus(leaf, statement, extra))
-                else:
-                    self.report(statement, leaf, extra, "is executed for what is no instance of it")
-        expected = self.expected(statement, leaves[0], domain, place, with_lets=False)
-        if done is not None and expected is not None:
-            lost = self._seen(statement, place, expected - done)
-            if not lost.is_empty():
-                what = "is not executed for an instance of its domain"
-                self.report(statement, leaves[0], lost, what)
+    def _in_first_alone(self, array: str, word: str) -> bool:
+        """Whether all reads of an array are made by the first block along an axis."""
+        key = (array, word)
+        if key not in self._first_alone:
+            first = self.subject.space.where(_first(word))
+            # Each guard, loop and constant that reads has a leaf of its own.  In `a && x[i]`,
+            # x[i] is read where `a` holds: it is the access's scope that says where.
+            touches = (t for leaf in self.subject.leaves for t in leaf.touches)
+            scopes = {id(t.scope): t.scope for t in touches if t.array == array and not t.is_write}
+            self._first_alone[key] = all(s.set.is_subset(first) for s in scopes.values())
+        return self._first_alone[key]
 
     # }}}
 
@@ -249,7 +261,7 @@ class InstanceCheck(Check):
             conditions.append(equal(variable(word), constant(chosen)))
         if with_lets:
             conditions += self.definitions(statement, leaf)
-        return domain & subject.space.all_of(_flattened(conditions))
+        return domain & subject.space.all_of(p for c in conditions for p in conjuncts(c))
 
     def definitions(self, statement: Statement, leaf: Leaf) -> list[Condition]:
         """The constants around a line that are not inames of its statement."""
@@ -285,5 +297,5 @@ class InstanceCheck(Check):
         self.found("instances", f"'{statement.id}' {what}", leaf, point)
 
 
-def _flattened(conditions: list[Condition]) -> list[Condition]:
-    return [part for condition in conditions for part in conjuncts(condition)]
+def _first(word: str) -> Condition:
+    return equal(variable(word), constant(0))

@@ -39,21 +39,25 @@ class Names:
         ranks |= {name: 1 for name, place in self.places.items() if place == "global"}
         known = {n: Variable(dtype, ranks.get(n, 0)) for n, dtype in self.types.items()}
         self._checker = Checker(known)
-        self._kinds: dict[int, tuple[c.CExpression, DType]] = {}
+        self._kinds: dict[int, tuple[c.CExpression, DType, DType]] = {}
         self._reading: dict[int, tuple[c.CExpression, bool]] = {}
 
     def type_of(self, expr: c.CExpression) -> DType:
         """The type of an expression: that of narrow data is narrow."""
+        return self._types(expr)[1]
+
+    def computed_in(self, expr: c.CExpression) -> DType:
+        """The type in which C computes with an expression."""
+        return self._types(expr)[2]
+
+    def _types(self, expr: c.CExpression) -> tuple[c.CExpression, DType, DType]:
         if id(expr) not in self._kinds:
             for part in c.postorder(expr):
                 if id(part) not in self._kinds:
                     parts = [self._kinds[id(child)][1] for child in c.children(part)]
-                    self._kinds[id(part)] = part, self._checker.whole(part, parts)
-        return self._kinds[id(expr)][1]
-
-    def computed_in(self, expr: c.CExpression) -> DType:
-        """The type in which C computes with an expression."""
-        return in_registers(self.type_of(expr))
+                    dtype = self._checker.whole(part, parts)
+                    self._kinds[id(part)] = part, dtype, in_registers(dtype)
+        return self._kinds[id(expr)]
 
     def is_integer(self, expr: c.CExpression) -> bool:
         """Whether an expression has an integer type."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import islpy as isl
 
@@ -10,9 +11,9 @@ from loopkit._cached import cached_property
 from loopkit._hidden import hidden
 from loopkit.codegen.c.tree import For, Let
 from loopkit.codegen.proof import conditions
+from loopkit.codegen.proof.barrier_order import route
 from loopkit.codegen.proof.divergence import varying_names
-from loopkit.codegen.proof.forms import DATA, Form, variable
-from loopkit.codegen.proof.matching import Matching, matching, words_in
+from loopkit.codegen.proof.forms import DATA, Form, Loaded, Monomial, Node, Variable, variable, walk
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import equal, less
 from loopkit.codegen.proof.subject import Subject
@@ -23,25 +24,33 @@ _EARLIER = hidden("earlier")
 Cell = tuple[Form, ...]
 
 
+@dataclass(frozen=True, eq=False)
 class Write:
     """One write of a temporary, and where in the text it stands."""
 
-    def __init__(self, position: int, leaf: Leaf, cell: Cell) -> None:
-        self.position = position
-        self.leaf = leaf
-        self.scope = leaf.scope
-        self.cell = cell
+    position: int
+    leaf: Leaf
+    cell: Cell
+
+    @property
+    def scope(self) -> Scope:
+        """Where it happens."""
+        return self.leaf.scope
 
 
+@dataclass(frozen=True, eq=False)
 class Read:
     """One read, with what is asked of it."""
 
-    def __init__(self, position: int, leaf: Leaf, touch: Touch, cell: Cell) -> None:
-        self.position = position
-        self.leaf = leaf
-        self.touch = touch
-        self.scope = touch.scope
-        self.cell = cell
+    position: int
+    leaf: Leaf
+    touch: Touch
+    cell: Cell
+
+    @property
+    def scope(self) -> Scope:
+        """Where it happens: inside of ``c ? x[i] : y[i]``, more holds than around."""
+        return self.touch.scope
 
 
 class Lines:
@@ -79,7 +88,7 @@ class Lines:
 
     def between(self, write: Write, read: Read) -> tuple[int, int]:
         """All lines that may run between two others in one iteration of what is around both."""
-        one, two = _route(write.leaf), _route(read.leaf)
+        one, two = _path(write.leaf), _path(read.leaf)
         depth = 0
         while depth < min(len(one), len(two)) and one[depth] is two[depth]:
             depth += 1
@@ -268,23 +277,14 @@ class ReachingDefinitions:
         return space.without(where, gone)
 
 
-def _route(leaf: Leaf) -> list[Group | Leaf]:
+def _path(leaf: Leaf) -> list[Group | Leaf]:
     """The groups around a leaf, outermost first, and the leaf."""
-    found: list[Group | Leaf] = [leaf]
-    group: Group | None = leaf.parent
-    while group is not None:
-        found.append(group)
-        group = group.parent
-    return found[::-1]
+    return [*(group for group, _ in route(leaf)), leaf]
 
 
 def _group_of(leaf: Leaf, loop: For) -> Group:
     """The loop around a leaf as a part of the tree."""
-    group: Group | None = leaf.parent
-    while group is not None and group.node is not loop:
-        group = group.parent
-    assert group is not None
-    return group
+    return next(group for group, _ in route(leaf) if group.node is loop)
 
 
 def _common(one: Scope, two: Scope, carried: For | None) -> Scope:
@@ -294,3 +294,87 @@ def _common(one: Scope, two: Scope, carried: For | None) -> Scope:
         if (scope.node is carried) if carried is not None else (id(scope) in around):
             return scope
     raise AssertionError("all scopes lie in that of the function")
+
+
+# {{{ conditions and cells that only data decides, at two lines: where they are the same
+
+
+@dataclass(frozen=True)
+class Matching:
+    """Two nodes are the same where all ``words`` stand for the same, and all ``pairs`` are equal.
+
+    Words are names of loops, constants and hardware indices, and of what lies in memory.
+    """
+
+    words: frozenset[str] = frozenset()
+    pairs: tuple[tuple[Form, Form], ...] = ()
+
+    def joined(self, other: Matching) -> Matching:
+        """Where two pairs of nodes are the same."""
+        return Matching(self.words | other.words, (*self.pairs, *other.pairs))
+
+
+def words_in(node: Node) -> frozenset[str]:
+    """The names of all variables and arrays in a node."""
+    named = (part for part in walk(node) if isinstance(part, (Variable, Loaded)))
+    return frozenset(part.name if isinstance(part, Variable) else part.array for part in named)
+
+
+def matching(mine: Node, other: Node) -> Matching | None:
+    """Where two nodes are the same, up to the subscripts of what they read; None if nowhere."""
+    if mine == other:
+        return Matching(words_in(mine))
+    if type(mine) is not type(other):
+        return None
+    if isinstance(mine, Form) and isinstance(other, Form):
+        return _forms(mine, other)
+    if isinstance(mine, Loaded) and isinstance(other, Loaded):
+        if mine.array != other.array:
+            return None
+        words = frozenset((mine.array,))
+        if mine.offset.is_affine and other.offset.is_affine:
+            return Matching(words, ((mine.offset, other.offset),))
+        inner = matching(mine.offset, other.offset)
+        return inner and Matching(words).joined(inner)
+    if mine.besides != other.besides:
+        return None
+    return _in_turn(mine.inside, other.inside)
+
+
+def _in_turn(first: Iterable[Node], second: Iterable[Node]) -> Matching | None:
+    """All of some nodes as the others, in their order."""
+    one, two = tuple(first), tuple(second)
+    if len(one) != len(two):
+        return None
+    found = Matching()
+    for a, b in zip(one, two, strict=True):
+        part = matching(a, b)
+        if part is None:
+            return None
+        found = found.joined(part)
+    return found
+
+
+def _forms(mine: Form, other: Form) -> Matching | None:
+    """Sums, product by product: any order in which all are the same will do."""
+    found, left = Matching(), dict(other.terms)
+    rest: dict[Monomial, int] = {}
+    for monomial, factor in mine.terms.items():
+        if left.get(monomial) == factor:
+            del left[monomial]
+            found = found.joined(_in_turn(monomial, monomial) or Matching())
+        else:
+            rest[monomial] = factor
+    for monomial, factor in rest.items():
+        for there in [m for m, c in left.items() if c == factor]:
+            part = _in_turn(monomial, there)
+            if part is not None:
+                break
+        else:
+            return None
+        del left[there]
+        found = found.joined(part)
+    return None if left else found
+
+
+# }}}

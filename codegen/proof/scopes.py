@@ -11,7 +11,7 @@ from loopkit._cached import cached_property
 from loopkit._intervals import Interval
 from loopkit.codegen.c.tree import For, If, Let
 from loopkit.codegen.proof.conditions import Condition, renamed
-from loopkit.codegen.proof.forms import Atom, Extreme, Floor, Form, NotAffineError, Variable
+from loopkit.codegen.proof.forms import ONE, Atom, Extreme, Floor, Form, NotAffineError, Variable
 from loopkit.codegen.proof.spaces import Space
 
 FAR = 1 << 200
@@ -130,7 +130,7 @@ class Scope:
             return True
         if form not in self._never:
             try:
-                negative = self.space.at_least_zero(form.scaled(-1).plus(_ONE, -1))
+                negative = self.space.at_least_zero(form.scaled(-1).minus(ONE))
             except NotAffineError:
                 self._never[form] = False
             else:
@@ -138,6 +138,3 @@ class Scope:
         return self._never[form]
 
     # }}}
-
-
-_ONE = Form({(): 1})

@@ -87,8 +87,6 @@ def keeps_values(source: DType, target: DType) -> bool:
 _DIGITS = {FLOAT16: 11, BFLOAT16: 8, FLOAT32: 24, FLOAT64: 53}
 
 
-@lru_cache(maxsize=256)
-
 # }}}
 
 

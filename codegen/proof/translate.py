@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
-from typing import Any
+from functools import partial, reduce
 
 import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._arrays import ArrayArg, strides_of
 from loopkit._errors import LoopkitError
-from loopkit._expression import is_integer_arithmetic, variable_names
+from loopkit._expression import index_tuple, is_integer_arithmetic, variable_names
 from loopkit._kernel import Kernel
-from loopkit._nodes import Expression, TypeCast
+from loopkit._nodes import Expression
 from loopkit._promotion import BOOL, INT32, INT64, INTEGERS
+from loopkit._types import operands
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.types import common
@@ -47,6 +47,7 @@ from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.terms import Read, keeps_values
 from loopkit.codegen.proof.typed_forms import RangeOf, TypedForms, limits
+from loopkit.codegen.proof.value_functions import as_term, is_whole
 from loopkit.codegen.proof.value_kernel import KernelValues
 from loopkit.codegen.proof.value_text import TextValues
 
@@ -271,7 +272,7 @@ def of_bits(operator: str, left: Form, right: Form) -> Form:
     return opaque(operator, left, right) if found is None else found
 
 
-_BITWISE: dict[type, str] = {prim.BitwiseAnd: "&", prim.BitwiseOr: "|", prim.BitwiseXor: "^"}
+_NOT_UNDERSTOOD = (LoopkitError, UnreadableError, NotImplementedError, KeyError)
 
 
 class KernelTranslator:
@@ -288,6 +289,7 @@ class KernelTranslator:
         self.names = names
         self.values = values
         self.typed = TypedForms(self._read, range_of_name)
+        self._offsets: dict[tuple[object, ...], tuple[tuple[Expression, ...], Form]] = {}
 
     def _read(self, what: Read) -> Form:
         if not what.indices:
@@ -296,27 +298,26 @@ class KernelTranslator:
 
     def offset(self, array: str, indices: tuple[Expression, ...]) -> Form:
         """An element's place in its array, in elements."""
-        held = self.kernel.array(array)
-        offset = self.form(held.offset) if isinstance(held, ArrayArg) else ZERO
-        for stride, index in zip(strides_of(held), indices, strict=True):
-            offset = offset.plus(self.form(stride).times(self.form(index)))
-        return offset
+        key = (array, *map(id, indices))
+        if key not in self._offsets:
+            held = self.kernel.array(array)
+            offset = self.form(held.offset) if isinstance(held, ArrayArg) else ZERO
+            for stride, index in zip(strides_of(held), indices, strict=True):
+                offset = offset.plus(self.form(stride).times(self.form(index)))
+            self._offsets[key] = indices, offset
+        return self._offsets[key][1]
 
     def form(self, expr: Expression) -> Form:
         """A subscript or an extent: sums, products and quotients of integers are exact there.
 
         All else that data enter is computed in types.
         """
-        if isinstance(expr, (bool, int, np.integer, np.bool_)):
-            return constant(int(expr))
-        rule = _RULES.get(type(expr))
-        found = rule(self, expr) if rule is not None and self.is_integer(expr) else None
-        return self._typed(expr) if found is None else found
+        return self._exact(expr) if self._is_integer(expr) else self._typed(expr)
 
     def _typed(self, expr: Expression) -> Form:
         try:
-            return self.typed.form(self.values.term(self.values.value(expr), INT64))
-        except (LoopkitError, UnreadableError, NotImplementedError, KeyError):
+            return self.typed.form(as_term(self.values.value(expr), INT64))
+        except _NOT_UNDERSTOOD:
             return opaque(("value", _Unreadable()))
 
     def condition(self, expr: Expression) -> Condition:
@@ -331,7 +332,7 @@ class KernelTranslator:
         if not self._is_index_arithmetic(expr):
             try:
                 return self.typed.condition(self.values.condition(expr))
-            except (LoopkitError, UnreadableError, NotImplementedError, KeyError):
+            except _NOT_UNDERSTOOD:
                 return Unknown("!=", ZERO, opaque(("value", _Unreadable())))
         if isinstance(expr, prim.Comparison):
             left, right = self.form(expr.left), self.form(expr.right)
@@ -345,98 +346,50 @@ class KernelTranslator:
             for name in variable_names(expr)
         )
 
-    def is_integer(self, expr: Expression) -> bool:
-        """Whether an expression has an integer type."""
-        if isinstance(expr, (bool, int, np.integer, np.bool_, prim.Comparison, prim.LogicalNot)):
-            return True
+    def _is_integer(self, expr: Expression) -> bool:
+        try:
+            return self._is_index_arithmetic(expr) or is_whole(self.values.value(expr))
+        except _NOT_UNDERSTOOD:
+            return False
+
+    def _exact(self, expr: Expression) -> Form:
+        """An integer expression, whose parts are integers, too."""
+        if isinstance(expr, (bool, int, np.integer, np.bool_)):
+            return constant(int(expr))
         if isinstance(expr, prim.Variable):
-            return self.names.holds_integer(expr.name)
+            return variable(expr.name)
         if isinstance(expr, prim.Subscript):
-            return self.names.holds_integer(expr.aggregate.name)
-        if isinstance(expr, TypeCast):
-            return expr.dtype in INTEGERS
-        if isinstance(expr, (prim.LeftShift, prim.RightShift)):
-            return self.is_integer(expr.shiftee)
-        if isinstance(expr, _CHILDREN):
-            return all(self.is_integer(c) for c in expr.children)
-        if isinstance(expr, (prim.FloorDiv, prim.Remainder)):
-            return self.is_integer(expr.numerator) and self.is_integer(expr.denominator)
-        if isinstance(expr, prim.Power):
-            return self.is_integer(expr.base) and self.is_integer(expr.exponent)
+            return loaded(expr.aggregate.name, self.offset(expr.aggregate.name, index_tuple(expr)))
         if isinstance(expr, prim.If):
-            return self.is_integer(expr.then) and self.is_integer(expr.else_)
-        if isinstance(expr, prim.Call):
-            return expr.function.name == "abs" and self.is_integer(expr.parameters[0])
-        return isinstance(expr, (prim.LogicalAnd, prim.LogicalOr))
-
-    # {{{ one rule for each kind of integer
-
-    def _variable(self, expr: prim.Variable) -> Form:
-        return variable(expr.name)
-
-    def _subscript(self, expr: Any) -> Form:
-        name = expr.aggregate.name
-        return loaded(name, self.offset(name, expr.index_tuple))
-
-    def _sum(self, expr: prim.Sum) -> Form:
-        return reduce(Form.plus, (self.form(c) for c in expr.children))
-
-    def _product(self, expr: prim.Product) -> Form:
-        return reduce(Form.times, (self.form(c) for c in expr.children))
-
-    def _fraction(self, expr: Any) -> Form:
-        parts = (self.form(expr.numerator), self.form(expr.denominator))
-        return divided(isinstance(expr, prim.FloorDiv), *parts)
-
-    def _bits(self, expr: Any) -> Form:
-        word = _BITWISE[type(expr)]
-        return reduce(lambda a, b: of_bits(word, a, b), (self.form(c) for c in expr.children))
-
-    def _shift(self, expr: Any) -> Form | None:
-        if isinstance(expr, prim.LeftShift) and not self._is_index_arithmetic(expr):
-            return None
-        word = "<<" if isinstance(expr, prim.LeftShift) else ">>"
-        return of_bits(word, self.form(expr.shiftee), self.form(expr.shift))
-
-    def _extreme(self, expr: Any) -> Form:
-        word = "min" if isinstance(expr, prim.Min) else "max"
-        return extreme(word, [self.form(c) for c in expr.children])
-
-    def _power(self, expr: prim.Power) -> Form | None:
-        if expr.exponent not in range(_LARGEST_POWER + 1) or not self._is_index_arithmetic(expr):
-            return None
-        return power(self.form(expr.base), int(expr.exponent))
-
-    def _choice(self, expr: prim.If) -> Form:
-        return choice(self.condition(expr.condition), self.form(expr.then), self.form(expr.else_))
-
-    def _call(self, expr: prim.Call) -> Form | None:
-        return (
-            None if not self._is_index_arithmetic(expr) else absolute(self.form(expr.parameters[0]))
-        )
-
-    # }}}
+            then, other = self._exact(expr.then), self._exact(expr.else_)
+            return choice(self.condition(expr.condition), then, other)
+        rule = _EXACT.get(type(expr))
+        if rule is not None:
+            return rule(*map(self._exact, operands(expr)))
+        # Computed of data, these may leave their types.
+        if self._is_index_arithmetic(expr):
+            if isinstance(expr, prim.LeftShift):
+                return of_bits("<<", self._exact(expr.shiftee), self._exact(expr.shift))
+            if isinstance(expr, prim.Power) and expr.exponent in range(_LARGEST_POWER + 1):
+                return power(self._exact(expr.base), int(expr.exponent))
+            if isinstance(expr, prim.Call) and expr.function.name == "abs":
+                return absolute(self._exact(expr.parameters[0]))
+        return self._typed(expr)
 
 
-_CHILDREN = (
-    prim.Sum,
-    prim.Product,
-    prim.Min,
-    prim.Max,
-    prim.BitwiseAnd,
-    prim.BitwiseOr,
-    prim.BitwiseXor,
-)
-_RULES: dict[type, Callable[[KernelTranslator, Any], Form | None]] = {
-    prim.Variable: KernelTranslator._variable,
-    prim.Subscript: KernelTranslator._subscript,
-    prim.Sum: KernelTranslator._sum,
-    prim.Product: KernelTranslator._product,
-    **dict.fromkeys((prim.FloorDiv, prim.Remainder), KernelTranslator._fraction),
-    **dict.fromkeys(_BITWISE, KernelTranslator._bits),
-    **dict.fromkeys((prim.LeftShift, prim.RightShift), KernelTranslator._shift),
-    **dict.fromkeys((prim.Min, prim.Max), KernelTranslator._extreme),
-    prim.Power: KernelTranslator._power,
-    prim.If: KernelTranslator._choice,
-    prim.Call: KernelTranslator._call,
+def _folded(rule: Callable[[Form, Form], Form]) -> Callable[..., Form]:
+    return lambda *parts: reduce(rule, parts)
+
+
+_EXACT: dict[type, Callable[..., Form]] = {
+    prim.Sum: _folded(Form.plus),
+    prim.Product: _folded(Form.times),
+    prim.FloorDiv: partial(divided, True),
+    prim.Remainder: partial(divided, False),
+    prim.BitwiseAnd: _folded(partial(of_bits, "&")),
+    prim.BitwiseOr: _folded(partial(of_bits, "|")),
+    prim.BitwiseXor: _folded(partial(of_bits, "^")),
+    prim.RightShift: partial(of_bits, ">>"),
+    prim.Min: lambda *parts: extreme("min", parts),
+    prim.Max: lambda *parts: extreme("max", parts),
 }

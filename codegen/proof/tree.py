@@ -184,21 +184,13 @@ class TreeBuilder:
 
     def _guard(self, group: Group, node: c.If, scope: Scope) -> None:
         inner = scope
-        for part in _and_parts(node.condition):
+        for part in and_parts(node.condition):
             reads = self._reads((part,), inner, node.line)
             if reads:
                 self._leaf(group, node, scope, reads)
             self.sites.append(Site(part, inner, node.line, is_guard=True))
-            inner = self._narrowed(inner, part, node)
+            inner = narrowed(self.translate, inner, part, node)
         self._fill(self._group(group, node, inner), node.body, inner)
-
-    def _narrowed(
-        self, scope: Scope, expr: c.CExpression, node: c.If | None = None, *, holds: bool = True
-    ) -> Scope:
-        """The scope in which a condition holds, or does not."""
-        condition = self.translate.condition(expr, scope)
-        known, unknown = split(condition if holds else negated(condition))
-        return Scope(self.space, scope, node, known, unknown)
 
     # }}}
 
@@ -246,11 +238,11 @@ class TreeBuilder:
         elif isinstance(expr, c.Choice):
             self._collect(expr.condition, scope, line, found)
             for branch, holds in ((expr.then, True), (expr.other, False)):
-                inner = self._narrowed(scope, expr.condition, holds=holds)
+                inner = narrowed(self.translate, scope, expr.condition, holds=holds)
                 self._collect(branch, inner, line, found)
         elif isinstance(expr, c.Binary) and expr.operator in ("&&", "||"):
             self._collect(expr.left, scope, line, found)
-            inner = self._narrowed(scope, expr.left, holds=expr.operator == "&&")
+            inner = narrowed(self.translate, scope, expr.left, holds=expr.operator == "&&")
             self._collect(expr.right, inner, line, found)
         else:
             spine: list[c.CExpression] = [expr]  # long sums lean to the left
@@ -285,11 +277,25 @@ class TreeBuilder:
     # }}}
 
 
-def _and_parts(expr: c.CExpression) -> list[c.CExpression]:
+def and_parts(expr: c.CExpression) -> list[c.CExpression]:
     """The operands of ``a && b && c``, in the order in which C looks at them."""
     if isinstance(expr, c.Binary) and expr.operator == "&&":
-        return [*_and_parts(expr.left), *_and_parts(expr.right)]
+        return [*and_parts(expr.left), *and_parts(expr.right)]
     return [expr]
+
+
+def narrowed(
+    translator: TextTranslator,
+    scope: Scope,
+    expr: c.CExpression,
+    node: c.If | None = None,
+    *,
+    holds: bool = True,
+) -> Scope:
+    """The scope in which a condition holds, or does not."""
+    condition = translator.condition(expr, scope)
+    known, unknown = split(condition if holds else negated(condition))
+    return Scope(scope.space, scope, node, known, unknown)
 
 
 def split(*parts: Condition) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]:

@@ -10,12 +10,11 @@ from loopkit import _intervals
 from loopkit._intervals import Interval
 from loopkit._promotion import INTEGERS
 from loopkit.codegen.c.tree import CExpression
-from loopkit.codegen.proof.conditions import negated
 from loopkit.codegen.proof.forms import ZERO, Form, constant
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.terms import Read, Term
-from loopkit.codegen.proof.tree import split
+from loopkit.codegen.proof.tree import narrowed
 from loopkit.codegen.proof.typed_forms import TypedForms, limits
 
 Context = tuple[tuple[CExpression, bool], ...]
@@ -109,9 +108,7 @@ class Comparison:
         if key not in self._scopes:
             scope = self.scope
             for expr, holds in context:
-                condition = self.subject.text.condition(expr, scope)
-                known, unknown = split(condition if holds else negated(condition))
-                scope = Scope(scope.space, scope, None, known, unknown)
+                scope = narrowed(self.subject.text, scope, expr, holds=holds)
             self._scopes[key] = scope
         return self._scopes[key]
 

@@ -13,24 +13,29 @@ from loopkit._expression import index_tuple
 from loopkit._functions import call_type
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression, TypeCast
-from loopkit.codegen.c.types import in_registers
+from loopkit.codegen.c.types import WHOLE, in_registers
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
 from loopkit.codegen.proof.terms import Read, Term
-from loopkit.codegen.proof.value_functions import Functions
-from loopkit.codegen.proof.value_operands import (
+from loopkit.codegen.proof.value_functions import (
     Late,
     Value,
+    as_term,
     asked,
+    call_of,
     converted,
+    extremum,
     has_imaginary,
     is_late,
     kind_of,
     kind_of_both,
+    operands,
+    truth_of,
+    typed,
 )
 
 
-class KernelValues(Functions):
+class KernelValues:
     """Translates expressions; ``dtypes`` has the types of all names."""
 
     def __init__(self, kernel: Kernel, dtypes: Mapping[str, dt.DType]) -> None:
@@ -45,30 +50,30 @@ class KernelValues(Functions):
         name, _ = statement.write
         dtype = self.dtypes[name]
         if statement.operation is None:
-            return self.typed(dtype, self.value(statement.rhs))
+            return typed(dtype, self.value(statement.rhs))
         own = self.operations.get(statement.operation)
         if own is not None:
-            return self.typed(dtype, self.value(own.combine(statement.lhs, statement.rhs)))
-        old = self.term(self.value(statement.lhs), dtype)
+            return typed(dtype, self.value(own.combine(statement.lhs, statement.rhs)))
+        old = as_term(self.value(statement.lhs), dtype)
         if statement.operation in ("any", "all"):
             parts = [ops.truth(old), self.condition(statement.rhs)]
             return ops.cast(dtype, ops.logic(statement.operation, parts))
         value = self.value(statement.rhs)
         if dtype == dt.BOOL and statement.operation in ("sum", "product"):
             word = "any" if statement.operation == "sum" else "all"
-            return ops.logic(word, [old, self.true(value)])
-        new = self.typed(dtype, value)
+            return ops.logic(word, [old, truth_of(value)])
+        new = typed(dtype, value)
         if statement.operation == "sum":
             return ops.add(dtype, old, new)
         if statement.operation == "product":
             return ops.multiply(dtype, old, new)
-        return self.extremum(statement.operation, dtype, old, new)
+        return extremum(statement.operation, dtype, old, new)
 
     # }}}
 
     def condition(self, expr: Expression) -> Term:
         """An expression as a condition."""
-        return self.true(self.value(expr))
+        return truth_of(self.value(expr))
 
     def value(self, expr: Expression) -> Value:
         """``expr`` as a term, or as the constant that it is."""
@@ -103,23 +108,23 @@ class KernelValues(Functions):
             # A real number beside a complex one stays real.
             parts = [dt.COMPLEX128 if has_imaginary(x) else dt.FLOAT64 for x in (a, b)]
             kinds = parts if wide in dt.COMPLEXES else [wide, wide]
-            sides = [self.typed(kind, x) for kind, x in zip(kinds, (a, b), strict=True)]
-            return Late(self.term(self.binary(node, *sides), wide), kind)
+            sides = [typed(kind, x) for kind, x in zip(kinds, (a, b), strict=True)]
+            return Late(as_term(self.binary(node, *sides), wide), kind)
         if not isinstance(a, Term) and not isinstance(b, Term):
             return dt.fold(dt.FOLD[node], a, b, asked=asked)  # type: ignore[no-any-return]
         common = dt.operation_type(node, kind_of(a), kind_of(b), asked)
         if node in (prim.FloorDiv, prim.Remainder):
             return self.division("fdiv" if node is prim.FloorDiv else "mod", common, a, b)
         if node in _SHIFTS:
-            count = b if isinstance(b, Term) else self.typed(common, b)
-            return ops.shift(_SHIFTS[node], common, self.typed(common, a), count)
+            count = b if isinstance(b, Term) else typed(common, b)
+            return ops.shift(_SHIFTS[node], common, typed(common, a), count)
         if node in (prim.Min, prim.Max):
-            left, right = self.typed(common, a), self.typed(common, b)
-            return self.extremum("min" if node is prim.Min else "max", common, left, right)
+            left, right = typed(common, a), typed(common, b)
+            return extremum("min" if node is prim.Min else "max", common, left, right)
         if common == dt.BOOL and node in (prim.Sum, prim.Product):
             word = "any" if node is prim.Sum else "all"
-            return ops.logic(word, [self.true(a), self.true(b)])
-        left, right = self.operands(common, a, b)
+            return ops.logic(word, [truth_of(a), truth_of(b)])
+        left, right = operands(common, a, b)
         if node in _BITS:
             return ops.bits(_BITS[node], common, left, right)
         return _ARITHMETIC[node](common, left, right)
@@ -127,16 +132,16 @@ class KernelValues(Functions):
     def division(self, word: str, common: dt.DType, a: Value, b: Value) -> Term:
         if common in dt.FLOATS:
             compute = dt.FLOAT32 if common in dt.SMALL_FLOATS else common
-            sides = [ops.cast(compute, self.typed(common, x)) for x in (a, b)]
+            sides = [ops.cast(compute, typed(common, x)) for x in (a, b)]
             return converted(common, ops.call(word, compute, *sides))
         return self.in_int(
-            common, lambda c, x, y: ops.quotient(word, c, x, y), a=self.typed(common, a), b=b
+            common, lambda c, x, y: ops.quotient(word, c, x, y), a=typed(common, a), b=b
         )
 
     def in_int(self, common: dt.DType, make: Callable[..., Term], *, a: Term, b: Value) -> Term:
         """An operation on integers as C computes it, and its result in their type."""
         compute = in_registers(common)
-        right = ops.cast(compute, self.typed(common, b))
+        right = ops.cast(compute, typed(common, b))
         return ops.cast(common, make(compute, ops.cast(compute, a), right))
 
     def chain(self, expr: Any) -> Value:
@@ -174,7 +179,7 @@ class KernelValues(Functions):
     def negated(self, value: Value) -> Value:
         if isinstance(value, Late):
             wide = dt.natural(value.kind)
-            return Late(ops.neg(wide, self.typed(wide, value)), value.kind)
+            return Late(ops.neg(wide, typed(wide, value)), value.kind)
         if not isinstance(value, Term):
             return dt.fold(lambda x: -1 * x, value, asked=asked)  # type: ignore[no-any-return]
         if value.dtype == dt.BOOL:
@@ -190,7 +195,7 @@ class KernelValues(Functions):
     def inverted(self, expr: prim.BitwiseNot) -> Value:
         value = self.value(expr.child)
         if isinstance(value, Late):
-            return Late(ops.invert(dt.INT64, self.typed(dt.INT64, value)), value.kind)
+            return Late(ops.invert(dt.INT64, typed(dt.INT64, value)), value.kind)
         if not isinstance(value, Term):
             return dt.fold(lambda x: ~x, value, asked=asked)  # type: ignore[no-any-return]
         if value.dtype == dt.BOOL:
@@ -208,15 +213,15 @@ class KernelValues(Functions):
     def called(self, name: str, values: list[Value]) -> Value:
         """A function; of numbers without a type it has none either."""
         if not is_late(*values):
-            return self.call_of(name, values)
+            return call_of(name, values)
         kind = call_type(name, [kind_of(v) for v in values], asked)
-        result = self.call_of(name, [self._strong(v) for v in values])
+        result = call_of(name, [self._strong(v) for v in values])
         if isinstance(kind, np.dtype):
             return result
-        return Late(self.term(result, dt.natural(kind)), dt.run_time(kind))
+        return Late(as_term(result, dt.natural(kind)), dt.run_time(kind))
 
     def _strong(self, value: Value) -> Value:
-        return self.typed(dt.natural(value.kind), value) if isinstance(value, Late) else value
+        return typed(dt.natural(value.kind), value) if isinstance(value, Late) else value
 
     # {{{ truth
 
@@ -224,21 +229,8 @@ class KernelValues(Functions):
         a, b, operator = self.value(expr.left), self.value(expr.right), expr.operator
         if is_late(a, b):
             wide = dt.natural(kind_of_both(a, b))
-            return ops.compare(operator, self.typed(wide, a), self.typed(wide, b))
-        if (
-            isinstance(a, Late)
-            and isinstance(b, Term)
-            and b.dtype in dt.INTEGERS
-            and a.kind == dt.INTEGER
-        ):
-            a = a.term
-        if (
-            isinstance(b, Late)
-            and isinstance(a, Term)
-            and a.dtype in dt.INTEGERS
-            and b.kind == dt.INTEGER
-        ):
-            b = b.term
+            return ops.compare(operator, typed(wide, a), typed(wide, b))
+        a, b = _beside_integer(a, b), _beside_integer(b, a)
         if not isinstance(a, Term) and not isinstance(b, Term):
             return dt.fold(dt.COMPARE[operator], a, b, asked=asked)  # type: ignore[no-any-return]
         for one, two, order in ((a, b, (0, 1)), (b, a, (1, 0))):
@@ -251,15 +243,12 @@ class KernelValues(Functions):
                     *(x if isinstance(x, Term) else terms.const(x, dt.INT64) for x in (a, b)),
                 )
         kinds = [kind_of(a), kind_of(b)]
-        integers = all(
-            isinstance(k, np.dtype) and (k in dt.INTEGERS or k == dt.BOOL) for k in kinds
-        )
-        if integers and isinstance(a, Term) and isinstance(b, Term):
+        if isinstance(a, Term) and isinstance(b, Term) and WHOLE.issuperset(kinds):
             return ops.compare(operator, a, b)
         if type(a) in (bool, int) or type(b) in (bool, int):
             kinds = [dt.INT64 if k == dt.BOOL else k for k in kinds]
         common = dt.promote(*kinds)
-        return ops.compare(operator, self.typed(common, a), self.typed(common, b))
+        return ops.compare(operator, typed(common, a), typed(common, b))
 
     def logical(self, expr: Any) -> Value:
         word = "all" if isinstance(expr, prim.LogicalAnd) else "any"
@@ -273,17 +262,23 @@ class KernelValues(Functions):
         then, other = self.value(expr.then), self.value(expr.else_)
         if is_late(then, other):
             kind = kind_of_both(then, other)
-            sides = (self.typed(dt.natural(kind), v) for v in (then, other))
+            sides = (typed(dt.natural(kind), v) for v in (then, other))
             return Late(ops.choice(condition, *sides), kind)
         if not isinstance(then, (Term, Late)) and not isinstance(other, (Term, Late)):
             return dt.Choice(condition, then, other)
         common = dt.promote(kind_of(then), kind_of(other))
-        return ops.choice(condition, self.typed(common, then), self.typed(common, other))
+        return ops.choice(condition, typed(common, then), typed(common, other))
 
     def type_cast(self, expr: TypeCast) -> Value:
-        return self.typed(expr.dtype, self.value(expr.operand))
+        return typed(expr.dtype, self.value(expr.operand))
 
     # }}}
+
+
+def _beside_integer(x: Value, other: Value) -> Value:
+    """An integer without a type, compared with one that has some, has its value."""
+    is_beside = isinstance(other, Term) and other.dtype in dt.INTEGERS
+    return x.term if isinstance(x, Late) and x.kind == dt.INTEGER and is_beside else x
 
 
 _SHIFTS: dict[type, str] = {prim.LeftShift: "shl", prim.RightShift: "shr"}

@@ -14,7 +14,7 @@ from loopkit._expression import to_text
 from loopkit._kernel import Statement
 from loopkit._promotion import INT32
 from loopkit.codegen.c.errors import UnreadableError
-from loopkit.codegen.c.tree import Assign, Binary, CExpression, If
+from loopkit.codegen.c.tree import Assign, CExpression, If
 from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import Form, constant, variable
 from loopkit.codegen.proof.recorder import Check, Recorder
@@ -22,8 +22,9 @@ from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.terms import Term
-from loopkit.codegen.proof.tree import Leaf, split
+from loopkit.codegen.proof.tree import Leaf, and_parts, split
 from loopkit.codegen.proof.value_compare import Comparison
+from loopkit.codegen.proof.value_functions import as_term
 from loopkit.codegen.proof.value_sample import SEEDS, Sample, differ, numbers_of
 
 _GUARD = "the guard"
@@ -107,7 +108,7 @@ class ValueCheck(Check):
         def translate(expr: Any, of_text: bool) -> Term:
             if of_text:
                 return text.value(expr)
-            return self.subject.meaning.values.term(self.subject.meaning.values.value(expr), INT32)
+            return as_term(self.subject.meaning.values.value(expr), INT32)
 
         for seed in SEEDS:
             where = _spread_out(scope, (*subject.sizes, *names), seed // 2)
@@ -176,7 +177,7 @@ class ValueCheck(Check):
                 continue
             if scope.parent.node is scope.node:
                 continue  # a later part of the same guard
-            for part in _text_conjuncts(scope.node.condition):
+            for part in and_parts(scope.node.condition):
                 condition = self.subject.text.condition(part, scope)
                 if split(condition)[1]:
                     found.append((part, scope))
@@ -225,12 +226,6 @@ def _conjuncts(predicate: Any) -> list[Any]:
     if isinstance(predicate, prim.LogicalAnd):
         return [p for c in predicate.children for p in _conjuncts(c)]
     return [predicate]
-
-
-def _text_conjuncts(expr: CExpression) -> list[CExpression]:
-    if isinstance(expr, Binary) and expr.operator == "&&":
-        return [*_text_conjuncts(expr.left), *_text_conjuncts(expr.right)]
-    return [expr]
 
 
 def _spread_out(scope: Scope, names: Iterable[str], least: int) -> isl.Set:

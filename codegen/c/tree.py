@@ -6,7 +6,9 @@ proof reasons about them.  They are data alone; what an expression's type is, sa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter
+from typing import Any
 
 from loopkit._frozen import dataclass
 from loopkit._target import CUDA
@@ -104,19 +106,18 @@ CExpression = Number | Name | Element | Call | Unary | Binary | Choice | Cast | 
 
 def children(expr: CExpression) -> tuple[CExpression, ...]:
     """The operands of an expression, in the order of the text."""
-    if isinstance(expr, (Number, Name)):
-        return ()
-    if isinstance(expr, Element):
-        return expr.indices
-    if isinstance(expr, Call):
-        return expr.arguments
-    if isinstance(expr, Binary):
-        return expr.left, expr.right
-    if isinstance(expr, Choice):
-        return expr.condition, expr.then, expr.other
-    if isinstance(expr, Braces):
-        return expr.parts
-    return (expr.operand,)
+    return _CHILDREN[type(expr)](expr)
+
+
+_CHILDREN: dict[type, Callable[[Any], tuple[CExpression, ...]]] = {
+    **dict.fromkeys((Number, Name), lambda expr: ()),
+    **dict.fromkeys((Unary, Cast, Member), lambda expr: (expr.operand,)),
+    Element: attrgetter("indices"),
+    Call: attrgetter("arguments"),
+    Binary: attrgetter("left", "right"),
+    Choice: attrgetter("condition", "then", "other"),
+    Braces: attrgetter("parts"),
+}
 
 
 def walk(expr: CExpression) -> Iterator[CExpression]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -42,21 +43,25 @@ def nodes_of(
     waiting = [expr]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, tuple):
+        kind: Any = type(node)
+        if kind is tuple:
             waiting += node[::-1]
-        elif is_constant(node):
+        elif (names := _parts_of(kind)) is not None:
             yield node
-        elif isinstance(node, prim.ExpressionNode):
-            yield node
-            if into is not None and not into(node):
-                continue
-            if isinstance(node, prim.Call):
-                waiting.append(node.parameters)
-            elif isinstance(node, prim.Subscript):
-                waiting.append(node.index)
-            else:
-                kind: Any = type(node)
-                waiting += [getattr(node, name) for name in fields_of(kind) or ()]
+            if names and (into is None or into(node)):
+                for name in names:
+                    waiting.append(getattr(node, name))
+
+
+@cache
+def _parts_of(kind: Any) -> tuple[str, ...] | None:
+    """Where a node of some type has its parts, the last one first; None for what is no node."""
+    if issubclass(kind, (prim.Call, prim.Subscript)):
+        return ("parameters",) if issubclass(kind, prim.Call) else ("index",)
+    if issubclass(kind, prim.ExpressionNode) and kind is not prim.Variable:
+        return fields_of(kind)
+    is_leaf = kind is prim.Variable or issubclass(kind, (int, float, complex, np.generic))
+    return () if is_leaf else None
 
 
 def is_no_access(node: Expression) -> bool:

@@ -354,15 +354,15 @@ def form_of(obj: isl.Aff | isl.Constraint) -> Linear:
     Names and quotients are in isl's order.
     """
     terms: dict[Expression, int] = {}
-    for kind in (PARAM, isl.dim_type.div):
-        for position in range(obj.dim(kind)):
-            coefficient = integer(obj.get_coefficient_val(kind, position))
-            if coefficient:
-                if kind is PARAM:
-                    atom: Expression = prim.Variable(obj.get_dim_name(PARAM, position))
-                else:
-                    atom = quotient(obj, position)
-                terms[atom] = terms.get(atom, 0) + coefficient
+    for position in range(obj.dim(PARAM)):
+        value = obj.get_coefficient_val(PARAM, position)
+        if not value.is_zero():
+            terms[prim.Variable(obj.get_dim_name(PARAM, position))] = integer(value)
+    for position in range(obj.dim(isl.dim_type.div)):
+        value = obj.get_coefficient_val(isl.dim_type.div, position)
+        if not value.is_zero():
+            atom = quotient(obj, position)
+            terms[atom] = terms.get(atom, 0) + integer(value)
     return Linear(terms, integer(obj.get_constant_val()))
 
 

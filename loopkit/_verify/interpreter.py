@@ -181,13 +181,16 @@ class Interpreter(KernelAtSizes):
         self.data = data
         for memory in self.memories.values():
             memory.cells.clear()
-        with np.errstate(all="ignore"):
-            if self.loads_bounds:
-                self.walker.run()
-            else:
-                for group in self._at_one_time(order):
-                    for written in [self.execute(step, row) for step, row in group]:
-                        self.write(written)
+        try:
+            with np.errstate(all="ignore"):
+                if self.loads_bounds:
+                    self.walker.run()
+                else:
+                    for group in self._at_one_time(order):
+                        for written in [self.execute(step, row) for step, row in group]:
+                            self.write(written)
+        except (ArithmeticError, ValueError, TypeError) as error:
+            raise UnsupportedError(str(error)) from None
         return {name: dict(self.memories[name].cells) for name in self.outputs}
 
     def _at_one_time(self, order: Order) -> Iterator[list[tuple[_Step, Row]]]:
@@ -200,10 +203,7 @@ class Interpreter(KernelAtSizes):
     def execute(self, step: _Step, row: Row) -> list[TracedValue]:
         """What one instance writes; nothing where a condition keeps it from running."""
         self.used, self.stored = [], []
-        try:
-            step.function(*row)
-        except (ArithmeticError, ValueError, TypeError) as error:
-            raise UnsupportedError(str(error)) from None
+        step.function(*row)
         inames = step.statement.inames
         point = {n: v for n, v in zip(step.columns, row, strict=True) if n in inames}
         written = []

@@ -37,6 +37,7 @@ from loopkit._make.infer_arguments import (
     find_uses,
     is_integer,
     make_arguments,
+    other_axes,
     read_dtypes,
 )
 from loopkit._make.reduction_operations import ReductionOperation, operations_of
@@ -369,10 +370,7 @@ class _Maker:
             axes = uses.axes.get(name)
             is_open = bool(axes) and (name in self.given.unshaped or not temporary.shape)
             if not is_open and axes is not None and len(temporary.shape) != axes:
-                raise InvalidArgumentError(
-                    f"'{name}' is declared with {len(temporary.shape)} axes, "
-                    f"but used with {axes} indices"
-                )
+                raise other_axes(name, len(temporary.shape), axes)
             temporaries[name] = shaped(temporary, is_open)
         return frozenset(inferred)
 

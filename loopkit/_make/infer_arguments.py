@@ -104,6 +104,7 @@ def make_arguments(
     Sets the types of temporaries, too.  ``known`` is what the assumptions say.
     """
     inames = frozenset(domains.inames)
+    _check_declared(given, inames, temporaries)
     tiles = {n for t in temporaries.values() for s in t.shape for n in variable_names(s)}
     used = known.parameters.union(*(d.parameters for d in domains.domains))
     sizes = [*domains.parameters, *sorted(used.difference(domains.parameters))]
@@ -126,6 +127,17 @@ def make_arguments(
     return args
 
 
+def _check_declared(given: Given, inames: Collection[str], temporaries: Collection[str]) -> None:
+    """Refuse arguments and temporaries that are something else as well."""
+    for name in filter(None, given.order):
+        what = "an iname" if name in inames else "a temporary" if name in temporaries else ""
+        if what:
+            raise InvalidArgumentError(f"'{name}' is {what} and cannot be an argument as well")
+    for name in given.temporaries:
+        if name in inames:
+            raise InvalidArgumentError(f"'{name}' is an iname and cannot be a temporary as well")
+
+
 def _in_order(
     given: Given,
     uses: Uses,
@@ -143,14 +155,6 @@ def _in_order(
     What is inferred stands in the order of sizes, other values, arrays that are
     only read, arrays that are written; each by first appearance.
     """
-    for name in given.order:
-        if name is not None and name in inames:
-            raise InvalidArgumentError(f"'{name}' is an iname and cannot be an argument as well")
-        if name is not None and name in temporaries:
-            raise InvalidArgumentError(f"'{name}' is a temporary and cannot be an argument as well")
-    for name in given.temporaries:
-        if name in inames:
-            raise InvalidArgumentError(f"'{name}' is an iname and cannot be a temporary as well")
     mentioned = [n for a in given.arguments.values() for n in _names_of_data(a)]
     used = dict.fromkeys([*sizes, *uses.axes, *mentioned])
     unexplained = uses.in_indices.difference(sizes, declared, mentioned)
@@ -159,13 +163,13 @@ def _in_order(
         _check_use(name, argument, uses)
     missing = [n for n in used if n not in given.order and n not in temporaries]
     if missing and not given.is_open:
-        known = [*(n for n in given.order if n), *temporaries, *inames]
+        declared_names = [n for n in given.order if n]
         raise UnknownNameError(
             "variable",
             missing[0],
-            known,
+            [*declared_names, *temporaries, *inames],
             position=position_of(missing[0]),
-            asked=f"kernel_data declares {', '.join(n for n in given.order if n)}, "
+            asked=f"kernel_data declares {', '.join(declared_names)}, "
             "and has no '...' for what is to be inferred",
         )
     for name in missing:
@@ -256,6 +260,13 @@ def _with_defaults(
     return argument
 
 
+def other_axes(name: str, declared: int, used: int) -> InvalidArgumentError:
+    """The error of an array that is used otherwise than it was declared."""
+    return InvalidArgumentError(
+        f"'{name}' is declared with {declared} axes, but used with {used} indices"
+    )
+
+
 def _check_use(name: str, argument: Argument, uses: Uses) -> None:
     axes = uses.axes.get(name)
     if axes is None:
@@ -272,9 +283,7 @@ def _check_use(name: str, argument: Argument, uses: Uses) -> None:
                 instead=f"values are only read; declare it as GlobalArg('{name}', shape=())",
             )
     elif argument.shape is not None and len(argument.shape) != axes:
-        raise InvalidArgumentError(
-            f"'{name}' is declared with {len(argument.shape)} axes, but used with {axes} indices"
-        )
+        raise other_axes(name, len(argument.shape), axes)
     elif argument.dim_tags is not None and len(argument.dim_tags) != axes:
         raise InvalidArgumentError(
             f"'{name}' is declared with strides or tags of {len(argument.dim_tags)} axes, "

@@ -12,12 +12,10 @@ import pymbolic.primitives as prim
 from loopkit._errors import InvalidArgumentError, LoopkitError
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
-from loopkit._promotion import BOOL
+from loopkit._promotion import BOOL, DType
 from loopkit._same import Exact
 from loopkit._spelling import check_identifier, shown
 from loopkit._types import concrete, reduction_type
-
-DType = np.dtype[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from loopkit._arrays import TemporaryVariable
 from loopkit._errors import TypeInferenceError, caret_at
 from loopkit._expression import is_no_access, names_among, nodes_of, to_text
@@ -18,8 +16,6 @@ from loopkit._nodes import Expression
 from loopkit._promotion import Choice, RunTime, Typed, promote, run_time
 from loopkit._rules import expand_rules
 from loopkit._types import Kind, concrete, dtype_of, known_types
-
-DType = np.dtype[Any]
 
 
 class _Unknown(Exception):

@@ -14,13 +14,19 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression
+from loopkit._promotion import BOOL, DType
 from loopkit._reference import scalar_functions as functions
 from loopkit._reference.memory import Memory, code_of
 from loopkit._reference.places import Axis, column_of
 from loopkit._reference.python_source import Names, Translator, Value
 from loopkit._tree import path_inames
 
-DType = np.dtype[Any]
+_COMBINING: Mapping[str, Callable[[Any, Any], Any]] = {
+    "max": functions.maximum,
+    "min": functions.minimum,
+    "sum": np.logical_or,  # of truth values; of numbers it has a symbol
+    "product": np.logical_and,
+}
 
 
 @dataclass(frozen=True)
@@ -135,12 +141,10 @@ def _value(kernel: Kernel, statement: Statement, translator: Translator, dtype: 
     else:
         value = translator.stored(statement.rhs, dtype)
     symbol = {"sum": "+", "product": "*"}.get(operation.name)
-    if symbol is not None and dtype != np.dtype(bool):
+    if symbol is not None and dtype != BOOL:
         return f"({target} {symbol} {value})"
     if operation.name in ("any", "all"):
         word = "or" if operation.name == "any" else "and"
         return f"(bool({target}) {word} bool({value}))"
-    known = {"max": functions.maximum, "min": functions.minimum}
-    known |= {"sum": functions.logical_sum, "product": functions.logical_product}
-    function = known.get(operation.name, operation.reference)
+    function = _COMBINING.get(operation.name, operation.reference)
     return translator.converted(Value(translator.apply(function, target, value), dtype), dtype)

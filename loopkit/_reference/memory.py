@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from loopkit._errors import OutOfBoundsError, UninitializedReadError
-
-DType = np.dtype[Any]
+from loopkit._promotion import DType
 
 
 @lru_cache(maxsize=1 << 11)

@@ -25,6 +25,7 @@ from loopkit._promotion import (
     INTEGERS,
     SMALL_FLOATS,
     Choice,
+    DType,
     RunTime,
     Subtraction,
     Typed,
@@ -40,7 +41,6 @@ from loopkit._promotion import (
 from loopkit._reference import scalar_functions as functions
 from loopkit._types import asked_of, operands
 
-DType = np.dtype[Any]
 _ROUNDING = frozenset(("floor", "ceil", "trunc", "round"))
 _IN_COMMON_TYPE = _ROUNDING | {"abs", "sign", "real", "imag", "conj", "fmin", "fmax"}
 _PREDICATES = frozenset(("isnan", "isinf", "isfinite"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -11,8 +10,7 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
-DType = np.dtype[Any]
-BOOL = np.dtype(bool)
+from loopkit._promotion import BOOL, DType
 
 
 def converter(source: DType | None, target: DType) -> Callable[[Any], Any]:
@@ -53,16 +51,6 @@ def minimum(a: Any, b: Any) -> Any:
     return a if a < b or a != a else b
 
 
-def logical_sum(a: Any, b: Any) -> Any:
-    """``+`` of truth values."""
-    return np.bool_(bool(a) or bool(b))
-
-
-def logical_product(a: Any, b: Any) -> Any:
-    """``*`` of truth values."""
-    return np.bool_(bool(a) and bool(b))
-
-
 def power(a: Any, b: Any) -> Any:
     """``a ** b``; an integer to a negative power, which NumPy refuses, is 0."""
     kind = np.result_type(a, b)
@@ -90,20 +78,16 @@ BESIDE_REAL: dict[tuple[str, bool], Callable[[Any, Any], Any]] = {
 
 
 OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
-    prim.Sum: operator.add,
-    prim.Product: operator.mul,
     prim.Quotient: np.true_divide,
     prim.FloorDiv: np.floor_divide,
     prim.Remainder: np.remainder,
     prim.Power: power,
     prim.LeftShift: np.left_shift,
     prim.RightShift: np.right_shift,
-    prim.BitwiseAnd: operator.and_,
-    prim.BitwiseOr: operator.or_,
-    prim.BitwiseXor: operator.xor,
     prim.Min: minimum,
     prim.Max: maximum,
 }
+"""What has no symbol of Python's on scalars, or means something else there."""
 
 
 def _fma(x: Any, y: Any, z: Any) -> Any:

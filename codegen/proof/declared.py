@@ -86,7 +86,7 @@ def _casts(subject: Subject, recorder: Recorder, site: Site) -> None:
     while pending:
         part = pending.pop()
         is_cast = isinstance(part, c.Cast)
-        if _is_data(names, part) and (is_cast or not names.is_integer(part)):
+        if (is_cast or not names.is_integer(part)) and _is_data(names, part):
             continue
         if not names.is_integer(part) or (is_cast and names.type_of(part) not in _INDEX_TYPES):
             ctype = part.ctype if isinstance(part, c.Cast) else "a floating-point number"

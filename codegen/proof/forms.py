@@ -2,7 +2,7 @@
 
 A form is exact: addition and multiplication expand, equal forms are equal nodes.  isl takes
 those that are affine; products of sizes, which flattened subscripts are full of, are compared as
-polynomials.  Expressions of :mod:`loopkit._linear` know neither those, nor data, nor extrema.
+polynomials: forms of :mod:`loopkit._linear` know neither those, nor data, nor extrema.
 """
 
 from __future__ import annotations

@@ -711,6 +711,6 @@ def test_everything_compiles_with_nvrtc() -> None:
     options = [o.encode() for o in ("--gpu-architecture=sm_80", *include_options(source))]
     (error,) = nvrtc.nvrtcCompileProgram(program, len(options), options)
     _, size = nvrtc.nvrtcGetProgramLogSize(program)
-    log = b" " * size
+    log = bytes(size)  # not b" " * size: one blank is the same object for the whole process
     nvrtc.nvrtcGetProgramLog(program, log)
     assert int(error) == 0, log.decode()

@@ -84,7 +84,7 @@ def _examined(
 
     if obligations is not None:
         return lineage, whole.check_obligations(lineage, change.kernel, obligations)
-    last_step = whole.LastStep(before, change)
+    last_step = whole.last_step(before, change)
     known_answers = whole.answered_keys(before)
     return lineage, whole.violations_of(lineage, change.kernel, known_answers, enough, last_step)
 

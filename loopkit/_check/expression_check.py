@@ -303,13 +303,11 @@ class ExpressionCheck:
         for axis, index in enumerate(cell[1] if cell else ()):
             kept.append(hidden("cell", axis))
             where = where & equal(prim.Variable(kept[-1]), index)
+        times: dict[str, str] = {}
         if event.time.statement is not None:
-            label = event.time.label
             inames = self.new.statement[event.time.statement].inames
-            times = {instance(i, label): hidden("time", i) for i in inames}
-            where = _sets.rename(_sets.project_onto(where, [*kept, *times]), times)
-            return where
-        return _sets.project_onto(where, kept)
+            times = {instance(i, event.time.label): hidden("time", i) for i in inames}
+        return _sets.rename(_sets.project_onto(where, [*kept, *times]), times)
 
     def hop(self, old: Expression, mine: Access | None, its: Access, event: ReadEvent) -> None:
         """The schedule reads a copy: compare with what the copying statement read."""

@@ -339,36 +339,23 @@ class ReadCheck:
         ``{ names of the event, inames·OTHER of the writer }``, as exact as the sources are.
         """
         image = self.check.lineage.image_of.get(writer.id)
-        nothing = event.where - event.where
+        result = event.where - event.where
         if image is None:
-            return nothing
-        result = nothing
+            return result
         if image.origin in sources.writes:
-            related = (
-                event.bound
-                & sources.writes[image.origin]
-                & self.check.image_relation(image, OTHER, WRITER)
-            )
+            itself = self.check.image_relation(image, OTHER, WRITER)
+            related = event.bound & sources.writes[image.origin] & itself
             result = result | self.without_root(related)
         origin = self.root.statement[image.origin]
         reader = self.root.statement[event.reader]
         if is_update(origin) and is_update(reader) and origin.write[0] == reader.write[0]:
             theirs = self.check.dataflow.of_read(image.origin, origin.write)
+            inames = self.root.kernel.all_inames
+            siblings = {instance(i, READER): instance(i, SIBLING) for i in inames}
             for start, relation in sources.writes.items():
                 if start in theirs.writes and not is_update(self.root.statement[start]):
-                    sibling = _sets.rename(
-                        theirs.writes[start],
-                        {
-                            instance(i, READER): instance(i, SIBLING)
-                            for i in self.root.kernel.all_inames
-                        },
-                    )
-                    both = (
-                        event.bound
-                        & relation
-                        & sibling
-                        & self.check.image_relation(image, OTHER, SIBLING)
-                    )
+                    both = event.bound & relation & _sets.rename(theirs.writes[start], siblings)
+                    both = both & self.check.image_relation(image, OTHER, SIBLING)
                     result = result | self.without_root(both)
         return result
 

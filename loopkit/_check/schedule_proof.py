@@ -25,13 +25,16 @@ from loopkit._check.schedule_check import Check
 from loopkit._check.statement_check import StatementCheck
 from loopkit._check.step_proof import Obligations
 from loopkit._check.violation import Violation
-from loopkit._frozen import dataclass
-from loopkit._poly.model import Model, model_of
+from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Undecided
 
 if TYPE_CHECKING:
     from loopkit._change import Change
     from loopkit._kernel import Kernel
+
+
+LastStep = tuple[Check, Sequence[str]]
+"""A step seen from the kernel before it, and which statements there stand for some of the text."""
 
 
 def check_obligations(
@@ -85,9 +88,8 @@ def violations_of(
     """
     new = model_of(kernel)
     check = Check(lineage, new)
-    step = None if last_step is None else last_step.check(new)
+    step, with_image = (None, ()) if last_step is None else last_step
     open_: Undecided | None = None
-    with_image = () if last_step is None else last_step.with_image
     for key, question in questions(StatementCheck(check), step, with_image):
         if key in known:
             continue
@@ -108,29 +110,17 @@ def violations_of(
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class LastStep:
-    """The last step alone: the kernel before it, and how it changed.
+def last_step(before: Kernel, change: Change) -> LastStep:
+    """The kernel after a step as a schedule of the kernel before, and which of it is the text's.
 
     Which instances are executed is asked of one step at a time, where the sets
     are simple, and not of all steps since the text.
     """
-
-    before: Kernel
-    change: Change
-
-    @property
-    def with_image(self) -> list[str]:
-        """The statements before the step that stand for some of the text."""
-        images = lineage_of(self.before).image_of
-        return [s.id for s in self.before.statements if s.id in images]
-
-    def check(self, new: Model) -> Check:
-        """The kernel after the step as a schedule of the kernel before it."""
-        before, change = self.before, self.change
-        kept = set(self.with_image)
-        moves = change.moves | {s.id for s in before.statements if s.id not in kept}
-        return Check(descend(own_lineage(before), before, replace(change, moves=moves)), new)
+    images = lineage_of(before).image_of
+    moves = change.moves | {s.id for s in before.statements if s.id not in images}
+    lineage = descend(own_lineage(before), before, replace(change, moves=moves))
+    with_image = [s.id for s in before.statements if s.id in images]
+    return Check(lineage, model_of(change.kernel)), with_image
 
 
 def questions(

@@ -9,7 +9,7 @@ may: the updates of a reduction, and writes under conditions on data.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import field, replace
 from functools import reduce
 
@@ -153,7 +153,23 @@ class Dataflow:
 
         Those are inames of both whose values are the same wherever the write is seen.
         """
-        return dict(self._find_agreeing(statement, access))
+        model = self.model
+        own = model.statement[statement]
+        renewed = self._renewed_in(own, access)
+        if renewed is not None:
+            inames = frozenset(iname for iname, _ in renewed)
+            near = [
+                w.id
+                for w in model.writers(access[0])
+                if model.order.place(w.id)[1][: len(renewed)] == renewed
+            ]
+            return dict.fromkeys(near, inames)
+        found = {}
+        for name, relation in self.of_read(statement, access).writes.items():
+            common = sorted(own.inames & model.statement[name].inames)
+            agree = (i for i in common if (relation & differ(i, WRITER, READER)).is_empty())
+            found[name] = frozenset(agree)
+        return found
 
     @memoised
     def replaced(self, writer: str, reader: str) -> isl.Set | None:
@@ -192,24 +208,6 @@ class Dataflow:
             indices[axis] = prim.Variable(hidden("cell", axis))
             where = where & inside(indices[axis], extent)
         return replace(cell, indices=tuple(indices), by_data=False), where
-
-    def _find_agreeing(
-        self, statement: str, access: Access
-    ) -> Iterator[tuple[str, frozenset[str]]]:
-        model = self.model
-        own = model.statement[statement]
-        renewed = self._renewed_in(own, access)
-        if renewed is not None:
-            for writer in model.writers(access[0]):
-                if model.order.place(writer.id)[1][: len(renewed)] == renewed:
-                    yield writer.id, frozenset(iname for iname, _ in renewed)
-            return
-        for name, relation in self.of_read(statement, access).writes.items():
-            agree = []
-            for iname in sorted(own.inames & model.statement[name].inames):
-                if (relation & differ(iname, WRITER, READER)).is_empty():
-                    agree.append(iname)
-            yield name, frozenset(agree)
 
     def _renewed_in(self, reader: Statement, access: Access) -> Path | None:
         """The deepest loops in each iteration of which a write above sets what a read sees.

@@ -53,7 +53,7 @@ def compared(seen: Seen) -> Iterator[None]:
                 mine = whole.check_obligations(lineage, change.kernel, obligations)
             except Undecided:
                 return obligations
-            latest = whole.LastStep(before, change)
+            latest = whole.last_step(before, change)
             try:
                 found = whole.violations_of(lineage, change.kernel, last_step=latest)
             except Undecided:

@@ -66,10 +66,9 @@ def check_identifier(name: object, what: str) -> str:
         raise InvalidArgumentError(f"{what} is text, not {shown(name)}")
     if not is_name(name):
         long = len(name) > LONGEST
+        length = f": it has {len(name)} characters" if long else ""
         raise InvalidArgumentError(
-            f"{shown(name)} cannot be {what}: it has {len(name)} characters"
-            if long
-            else f"{shown(name)} cannot be {what}",
+            f"{shown(name)} cannot be {what}{length}",
             instead=f"at most {LONGEST} are possible"
             if long
             else "it is made of the letters a to z, digits and '_', and begins with no digit",

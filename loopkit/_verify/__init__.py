@@ -3,9 +3,8 @@
 ``equivalence`` leads the way.  ``canonicalize`` brings both kernels into one form.
 ``search`` looks for a correspondence of their statements: ``matching`` leads from statements
 to expressions to the writes that they read, over a ``kernel_view`` of each side;
-``solve_images`` says how inames relate; ``split_statements`` divides statements that stand
-for several.  ``prove`` hands a correspondence to the checker, and ``out_of_bounds`` looks for
-accesses outside of arrays.
+``solve_images`` says how inames relate.  ``prove`` hands a correspondence to the checker, and
+``out_of_bounds`` looks for accesses outside of arrays.
 
 ``find_difference`` runs both kernels on ``examples``: the ``interpreter`` is the reference
 interpreter on wide numbers, in several orders, and ``provenance`` shows how a cell that

@@ -3,22 +3,30 @@
 Statements that never run go, and those that no output depends on.  Operands of a
 sum are added from left to right, so ``a + b + c`` is ``(a + b) + c``; and ``a + b`` is
 ``b + a``, rounding included.
+
+A statement is cut in parts where the other kernel has several statements for one, as for a loop
+whose first or last iterations stand apart: by conditions on its inames, which changes nothing in
+a kernel without races.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit import _sets
 from loopkit._expression import MOST_NESTED, ExpressionMapper, is_constant, nesting
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit._poly.model import Model
+from loopkit._poly.pairs import Instance
 from loopkit._same import Key, key_of
-from loopkit._tree import build, flatten
+from loopkit._tree import Loop, Tree, build, flatten
 
 
 def without_dead_statements(kernel: Kernel) -> Kernel:
@@ -143,3 +151,60 @@ def with_swapped(kernel: Kernel, nodes: Iterable[Expression]) -> Kernel:
             s if is_constant(s.rhs) else replace(s, rhs=swapper(s.rhs)) for s in kernel.statements
         )
     )
+
+
+def split_statements(model: Model, parts: Mapping[str, Sequence[isl.Set]]) -> Kernel | None:
+    """The kernel with statements cut at the given sets of instances; None where none is cut.
+
+    Sets that overlap cut nothing.
+    """
+    pieces: dict[str, list[Statement]] = {}
+    for name, sets in parts.items():
+        found = _pieces(model, model.statement[name], sets)
+        if len(found) > 1:
+            pieces[name] = found
+    if not pieces:
+        return None
+    kernel = model.kernel
+    statements = [p for s in kernel.statements for p in pieces.get(s.id, [s])]
+    tree = _with_parts(kernel.tree, {n: tuple(p.id for p in them) for n, them in pieces.items()})
+    return kernel.with_(tree=tree, statements=tuple(statements))
+
+
+def _pieces(model: Model, statement: Statement, sets: Sequence[isl.Set]) -> list[Statement]:
+    domain = model.domain(Instance(statement.id, ""))
+    rest = domain
+    wheres = []
+    for where in sets:
+        inside = domain & where
+        if inside.is_empty():
+            continue
+        if not inside.is_subset(rest):
+            return []
+        wheres.append(inside)
+        rest = rest - inside
+    if not rest.is_empty():
+        wheres.append(rest)
+    if len(wheres) < 2:
+        return []
+    found = []
+    for number, where in enumerate(wheres):
+        known = where.gist(domain).coalesce().remove_redundancies().compute_divs()
+        try:
+            condition = _sets.conditions(known)
+        except _sets.NotAffineError:
+            return []
+        predicates = (*statement.predicates, condition)
+        name = model.kernel.fresh_name(f"{statement.id}_part_{number}")
+        found.append(replace(statement, id=name, predicates=predicates))
+    return found
+
+
+def _with_parts(nodes: Tree, names: Mapping[str, tuple[str, ...]]) -> Tree:
+    result: list[Loop | str] = []
+    for node in nodes:
+        if isinstance(node, Loop):
+            result.append(Loop(node.iname, _with_parts(node.body, names)))
+        else:
+            result += names.get(node, (node,))
+    return tuple(result)

@@ -23,6 +23,7 @@ from loopkit._sets import conditions
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 from loopkit._verify.arguments import prepared
 from loopkit._verify.canonicalize import (
+    split_statements,
     structure_key,
     with_binary_operations,
     without_dead_statements,
@@ -33,7 +34,6 @@ from loopkit._verify.kernel_view import KernelView
 from loopkit._verify.out_of_bounds import out_of_bounds
 from loopkit._verify.prove import ProofResult, data_dependent_race, prove
 from loopkit._verify.search import Search
-from loopkit._verify.split_statements import split_statements
 from loopkit._verify.verdict import Difference, Verdict, in_words
 
 _ATTEMPTS = 6

@@ -18,7 +18,7 @@ from loopkit._assertions.values import Assertion
 from loopkit._cached import ANSWERS, answers_of, cached_property, memoised
 from loopkit._called import fitting_type
 from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameError
-from loopkit._expression import accesses, variable_names
+from loopkit._expression import Access, accesses, variable_names
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._same import Exact, digest_of
@@ -74,12 +74,12 @@ class Statement(Exact):
         return self.write[0]
 
     @cached_property
-    def write(self) -> tuple[str, tuple[Expression, ...]]:
+    def write(self) -> Access:
         """``(name, indices)`` of the access that is written."""
         return accesses(self.lhs)[0]
 
     @cached_property
-    def reads(self) -> tuple[tuple[str, tuple[Expression, ...]], ...]:
+    def reads(self) -> tuple[Access, ...]:
         """``(name, indices)`` of all that is read: arrays, scalars, inames and sizes alike."""
         found = list(accesses(self.rhs))
         for predicate in self.predicates:

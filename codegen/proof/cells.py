@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from loopkit._arrays import ArrayArg, Strided, TemporaryVariable
-from loopkit._expression import accesses
+from loopkit._expression import Access, accesses
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit.codegen.c.tree import Assign
@@ -20,8 +20,6 @@ from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
 from loopkit.codegen.proof.values import ValueCheck
-
-Access = tuple[str, tuple[Expression, ...]]
 
 _OPERATORS = {"sum": "+=", "product": "*="}
 

@@ -13,9 +13,9 @@ import islpy as isl
 
 from loopkit import _sets
 from loopkit._check.schedule_check import Check, ReadEvent
+from loopkit._expression import Access
 from loopkit._hidden import OTHER, SOURCE, copied
 from loopkit._kernel import Statement
-from loopkit._poly.dataflow import Access
 from loopkit._poly.model import Cell
 from loopkit._poly.pairs import Instance, Undecided, nonempty, parts_in
 

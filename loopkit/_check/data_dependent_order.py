@@ -15,9 +15,9 @@ from loopkit._assertions.values import Assertion
 from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.violation import Violation
-from loopkit._expression import variable_names
+from loopkit._expression import Access, variable_names
 from loopkit._hidden import BASE, OTHER, READER, WRITER
-from loopkit._poly.dataflow import Access, is_update
+from loopkit._poly.dataflow import is_update
 from loopkit._poly.model import Cell
 from loopkit._poly.pairs import Instance, Undecided, nonempty, parts_in
 

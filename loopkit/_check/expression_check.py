@@ -23,11 +23,11 @@ from loopkit._check.read_check import ReadCheck
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.value_types import ValueTypes
 from loopkit._check.violation import Violation
-from loopkit._expression import index_tuple, is_constant, substitute, variable_names
+from loopkit._expression import Access, index_tuple, is_constant, substitute, variable_names
 from loopkit._guarded import where_all_hold
 from loopkit._hidden import READER, WRITER, hidden, inlined, instance, labelled, variable
 from loopkit._nodes import Expression, TypeCast
-from loopkit._poly.dataflow import Access, Sources
+from loopkit._poly.dataflow import Sources
 from loopkit._poly.pairs import Undecided, equal
 from loopkit._same import same
 

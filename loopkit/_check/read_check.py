@@ -19,6 +19,7 @@ from loopkit._cached import once
 from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.violation import Violation
+from loopkit._expression import Access
 from loopkit._frozen import dataclass
 from loopkit._hidden import (
     END,
@@ -32,7 +33,7 @@ from loopkit._hidden import (
     labelled,
 )
 from loopkit._kernel import Statement
-from loopkit._poly.dataflow import Access, Sources, is_update
+from loopkit._poly.dataflow import Sources, is_update
 from loopkit._poly.model import Cell
 from loopkit._poly.pairs import Instance, Undecided, differ, nonempty, parts_in
 from loopkit._same import key_of

@@ -16,12 +16,12 @@ from loopkit._assertions.values import Assertion, Increasing
 from loopkit._cached import cached_property
 from loopkit._check.instance_maps import Image, Lineage
 from loopkit._check.violation import Side, Violation
-from loopkit._expression import substitute
+from loopkit._expression import Access, substitute
 from loopkit._frozen import dataclass
 from loopkit._hidden import READER, instance, plain, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
-from loopkit._poly.dataflow import Access, Sources, dataflow_of
+from loopkit._poly.dataflow import Sources, dataflow_of
 from loopkit._poly.model import Cell, Model
 from loopkit._poly.pairs import Instance, equal
 from loopkit._poly.parallel_axes import Axis
@@ -62,7 +62,7 @@ class ReadEvent:
         return Side(self.base, self.reader, self.values)
 
     @property
-    def meant(self) -> tuple[str, tuple[Expression, ...]] | None:
+    def meant(self) -> Access | None:
         """The cell that the text reads, over the names of the event."""
         if self.access is None:
             return None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from loopkit._assertions.values import Assertion
+from loopkit._expression import Access
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._poly.pairs import Instance
@@ -65,7 +66,7 @@ class Violation:
     cell: tuple[Expression, ...] = ()
     exact: bool = True
     detail: str = ""
-    meant: tuple[str, tuple[Expression, ...]] | None = None
+    meant: Access | None = None
     written: tuple[Expression, ...] = ()
     settling: tuple[Assertion, ...] = ()
     text: Model | None = None

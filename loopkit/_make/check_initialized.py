@@ -10,9 +10,10 @@ import islpy as isl
 from loopkit._arrays import Argument, ArrayArg
 from loopkit._cached import cached_property
 from loopkit._errors import UninitializedReadError, caret_at
+from loopkit._expression import Access
 from loopkit._guarded import Guarded, guarded_reads
 from loopkit._kernel import Kernel, Statement
-from loopkit._poly.dataflow import Access, Dataflow
+from loopkit._poly.dataflow import Dataflow
 from loopkit._poly.model import Model
 from loopkit._poly.program_order import ProgramOrder
 from loopkit._poly.smallest_case import smallest_access

@@ -18,19 +18,16 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._cached import memoised, once
-from loopkit._expression import variable_names
+from loopkit._expression import Access, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards
 from loopkit._hidden import KILLER, READER, WRITER, hidden, labelled
 from loopkit._kernel import Kernel, Statement
-from loopkit._nodes import Expression
 from loopkit._poly.in_bounds import inside
 from loopkit._poly.model import Cell, Model, model_of
 from loopkit._poly.pairs import Instance, Undecided, differ, equal_inames, within_any
 from loopkit._same import Key, key_of, same
 from loopkit._tree import Path
-
-Access = tuple[str, tuple[Expression, ...]]
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,11 +13,10 @@ from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.schedule_proof import questions
 from loopkit._check.statement_check import StatementCheck
 from loopkit._check.violation import Violation
-from loopkit._expression import is_constant, to_text, variable_names
+from loopkit._expression import Access, is_constant, to_text, variable_names
 from loopkit._hidden import BASE, OTHER
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
-from loopkit._poly.dataflow import Access
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance, Undecided
 from loopkit._promotion import RunTime

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 
 import islpy as isl
-import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._expression import index_tuple, is_constant, substitute, variable_names
+from loopkit._expression import index_tuple, is_constant, nodes_of, substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._linear import linear
@@ -30,27 +29,11 @@ def parts(expr: Expression) -> Iterator[object]:
             yield value
 
 
-def literals(expr: Expression) -> Iterator[Expression]:
-    """The literals in an expression, in order."""
-    if is_constant(expr):
-        yield expr
-    elif dataclasses.is_dataclass(expr):
-        for part in parts(expr):
-            yield from literals(part)
-
-
 def holds_typed(expr: Expression) -> bool:
     """Whether a literal that is no plain integer stands in an expression."""
     if isinstance(expr, prim.Variable):
         return False
-    if isinstance(expr, (prim.Sum, prim.Product)):
-        return any(map(holds_typed, expr.children))
-    return any(not isinstance(literal, int) for literal in literals(expr))
-
-
-def holds_floats(expr: Expression) -> bool:
-    """Whether a literal that is no integer stands in an expression."""
-    return any(not isinstance(literal, (int, np.integer)) for literal in literals(expr))
+    return any(is_constant(node) and not isinstance(node, int) for node in nodes_of(expr))
 
 
 @dataclass
@@ -119,7 +102,7 @@ class StatementComparison:
             if not is_same:
                 self.changes.reads = True
                 # Of its indices nothing is known, and one node may stand in many places.
-                self.changes.others |= {id(node) for node in _inside(new)}
+                self.changes.others |= {id(node) for node in nodes_of(new)}
         elif isinstance(new, prim.Comparison) and self.are_integers(old, new):
             is_same = (
                 isinstance(old, prim.Comparison)
@@ -202,11 +185,3 @@ class StatementComparison:
             self.same_data(a, b) if isinstance(a, prim.ExpressionNode) or is_constant(a) else a == b
             for a, b in zip(mine, its, strict=True)
         )
-
-
-def _inside(expr: Expression) -> Iterator[Expression]:
-    """All nodes of an expression."""
-    if isinstance(expr, prim.ExpressionNode):
-        yield expr
-        for part in parts(expr):
-            yield from _inside(part)

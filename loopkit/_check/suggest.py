@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 from loopkit import _budget
 from loopkit._budget import SpentError, apart_from_kept
 from loopkit._cached import cached_property
-from loopkit._check.suggest_arguments import by_arguments, by_numbers
-from loopkit._check.suggest_assumptions import by_assertions, by_sizes
+from loopkit._check.suggest_arguments import by_arguments, by_assertions, by_numbers, by_sizes
 from loopkit._check.suggest_order import (
     by_maps,
     by_order,

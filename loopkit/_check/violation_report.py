@@ -97,7 +97,6 @@ class _Words:
         self.case = case
         self.root = root
         self.new = new
-        self.how = violation.how
         self.sink = case.sink
         meant = violation.meant
         self.array = violation.array if meant is None else meant[0]
@@ -255,9 +254,9 @@ class _Words:
         first = self.case.source or self.case.other
         if first is None:
             return ""
-        if self.how == "blocks":
+        if self.violation.how == "blocks":
             return self._on_different(first, sink, "; nothing orders blocks within one launch")
-        if self.how == "together":
+        if self.violation.how == "together":
             return self._on_different(first, sink, ", at the same time")
         if kind == "overwritten":
             if self.violation.detail == "stale":

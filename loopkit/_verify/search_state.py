@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 import islpy as isl
 
 from loopkit import _sets
-from loopkit._check.compare_statements import holds_floats
 from loopkit._expression import Access, nodes_of, substitute, to_text, variable_names
 from loopkit._hidden import NEW, OLD, READER, WRITER, instance, label_of, labelled, plain, variable
 from loopkit._kernel import Statement
@@ -182,8 +181,6 @@ class SearchContext:
 
     def is_integer(self, view: KernelView, expr: Expression, label: str) -> bool:
         """Whether an expression is made of inames and sizes alone, and affine."""
-        if holds_floats(expr) or isinstance(expr, bool):
-            return False
         names = variable_names(expr)
         if label:
             names = frozenset(plain(n) if label_of(n) == label else n for n in names)

@@ -147,18 +147,14 @@ class UnknownNameError(LoopkitError):
         self.name = name
         self.known = tuple(sorted(known))
         self.position = position
-        near = difflib.get_close_matches(name, self.known, n=3, cutoff=0.6)
-        self.near = tuple(near)
+        self.near = tuple(difflib.get_close_matches(name, self.known, n=3))
         why = f"there is no {kind} '{name}'"
         if position is not None:
             why = position.shown_with(why)
-        if near:
-            instead = "did you mean " + " or ".join(f"'{n}'" for n in near) + "?"
-        elif self.known:
+        instead = f"this kernel has no {kind} at all"
+        if self.known:
             shown = ", ".join(self.known[:12]) + (", ..." if len(self.known) > 12 else "")
-            instead = f"{kind}s that exist: {shown}"
-        else:
-            instead = f"this kernel has no {kind} at all"
+            instead = nearest(name, self.known, f"{kind}s that exist: {shown}")
         super().__init__(why, asked=asked, instead=instead)
 
 

@@ -8,39 +8,12 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit import _promotion as dt
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import to_text
 from loopkit._functions import call_type
 from loopkit._nodes import Expression, Reduction, TypeCast, TypeName
-from loopkit._promotion import (
-    BOOL,
-    COMPLEXES,
-    FLOAT32,
-    FOLD,
-    INT32,
-    INT64,
-    INTEGER,
-    INTEGERS,
-    SMALL_FLOATS,
-    UINT64,
-    UNSIGNED,
-    Choice,
-    DType,
-    RunTime,
-    Subtraction,
-    Typed,
-    Weak,
-    as_dtype,
-    check_comparison,
-    check_constant,
-    fold,
-    natural,
-    operation_type,
-    promote,
-    refuse,
-    run_time,
-    subtrahend,
-)
+from loopkit._promotion import Choice, DType, RunTime, Typed, Weak
 
 Kind = DType | RunTime
 """The type of an expression; without typed operands one of Python's own."""
@@ -59,7 +32,7 @@ def dtype_of(expr: Expression, env: Callable[[str], Typed]) -> Kind:
 
 def _weak_type_of(value: Weak) -> Kind:
     """The kind of a constant; ``bool`` is a type like NumPy's."""
-    return BOOL if _is_truth(value) else run_time(value)
+    return dt.BOOL if _is_truth(value) else dt.run_time(value)
 
 
 def _is_truth(value: Weak) -> bool:
@@ -76,14 +49,14 @@ def known_types(kernel: Any) -> dict[str, Typed]:
     found: dict[str, Typed] = {
         d.name: d.dtype for d in (*kernel.args, *kernel.temporaries) if d.dtype is not None
     }
-    found.update((name, INTEGER) for name in kernel.sizes if name in found)
-    found.update(dict.fromkeys(kernel.all_inames, INTEGER))
+    found.update((name, dt.INTEGER) for name in kernel.sizes if name in found)
+    found.update(dict.fromkeys(kernel.all_inames, dt.INTEGER))
     return found
 
 
 def concrete(kind: Kind) -> DType:
     """The type of a variable that is given a value of type ``kind``: for weak ones NumPy's."""
-    return kind if isinstance(kind, np.dtype) else natural(kind)
+    return kind if isinstance(kind, np.dtype) else dt.natural(kind)
 
 
 def reduction_type(operation: str, operand: DType) -> DType:
@@ -93,15 +66,15 @@ def reduction_type(operation: str, operand: DType) -> DType:
     sums of 16-bit floats in ``float32``; ``any`` and ``all`` give ``bool``.
     """
     if operation in ("any", "all"):
-        return BOOL
+        return dt.BOOL
     if operation in ("sum", "product") and operand.kind in "biu":
-        return UINT64 if operand in UNSIGNED else INT64
-    if operation == "sum" and operand in SMALL_FLOATS:
-        return FLOAT32
-    if operation in ("max", "min") and operand in COMPLEXES:
-        raise refuse(f"'{operation}'", operand, "", "complex numbers have no order")
+        return dt.UINT64 if operand in dt.UNSIGNED else dt.INT64
+    if operation == "sum" and operand in dt.SMALL_FLOATS:
+        return dt.FLOAT32
+    if operation in ("max", "min") and operand in dt.COMPLEXES:
+        raise dt.refuse(f"'{operation}'", operand, "", "complex numbers have no order")
     if operation in ("argmin", "argmax"):
-        return INT32
+        return dt.INT32
     return operand
 
 
@@ -117,7 +90,7 @@ class Typer:
         if rule is not None:
             return rule(self, expr)
         if isinstance(expr, np.generic):
-            return as_dtype(expr.dtype)
+            return dt.as_dtype(expr.dtype)
         raise TypeInferenceError(f"'{to_text(expr)}' has no type")
 
     def constant(self, expr: Typed) -> Typed:
@@ -140,43 +113,43 @@ class Typer:
         for child in children[1:]:
             step: type = node
             if node is prim.Sum:
-                subtracted = subtrahend(child)
+                subtracted = dt.subtrahend(child)
                 if subtracted is not None:
-                    child, step = subtracted, Subtraction
+                    child, step = subtracted, dt.Subtraction
             right = self(child)
             if isinstance(left, np.dtype) or isinstance(right, np.dtype):
-                left = operation_type(step, left, right, asked)
+                left = dt.operation_type(step, left, right, asked)
             else:
-                left = fold(FOLD[step], left, right, asked=asked)
+                left = dt.fold(dt.FOLD[step], left, right, asked=asked)
         return left
 
     def bitwise_not(self, expr: prim.BitwiseNot) -> Typed:
         operand = self(expr.child)
         if not isinstance(operand, np.dtype):
-            folded: Weak = fold(lambda x: ~x, operand, asked=asked_of(expr))
+            folded: Weak = dt.fold(lambda x: ~x, operand, asked=asked_of(expr))
             return folded
-        if operand != BOOL and operand not in INTEGERS:
-            raise refuse("'~'", operand, asked_of(expr)())
+        if operand != dt.BOOL and operand not in dt.INTEGERS:
+            raise dt.refuse("'~'", operand, asked_of(expr)())
         return operand
 
     def comparison(self, expr: prim.Comparison) -> Typed:
         left, right = self(expr.left), self(expr.right)
-        check_comparison(left, expr.operator, right, asked_of(expr))
-        return BOOL
+        dt.check_comparison(left, expr.operator, right, asked_of(expr))
+        return dt.BOOL
 
     def logical(self, expr: Any) -> Typed:
         children = expr.children if hasattr(expr, "children") else (expr.child,)
         for child in children:
             self(child)
-        return BOOL
+        return dt.BOOL
 
     def conditional(self, expr: prim.If) -> Typed:
         self(expr.condition)
         then, else_ = self(expr.then), self(expr.else_)
         if isinstance(then, np.dtype) or isinstance(else_, np.dtype):
-            common = promote(then, else_)
+            common = dt.promote(then, else_)
             for branch in (then, else_):
-                check_constant(branch, common, asked_of(expr))
+                dt.check_constant(branch, common, asked_of(expr))
             return common
         return Choice(None, then, else_)
 
@@ -220,7 +193,7 @@ _RULES: dict[type, Callable[[Typer, Any], Typed]] = {
     **dict.fromkeys((bool, int, float, complex), Typer.constant),
     prim.Variable: Typer.variable,
     prim.Subscript: Typer.subscript,
-    **dict.fromkeys(FOLD, Typer.operation),
+    **dict.fromkeys(dt.FOLD, Typer.operation),
     prim.BitwiseNot: Typer.bitwise_not,
     prim.Comparison: Typer.comparison,
     **dict.fromkeys((prim.LogicalAnd, prim.LogicalOr, prim.LogicalNot), Typer.logical),

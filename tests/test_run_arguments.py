@@ -371,12 +371,6 @@ def refused(call: Callable[[], Any]) -> None:
         call()
 
 
-def test_names_of_types() -> None:
-    names = {"f4": "float32", ">f4": "float32", "?": "bool", "U3": "<U3", "O": "object"}
-    assert {code: scalars.type_name(np.dtype(code)) for code in names} == names
-    assert scalars.type_name(np.dtype(ml_dtypes.bfloat16)) == "bfloat16"
-
-
 # }}}
 
 

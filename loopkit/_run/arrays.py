@@ -15,13 +15,10 @@ from contextlib import AbstractContextManager
 from dataclasses import field
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from loopkit._errors import InvalidArgumentError, ResourceError
 from loopkit._frozen import dataclass
-
-BFLOAT16: np.dtype[Any] = np.dtype(ml_dtypes.bfloat16)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from loopkit._program import ArrayParam, ValueParam, check_grid
 from loopkit._run import driver, launch
 from loopkit._run.arrays import Layout, numpy_empty
 from loopkit._run.fast import packable
-from loopkit._run.module import LoadedProgram, Modules
+from loopkit._run.module import Modules
 from loopkit._run.plan import Resolved
 
 
@@ -40,87 +40,57 @@ class Buffer:
 def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
     """Copy in, launch, copy out, wait; returns what the call returns.
 
-    A call that fails leaves the caller's arrays as they were.
+    A call that fails leaves the caller's arrays as they were: host memory is written only after
+    the kernel has ended well.
     """
-    device, transfer = driver.device(driver.current_device()), None
+    device, launched = driver.device(driver.current_device()), False
+    on_stream: Any = device.stream() if stream is None else contextlib.nullcontext(stream)
     try:
         with device.current():
             loaded = modules.on(frozenset(), device)
             check_grid(loaded.program, resolved.grid, device.target)
-            arguments = [_stage(param, resolved) for param in loaded.program.params]
-            on_stream: Any = device.stream() if stream is None else contextlib.nullcontext(stream)
-            with on_stream as handle:
-                transfer = Transfer(loaded, resolved.grid, arguments, handle)
-                transfer.run()
+            name, arguments = (
+                loaded.program.name,
+                [_stage(p, resolved) for p in loaded.program.params],
+            )
+            with on_stream as handle, _on_device(arguments, handle, device) as placed:
+                launched = True  # from here on, a failure may be the kernel's own
+                launch.launch(loaded, resolved.grid, handle, placed)
+                device.wait(handle, name)
+                doing = f"copying the results of {name} from {device!r}"
+                for one, at in zip(arguments, placed, strict=True):
+                    if isinstance(one, Buffer) and one.comes_out:
+                        to = one.address
+                        driver.call("cuMemcpyDtoHAsync", to, at, one.size, handle, doing=doing)
+                device.wait(handle, name)
     except driver.DriverError as error:
-        is_ours = transfer is not None and transfer.launched
-        failed = error if is_ours else device.blameless(error)
-        raise device.recover(failed) from None
+        raise device.recover(error if launched else device.blameless(error)) from None
     for one in arguments:
         if isinstance(one, Buffer) and one.comes_out and one.host is not one.array:
             one.array[...] = one.host
     return resolved.result()
 
 
-class Transfer:
-    """One launch with arguments that are in host memory; the device must be current.
-
-    ``launched`` says whether the kernel may have begun.  Host memory is written only
-    after the kernel has ended well.
-    """
-
-    def __init__(
-        self,
-        loaded: LoadedProgram,
-        grid: tuple[int, int, int],
-        arguments: Sequence[Any],
-        stream: int,
-    ) -> None:
-        self.launched = False
-        self._loaded = loaded
-        self._grid = grid
-        self._arguments = arguments
-        self._stream = stream
-        self._pointers: list[Any] = []
-
-    def run(self) -> None:
-        """Copy in, launch, wait, copy out."""
-        device, name = self._loaded.device, self._loaded.program.name
+@contextlib.contextmanager
+def _on_device(arguments: Sequence[Any], stream: int, device: driver.Device) -> Iterator[list[Any]]:
+    """The arguments, each `Buffer` as memory on the device that holds what goes in."""
+    placed, pointers = [], []
+    try:
+        for one in arguments:
+            if isinstance(one, Buffer):
+                size, doing = one.size, f"allocating {one.size} bytes on the device"
+                pointers.append(driver.call("cuMemAllocAsync", max(size, 1), stream, doing=doing))
+                if one.goes_in:
+                    driver.call("cuMemcpyHtoDAsync", pointers[-1], one.address, size, stream)
+            placed.append(int(pointers[-1]) if isinstance(one, Buffer) else one)
+        yield placed
+    finally:
         try:
-            placed = [self._place(a) if isinstance(a, Buffer) else a for a in self._arguments]
-            self.launched = True
-            launch.launch(self._loaded, self._grid, self._stream, placed)
-            device.wait(self._stream, name)
-            for argument, pointer in zip(self._arguments, placed, strict=True):
-                if isinstance(argument, Buffer) and argument.comes_out:
-                    driver.call(
-                        "cuMemcpyDtoHAsync",
-                        argument.address,
-                        pointer,
-                        argument.size,
-                        self._stream,
-                        doing=f"copying the results of {name} from {device!r}",
-                    )
-            device.wait(self._stream, name)
-        finally:
-            self._free()
-
-    def _place(self, buffer: Buffer) -> int:
-        """Memory on the device for ``buffer``, filled if it goes in."""
-        size, doing = buffer.size, f"allocating {buffer.size} bytes on the device"
-        pointer = driver.call("cuMemAllocAsync", max(size, 1), self._stream, doing=doing)
-        self._pointers.append(pointer)
-        if buffer.goes_in:
-            driver.call("cuMemcpyHtoDAsync", pointer, buffer.address, size, self._stream)
-        return int(pointer)
-
-    def _free(self) -> None:
-        try:
-            for pointer in self._pointers:
-                driver.call("cuMemFreeAsync", pointer, self._stream)
+            for pointer in pointers:
+                driver.call("cuMemFreeAsync", pointer, stream)
         except driver.DriverError as error:
             # The context is lost, and the memory with it; the launch's own error says more.
-            if error.status not in driver.STICKY and not self._loaded.device.lost:
+            if error.status not in driver.STICKY and not device.lost:
                 raise
 
 

@@ -68,9 +68,6 @@ class CudaExecutor:
             function = self._from_spare(args, kwargs)
             if function is not None:
                 return function(*args, **kwargs)
-        return self._full_call(*args, **kwargs)
-
-    def _full_call(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
             return self._resolve_and_run(*args, **kwargs)
         except driver.DriverError:

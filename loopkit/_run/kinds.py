@@ -17,9 +17,9 @@ import numpy as np
 
 from loopkit._errors import InvalidArgumentError
 from loopkit._hidden import hidden
-from loopkit._run import driver
+from loopkit._promotion import BFLOAT16
+from loopkit._run import arrays, driver
 from loopkit._run.arrays import (
-    BFLOAT16,
     HOST,
     NUMPY,
     ArrayInfo,
@@ -27,9 +27,6 @@ from loopkit._run.arrays import (
     Layout,
     Location,
     contiguous_strides,
-    element_strides,
-    is_masked,
-    unreadable,
 )
 
 
@@ -165,7 +162,7 @@ class CupyKind(ArrayKind):
         self._cupy = cupy
 
     def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
-        strides = element_strides(name, x.strides, x.shape, max(x.itemsize, 1))
+        strides = arrays.element_strides(name, x.strides, x.shape, max(x.itemsize, 1))
         location = Location("cuda", int(x.device.id))
         return ArrayInfo(
             self, x, int(x.data.ptr), tuple(x.shape), strides, np.dtype(x.dtype), location
@@ -210,7 +207,7 @@ class NumbaKind(ArrayKind):
     def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
         pointer = int(x.device_ctypes_pointer.value or 0)
         dtype = np.dtype(x.dtype)
-        strides = element_strides(name, x.strides, x.shape, max(dtype.itemsize, 1))
+        strides = arrays.element_strides(name, x.strides, x.shape, max(dtype.itemsize, 1))
         location = Location("cuda", driver.pointer_device(pointer))
         handle = getattr(x.stream, "handle", 0)
         stream = int(getattr(handle, "value", handle) or 0)
@@ -328,13 +325,13 @@ class CudaArrayInterfaceKind(ArrayKind):
             if strides is not None:
                 strides = tuple(operator.index(stride) for stride in strides)
         except Exception as error:  # whatever somebody else's object does
-            raise unreadable(name, x, "__cuda_array_interface__", error) from error
+            raise arrays.unreadable(name, x, "__cuda_array_interface__", error) from error
         if interface.get("mask") is not None:
-            raise is_masked(name)
+            raise arrays.is_masked(name)
         if strides is None:
             strides = contiguous_strides(shape)
         else:
-            strides = element_strides(name, strides, shape, max(dtype.itemsize, 1))
+            strides = arrays.element_strides(name, strides, shape, max(dtype.itemsize, 1))
         index = driver.pointer_device(pointer) if pointer else driver.current_device()
         where, stream = Location("cuda", index), interface.get("stream")
         return ArrayInfo(self, x, pointer, shape, strides, dtype, where, bool(readonly), stream)
@@ -363,7 +360,7 @@ class DLPackKind(ArrayKind):
                 view = StridedMemoryView.from_dlpack(x, 1)
             dtype: Any = getattr(view, "dtype", None)
         except Exception as error:  # whatever somebody else's object does
-            raise unreadable(name, x, "__dlpack__", error) from error
+            raise arrays.unreadable(name, x, "__dlpack__", error) from error
         if view is None:
             raise InvalidArgumentError(f"{name} is neither on the host nor on a CUDA device")
         if device_type in _HOST_DEVICES:

@@ -20,7 +20,6 @@ from loopkit._run.arrays import ArrayInfo, contiguous_strides
 if TYPE_CHECKING:
     from loopkit._run.plan import ArgumentPlan
 
-#: What isl may spend on one question, and NumPy before it is asked: some milliseconds.
 #: A stride, and the first and the last value of what it is multiplied by.
 Term = tuple[int, int, int]
 
@@ -119,11 +118,13 @@ def _is_nested(shape: Sequence[int], strides: Sequence[int]) -> bool:
 
 
 def check(plan: ArgumentPlan, arrays: Mapping[str, ArrayInfo]) -> None:
-    """Refuse arrays that are written and share memory with themselves or others."""
+    """Refuse arrays that are written and may not be, or share memory with themselves or others."""
     for name in plan.outputs:
         written = arrays.get(name)
         if written is None or written.kind.immutable:
             continue
+        if written.readonly:
+            raise InvalidArgumentError(f"{name} is read-only, but {plan.name} writes it")
         _check_alone(plan, name, written)
         for other, info in arrays.items():
             if other == name or (other in plan.outputs and other < name):

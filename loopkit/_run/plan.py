@@ -19,10 +19,11 @@ from loopkit._errors import AssumptionError, InvalidArgumentError, UnknownNameEr
 from loopkit._expression import to_text, variable_names
 from loopkit._frozen import dataclass
 from loopkit._program import ArrayParam, Check, Program, ValueParam
+from loopkit._promotion import dtype_name
 from loopkit._run import overlap
 from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Layout, Location, numpy_empty
 from loopkit._run.kinds import kind_of
-from loopkit._run.scalars import check_scalar, is_integer, type_name
+from loopkit._run.scalars import check_scalar, is_integer
 from loopkit._run.sizes import Known, SizeSolver, compile_tuple, whole_value
 
 
@@ -214,7 +215,6 @@ class ArgumentPlan:
                 raise self._broken(check, names, known)
         layouts = self.solver.layouts(known)
         location, kind = self._place(arrays)
-        self._check_written(arrays)
         overlap.check(self, arrays)
         strided = frozenset(n for n, info in arrays.items() if _differs(info, layouts[n]))
         return Resolved(self, values, arrays, layouts, strided, location, kind)
@@ -250,7 +250,7 @@ class ArgumentPlan:
         missing = [n for n in self.names if n in self.arrays and n not in given]
         missing = [n for n in missing if self.arrays[n].is_read]
         if missing:
-            what = [f"{self.declaration(n)} of {type_name(self.arrays[n].dtype)}" for n in missing]
+            what = [f"{self.declaration(n)} of {dtype_name(self.arrays[n].dtype)}" for n in missing]
             verb = "are" if len(what) > 1 else "is"
             raise InvalidArgumentError(
                 f"{', '.join(what)} {verb} missing: {self.name} reads "
@@ -265,25 +265,26 @@ class ArgumentPlan:
                 continue
             kind = kind_of(given[name])
             if kind is None:
+                wanted = dtype_name(param.dtype)
                 raise InvalidArgumentError(
-                    f"{name}: an array of {type_name(param.dtype)} is needed, "
+                    f"{name}: an array of {wanted} is needed, "
                     f"but an object of type {type(given[name]).__name__} came",
-                    instead=f"for example, numpy.asarray({name}, dtype={type_name(param.dtype)!r})",
+                    instead=f"for example, numpy.asarray({name}, dtype={wanted!r})",
                 )
             infos[name] = info = kind.describe(given[name], name)
             if info.dtype != param.dtype:
-                # Equal names mean that only the order of the bytes differs.
-                same = type_name(info.dtype) == type_name(param.dtype)
-                came = str(info.dtype) if same else type_name(info.dtype)
+                remedy = f"convert it, or make the kernel for {name} of another type"
+                if info.dtype.newbyteorder("=") == param.dtype:
+                    remedy = "convert it to this machine's byte order"
                 raise InvalidArgumentError(
-                    f"{name}: dtype should be {type_name(param.dtype)}, but is {came}",
-                    instead=f"convert it, or make the kernel for {name} of another type"
-                    if not same
-                    else "convert it to this machine's byte order",
+                    f"{name}: dtype should be {dtype_name(param.dtype)}, but is "
+                    f"{dtype_name(info.dtype)}",
+                    instead=remedy,
                 )
             if len(info.shape) != len(param.shape):
+                axes = "1 axis" if len(param.shape) == 1 else f"{len(param.shape)} axes"
                 raise InvalidArgumentError(
-                    f"{name}: should have {_axes(len(param.shape))}, as {self.declaration(name)} "
+                    f"{name}: should have {axes}, as {self.declaration(name)} "
                     f"has, but its shape is {tuple(info.shape)}"
                 )
         return infos
@@ -305,7 +306,7 @@ class ArgumentPlan:
                 else "no array has it in its shape"
             )
         else:
-            why = f"{name} ({type_name(self.scalars[name].dtype)}) is missing"
+            why = f"{name} ({dtype_name(self.scalars[name].dtype)}) is missing"
         raise InvalidArgumentError(
             why, asked=f"in a call of {self.signature()}", instead=f"pass {name}=..."
         )
@@ -351,14 +352,6 @@ class ArgumentPlan:
             raise InvalidArgumentError(why, instead="copy one of them to where the other is")
         return first.location, first.kind
 
-    def _check_written(self, arrays: Mapping[str, ArrayInfo]) -> None:
-        for name in self.outputs:
-            info = arrays.get(name)
-            if info is None:
-                continue
-            if info.readonly and not info.kind.immutable:
-                raise InvalidArgumentError(f"{name} is read-only, but {self.name} writes it")
-
 
 def _differs(info: ArrayInfo, layout: Layout) -> bool:
     if 0 in info.shape:
@@ -367,7 +360,3 @@ def _differs(info: ArrayInfo, layout: Layout) -> bool:
         extent > 1 and have != want
         for extent, have, want in zip(info.shape, info.strides, layout.strides, strict=True)
     )
-
-
-def _axes(n: int) -> str:
-    return "1 axis" if n == 1 else f"{n} axes"

@@ -9,12 +9,7 @@ from typing import Any
 import numpy as np
 
 from loopkit._errors import InvalidArgumentError
-
-
-def type_name(dtype: np.dtype[Any]) -> str:
-    """How messages call a dtype: ``float32``, ``bfloat16``."""
-    has_name = dtype.kind in "biufc" or dtype.isbuiltin == 2  # those of ml_dtypes
-    return str(dtype.name) if has_name else str(dtype)
+from loopkit._promotion import dtype_name
 
 
 def shown(number: Any) -> str:
@@ -51,31 +46,31 @@ def check_scalar(name: str, value: Any, dtype: np.dtype[Any], origin: str = "") 
     except OverflowError:
         fits = False
     except Exception:  # whatever an object says that is no number
-        raise _not_a(name, f"a number of type {type_name(dtype)}", value) from None
+        raise _not_a(name, f"a number of type {dtype_name(dtype)}", value) from None
     if fits:
         part = np.dtype(f"f{dtype.itemsize // 2}") if is_complex else dtype
         fits = _fits(number.real, part) and _fits(number.imag, part)
     if not fits:
-        raise InvalidArgumentError(f"{name} = {shown(value)} does not fit {type_name(dtype)}")
+        raise InvalidArgumentError(f"{name} = {shown(value)} does not fit {dtype_name(dtype)}")
     return number
 
 
 def _check_integer(name: str, value: Any, dtype: np.dtype[Any], origin: str) -> int:
     if isinstance(value, bool):
-        raise _not_a(name, f"an integer ({type_name(dtype)})", value)
+        raise _not_a(name, f"an integer ({dtype_name(dtype)})", value)
     try:
         number = operator.index(value)
     except Exception:  # whatever an object says that is no number
         if isinstance(value, float | np.floating):
             raise InvalidArgumentError(
-                f"{name}: an integer ({type_name(dtype)}) is needed, but {value!s} came"
+                f"{name}: an integer ({dtype_name(dtype)}) is needed, but {value!s} came"
             ) from None
-        raise _not_a(name, f"an integer ({type_name(dtype)})", value) from None
+        raise _not_a(name, f"an integer ({dtype_name(dtype)})", value) from None
     limits = np.iinfo(dtype)
     if not limits.min <= number <= limits.max:
         came = f" ({origin})" if origin else ""
         raise InvalidArgumentError(
-            f"{name} = {shown(number)}{came} does not fit {type_name(dtype)} "
+            f"{name} = {shown(number)}{came} does not fit {dtype_name(dtype)} "
             f"({limits.min} to {limits.max}), the type that the code has for it"
         )
     return number

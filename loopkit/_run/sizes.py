@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import islpy as isl
 import pymbolic.primitives as p
 
+from loopkit import _sets
+from loopkit._budget import in_turn
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import BUILTINS, evaluate, python_source, to_text, variable_names
 from loopkit._frozen import dataclass
@@ -17,6 +19,8 @@ from loopkit._run.arrays import ArrayInfo, Layout, contiguous_strides
 
 if TYPE_CHECKING:
     from loopkit._run.plan import ArgumentPlan
+
+SET = isl.dim_type.set
 
 
 def compile_tuple(expressions: Iterable[Expression]) -> Callable[[Mapping[str, int]], Any]:
@@ -144,9 +148,8 @@ class SizeSolver:
             waiting = left
         lines = [(_affine(e, known.values), number) for e, number, _, _ in waiting]
         system = [(line, number) for line, number in lines if line is not None]
-        for name, solved in _solve(system).items():
-            if solved.denominator == 1:
-                known.add(name, int(solved), "from the shapes")
+        for name, solved in _solve(system).items() if system else ():
+            known.add(name, solved, "from the shapes")
 
     def check_shapes(self, known: Known, arrays: Mapping[str, ArrayInfo]) -> None:
         """Compare every extent that was passed with what it should be."""
@@ -216,46 +219,29 @@ def _affine(expr: Expression, known: Mapping[str, int]) -> Linear | None:
         return Linear({expr: 1})
     if not isinstance(expr, p.Sum | p.Product):
         return None
-    parts = []
-    for child in expr.children:
-        part = _affine(child, known)
-        if part is None:
-            return None
-        parts.append(part)
+    parts = [part for c in expr.children if (part := _affine(c, known)) is not None]
+    if len(parts) < len(expr.children):
+        return None
     try:
         return total(parts) if isinstance(expr, p.Sum) else product(parts, expr)
     except NotAffineError:
         return None
 
 
-def _solve(equations: Sequence[tuple[Linear, int]]) -> dict[str, Fraction]:
+@in_turn
+def _solve(equations: Sequence[tuple[Linear, int]]) -> dict[str, int]:
     """The names that the equations ``form == number`` fix, with their values.
 
-    Equations that contradict each other are left to the caller's comparison of every
+    An equation that contradicts those before it is left to the caller's comparison of every
     extent afterwards, which has more to say.
     """
     names = sorted(frozenset().union(*(form.names for form, _ in equations)))
-    rows = [
-        [Fraction(form.terms.get(p.Variable(name), 0)) for name in names]
-        + [Fraction(number - form.constant)]
-        for form, number in equations
-    ]
-    done = 0
-    for column in range(len(names)):
-        pivot = next((i for i in range(done, len(rows)) if rows[i][column]), None)
-        if pivot is None:
-            continue
-        rows[done], rows[pivot] = rows[pivot], rows[done]
-        lead = rows[done][column]
-        rows[done] = [value / lead for value in rows[done]]
-        for i, row in enumerate(rows):
-            if i != done and row[column]:
-                factor = row[column]
-                rows[i] = [a - factor * b for a, b in zip(row, rows[done], strict=True)]
-        done += 1
-    solution = {}
-    for row in rows[:done]:
-        there = [i for i, value in enumerate(row[:-1]) if value]
-        if len(there) == 1:
-            solution[names[there[0]]] = row[-1]
-    return solution
+    space = isl.Space.create_from_names(isl.DEFAULT_CONTEXT, set=names)
+    solutions = isl.Set.universe(space)
+    for form, number in equations:
+        terms: dict[Any, isl.Val] = {a.name: _sets.val(c) for a, c in form.terms.items()}
+        terms[1] = _sets.val(form.constant - number)
+        more = solutions.add_constraint(isl.Constraint.eq_from_names(space, terms))
+        solutions = solutions if more.is_empty() else more
+    values = (solutions.plain_get_val_if_fixed(SET, i) for i in range(len(names)))
+    return {n: int(v.to_python()) for n, v in zip(names, values, strict=True) if v.is_int()}

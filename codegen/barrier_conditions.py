@@ -96,7 +96,7 @@ class BarrierConditions:
     ) -> dict[_Kind, int]:
         """The gaps that may cut a pair, by what decides whether they do."""
         found: dict[_Kind, int] = {}
-        candidates = [b for b in inside if not self.bodies.depends_on_data(b)]
+        candidates = [b for b in inside if not self.bodies.data_names(b)]
         if order.carried is not None:
             candidates.append(body)
         for other in candidates:

@@ -18,7 +18,7 @@ from loopkit import _sets
 from loopkit._arrays import AddressSpace, ArrayArg
 from loopkit._assertions.cells import data_of, equal_cells
 from loopkit._assertions.constraints import Data
-from loopkit._cached import cached_property, once
+from loopkit._cached import cached_property, memoised, once
 from loopkit._digits import told_by
 from loopkit._expression import substitute, variable_names
 from loopkit._frozen import dataclass
@@ -97,17 +97,11 @@ class Conflicts:
         self.single_thread = hardware.block == (1, 1, 1)
         self._reaches: dict[tuple[object, ...], Reach] = {}
         self._sides: dict[tuple[object, ...], _Side] = {}
-        self._kept_apart: dict[str, bool] = {}
         self.accesses = {s.id: self._find(s) for s in kernel.statements}
         self.by_array: dict[str, list[Access]] = {}
         for accesses in self.accesses.values():
             for access in accesses:
                 self.by_array.setdefault(access.array, []).append(access)
-
-    @cached_property
-    def integers(self) -> frozenset[str]:
-        """The names that mean the same integer to all threads, or one that sets know."""
-        return frozenset(self.kernel.home_domain).union(self.kernel.sizes)
 
     def is_global(self, array: str) -> bool:
         """Whether all blocks share ``array``."""
@@ -159,7 +153,7 @@ class Conflicts:
             return ()
         _, rest = split_predicates(self.kernel, statement)
         return tuple(
-            p for p in rest if variable_names(p) <= self.integers and _sets.is_condition(p)
+            p for p in rest if variable_names(p) <= self.kernel.integers and _sets.is_condition(p)
         )
 
     def is_plain_access(self, *accesses: Access) -> bool:
@@ -174,13 +168,13 @@ class Conflicts:
         statement = self.kernel.statement_by_id[access.statement]
         _, rest = split_predicates(self.kernel, statement)
         names = _sets.involved_names(self.instances.of[access.statement])
-        if len(self.conditions(statement)) < len(rest) or not names <= self.integers:
+        if len(self.conditions(statement)) < len(rest) or not names <= self.kernel.integers:
             return False
-        return all(decided(guard, self.integers) is not None for guard in access.guards)
+        return all(decided(guard, self.kernel.integers) is not None for guard in access.guards)
 
     def is_plain(self, index: Expression) -> bool:
         """Whether an index is affine in inames and sizes."""
-        return variable_names(index) <= self.integers and _sets.is_pw_affine(index)
+        return variable_names(index) <= self.kernel.integers and _sets.is_pw_affine(index)
 
     def side(self, access: Access, label: str, shared: frozenset[str], blocks: bool) -> _Side:
         """The instances of an access (memoised); ``blocks``: block indices are its own, too."""
@@ -192,7 +186,7 @@ class Conflicts:
         domain = self.instances.of[access.statement]
         for condition in self.conditions(statement):
             domain = domain & _sets.condition_set(condition)
-        domain = domain & where_all_hold(access.guards, self.integers)
+        domain = domain & where_all_hold(access.guards, self.kernel.integers)
         domain = domain.drop_unused_params()
         fixed = shared.union(self.kernel.sizes)
         used = (*_sets.names_of(domain), *statement.inames)
@@ -297,15 +291,13 @@ class Conflicts:
         """Whether a set has a point under the kernel's assumptions."""
         return not (pairs.is_empty() or (pairs & self.kernel.assumptions.set).is_empty())
 
+    @memoised
     def keeps_apart(self, array: str) -> bool:
-        """Whether no cell of ``array`` is ever touched by two threads (memoised).
+        """Whether no cell of ``array`` is ever touched by two threads.
 
         Only the indices that all accesses share are looked at, which is quick
         also where there are many accesses; in doubt, the answer is False.
         """
-        return once(self._kept_apart, array, self._find_apart, array)
-
-    def _find_apart(self, array: str) -> bool:
         found = self.by_array[array]
         statements = [self.kernel.statement_by_id[a.statement] for a in found]
         parallel = self.hardware.local_inames | self.hardware.group_inames

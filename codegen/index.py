@@ -121,8 +121,7 @@ class IndexLowering:
 
     def _is_integer_name(self, name: str) -> bool:
         """Whether a name is an iname, a size or a word like ``threadIdx.x``."""
-        kernel = self.ranges.kernel
-        return name in kernel.home_domain or name in kernel.sizes or "." in name
+        return name in self.ranges.kernel.integers or "." in name
 
     def _compared(self, side: Expression) -> CExpression:
         """A side of a comparison; C would compare what has a sign as if it had none, too."""

@@ -21,7 +21,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ValueArg
-from loopkit._cached import once
+from loopkit._cached import memoised
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
@@ -47,10 +47,9 @@ def split_predicates(
     kernel: Kernel, statement: Statement
 ) -> tuple[isl.Set, tuple[Expression, ...]]:
     """The predicates that are linear constraints on inames and sizes as one set, and the rest."""
-    integers = kernel.home_domain.keys() | set(kernel.sizes)
     affine, rest = _sets.universe(), []
     for predicate in statement.predicates:
-        condition = _convex(predicate) if variable_names(predicate) <= integers else None
+        condition = _convex(predicate) if variable_names(predicate) <= kernel.integers else None
         if condition is None:
             rest.append(predicate)
         else:
@@ -82,10 +81,9 @@ def executed_instances(kernel: Kernel, hardware: Hardware) -> Instances:
     keys: dict[str, int] = {}
     numbers: dict[tuple[object, ...], int] = {}
     known: dict[int, isl.Set] = {}
-    integers = kernel.home_domain.keys() | set(kernel.sizes)
     for statement in kernel.statements:
         locations = enlarger.locations(statement)
-        predicates = tuple(p for p in statement.predicates if variable_names(p) <= integers)
+        predicates = tuple(p for p in statement.predicates if variable_names(p) <= kernel.integers)
         key = (statement.inames, key_of(predicates), locations)
         number = numbers.setdefault(key, len(numbers))
         if number not in known:
@@ -103,20 +101,19 @@ class _Enlarger:
     def __init__(self, kernel: Kernel, hardware: Hardware) -> None:
         self.kernel = kernel
         self.hardware = hardware
-        self._shared: dict[str, tuple[frozenset[str], tuple[int, ...]]] = {}
-        self._boxes: dict[str, tuple[int, int] | None] = {}
 
     def locations(self, statement: Statement) -> frozenset[str]:
         """The location inames along which the statement may run too often; may be empty."""
         name = statement.written
-        parallel, axes = once(self._shared, name, self._shared_of, name)
+        parallel, axes = self._shared(name)
         indices = statement.write[1]
         inames = parallel | {indices[a].name for a in axes}
         if not inames or not self._reads_are_safe(statement, inames):
             return frozenset()
         return inames
 
-    def _shared_of(self, name: str) -> tuple[frozenset[str], tuple[int, ...]]:
+    @memoised
+    def _shared(self, name: str) -> tuple[frozenset[str], tuple[int, ...]]:
         """Parallel inames and axes of a temporary that make up its locations."""
         nothing, kernel = (frozenset[str](), ()), self.kernel
         temporary = kernel.temporary_by_name.get(name)
@@ -171,11 +168,9 @@ class _Enlarger:
         names = set(_sets.names_of(places)) - set(self.kernel.sizes)
         return _sets.project_out(places, sorted(names))
 
+    @memoised
     def _box(self, iname: str) -> tuple[int, int] | None:
-        """The smallest and largest value of an iname of constant length (memoised)."""
-        return once(self._boxes, iname, self._find_box, iname)
-
-    def _find_box(self, iname: str) -> tuple[int, int] | None:
+        """The smallest and largest value of an iname of constant length."""
         coordinate = self.hardware.by_iname.get(iname)
         if coordinate is not None and coordinate.kind == "l":
             return coordinate.lower, coordinate.lower + int(coordinate.extent) - 1

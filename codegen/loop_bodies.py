@@ -10,7 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace
-from loopkit._cached import cached_property, once
+from loopkit._cached import cached_property, memoised
 from loopkit._frozen import dataclass
 from loopkit._poly.in_bounds import inside
 from loopkit._tree import Loop, Tree, statements_in
@@ -67,8 +67,6 @@ class Bodies:
         self.all: list[Body] = []
         self.of_statement: dict[str, tuple[Body, int]] = {}
         self.gap_count = 0
-        self._runs: dict[Body, isl.Set] = {}
-        self._always: dict[Body, bool] = {}
         self.root = self._make(conflicts.kernel.tree, (), None, 0)
         self.owner = [self.root] * self.gap_count
         for body in self.all:
@@ -101,15 +99,13 @@ class Bodies:
             found = mine
         return found
 
+    @memoised
     def iterations(self, body: Body) -> isl.Set:
         """The iterations that run, over the loops around, the block's indices and sizes.
 
         All threads of a block run all of these where the body holds a barrier:
         they are those in which some thread has something to do.
         """
-        return once(self._runs, body, self._find_iterations, body)
-
-    def _find_iterations(self, body: Body) -> isl.Set:
         hardware, instances = self.conflicts.hardware, self.conflicts.instances
         if body.parent is None:
             return self._launched()
@@ -141,26 +137,21 @@ class Bodies:
             found = found & inside(word, hardware.grid[axis])
         return found
 
+    @memoised
     def always_runs(self, body: Body) -> bool:
-        """Whether each iteration of the body around has at least one of this one (memoised)."""
-        return body.parent is None or once(self._always, body, self._runs_in, body, body.parent)
-
-    def _runs_in(self, body: Body, around: Body) -> bool:
+        """Whether each iteration of the body around has at least one of this one."""
+        if body.parent is None:
+            return True
+        if self.data_names(body):
+            return False
         inner = _sets.project_out(self.iterations(body), [body.loops[-1]])
-        return not self.depends_on_data(body) and bool(self.iterations(around).is_subset(inner))
-
-    def depends_on_data(self, body: Body) -> bool:
-        """Whether values that are neither inames nor sizes decide how often the body runs."""
-        return bool(self.data_names(body))
+        return bool(self.iterations(body.parent).is_subset(inner))
 
     def data_names(self, body: Body) -> frozenset[str]:
         """The values that were computed or loaded and that decide how often the body runs."""
         kernel = self.conflicts.kernel
-        names: set[str] = set()
-        for inner in body.chain[1:]:
-            domain = kernel.domains[kernel.home_domain[inner.loops[-1]]]
-            names |= domain.parameters
-        return frozenset(names - set(kernel.all_inames) - set(kernel.sizes))
+        domains = (kernel.domains[kernel.home_domain[iname]] for iname in body.loops)
+        return frozenset[str]().union(*(d.parameters for d in domains)) - kernel.integers
 
     def divergent_names(self, body: Body) -> tuple[str, ...]:
         """Those of :meth:`data_names` that may differ between the threads of a block."""

@@ -8,7 +8,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._cached import once
+from loopkit._cached import memoised
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import divisions_in, variable_names
 from loopkit._frozen import dataclass
@@ -100,8 +100,7 @@ class _Walker:
         self.kernel = kernel
         self.hardware = hardware
         self.instances = instances
-        self.inames = frozenset(kernel.all_inames)
-        self._projections: dict[tuple[int, frozenset[str]], isl.Set] = {}
+        self.domains = {instances.keys[s]: domain for s, domain in instances.of.items()}
 
     def launch_context(self) -> isl.Set:
         """What holds for every thread of the launch."""
@@ -117,18 +116,15 @@ class _Walker:
 
     def reach(self, statements: tuple[str, ...], known: frozenset[str]) -> isl.Set:
         """Where at least one of the statements runs, over the inames in ``known``."""
-        samples = {self.instances.keys[s]: s for s in reversed(statements)}
         numbers = dict.fromkeys(self.instances.keys[s] for s in statements)
-        parts = [
-            once(self._projections, (number, known), self._projected, samples[number], known)
-            for number in numbers
-        ]
-        return reduce(isl.Set.union, parts).coalesce()
+        return reduce(isl.Set.union, [self._projected(n, known) for n in numbers]).coalesce()
 
-    def _projected(self, statement: str, known: frozenset[str]) -> isl.Set:
-        domain = self.instances.of[statement]
-        hidden = sorted((set(_sets.names_of(domain)) & self.inames) - known)
-        return _sets.project_out(domain, hidden).coalesce()
+    @memoised
+    def _projected(self, number: int, known: frozenset[str]) -> isl.Set:
+        """The instances of that number, over the inames in ``known``."""
+        domain = self.domains[number]
+        hidden = set(_sets.names_of(domain)).intersection(self.kernel.all_inames) - known
+        return _sets.project_out(domain, sorted(hidden)).coalesce()
 
     def sequence(
         self, nodes: tuple[PlacedNode, ...], context: isl.Set, known: frozenset[str]

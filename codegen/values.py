@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 
 from loopkit._arrays import DType, ValueArg
-from loopkit._cached import cached_property
 from loopkit._errors import LoopkitError
 from loopkit._expression import is_integer_arithmetic, to_text, variable_names
 from loopkit._kernel import Kernel, Statement
@@ -42,7 +41,7 @@ class ValueLowering(ExpressionLowering):
         return self.access(name, indices) if self.kernel.is_array(name) else Name(name)
 
     def is_weak(self, name: str) -> bool:
-        return name in self._integers
+        return name in self.kernel.integers
 
     def is_nonnegative(self, expr: Expression) -> bool:
         return self.ranges.is_nonnegative(expr)
@@ -84,7 +83,7 @@ class ValueLowering(ExpressionLowering):
     def reads_data(self, expr: Expression) -> bool:
         """Whether an expression reads more than inames and sizes."""
         names = {n for n in variable_names(expr) if "." not in n}
-        return bool(names - self._integers)
+        return bool(names - self.kernel.integers)
 
     def largest(self, expr: Expression) -> int | None:
         """The largest magnitude of an expression of inames and sizes."""
@@ -94,7 +93,3 @@ class ValueLowering(ExpressionLowering):
         if not self.ranges.is_narrow((low, high)):
             low, high = self.ranges.reached(expr)
         return max(-low, high)
-
-    @cached_property
-    def _integers(self) -> frozenset[str]:
-        return frozenset({*self.kernel.home_domain, *self.kernel.sizes})

@@ -256,6 +256,11 @@ class Kernel(Exact, Methods):
         )
 
     @cached_property
+    def integers(self) -> frozenset[str]:
+        """The names of integers that sets know: inames and sizes."""
+        return frozenset((*self.all_inames, *self.sizes))
+
+    @cached_property
     def paths(self) -> Mapping[str, Path]:
         """The loops around each statement, outermost first."""
         return dict(flatten(self.tree))

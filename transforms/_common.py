@@ -205,15 +205,10 @@ def known_dtype(kernel: Kernel, expr: Expression) -> Kind | None:
         return None
 
 
-def integer_names(kernel: Kernel) -> frozenset[str]:
-    """Inames and sizes."""
-    return frozenset(kernel.all_inames) | frozenset(kernel.sizes)
-
-
 def simplified(kernel: Kernel, ids: Iterable[str]) -> Kernel:
     """The kernel with the subscripts and conditions of some statements simplified."""
     chosen = set(ids)
-    integers = integer_names(kernel)
+    integers = kernel.integers
     contexts: dict[frozenset[str], isl.Set] = {}
 
     def context(inames: frozenset[str]) -> isl.Set:

@@ -33,7 +33,7 @@ from loopkit._poly import in_bounds
 from loopkit._rules import expand_in
 from loopkit._tags import GroupAxis, LocalAuto, LocalAxis, Tag
 from loopkit._tree import Key, build, flatten
-from loopkit.transforms._common import integer_names, map_reads, with_statements
+from loopkit.transforms._common import map_reads, with_statements
 from loopkit.transforms._placement import AXES, Place, find_place, is_thread_iname
 from loopkit.transforms._transfer_loops import Nest, by_stride, make_nest, name_axes
 
@@ -102,7 +102,7 @@ class Access:
 
 def make_uses(kernel: Kernel, accesses: Sequence[Access]) -> list[Use]:
     """The accesses with the instances for which they happen; where data decide, may happen."""
-    integers = integer_names(kernel)
+    integers = kernel.integers
     domains: dict[tuple[str, Guards], isl.Set] = {}
     uses = []
     for access in accesses:
@@ -351,7 +351,7 @@ def where_in_bounds(kernel: Kernel, value: Expression, cells: Indices) -> isl.Se
 
     Exact for affine subscripts and shapes; of others nothing is said.
     """
-    integers = integer_names(kernel).union(*map(variable_names, cells))
+    integers = kernel.integers.union(*map(variable_names, cells))
     result = _sets.universe()
     for name, indices, guards in guarded_accesses(value):
         array = kernel.temporary_by_name.get(name) or kernel.arg_by_name.get(name)

@@ -25,7 +25,7 @@ from loopkit._simplify import simplify, simplify_indices
 from loopkit._spelling import shown
 from loopkit._syntax import parse_assumptions
 from loopkit._transform import transform
-from loopkit.transforms._common import integer_names, simplified, with_arrays
+from loopkit.transforms._common import simplified, with_arrays
 
 # {{{ assume
 
@@ -151,7 +151,7 @@ def _fixed_rule(
 ) -> SubstitutionRule:
     mine = {n: v for n, v in values.items() if n not in rule.arguments}
     body = substitute(rule.expression, mine)
-    return replace(rule, expression=simplify_indices(body, integer_names(kernel)))
+    return replace(rule, expression=simplify_indices(body, kernel.integers))
 
 
 # }}}

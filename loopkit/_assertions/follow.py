@@ -112,15 +112,14 @@ def _has_run(
     kernel: Kernel, writer: Statement, reader: Statement, chosen: Mapping[str, Expression]
 ) -> bool:
     """Whether the writer has that instance for every instance of the reader."""
-    integers = {*kernel.all_inames, *kernel.sizes}
     known = kernel.statement_domain(reader) & kernel.assumptions.set
-    known = known & where_all_hold(reader.predicates, integers)
+    known = known & where_all_hold(reader.predicates, kernel.integers)
     needed = kernel.statement_domain(writer)
     changing = _changing(kernel) | chosen.keys()
     for predicate in writer.predicates:
         if predicate in reader.predicates and not variable_names(predicate) & changing:
             continue  # it is the reader's condition, too
-        condition = decided(predicate, integers)
+        condition = decided(predicate, kernel.integers)
         if condition is None:
             return False
         needed = needed & condition

@@ -52,19 +52,18 @@ def outside_accesses(
     Left out is what data decide: subscripts, and accesses under conditions of data unless
     these are taken to hold (``whatever_data_hold=False``).
     """
-    integers = frozenset(kernel.all_inames) | frozenset(kernel.sizes)
     for statement in kernel.statements:
         seen: set[Key] = set()
         for name, indices, guards in _accesses(statement):
             if name not in declared or not indices:
                 continue
-            known = tuple(g for g in guards if variable_names(g) <= integers)
+            known = tuple(g for g in guards if variable_names(g) <= kernel.integers)
             if whatever_data_hold and known != guards:
                 continue
             key = key_of((name, indices, known))
             if key not in seen:
                 seen.add(key)
-                yield from _outside(kernel, statement, name, indices, known, integers)
+                yield from _outside(kernel, statement, name, indices, known)
 
 
 def _accesses(statement: Statement) -> Iterator[Guarded]:
@@ -78,18 +77,17 @@ def _outside(
     name: str,
     indices: tuple[Expression, ...],
     guards: tuple[Expression, ...],
-    integers: frozenset[str],
 ) -> Iterator[Outside]:
     shape = kernel.array(name).shape
     if shape is None:
         return
     where: isl.Set | None = None
     for axis, (index, extent) in enumerate(zip(indices, shape, strict=False)):
-        if not variable_names(index) | variable_names(extent) <= integers:
+        if not variable_names(index) | variable_names(extent) <= kernel.integers:
             continue
         for _, there in outside(index, extent):
             try:
-                where = _instances(kernel, statement, guards, integers) if where is None else where
+                where = _instances(kernel, statement, guards) if where is None else where
             except _sets.NotAffineError:
                 return
             bad = where & there
@@ -97,12 +95,10 @@ def _outside(
                 yield Outside(statement, name, indices, axis, bad)
 
 
-def _instances(
-    kernel: Kernel, statement: Statement, guards: tuple[Expression, ...], integers: frozenset[str]
-) -> isl.Set:
+def _instances(kernel: Kernel, statement: Statement, guards: tuple[Expression, ...]) -> isl.Set:
     """``{ inames, sizes : the access happens }`` exactly; raises where data decide."""
     where = kernel.statement_domain(statement) & kernel.assumptions.set
-    if not _sets.involved_names(where) <= integers:
+    if not _sets.involved_names(where) <= kernel.integers:
         raise _sets.NotAffineError(statement.id)
     for guard in guards:
         where = where & _sets.condition_set(guard)

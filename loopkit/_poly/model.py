@@ -55,7 +55,7 @@ class Model(ParallelAxes):
 
     def __init__(self, kernel: Kernel) -> None:
         super().__init__(decide_address_spaces(expand_rules(kernel)))
-        self.integers = frozenset(kernel.all_inames) | frozenset(kernel.sizes)
+        self.integers = kernel.integers
         self.order = ProgramOrder(self.kernel)
         self._expressions: dict[tuple[int, str], tuple[Expression, Expression]] = {}
         self._domains: dict[tuple[object, ...], isl.Set] = {}

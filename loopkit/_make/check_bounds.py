@@ -10,7 +10,7 @@ from loopkit import _sets
 from loopkit._errors import OutOfBoundsError, caret_at
 from loopkit._expression import evaluate, to_text, variable_names
 from loopkit._frozen import dataclass
-from loopkit._guarded import Guarded, guarded_reads
+from loopkit._guarded import guarded_reads
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._poly.in_bounds import outside
@@ -54,7 +54,10 @@ def outside_accesses(
     """
     for statement in kernel.statements:
         seen: set[Key] = set()
-        for name, indices, guards in _accesses(statement):
+        for name, indices, guards in (
+            (*statement.write, statement.predicates),
+            *guarded_reads(statement),
+        ):
             if name not in declared or not indices:
                 continue
             known = tuple(g for g in guards if variable_names(g) <= kernel.integers)
@@ -64,11 +67,6 @@ def outside_accesses(
             if key not in seen:
                 seen.add(key)
                 yield from _outside(kernel, statement, name, indices, known)
-
-
-def _accesses(statement: Statement) -> Iterator[Guarded]:
-    yield (*statement.write, statement.predicates)
-    yield from guarded_reads(statement)
 
 
 def _outside(

@@ -33,10 +33,10 @@ from loopkit._make.enclosing_loops import Inames, Nest, check_sources, find_inam
 from loopkit._make.free_names import RuleBook
 from loopkit._make.given_data import Given, as_expression, read_kernel_data
 from loopkit._make.infer_arguments import (
+    ArgumentMaker,
     Uses,
     find_uses,
     is_integer,
-    make_arguments,
     other_axes,
     read_dtypes,
 )
@@ -205,7 +205,7 @@ class _Maker:
         names = inames.order.keys()
         check_sense(expanded.statements, names)
         uses = find_uses(expanded.statements, names)
-        args = make_arguments(
+        args = ArgumentMaker(
             self.given,
             uses,
             self.domains,
@@ -215,7 +215,7 @@ class _Maker:
             self._position_of,
             default_order,
             default_offset,
-        )
+        ).arguments()
         inferred = self._shape(expanded, inames, uses, args, temporaries)
         # Shapes that were declared may have named sizes that are fixed.
         args = [a for a in args if a.name not in self.fixed]
@@ -357,7 +357,7 @@ class _Maker:
         def shaped(data: D, is_open: bool) -> D:
             shape = data.shape
             if is_open and data.name in uses.accesses:
-                shape = shapes.shape_of(data.name, uses.accesses[data.name])
+                shape = shapes.shape_of(uses.accesses[data.name])
                 inferred.add(data.name)
             if self.fixed and shape is not None:
                 shape = tuple(substitute(extent, self.fixed) for extent in shape)

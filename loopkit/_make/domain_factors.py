@@ -10,6 +10,7 @@ import islpy as isl
 
 from loopkit import _arguments as kind
 from loopkit import _sets
+from loopkit._cached import cached_property
 from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Domain
@@ -21,6 +22,7 @@ from loopkit._syntax.isl_text import Condition
 PARAM = isl.dim_type.param
 SET = isl.dim_type.set
 
+_WRITTEN = "a domain is written '{ [i]: 0 <= i < n }'"
 _LARGE = re.compile(r"[0-9]{7}")
 """What a text holds where products of its numbers could be too large."""
 
@@ -36,7 +38,7 @@ class Domains:
     parameters: tuple[str, ...]
     condition: isl.Set
 
-    @property
+    @cached_property
     def inames(self) -> tuple[str, ...]:
         """All inames, in order of declaration."""
         return tuple(i for d in self.domains for i in d.inames)
@@ -50,8 +52,7 @@ def make_domains(
         given = [given]
     if not isinstance(given, Iterable):
         raise InvalidArgumentError(
-            f"domains are texts or isl sets, not {type(given).__name__}",
-            instead="a domain is written '{ [i]: 0 <= i < n }'",
+            f"domains are texts or isl sets, not {type(given).__name__}", instead=_WRITTEN
         )
     parameters: dict[str, None] = {}
     domains: list[Domain] = []
@@ -59,7 +60,8 @@ def make_domains(
     for number, one in enumerate(kind.items("domains", given, "text, an isl set, or a list")):
         for inames, domain in _pieces(one, number, parameters):
             domain = _sets.at_values(domain, fixed)
-            if _has_large_number(one) or fixed:
+            # A text shows whether it could hold a number that no index can be.
+            if fixed or not isinstance(one, str) or _LARGE.search(one):
                 check_numbers(domain, f"domain {number + 1}")
             if inames:
                 domains.append(Domain(inames, domain))
@@ -117,8 +119,7 @@ def _pieces(
         given = given.to_set()
     if not isinstance(given, isl.Set):
         raise InvalidArgumentError(
-            f"a domain is a string or an isl set, not {type(given).__name__}",
-            instead="it is written '{ [i]: 0 <= i < n }'",
+            f"a domain is a string or an isl set, not {type(given).__name__}", instead=_WRITTEN
         )
     return _factors(*_as_parameters(given, number), parameters)
 
@@ -134,11 +135,6 @@ def check_numbers(domain: isl.Set, what: str) -> None:
                     f"the number {largest} in {what} is larger than any index",
                     instead="indices have 64 bits; a bound that nothing reaches can be left out",
                 )
-
-
-def _has_large_number(given: Any) -> bool:
-    """Whether a domain could hold a number that no index can be: a text shows its own."""
-    return not isinstance(given, str) or _LARGE.search(given) is not None
 
 
 def _as_parameters(given: isl.Set, number: int) -> tuple[tuple[str, ...], isl.Set]:

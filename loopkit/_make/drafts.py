@@ -61,11 +61,15 @@ class Draft:
         """The name of what is written."""
         return accesses(self.lhs)[0][0]
 
+    @cached_property
+    def scoped(self) -> tuple[str, ...]:
+        """The inames of the ``for`` blocks around it, outermost first."""
+        return tuple(iname for _, inames in self.item.scopes for iname in inames)
+
     @property
     def given_inames(self) -> frozenset[str]:
         """The inames that ``for`` blocks and the option ``inames`` name."""
-        scoped = (iname for _, inames in self.item.scopes for iname in inames)
-        return (self.item.inames or frozenset()).union(scoped)
+        return (self.item.inames or frozenset()).union(self.scoped)
 
     @cached_property
     def reduced(self) -> frozenset[str]:
@@ -200,7 +204,9 @@ class Drafting:
         if book.rules:
             parts = [book.without_reductions(p) for p in parts]
         if any(could_reduce(p, operations) for p in parts):
-            outside = self._outside(draft, parts)
+            # The inames that the statement is inside of, whatever its reductions are.
+            uses = [names_outside_reductions(book.expanded(p), operations) for p in parts]
+            outside = draft.given_inames.union(*uses)
 
             def is_iname(name: str) -> bool:
                 return name in self.inames and name not in outside
@@ -215,13 +221,6 @@ class Drafting:
         names = free_names if draft.reductions else variable_names
         draft.names = frozenset().union(*(names(book.expanded(p)) for p in parts))
         return draft
-
-    def _outside(self, draft: Draft, parts: list[Expression]) -> frozenset[str]:
-        """The inames that the statement is inside of, whatever its reductions are."""
-        outside = draft.given_inames
-        for part in parts:
-            outside |= names_outside_reductions(self.book.expanded(part), self.operations)
-        return outside
 
 
 def check_supported(drafts: Iterable[Draft], known: Collection[str]) -> None:
@@ -240,7 +239,6 @@ def check_supported(drafts: Iterable[Draft], known: Collection[str]) -> None:
 def check_scopes(drafts: Iterable[Draft], inames: Collection[str]) -> None:
     """``for`` blocks and ``inames=`` options name inames that exist."""
     for draft in drafts:
-        scoped = [i for _, group in draft.item.scopes for i in group]
-        for name in (*scoped, *sorted(draft.item.inames or ())):
+        for name in (*draft.scoped, *sorted(draft.item.inames or ())):
             if name not in inames:
                 raise UnknownNameError("iname", name, inames, position=draft.position_of(name))

@@ -110,7 +110,10 @@ def find_inames(
 
     def home(name: str) -> frozenset[str]:
         """The inames in which all statements are that give a temporary its value."""
-        lives = [_lives_in(writer) for writer in sources.get(name, ())]
+        lives = [
+            w.inames.difference(*map(variable_names, _indices(w.lhs)))
+            for w in sources.get(name, ())
+        ]
         return frozenset.intersection(*lives) if lives else frozenset()
 
     waiting = dict.fromkeys(drafts)
@@ -152,8 +155,7 @@ def check_sources(sources: Iterable[Source], paths: Mapping[str, Path]) -> None:
     """
     for source in sources:
         reader = source.reader
-        explicit = {iname for _, group in reader.item.scopes for iname in group}
-        wanted = (source.inames & reader.inames) - explicit
+        wanted = (source.inames & reader.inames).difference(reader.scoped)
         if not wanted or reader.item.inames_is_final:
             continue
         mine = dict(paths[reader.id])
@@ -171,20 +173,13 @@ def check_sources(sources: Iterable[Source], paths: Mapping[str, Path]) -> None:
             )
 
 
-def _lives_in(writer: Draft) -> frozenset[str]:
-    return writer.inames.difference(*map(variable_names, _indices(writer.lhs)))
-
-
 def _temporaries_read(draft: Draft, inames: Inames, temporaries: frozenset[str]) -> list[str]:
     found = draft.names & temporaries
-    if draft.written in found and not _reads_own_value(draft):
-        found -= {draft.written}
+    if draft.written in found:
+        parts = (draft.rhs, *draft.predicates, *_indices(draft.lhs))
+        if not any(draft.written in variable_names(p) for p in parts):
+            found -= {draft.written}
     return sorted(found | inames.loaded(draft.inames | draft.reduced))
-
-
-def _reads_own_value(draft: Draft) -> bool:
-    parts = [draft.rhs, *draft.predicates, *_indices(draft.lhs)]
-    return any(draft.written in variable_names(p) for p in parts)
 
 
 def _indices(lhs: Expression) -> tuple[Expression, ...]:
@@ -236,8 +231,7 @@ class Nest:
     def path(self, draft: Draft) -> Path:
         """The loops around a draft, those that are open already first."""
         blocks = {iname: number for number, group in draft.item.scopes for iname in group}
-        scoped = [i for _, group in draft.item.scopes for i in group]
-        wanted = self.inames.nested(draft.inames, scoped)
+        wanted = self.inames.nested(draft.inames, draft.scoped)
         depth = 0
         while depth < len(wanted) and depth < len(self.open):
             loop = self.open[depth]

@@ -28,14 +28,13 @@ from loopkit._nodes import Expression
 from loopkit._promotion import INT32
 from loopkit._syntax.condition_parser import NO_NUMBERS
 
-PositionOf = Callable[[str], SourcePosition | None]
-
 
 @dataclass(frozen=True, eq=False)
-class Access:
-    """One access: a statement, indices, and the conditions under which it happens."""
+class Use:
+    """One access: a statement, a name with indices, and the conditions under which it happens."""
 
     statement: Statement
+    name: str
     indices: tuple[Expression, ...]
     guards: tuple[Expression, ...] = ()
 
@@ -49,28 +48,19 @@ class Uses:
     in_indices: set[str] = field(default_factory=set)
     in_values: set[str] = field(default_factory=set)
     beside_inames: set[str] = field(default_factory=set)
-    accesses: dict[str, list[Access]] = field(default_factory=dict)
+    accesses: dict[str, list[Use]] = field(default_factory=dict)
 
-    def add(
-        self,
-        name: str,
-        indices: tuple[Expression, ...],
-        guards: tuple[Expression, ...],
-        statement: Statement,
-    ) -> None:
+    def add(self, use: Use) -> None:
         """Record one access."""
-        known = self.axes.get(name)
-        if known is None:
-            self.axes[name] = len(indices)
-        elif known != len(indices):
+        known = self.axes.setdefault(use.name, len(use.indices))
+        if known != len(use.indices):
             raise InvalidArgumentError(
-                f"'{name}' is used with {known} and with {len(indices)} indices",
-                asked=caret_at(statement.position),
+                f"'{use.name}' is used with {known} and with {len(use.indices)} indices",
+                asked=caret_at(use.statement.position),
                 instead="an array is always used with all its indices",
             )
-        self.accesses.setdefault(name, []).append(Access(statement, indices, guards))
-        for index in indices:
-            self.in_indices |= variable_names(index)
+        self.accesses.setdefault(use.name, []).append(use)
+        self.in_indices.update(*map(variable_names, use.indices))
 
 
 def find_uses(statements: Iterable[Statement], inames: Collection[str]) -> Uses:
@@ -79,122 +69,181 @@ def find_uses(statements: Iterable[Statement], inames: Collection[str]) -> Uses:
     for statement in statements:
         for name, indices, guards in guarded_reads(statement, affinely=True):
             if name not in inames:
-                uses.add(name, indices, guards, statement)
+                uses.add(Use(statement, name, indices, guards))
         uses.in_values |= names_in_values(statement)
         uses.beside_inames |= names_beside_inames(statement, inames)
-        name, indices = statement.write
-        uses.add(name, indices, statement.predicates, statement)
-        uses.written.setdefault(name, statement.id)
+        uses.add(Use(statement, *statement.write, statement.predicates))
+        uses.written.setdefault(statement.written, statement.id)
     return uses
 
 
-def make_arguments(
-    given: Given,
-    uses: Uses,
-    domains: Domains,
-    known: Domain,
-    temporaries: dict[str, TemporaryVariable],
-    dtypes: Mapping[str, Any],
-    position_of: PositionOf,
-    default_order: str,
-    default_offset: Any,
-) -> list[Argument]:
-    """All arguments in their order, with the types that ``dtypes`` gives; shapes may be missing.
+@dataclass(frozen=True, eq=False)
+class ArgumentMaker:
+    """Makes the arguments of a kernel from what was declared and from how names are used.
 
-    Sets the types of temporaries, too.  ``known`` is what the assumptions say.
+    ``known`` is what the assumptions say.
     """
-    inames = frozenset(domains.inames)
-    _check_declared(given, inames, temporaries)
-    tiles = {n for t in temporaries.values() for s in t.shape for n in variable_names(s)}
-    used = known.parameters.union(*(d.parameters for d in domains.domains))
-    sizes = [*domains.parameters, *sorted(used.difference(domains.parameters))]
-    args = _in_order(
-        given,
-        uses,
-        [s for s in sizes if s not in temporaries and s not in inames],
-        inames,
-        temporaries,
-        position_of,
-        default_order,
-        default_offset,
-        {*dtypes, *tiles},
-    )
-    _apply_dtypes(dtypes, args, temporaries, inames)
-    _check_sizes(domains.parameters, args)
-    mentioned = {*domains.parameters, *uses.axes, *uses.in_indices, *tiles}
-    mentioned.update(n for n in given.order if n is not None)
-    _check_assumptions(known.parameters, args, temporaries, inames, mentioned)
-    return args
 
+    given: Given
+    uses: Uses
+    domains: Domains
+    known: Domain
+    temporaries: dict[str, TemporaryVariable]
+    dtypes: Mapping[str, Any]
+    position_of: Callable[[str], SourcePosition | None]
+    default_order: str
+    default_offset: Any
 
-def _check_declared(given: Given, inames: Collection[str], temporaries: Collection[str]) -> None:
-    """Refuse arguments and temporaries that are something else as well."""
-    for name in filter(None, given.order):
-        what = "an iname" if name in inames else "a temporary" if name in temporaries else ""
-        if what:
-            raise InvalidArgumentError(f"'{name}' is {what} and cannot be an argument as well")
-    for name in given.temporaries:
-        if name in inames:
-            raise InvalidArgumentError(f"'{name}' is an iname and cannot be a temporary as well")
+    def arguments(self) -> list[Argument]:
+        """All arguments in their order, with types from ``dtypes``; shapes may be missing.
 
+        Sets the types of temporaries, too.
+        """
+        parameters = self.domains.parameters
+        for name in (*filter(None, self.given.order), *self.given.temporaries):
+            what = self._kind_of(name)
+            if what == "an iname" or (what and name in self.given.order):
+                other = "an argument" if name in self.given.order else "a temporary"
+                raise InvalidArgumentError(f"'{name}' is {what} and cannot be {other} as well")
+        tiles = {n for t in self.temporaries.values() for s in t.shape for n in variable_names(s)}
+        used = self.known.parameters.union(*(d.parameters for d in self.domains.domains))
+        sizes = [*parameters, *sorted(used.difference(parameters))]
+        args = self._in_order([s for s in sizes if not self._kind_of(s)], {*self.dtypes, *tiles})
+        self._apply_dtypes(args)
+        _check_sizes(parameters, args)
+        self._check_assumptions(args, {*parameters, *self.uses.axes, *self.uses.in_indices, *tiles})
+        return args
 
-def _in_order(
-    given: Given,
-    uses: Uses,
-    sizes: Sequence[str],
-    inames: Collection[str],
-    temporaries: Collection[str],
-    position_of: PositionOf,
-    default_order: str,
-    default_offset: Any,
-    declared: Collection[str] = (),
-) -> list[Argument]:
-    """The arguments that were declared, and in place of ``...`` those that the text implies.
+    def _kind_of(self, name: str) -> str:
+        """What a name is that is no argument; empty where it may be one."""
+        if name in self.domains.inames:
+            return "an iname"
+        return "a temporary" if name in self.temporaries else ""
 
-    ``declared`` are names that the user mentions elsewhere, by their types say.
-    What is inferred stands in the order of sizes, other values, arrays that are
-    only read, arrays that are written; each by first appearance.
-    """
-    mentioned = [n for a in given.arguments.values() for n in _names_of_data(a)]
-    used = dict.fromkeys([*sizes, *uses.axes, *mentioned])
-    unexplained = uses.in_indices.difference(sizes, declared, mentioned)
-    uses.in_indices.update(mentioned)
-    for name, argument in given.arguments.items():
-        _check_use(name, argument, uses)
-    missing = [n for n in used if n not in given.order and n not in temporaries]
-    if missing and not given.is_open:
-        declared_names = [n for n in given.order if n]
-        raise UnknownNameError(
-            "variable",
-            missing[0],
-            [*declared_names, *temporaries, *inames],
-            position=position_of(missing[0]),
-            asked=f"kernel_data declares {', '.join(declared_names)}, "
-            "and has no '...' for what is to be inferred",
-        )
-    for name in missing:
-        known = [*inames, *sizes, *mentioned]
-        _check_inferred(name, name in unexplained, inames, known, uses, position_of)
-    are_sizes = uses.in_indices.union(sizes, uses.beside_inames)
+    def _in_order(self, sizes: Sequence[str], declared: Collection[str]) -> list[Argument]:
+        """The arguments that were declared, and in place of ``...`` those that the text implies.
 
-    def rank(name: str) -> int:
-        if name in uses.written:
-            return 3
-        return 2 if uses.axes.get(name) else 0 if name in are_sizes else 1
+        ``declared`` are names that the user mentions elsewhere, by their types say.
+        What is inferred stands in the order of sizes, other values, arrays that are
+        only read, arrays that are written; each by first appearance.
+        """
+        given, uses = self.given, self.uses
+        mentioned = [n for a in given.arguments.values() for n in _names_of_data(a)]
+        used = dict.fromkeys([*sizes, *uses.axes, *mentioned])
+        unexplained = uses.in_indices.difference(sizes, declared, mentioned)
+        uses.in_indices.update(mentioned)
+        for argument in given.arguments.values():
+            _check_use(argument, uses)
+        missing = [n for n in used if n not in given.order and n not in self.temporaries]
+        if missing and not given.is_open:
+            names = [n for n in given.order if n]
+            raise UnknownNameError(
+                "variable",
+                missing[0],
+                [*names, *self.temporaries, *self.domains.inames],
+                position=self.position_of(missing[0]),
+                asked=f"kernel_data declares {', '.join(names)}, "
+                "and has no '...' for what is to be inferred",
+            )
+        for name in missing:
+            if name not in uses.written and not uses.axes.get(name):
+                self._check_inferred(name, name in unexplained, [*sizes, *mentioned])
+        are_sizes = uses.in_indices.union(sizes, uses.beside_inames)
 
-    def made(name: str) -> Argument:
-        argument = given.arguments.get(name)
-        if argument is None:
-            is_array = uses.axes.get(name) or name in uses.written
-            argument = ArrayArg(name) if is_array else ValueArg(name)
-        if isinstance(argument, ArrayArg):
-            return _with_defaults(argument, uses, default_order, default_offset)
-        is_open = argument.dtype is None and name in are_sizes
-        return replace(argument, dtype=INT32) if is_open else argument
+        def rank(name: str) -> int:
+            if name in uses.written:
+                return 3
+            return 2 if uses.axes.get(name) else 0 if name in are_sizes else 1
 
-    inferred = sorted(missing, key=rank)
-    names = [n for name in given.order for n in (inferred if name is None else [name])]
-    return [made(name) for name in names]
+        def made(name: str) -> Argument:
+            argument = given.arguments.get(name)
+            if argument is None:
+                is_array = uses.axes.get(name) or name in uses.written
+                argument = ArrayArg(name) if is_array else ValueArg(name)
+            if isinstance(argument, ArrayArg):
+                return self._with_defaults(argument)
+            is_open = argument.dtype is None and name in are_sizes
+            return replace(argument, dtype=INT32) if is_open else argument
+
+        inferred = sorted(missing, key=rank)
+        return [made(n) for name in given.order for n in (inferred if name is None else [name])]
+
+    def _check_inferred(self, name: str, is_unexplained: bool, known: Sequence[str]) -> None:
+        """Refuse a value that is a slip rather than an argument.
+
+        One that stands in subscripts, and in no domain, assumption, shape or declaration,
+        has no bounds: it is a misspelt iname where it stands nowhere else, or reads like one.
+        """
+        inames = self.domains.inames
+        if name.lower() in NO_NUMBERS:
+            raise ParseError(
+                f"there is no constant '{name}'",
+                position=self.position_of(name),
+                instead="a number is written in digits; an argument of that name is declared: "
+                f"kernel_data=[ValueArg('{name}'), ...]",
+            )
+        is_near = bool(difflib.get_close_matches(name, inames, n=1))
+        if is_unexplained and (is_near or name not in self.uses.in_values):
+            raise UnknownNameError(
+                "size or iname",
+                name,
+                [*inames, *known],
+                position=self.position_of(name),
+                asked=f"'{name}' stands in subscripts, and in no domain, assumption or shape",
+            )
+
+    def _with_defaults(self, argument: ArrayArg) -> ArrayArg:
+        axes = self.uses.axes.get(argument.name, len(argument.shape or ()))
+        if argument.dim_tags is None and self.default_order == "F":
+            argument = replace(argument, dim_tags=column_major(axes))
+        if isinstance(argument.offset, int) and argument.offset == 0:
+            argument = replace(argument, offset=self.default_offset)
+        if argument.shape is None and axes == 0:
+            argument = replace(argument, shape=())
+        return argument
+
+    def _check_assumptions(self, args: Sequence[Argument], used: Collection[str]) -> None:
+        """Assumptions are about sizes: integer arguments that something else mentions, too."""
+        mentioned = {*used, *filter(None, self.given.order)}
+        by_name = {a.name: a for a in args}
+        sizes = [n for n in mentioned if isinstance(by_name.get(n), ValueArg)]
+        for name in sorted(self.known.parameters):
+            argument = by_name.get(name)
+            what = self._kind_of(name)
+            if isinstance(argument, ArrayArg):
+                what = "an array"
+            elif argument is not None and argument.dtype is not None and not is_integer(argument):
+                what = f"of type {argument.dtype}"
+            if what:
+                raise InvalidArgumentError(
+                    f"'{name}' is {what}, and assumptions are about sizes",
+                    instead="what is known of data is said by assertions: assume_within, "
+                    "assume_injective",
+                )
+            if name not in mentioned:
+                raise UnknownNameError("size", name, sizes, asked="assumptions")
+
+    def _apply_dtypes(self, args: list[Argument]) -> None:
+        """Set the types that ``dtypes`` gives; each name must be one of the kernel's."""
+        where = {a.name: p for p, a in enumerate(args)}
+        for name, dtype in self.dtypes.items():
+            if name in where:
+                argument = args[where[name]]
+                before = None if isinstance(argument, ValueArg) else argument.dtype
+                if before is not None and before != dtype:
+                    why = f"'{name}' is declared as {before}, dtypes says {dtype}"
+                    raise InvalidArgumentError(why)
+                args[where[name]] = replace(argument, dtype=dtype)
+            elif name in self.temporaries:
+                self.temporaries[name] = replace(self.temporaries[name], dtype=dtype)
+            elif name in self.domains.inames:
+                raise InvalidArgumentError(
+                    f"'{name}' is an iname: its type follows from its range",
+                    instead="code generation takes 64 bits where 32 do not suffice",
+                )
+            else:
+                known = [*where, *self.temporaries]
+                raise UnknownNameError("variable", name, known, asked="dtypes")
 
 
 def _names_of_data(argument: Argument) -> list[str]:
@@ -205,59 +254,11 @@ def _names_of_data(argument: Argument) -> list[str]:
     return [name for part in parts for name in sorted(variable_names(part))]
 
 
-def _check_inferred(
-    name: str,
-    is_unexplained: bool,
-    inames: Collection[str],
-    known: Collection[str],
-    uses: Uses,
-    position_of: PositionOf,
-) -> None:
-    """Refuse what is a slip rather than an argument.
-
-    A value that stands in subscripts, and in no domain, assumption, shape or
-    declaration, has no bounds: it is a misspelt iname where it stands nowhere
-    else, or reads like one.
-    """
-    if name in uses.written or uses.axes.get(name):
-        return
-    position = position_of(name)
-    if name.lower() in NO_NUMBERS:
-        raise ParseError(
-            f"there is no constant '{name}'",
-            position=position,
-            instead="a number is written in digits; an argument of that name is declared: "
-            f"kernel_data=[ValueArg('{name}'), ...]",
-        )
-    is_near = bool(difflib.get_close_matches(name, inames, n=1))
-    if is_unexplained and (is_near or name not in uses.in_values):
-        raise UnknownNameError(
-            "size or iname",
-            name,
-            known,
-            position=position,
-            asked=f"'{name}' stands in subscripts, and in no domain, assumption or shape",
-        )
-
-
 def is_integer(argument: Argument) -> bool:
     """Whether an argument is an integer value: what bounds and shapes may use."""
     if not isinstance(argument, ValueArg) or argument.dtype is None:
         return False
     return argument.dtype.kind in "iu"
-
-
-def _with_defaults(
-    argument: ArrayArg, uses: Uses, default_order: str, default_offset: Any
-) -> ArrayArg:
-    axes = uses.axes.get(argument.name, len(argument.shape or ()))
-    if argument.dim_tags is None and default_order == "F":
-        argument = replace(argument, dim_tags=column_major(axes))
-    if isinstance(argument.offset, int) and argument.offset == 0:
-        argument = replace(argument, offset=default_offset)
-    if argument.shape is None and axes == 0:
-        argument = replace(argument, shape=())
-    return argument
 
 
 def other_axes(name: str, declared: int, used: int) -> InvalidArgumentError:
@@ -267,7 +268,8 @@ def other_axes(name: str, declared: int, used: int) -> InvalidArgumentError:
     )
 
 
-def _check_use(name: str, argument: Argument, uses: Uses) -> None:
+def _check_use(argument: Argument, uses: Uses) -> None:
+    name = argument.name
     axes = uses.axes.get(name)
     if axes is None:
         return
@@ -289,9 +291,6 @@ def _check_use(name: str, argument: Argument, uses: Uses) -> None:
             f"'{name}' is declared with strides or tags of {len(argument.dim_tags)} axes, "
             f"but used with {axes} indices"
         )
-
-
-# {{{ types
 
 
 def read_dtypes(given: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -326,59 +325,3 @@ def _check_sizes(parameters: Sequence[str], args: Sequence[Argument]) -> None:
                 f"'{argument.name}' is a parameter of a domain, but of type {argument.dtype}",
                 instead="sizes are integers",
             )
-
-
-def _check_assumptions(
-    names: Collection[str],
-    args: Sequence[Argument],
-    temporaries: Collection[str],
-    inames: Collection[str],
-    mentioned: Collection[str],
-) -> None:
-    """Assumptions are about sizes: integer arguments that something else mentions, too."""
-    by_name = {a.name: a for a in args}
-    sizes = [n for n in mentioned if isinstance(by_name.get(n), ValueArg)]
-    for name in sorted(names):
-        argument = by_name.get(name)
-        what = "an iname" if name in inames else "a temporary" if name in temporaries else ""
-        if isinstance(argument, ArrayArg):
-            what = "an array"
-        elif argument is not None and argument.dtype is not None and not is_integer(argument):
-            what = f"of type {argument.dtype}"
-        if what:
-            raise InvalidArgumentError(
-                f"'{name}' is {what}, and assumptions are about sizes",
-                instead="what is known of data is said by assertions: assume_within, "
-                "assume_injective",
-            )
-        if name not in mentioned:
-            raise UnknownNameError("size", name, sizes, asked="assumptions")
-
-
-def _apply_dtypes(
-    dtypes: Mapping[str, Any],
-    args: list[Argument],
-    temporaries: dict[str, TemporaryVariable],
-    inames: Collection[str],
-) -> None:
-    """Set the types that ``dtypes`` gives; each name must be one of the kernel's."""
-    where = {a.name: p for p, a in enumerate(args)}
-    for name, dtype in dtypes.items():
-        if name in where:
-            argument = args[where[name]]
-            before = None if isinstance(argument, ValueArg) else argument.dtype
-            if before is not None and before != dtype:
-                raise InvalidArgumentError(f"'{name}' is declared as {before}, dtypes says {dtype}")
-            args[where[name]] = replace(argument, dtype=dtype)
-        elif name in temporaries:
-            temporaries[name] = replace(temporaries[name], dtype=dtype)
-        elif name in inames:
-            raise InvalidArgumentError(
-                f"'{name}' is an iname: its type follows from its range",
-                instead="code generation takes 64 bits where 32 do not suffice",
-            )
-        else:
-            raise UnknownNameError("variable", name, [*where, *temporaries], asked="dtypes")
-
-
-# }}}

@@ -21,12 +21,13 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import to_text, variable_names
+from loopkit._guarded import decided
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
 from loopkit._make.check_bounds import out_of_bounds
 from loopkit._make.enclosing_loops import Inames
 from loopkit._make.extents import extents, largest
-from loopkit._make.infer_arguments import Access
+from loopkit._make.infer_arguments import Use
 from loopkit._nodes import Expression
 from loopkit._poly.smallest_case import smallest_access
 
@@ -56,26 +57,26 @@ class Shapes:
         self._may_be_below: dict[object, isl.Set] = {}
         self._happens: dict[object, isl.Set] = {}
 
-    def shape_of(self, name: str, accesses: Sequence[Access]) -> tuple[Expression, ...]:
+    def shape_of(self, uses: Sequence[Use]) -> tuple[Expression, ...]:
         """The smallest shape that holds all accesses, for all sizes that the assumptions allow."""
         shape = []
-        for axis in range(len(accesses[0].indices)):
-            needs: dict[Expression, list[Access]] = {}
-            for access in accesses:
-                for extent in self._extents_of(name, axis, access):
-                    needs.setdefault(extent, []).append(access)
+        for axis in range(len(uses[0].indices)):
+            needs: dict[Expression, list[Use]] = {}
+            for use in uses:
+                for extent in self._extents_of(use, axis):
+                    needs.setdefault(extent, []).append(use)
             where = {extent: partial(self._where, those) for extent, those in needs.items()}
             shape.append(largest(where))
         return tuple(shape)
 
-    def _where(self, accesses: Sequence[Access]) -> isl.Set:
+    def _where(self, uses: Sequence[Use]) -> isl.Set:
         """The sizes for which at least one of several accesses happens."""
         result: isl.Set | None = None
-        for access in accesses:
-            inames = self.inames.closure(access.statement.inames)
-            key = (inames, access.guards)
+        for use in uses:
+            inames = self.inames.closure(use.statement.inames)
+            key = (inames, use.guards)
             if key not in self._happens:
-                condition, _ = self._condition(access.guards)
+                condition, _ = self._condition(use.guards)
                 happens = self.kernel.domain_of(inames) & condition & self.assumptions
                 names = [n for n in _sets.names_of(happens) if n in self.sizes]
                 self._happens[key] = _sets.project_onto(happens, names)
@@ -86,46 +87,42 @@ class Shapes:
 
     # {{{ one access
 
-    def _extents_of(self, name: str, axis: int, access: Access) -> list[Expression]:
+    def _extents_of(self, use: Use, axis: int) -> list[Expression]:
         """How long the axis must be for one access: as long as the longest of these."""
-        indices, statement = access.indices, access.statement
-        index = indices[axis]
+        index = use.indices[axis]
         if isinstance(index, int):
             if index < 0:
-                self._check_not_below(name, axis, access, _sets.universe())
+                self._check_not_below(use, axis, _sets.universe())
             return [max(0, index + 1)]
-        condition, used = self._condition(access.guards)
-        mine = self.inames.closure((variable_names(index) | used) & statement.inames)
-        others = self._of_other_axes(indices, axis)
-        key = (index, mine, access.guards if used else (), others)
+        condition, used = self._condition(use.guards)
+        mine = self.inames.closure((variable_names(index) | used) & use.statement.inames)
+        elsewhere = use.indices[:axis] + use.indices[axis + 1 :]
+        # The inames that stand in other indices alone.
+        others = self.names & frozenset[str]().union(*map(variable_names, elsewhere))
+        others -= variable_names(index)
+        key = (index, mine, use.guards if used else (), others)
         found = self._extents.get(key)
         if found is None:
             domain = self.kernel.domain_of(mine)
             if used:
                 domain = domain & condition
-            value, graph = self._graph(name, axis, indices, domain)
+            value, graph = self._graph(use, axis, domain)
             if not (graph & self.assumptions & _negative(prim.Variable(value))).is_empty():
                 self._may_be_below[key] = domain
-            found = self._extents_in(name, axis, indices, value, graph)
+            found = self._extents_in(use, axis, value, graph)
             if others and any(map(_least_of_a_number, found)):
                 around = self.kernel.domain_of(self.inames.closure(mine | others)) & condition
-                found = self._of_full_rows(found, name, axis, indices, around, others)
+                found = self._of_full_rows(found, use, axis, around, others)
             self._extents[key] = found
         if key in self._may_be_below:
-            self._check_not_below(name, axis, access, self._may_be_below[key])
+            self._check_not_below(use, axis, self._may_be_below[key])
         return found
-
-    def _of_other_axes(self, indices: tuple[Expression, ...], axis: int) -> frozenset[str]:
-        """The inames that stand in other indices of an access alone."""
-        others = frozenset[str]().union(*map(variable_names, indices[:axis] + indices[axis + 1 :]))
-        return (others & self.names) - variable_names(indices[axis])
 
     def _of_full_rows(
         self,
         found: list[Expression],
-        name: str,
+        use: Use,
         axis: int,
-        indices: tuple[Expression, ...],
         domain: isl.Set,
         others: frozenset[str],
     ) -> list[Expression]:
@@ -133,7 +130,7 @@ class Shapes:
         for position, iname in enumerate(_sets.names_of(domain)):
             if iname in others:
                 domain = domain.drop_constraints_involving_dims(_sets.PARAM, position, 1)
-        value, graph = self._graph(name, axis, indices, domain)
+        value, graph = self._graph(use, axis, domain)
         full = extents(graph, value, self.assumptions)
         return [full[0] if full == [_least_of_a_number(e)] else e for e in found]
 
@@ -146,24 +143,17 @@ class Shapes:
             condition = _sets.universe()
             used: frozenset[str] = frozenset()
             for predicate in guards:
-                try:
-                    part = _sets.condition_set(predicate)
-                except _sets.NotAffineError:
-                    continue
-                names = _sets.involved_names(part)
-                if not names <= self.names | self.sizes:
-                    continue
-                condition = condition & part
-                used |= names
+                part = decided(predicate, self.names | self.sizes)
+                if part is not None:
+                    condition = condition & part
+                    used |= _sets.involved_names(part)
             found = (condition, used)
             self._predicates[guards] = found
         return found
 
-    def _graph(
-        self, name: str, axis: int, indices: tuple[Expression, ...], domain: isl.Set
-    ) -> tuple[str, isl.Set]:
+    def _graph(self, use: Use, axis: int, domain: isl.Set) -> tuple[str, isl.Set]:
         """A name for the values of an index, and the set of it and the sizes."""
-        index = indices[axis]
+        index = use.indices[axis]
         if isinstance(index, prim.Variable) and index.name in self.names:
             value, graph = index.name, domain
         else:
@@ -171,17 +161,13 @@ class Shapes:
             try:
                 meant = _sets.pw_affine(index)
             except _sets.NotAffineError:
-                raise self._undeclared(
-                    name, f"index {to_text(index)} of {_text(name, indices)} is not affine"
-                ) from None
+                raise self._undeclared(use, axis, "is not affine") from None
             itself = isl.PwAff.from_aff(_sets.affine(prim.Variable(value)))
             graph = domain & itself.eq_set(meant)
         keep = {value, *(n for n in _sets.names_of(graph) if n in self.sizes)}
         return value, _sets.project_onto(graph, keep)
 
-    def _extents_in(
-        self, name: str, axis: int, indices: tuple[Expression, ...], value: str, graph: isl.Set
-    ) -> list[Expression]:
+    def _extents_in(self, use: Use, axis: int, value: str, graph: isl.Set) -> list[Expression]:
         if graph.is_empty():
             return [0]
         try:
@@ -189,35 +175,34 @@ class Shapes:
         except _sets.NotAffineError:
             found = None
         if found is None:
-            index = to_text(indices[axis])
-            raise self._undeclared(
-                name, f"index {index} of {_text(name, indices)} has no upper bound"
-            )
+            raise self._undeclared(use, axis, "has no upper bound")
         return found or [0]
 
-    def _check_not_below(self, name: str, axis: int, access: Access, domain: isl.Set) -> None:
+    def _check_not_below(self, use: Use, axis: int, domain: isl.Set) -> None:
         """Report an index that is negative where its statement runs."""
-        indices, statement = access.indices, access.statement
-        whole = self.kernel.domain_of(self.inames.closure(statement.inames))
-        bad = domain & whole & _negative(indices[axis]) & self.assumptions
+        whole = self.kernel.domain_of(self.inames.closure(use.statement.inames))
+        bad = domain & whole & _negative(use.indices[axis]) & self.assumptions
         if bad.is_empty():
             return
         sizes = sorted(n for n in _sets.names_of(bad) if n in self.sizes)
-        why = f"index {to_text(indices[axis])} of axis {axis} is negative"
+        why = f"index {to_text(use.indices[axis])} of axis {axis} is negative"
         instead = "shift the index, or make the domain start later"
         case = smallest_access(
-            "out of bounds", self.kernel, statement, name, indices, bad, sizes=sizes
+            "out of bounds", self.kernel, use.statement, use.name, use.indices, bad, sizes=sizes
         )
-        raise out_of_bounds(statement, case, why, instead)
+        raise out_of_bounds(use.statement, case, why, instead)
 
-    def _undeclared(self, name: str, why: str) -> InvalidArgumentError:
+    def _undeclared(self, use: Use, axis: int, why: str) -> InvalidArgumentError:
         declare = (
-            f"declare it: temporary_variables=[TemporaryVariable('{name}', shape=...)]"
-            if name in self.temporaries
-            else f"declare it: kernel_data=[GlobalArg('{name}', shape=...), ...]"
+            f"temporary_variables=[TemporaryVariable('{use.name}', shape=...)]"
+            if use.name in self.temporaries
+            else f"kernel_data=[GlobalArg('{use.name}', shape=...), ...]"
         )
+        access = f"{use.name}[{', '.join(map(to_text, use.indices))}]"
         return InvalidArgumentError(
-            f"the shape of '{name}' cannot be inferred: {why}", instead=declare
+            f"the shape of '{use.name}' cannot be inferred: "
+            f"index {to_text(use.indices[axis])} of {access} {why}",
+            instead=f"declare it: {declare}",
         )
 
     # }}}
@@ -231,7 +216,3 @@ def _least_of_a_number(extent: Expression) -> int | None:
 
 def _negative(index: Expression) -> isl.Set:
     return _sets.pw_affine(index).lt_set(_sets.pw_affine(0))
-
-
-def _text(name: str, indices: tuple[Expression, ...]) -> str:
-    return f"{name}[{', '.join(to_text(i) for i in indices)}]" if indices else name

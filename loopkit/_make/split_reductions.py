@@ -110,14 +110,13 @@ class Splitter:
                 made_by="reduction",
             )
         )
-        predicates = draft.predicates
         start = Statement(
             id=next(fresh_names(f"{draft.id}_init", self.ids)),
             lhs=accumulator,
             # What depends on the accumulator's type is set right when types are known.
             rhs=operation.neutral(FLOAT64),
             inames=inames,
-            predicates=predicates,
+            predicates=draft.predicates,
             kind="init",
             position=draft.item.position,
         )
@@ -131,7 +130,7 @@ class Splitter:
             lhs=accumulator,
             rhs=operand,
             inames=inner,
-            predicates=predicates,
+            predicates=draft.predicates,
             operation=operation.name,
             kind="update",
             position=draft.item.position,

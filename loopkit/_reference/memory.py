@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from types import CodeType
 from typing import Any
@@ -30,6 +30,7 @@ class Memory:
         self.data = data
         self.written = written
         self.axes = axes
+        self.watched = written is not None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -38,53 +39,30 @@ class Memory:
 
     def loader(self) -> Callable[..., Any]:
         """A function that gives the value of one cell, made for the number of indices."""
-        return self._compiled(
-            "load",
-            [
-                *self._check_lines(range(len(self.shape))),
-                *(["if not written[{i}]:", "    raise unwritten(({i},))"] if self.watched else []),
-                "return data[{i}]",
-            ],
-        )
+        watch = ["if not written[{i}]:", "    raise unwritten(({i},))"] if self.watched else []
+        return self._compiled("load", [*watch, "return data[{i}]"])
 
     def storer(self, open_axes: Collection[int] = ()) -> Callable[..., None]:
         """A function that sets one cell: the value comes first, then the indices.
 
         Along ``open_axes``, all copies are set; their indices are not passed.
         """
-        return self._compiled(
-            "store",
-            [
-                *self._check_lines(p for p in range(len(self.shape)) if p not in open_axes),
-                "data[{i}] = value",
-                *(["written[{i}] = True"] if self.watched else []),
-            ],
-            open_axes,
-        )
-
-    @property
-    def watched(self) -> bool:
-        return self.written is not None
-
-    def _check_lines(self, positions: Iterable[int]) -> list[str]:
-        checks = [f"0 <= i{p} < extent{p}" for p in positions]
-        if not checks:
-            return []
-        return [f"if not ({' and '.join(checks)}):", "    raise outside(({i},))"]
+        watch = ["written[{i}] = True"] if self.watched else []
+        return self._compiled("store", ["data[{i}] = value", *watch], open_axes)
 
     def _compiled(
         self, name: str, lines: Sequence[str], open_axes: Collection[int] = ()
     ) -> Callable[..., Any]:
-        names = [f"i{p}" for p in range(len(self.shape))]
-        passed = [n for p, n in enumerate(names) if p not in open_axes]
-        index = ", ".join("every" if p in open_axes else n for p, n in enumerate(names)) or "()"
-        first = ["value"] if name == "store" else []
-        text = "\n    ".join(
-            [
-                f"def {name}({', '.join([*first, *passed])}):",
-                *(l.replace("{i}", index) for l in lines),
-            ]
-        )
+        """A function of ``lines``, behind a check of the bounds; ``{i}`` is the index in them."""
+        axes = range(len(self.shape))
+        checked = [p for p in axes if p not in open_axes]
+        passed = [*(["value"] if name == "store" else []), *(f"i{p}" for p in checked)]
+        index = ", ".join("every" if p in open_axes else f"i{p}" for p in axes) or "()"
+        if checked:
+            inside = " and ".join(f"0 <= i{p} < extent{p}" for p in checked)
+            lines = [f"if not ({inside}):", "    raise outside(({i},))", *lines]
+        head = f"def {name}({', '.join(passed)}):"
+        text = "\n    ".join([head, *(l.replace("{i}", index) for l in lines)])
         space: dict[str, Any] = {
             "data": self.data,
             "written": self.written,

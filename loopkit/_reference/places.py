@@ -55,32 +55,16 @@ def find_axes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[Key, Axis]:
         first: dict[str, int] = {}
         extent = 0
         for iname in keys[key]:
-            low, high = _range(kernel, iname, sizes)
+            domain = _sets.at_values(kernel.domain_around([iname]), sizes)
+            found = (0, -1) if domain.is_empty() else range_in(domain, iname)
+            if found is None:
+                raise InvalidArgumentError(f"iname '{iname}' is parallel, but unbounded")
+            low, high = found
             first[iname] = low
             extent = max(extent, high - low + 1)
         # Statements without a coordinate on an axis that nothing runs along still run once.
         axes[key] = Axis(key, max(extent, 1), first)
     return axes
-
-
-def _range(kernel: Kernel, iname: str, sizes: Mapping[str, int]) -> tuple[int, int]:
-    """The smallest and the largest value of an iname; an empty range is ``(0, -1)``."""
-    needed, new = {iname}, {iname}
-    while new:
-        parameters = {p for i in new for p in kernel.domains[kernel.home_domain[i]].parameters}
-        new = (parameters & kernel.home_domain.keys()) - needed
-        needed |= new
-    domain = _sets.at_values(kernel.domain_of(needed), sizes)
-    if domain.is_empty():
-        return 0, -1
-    found = range_in(domain, iname)
-    if found is None:
-        raise InvalidArgumentError(f"iname '{iname}' is parallel, but unbounded")
-    return found
-
-
-def _names_of_index(statement: Statement) -> frozenset[str]:
-    return frozenset().union(*map(variable_names, statement.write[1]))
 
 
 def copies_of(
@@ -91,6 +75,7 @@ def copies_of(
     if space is AddressSpace.GLOBAL:
         return ()
     writers = kernel.writers.get(temporary.name, ())
+    indexing = {name for w in writers for index in w.write[1] for name in variable_names(index)}
     touching = (*writers, *kernel.readers.get(temporary.name, ()))
     found = []
     for axis in axes.values():
@@ -100,10 +85,7 @@ def copies_of(
         inside = [s for s in touching if axis.iname_of(s) is not None]
         if not inside:
             continue
-        if kind == "ilp" and (
-            len(inside) < len(touching)
-            or any(i in _names_of_index(s) for s in writers for i in axis.first)
-        ):
+        if kind == "ilp" and (len(inside) < len(touching) or not indexing.isdisjoint(axis.first)):
             continue
         found.append(axis)
     return tuple(found)

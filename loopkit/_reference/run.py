@@ -57,7 +57,10 @@ def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     """
     kernel = infer_types(expand_rules(kernel))
     sizes, values = _values(kernel, given)
-    _check_assumptions(kernel, sizes)
+    if _sets.at_values(kernel.assumptions.set, sizes).is_empty():
+        text = to_text(_sets.conditions(kernel.assumptions.set))
+        shown = ", ".join(f"{n}={v}" for n, v in sizes.items())
+        raise AssumptionError(f"the kernel assumes {text}, but {shown}")
     memories = {
         a.name: _array(kernel, a, given, sizes) for a in kernel.args if isinstance(a, ArrayArg)
     }
@@ -114,13 +117,6 @@ def _values(kernel: Kernel, given: Mapping[str, Any]) -> tuple[dict[str, int], d
         if argument.dtype.kind in "iu":
             sizes[argument.name] = int(found[argument.name])
     return sizes, values
-
-
-def _check_assumptions(kernel: Kernel, sizes: Mapping[str, int]) -> None:
-    if _sets.at_values(kernel.assumptions.set, sizes).is_empty():
-        text = to_text(_sets.conditions(kernel.assumptions.set))
-        shown = ", ".join(f"{n}={v}" for n, v in sizes.items())
-        raise AssumptionError(f"the kernel assumes {text}, but {shown}")
 
 
 def _array(
@@ -208,6 +204,7 @@ class Walker:
         Threads that have temporaries of their own have bounds of their own.
         """
         statement, copies = compiled.statement, self.store.copies
+        domain = self.kernel.statement_domain(statement)
         own = {a.key: a for name in compiled.loaded for a in copies.get(name, ())}
         prefixed = dict(zip(compiled.columns, prefix, strict=False))
         rows: list[tuple[int, ...]] = []
@@ -219,7 +216,9 @@ class Walker:
                 known[iname or column_of(axis)] = axis.first.get(iname or "", 0) + at[axis.key]
             elsewhere = any(prefixed.get(name, value) != value for name, value in known.items())
             known |= prefixed
-            if elsewhere or not self._may_run(compiled, known):
+            # Some bounds must let the statement run here at all.
+            at_all = _sets.at_values(domain, {**self.store.sizes, **known})
+            if elsewhere or at_all.is_empty():
                 continue
             for name in compiled.loaded:
                 load = self.store.memories[name].loader()
@@ -228,13 +227,6 @@ class Walker:
         compiled.rows = sorted(rows) if own else rows
         compiled.position = 0
         compiled.prefix = prefix
-
-    def _may_run(self, compiled: Compiled, known: Mapping[str, int]) -> bool:
-        """Whether some bounds would let a statement run at all where ``known`` is."""
-        domain = _sets.at_values(
-            self.kernel.statement_domain(compiled.statement), {**self.store.sizes, **known}
-        )
-        return not domain.is_empty()
 
     def _is_ready(self, compiled: Compiled, prefix: tuple[int, ...]) -> bool:
         if not compiled.loaded:
@@ -291,11 +283,11 @@ class Walker:
     def _located(
         self, error: LoopkitError, compiled: Compiled, row: tuple[int, ...]
     ) -> LoopkitError:
+        if not isinstance(error, (OutOfBoundsError, UninitializedReadError)):
+            return error
         statement = compiled.statement
         inames = dict(zip(compiled.columns, row, strict=True))
         instance = Instance(statement.id, {n: inames[n] for n in inames if n in statement.inames})
-        if not isinstance(error, (OutOfBoundsError, UninitializedReadError)):
-            return error
         kind = "out of bounds" if isinstance(error, OutOfBoundsError) else "uninitialized read"
         return type(error)(
             f"{instance}: {error.why}",

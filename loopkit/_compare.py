@@ -176,10 +176,8 @@ def _random(
 def _random_values(
     shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
 ) -> np.ndarray[Any, Any]:
-    if dtype.kind in "iu":
-        return rng.integers(0, 100, shape).astype(dtype)
-    if dtype.kind == "b":
-        return rng.integers(0, 2, shape).astype(dtype)
+    if dtype.kind in "iub":
+        return rng.integers(0, 2 if dtype.kind == "b" else 100, shape).astype(dtype)
     values = rng.uniform(-1, 1, shape)
     if dtype.kind == "c":
         return (values + 1j * rng.uniform(-1, 1, shape)).astype(dtype)

@@ -81,11 +81,6 @@ class Witness:
         return "\n".join(self.suggestions) or None
 
 
-def printable(text: str) -> str:
-    """``text`` with what no terminal can write, half of a surrogate pair, spelled out."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 class LoopkitWarning(UserWarning):
     """What a kernel computes otherwise than its text may seem to say; given when it is made."""
 
@@ -106,7 +101,9 @@ class LoopkitError(Exception):
         self.step: str | None = None
 
     def __str__(self) -> str:
-        return printable("\n".join(filter(None, (self.asked, self._reason(), self.instead))))
+        text = "\n".join(filter(None, (self.asked, self._reason(), self.instead)))
+        # What no terminal can write, half of a surrogate pair, is spelled out.
+        return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
     def _reason(self) -> str:
         named = self.step and not self.asked.startswith(self.step)

@@ -18,7 +18,7 @@ from host_kernels import VECTOR_ADD, array, program
 from loopkit import _once
 from loopkit._cache import entries, folder
 from loopkit._errors import CompileError, MissingDependencyError
-from loopkit._host import compile_host, compiler, find_compiler, launch, sanitizer
+from loopkit._host import compile_host, compiler, find_compiler, launch
 from loopkit._program import Program
 
 pytestmark = pytest.mark.host
@@ -147,8 +147,8 @@ def test_the_sanitizers_run_what_the_cache_has_lost(
 ) -> None:
     with monkeypatch.context() as usual:
         usual.delenv("LOOPKIT_CACHE_DIR")
-        driver = sanitizer._driver()
-    monkeypatch.setattr(sanitizer, "_driver", lambda: driver)
+        driver = compiler.need_compiler().driver()
+    monkeypatch.setattr(compiler.Compiler, "driver", lambda self: driver)
     module = compile_host(source_writing(7.5), sanitize=True)
     c = np.zeros(64, np.float32)
     module.launch([c], (1, 1, 1))

@@ -49,7 +49,7 @@ def test_sizes_come_from_shapes() -> None:
     resolved = PLAN.resolve((), {"a": f32(5, 7), "b": f32(7, 33)})
     assert resolved.values == {"n": 5, "l": 7, "m": 33}
     assert resolved.grid == (3, 1, 1)
-    assert resolved.missing == ("c",)
+    assert "c" not in resolved.arrays
     assert resolved.layouts["c"].shape == (5, 33)
     assert resolved.location == HOST
 

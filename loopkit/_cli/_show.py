@@ -10,7 +10,7 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from loopkit._cli._output import Output
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
@@ -18,6 +18,9 @@ from loopkit._kernel import Kernel
 
 BINARY = frozenset(["ptx", "sass", "resources"])
 """Views of what is made for one architecture."""
+
+Found = Kernel | Mapping[Any, Any]
+"""A kernel, or a dictionary that holds some."""
 
 
 def show(target: str, views: Sequence[str], arch: str | None) -> int:
@@ -58,16 +61,15 @@ def load(target: str) -> Kernel:
     return _one_of(_find(namespace, name, path), key, target)
 
 
-def _one_of(found: Any, key: str | None, target: str) -> Kernel:
+def _one_of(found: Found, key: str | None, target: str) -> Kernel:
     """The kernel that was found, or the one of several that has a key."""
-    if not isinstance(found, Mapping):
-        if key is not None:
-            raise InvalidArgumentError(
-                f"{target}: '{key}' is a key, but there is one kernel alone",
-                instead=f"loopkit show {target.removesuffix(':' + key)}",
-            )
-        kernel: Kernel = found
-        return kernel
+    if isinstance(found, Kernel):
+        if key is None:
+            return found
+        raise InvalidArgumentError(
+            f"{target}: '{key}' is a key, but there is one kernel alone",
+            instead=f"loopkit show {target.removesuffix(':' + key)}",
+        )
     keys = [k for k, value in found.items() if isinstance(k, str) and isinstance(value, Kernel)]
     if key is None:
         raise InvalidArgumentError(
@@ -145,12 +147,12 @@ def _failed(what: str, error: Exception) -> LoopkitError:
     )
 
 
-def _find(namespace: dict[str, Any], name: str | None, path: Path) -> Kernel | Mapping[Any, Any]:
-    kernels = [n for n, v in namespace.items() if isinstance(v, Kernel)]
+def _find(namespace: dict[str, Any], name: str | None, path: Path) -> Found:
+    kernels = {n: v for n, v in namespace.items() if isinstance(v, Kernel)}
     makers = [n for n, v in namespace.items() if _could_make_a_kernel(v)]
     if name is None:
         if len(kernels) == 1:
-            found: Kernel = namespace[kernels[0]]
+            [found] = kernels.values()
             return found
         known = ", ".join(f"{path}:{n}" for n in [*kernels, *makers])
         raise InvalidArgumentError(
@@ -165,9 +167,8 @@ def _find(namespace: dict[str, Any], name: str | None, path: Path) -> Kernel | M
             error.instead = f"{path} makes none at its top level"
         raise error
     value = namespace[name]
-    if isinstance(value, Kernel) or _holds_kernels(value):
-        made: Kernel | Mapping[Any, Any] = value
-        return made
+    if _has_kernel(value):
+        return value
     if not callable(value):
         raise InvalidArgumentError(
             f"{name} in {path} is neither a kernel nor a function that returns one,"
@@ -176,11 +177,13 @@ def _find(namespace: dict[str, Any], name: str | None, path: Path) -> Kernel | M
     return _call(name, value, path)
 
 
-def _holds_kernels(value: Any) -> bool:
-    return isinstance(value, Mapping) and any(isinstance(v, Kernel) for v in value.values())
+def _has_kernel(value: Any) -> TypeGuard[Found]:
+    """Whether ``value`` is a kernel, or a dictionary that holds some."""
+    held = value.values() if isinstance(value, Mapping) else (value,)
+    return any(isinstance(one, Kernel) for one in held)
 
 
-def _call(name: str, function: Any, path: Path) -> Kernel | Mapping[Any, Any]:
+def _call(name: str, function: Any, path: Path) -> Found:
     needed = _needs(function)
     if needed:
         raise InvalidArgumentError(
@@ -194,12 +197,11 @@ def _call(name: str, function: Any, path: Path) -> Kernel | Mapping[Any, Any]:
         raise
     except Exception as error:
         raise _failed(f"{path}:{name}", error) from error
-    if not isinstance(made, Kernel) and not _holds_kernels(made):
-        raise InvalidArgumentError(
-            f"{name}() in {path} returns {_a(type(made).__name__)}, not a kernel"
-        )
-    found: Kernel | Mapping[Any, Any] = made
-    return found
+    if _has_kernel(made):
+        return made
+    raise InvalidArgumentError(
+        f"{name}() in {path} returns {_a(type(made).__name__)}, not a kernel"
+    )
 
 
 def _a(noun: str) -> str:

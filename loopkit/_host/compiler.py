@@ -141,18 +141,26 @@ class Compiler:
             arguments = [*self.kernel_flags(sanitize), *words, str(unit), "-o", str(output)]
             self._run(arguments, "the CPU's C++ compiler rejects the generated source", source)
 
-    def build_runtime(self, output: Path) -> None:
-        """Compile the scheduler, which all kernels of a process share."""
+    def key(self, *parts: str) -> str:
+        """A key for what this compiler makes of ``parts`` and of the C++ files here."""
+        return _cache.key_of(_own_sources(), *parts, self.version, " ".join(self.command))
+
+    def runtime(self) -> Binary:
+        """The scheduler, which all kernels of a process share."""
+        return binary(self.key("runtime"), self._build_runtime)
+
+    def driver(self) -> Binary:
+        """The program that runs a kernel under the sanitizers."""
+        return binary(self.key("driver"), self._build_driver)
+
+    def _build_runtime(self, output: Path) -> None:
         files = [str(HERE / name) for name in RUNTIME_SOURCES]
         arguments = [*_RUNTIME_FLAGS, "-shared", _HIDE_LIBRARIES, *files, "-o", str(output)]
         self._run(arguments, _NO_RUNTIME)
 
-    def build_driver(self, output: Path) -> None:
-        """Compile the program that runs a kernel under the sanitizers.
-
-        The runtime in it is compiled without them: it knows what it does, and it
-        has to write where kernels must not.
-        """
+    def _build_driver(self, output: Path) -> None:
+        # The runtime in it is compiled without the sanitizers: it knows what it does, and it
+        # has to write where kernels must not.
         with _cache.working() as folder:
             objects = []
             for name in DRIVER_SOURCES:
@@ -207,11 +215,6 @@ def _cpu_flags() -> tuple[str, ...]:
 # {{{ what it made
 
 _PART = "binary"
-
-
-def key_of(*parts: str) -> str:
-    """A key for ``parts`` and for the C++ files that everything here is built from."""
-    return _cache.key_of(_own_sources(), *parts)
 
 
 @dataclass(frozen=True)

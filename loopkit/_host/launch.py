@@ -14,7 +14,7 @@ from typing import Any, Literal
 from loopkit._errors import CompileError
 from loopkit._host import sanitizer
 from loopkit._host.arguments import Bound, bind
-from loopkit._host.compiler import Binary, Compiler, binary, key_of, need_compiler
+from loopkit._host.compiler import Binary, Compiler, binary, need_compiler
 from loopkit._host.report import ErrorRecord, launch_error
 from loopkit._program import ArrayParam, Program, check_grid, check_resources
 from loopkit._target import CUDA
@@ -161,8 +161,7 @@ def compile_host(program: Program, *, sanitize: bool = False) -> HostModule:
     """
     compiler = need_compiler()
     text = _translation_unit(program)
-    flags = " ".join(compiler.kernel_flags(sanitize))
-    key = key_of("kernel", text, compiler.version, " ".join(compiler.command), flags)
+    key = compiler.key("kernel", text, " ".join(compiler.kernel_flags(sanitize)))
     with _lock:
         mine = _compiling.setdefault(key, threading.Lock())
     with mine:  # other threads that need it wait for it instead of compiling it as well
@@ -183,12 +182,10 @@ def _load_runtime(compiler: Compiler) -> None:
     # One for the process, whichever compiler made it: kernels find it by name.
     global _runtime
     with _first_use:
-        if _runtime is not None:
-            return
-        key = key_of("runtime", compiler.version, " ".join(compiler.command))
-        library = binary(key, compiler.build_runtime).load(ctypes.RTLD_GLOBAL)
-        library.lk_launch.restype = ctypes.c_int
-        _runtime = library
+        if _runtime is None:
+            library = compiler.runtime().load(ctypes.RTLD_GLOBAL)
+            library.lk_launch.restype = ctypes.c_int
+            _runtime = library
 
 
 def _translation_unit(program: Program) -> str:

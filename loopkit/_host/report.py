@@ -15,6 +15,12 @@ _DIVERGENT_BARRIER, _BARRIER_AFTER_RETURN, _WARP_DEADLOCK = 1, 2, 3
 _LANE_NOT_IN_MASK, _TRAP, _NO_MEMORY, _FAULT = 4, 5, 6, 7
 _READY, _AT_BARRIER, _AT_WARP, _RETURNED = 0, 1, 2, 3
 
+_SIGNALS: dict[int, str] = {
+    signal.SIGFPE: "divided an integer by zero",
+    signal.SIGSEGV: "accessed memory that is not there",
+    signal.SIGBUS: "accessed memory that is not there",
+}
+
 
 class ErrorRecord(ctypes.Structure):
     """``lk_error`` of abi.h."""
@@ -37,20 +43,20 @@ def launch_error(program: Program, record: ErrorRecord) -> LaunchError:
     if record.failure == _NO_MEMORY:
         return LaunchError(f"there is no memory for the threads of a block of '{program.name}'")
     asked = f"running '{program.name}', block {tuple(record.block)}"
+    thread = "a thread" if record.thread < 0 else f"thread {thread_index(program, record.thread)}"
+    line = quote(program, record.line)
     if record.failure == _LANE_NOT_IN_MASK:
-        thread = thread_index(program, record.thread)
         why = (
-            f"thread {thread} calls a warp operation whose mask {record.mask[record.thread]:#010x} "
-            f"does not name it (lane {record.thread % CUDA.warp})\n{quote(program, record.line)}"
+            f"{thread} calls a warp operation whose mask {record.mask[record.thread]:#010x} "
+            f"does not name it (lane {record.thread % CUDA.warp})\n{line}"
         )
         return LaunchError(why, asked=asked, instead="every calling lane must be in the mask")
     if record.failure == _TRAP:
-        thread = thread_index(program, record.thread)
-        return LaunchError(
-            f"thread {thread} executed a trap\n{quote(program, record.line)}", asked=asked
-        )
+        return LaunchError(f"{thread} executed a trap\n{line}", asked=asked)
     if record.failure == _FAULT:
-        return LaunchError(_fault(program, record), asked=asked, instead=_FAULT_HINT)
+        what = _SIGNALS.get(record.signal, f"was stopped by signal {record.signal}")
+        instead = "run it with sanitize=True: it names the array, the index and the line"
+        return LaunchError(f"{thread} {what}", asked=asked, instead=instead)
     why, instead = {
         _DIVERGENT_BARRIER: (
             "threads of one block wait at different barriers",
@@ -68,20 +74,6 @@ def launch_error(program: Program, record: ErrorRecord) -> LaunchError:
     return LaunchError(
         "\n".join((f"{why}:", *_who_waits(program, record))), asked=asked, instead=instead
     )
-
-
-_FAULT_HINT = "run it with sanitize=True: it names the array, the index and the line"
-
-
-def _fault(program: Program, record: ErrorRecord) -> str:
-    thread = "a thread" if record.thread < 0 else f"thread {thread_index(program, record.thread)}"
-    names: dict[int, str] = {
-        signal.SIGFPE: "divided an integer by zero",
-        signal.SIGSEGV: "accessed memory that is not there",
-        signal.SIGBUS: "accessed memory that is not there",
-    }
-    what = names.get(record.signal, f"was stopped by signal {record.signal}")
-    return f"{thread} {what}"
 
 
 def _who_waits(program: Program, record: ErrorRecord) -> Iterable[str]:
@@ -111,10 +103,7 @@ def _threads(program: Program, members: list[int]) -> str:
         else:
             ranges.append([i, i])
     shown = [
-        str(thread_index(program, first))
-        if first == last
-        else f"{thread_index(program, first)}..{thread_index(program, last)}"
-        for first, last in ranges[:4]
+        "..".join(str(thread_index(program, end)) for end in sorted({*ends})) for ends in ranges[:4]
     ]
     more = ", ..." if len(ranges) > 4 else ""
     noun = "thread" if len(members) == 1 else f"{len(members)} threads:"

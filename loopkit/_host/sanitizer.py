@@ -16,7 +16,7 @@ from loopkit import _cache
 from loopkit._errors import LaunchError, LoopkitError, OutOfBoundsError, Witness
 from loopkit._frozen import dataclass
 from loopkit._host.arguments import Array, Bound
-from loopkit._host.compiler import Binary, binary, key_of, need_compiler
+from loopkit._host.compiler import Binary, need_compiler
 from loopkit._host.report import ErrorRecord, launch_error, quote
 from loopkit._program import ArrayParam, Program
 
@@ -62,7 +62,7 @@ def run(
     seed: int,
 ) -> None:
     """Launch ``kernel`` under the sanitizers and copy its results back."""
-    driver = _driver()
+    driver = need_compiler().driver().file()
     with _cache.working() as folder:
         job = folder / "job"
         placed, error_offset = _write_job(job, program, bound, grid, order, seed)
@@ -92,12 +92,6 @@ def _run_driver(program: Program, command: list[str]) -> subprocess.CompletedPro
         raise LaunchError(
             f"the process that runs '{program.name}' under the sanitizers does not start: {error}"
         ) from error
-
-
-def _driver() -> Path:
-    compiler = need_compiler()
-    key = key_of("driver", compiler.version, " ".join(compiler.command))
-    return binary(key, compiler.build_driver).file()
 
 
 def _write_job(

@@ -55,6 +55,22 @@ class ArrayInfo:
         """How many elements there are."""
         return int(np.prod(self.shape, dtype=object))
 
+    @property
+    def byte_strides(self) -> tuple[int, ...]:
+        """The strides in bytes."""
+        return tuple(stride * self.dtype.itemsize for stride in self.strides)
+
+    def current_stream(self) -> int:
+        """The handle of the stream that work on it is ordered on at this moment."""
+        return self.kind.current_stream(self.location.index) if self.stream is None else self.stream
+
+    def stream_source(self, constants: dict[str, Any]) -> str:
+        """`current_stream` as an expression of Python; adds what it uses to ``constants``."""
+        if self.stream is None:
+            return self.kind.stream_source(self.location.index, constants)
+        constants["_array_stream"] = self.stream
+        return "_array_stream"
+
     def byte_range(self) -> tuple[int, int]:
         """The first byte and the byte past the last."""
         if self.size == 0:
@@ -87,6 +103,11 @@ class Layout:
     def is_contiguous(self) -> bool:
         """Whether it is row-major without padding."""
         return self.strides == contiguous_strides(self.shape)
+
+    def has(self, strides: tuple[int, ...]) -> bool:
+        """Whether ``strides`` lay an array out so; along an axis of one element any do."""
+        steps = zip(self.shape, strides, self.strides, strict=True)
+        return 0 in self.shape or all(n == 1 or have == want for n, have, want in steps)
 
     @property
     def span(self) -> int:

@@ -17,7 +17,7 @@ from loopkit._assertions.values import Assertion, Disjoint, Increasing, Injectiv
 from loopkit._expression import evaluate
 from loopkit._run import driver
 from loopkit._run.arrays import HOST, ArrayInfo
-from loopkit._run.module import stream_handle
+from loopkit._run.module import stream_handle, take_stream
 from loopkit._run.plan import ArgumentPlan, Resolved
 
 
@@ -47,17 +47,15 @@ class AssertingExecutor:
 
         Raises :class:`AssumptionError` with the cells that break an assertion.
         """
-        self.check(args, kwargs)
+        self.check(args, dict(kwargs))
         return self.inner.call(*args, **kwargs)
 
     call = __call__
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Compare the arrays of a call with the assertions."""
-        names = dict(kwargs)
-        stream = None if "stream" in self.plan.names else names.pop("stream", None)
-        resolved = self.plan.resolve(args, names)
-        self._check(resolved, None if stream is None else stream_handle(stream))
+        stream = take_stream(self.plan.names, kwargs)
+        self._check(self.plan.resolve(args, kwargs), stream)
 
     def _check(self, resolved: Resolved, stream: int | None) -> None:
         arrays = {
@@ -84,13 +82,12 @@ class AssertingExecutor:
     def bind(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
         """Check the arguments once; the result checks their data, and launches."""
         bound = self.inner.bind(*args, **kwargs)
-        names = dict(kwargs)
-        first = None if "stream" in self.plan.names else names.pop("stream", None)
-        resolved = self.plan.resolve(args, names)
+        first = take_stream(self.plan.names, kwargs)
+        resolved = self.plan.resolve(args, kwargs)
 
         def call(**options: Any) -> Any:
-            stream = options.get("stream", first)
-            self._check(resolved, None if stream is None else stream_handle(stream))
+            stream = options.get("stream")
+            self._check(resolved, first if stream is None else stream_handle(stream))
             return bound(**options)
 
         return call
@@ -171,20 +168,11 @@ def _on_host(info: ArrayInfo, device: driver.Device, stream: int | None) -> np.n
     low, high = info.byte_range()
     memory = np.empty(high - low, np.uint8)
     if stream is None:
-        stream = info.stream
-    if stream is None:
-        stream = info.kind.current_stream(device.index)
+        stream = info.current_stream()
     if memory.size:
         driver.call("cuMemcpyDtoHAsync", memory.ctypes.data, low, memory.size, stream)
         device.wait(stream, "the check of the assertions")
-    itemsize = info.dtype.itemsize
-    return np.ndarray(
-        info.shape,
-        info.dtype,
-        memory,
-        info.pointer - low,
-        tuple(stride * itemsize for stride in info.strides),
-    )
+    return np.ndarray(info.shape, info.dtype, memory, info.pointer - low, info.byte_strides)
 
 
 # }}}

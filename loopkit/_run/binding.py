@@ -46,12 +46,6 @@ class Ready:
         plan = self.resolved.plan
         return plan.pack_outputs([self.objects[name] for name in plan.outputs])
 
-    @property
-    def must_wait(self) -> bool:
-        """Whether a library is involved that does not order its work after ours."""
-        kinds = {info.kind for info in self.resolved.arrays.values()}
-        return not all(kind.stream_ordered for kind in kinds)
-
 
 def bound_launch(
     ready: Ready, current: str, constants: dict[str, Any], devices: int

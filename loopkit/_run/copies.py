@@ -113,9 +113,5 @@ def _stage(param: ArrayParam | ValueParam, resolved: Resolved) -> Any:
 
 def _in_layout(array: np.ndarray[Any, Any], layout: Layout) -> np.ndarray[Any, Any]:
     """``array`` itself, or uninitialised memory of the layout that the program wants."""
-    wanted = layout.byte_strides(array.dtype)
-    same = all(
-        have == want or extent <= 1
-        for have, want, extent in zip(array.strides, wanted, array.shape, strict=True)
-    )
-    return array if same else numpy_empty(layout, array.dtype)
+    strides = tuple(stride // array.itemsize for stride in array.strides)
+    return array if layout.has(strides) else numpy_empty(layout, array.dtype)

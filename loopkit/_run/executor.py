@@ -13,7 +13,7 @@ from loopkit._run import copies, driver, fast, launch
 from loopkit._run.arrays import HOST
 from loopkit._run.binding import Ready, bound_launch, bound_on_host
 from loopkit._run.kinds import kind_of
-from loopkit._run.module import Modules, stream_handle
+from loopkit._run.module import Modules, stream_handle, take_stream
 from loopkit._run.plan import ArgumentPlan, Resolved
 
 ProgramFor = Callable[[frozenset[str]], Program]
@@ -57,12 +57,6 @@ class CudaExecutor:
         """
         return self.call(*args, **kwargs)
 
-    def _stream_of(self, kwargs: dict[str, Any]) -> int | None:
-        if "stream" in self.plan.names:  # then it is the kernel's own argument
-            return None
-        stream = kwargs.pop("stream", None)
-        return None if stream is None else stream_handle(stream)
-
     def _checked_call(self, /, *args: Any, **kwargs: Any) -> Any:
         if self._spare:
             function = self._from_spare(args, kwargs)
@@ -82,7 +76,7 @@ class CudaExecutor:
             raise lost from error
 
     def _resolve_and_run(self, /, *args: Any, **kwargs: Any) -> Any:
-        stream = self._stream_of(kwargs)
+        stream = take_stream(self.plan.names, kwargs)
         resolved = self.plan.resolve(args, kwargs)
         if resolved.location == HOST:
             return copies.run(resolved, self._modules, stream)
@@ -91,7 +85,7 @@ class CudaExecutor:
             with device.current():
                 ready = self._prepare(resolved, device, stream)
                 launch.launch(ready.loaded, resolved.grid, ready.stream, ready.arguments)
-                if ready.must_wait:
+                if not resolved.stream_ordered:
                     device.wait(ready.stream, self.plan.name)
                 for pointer in ready.scratch:
                     driver.call("cuMemFreeAsync", pointer, ready.stream)
@@ -108,10 +102,7 @@ class CudaExecutor:
         loaded = self._modules.on(resolved.strided, device)
         check_grid(loaded.program, resolved.grid, device.target)
         first = next(iter(resolved.arrays.values()))
-        own = first.stream is not None and stream is None
-        handle = first.stream if own else stream
-        if handle is None:
-            handle = first.kind.current_stream(device.index)
+        handle = first.current_stream() if stream is None else stream
         objects: dict[str, Any] = {}
         pointers: dict[str, int] = {}
         scratch: list[Any] = []
@@ -186,11 +177,9 @@ class CudaExecutor:
         called.  Outputs that are not passed are allocated once, and every call writes
         them anew.  The arrays' memory must stay where it is.
         """
-        stream = self._stream_of(kwargs)
+        stream = take_stream(self.plan.names, kwargs)
         resolved = self.plan.resolve(args, kwargs)
-        if resolved.location == HOST or any(
-            not info.kind.stream_ordered for info in resolved.arrays.values()
-        ):
+        if resolved.location == HOST or not resolved.stream_ordered:
             return self._bound_call(args, kwargs, stream)
         device = driver.device(resolved.location.index)
         try:
@@ -198,13 +187,10 @@ class CudaExecutor:
                 ready = self._prepare(resolved, device, stream)
         except driver.DriverError as error:
             raise device.recover(error) from None
-        constants: dict[str, Any] = {}
-        first = next(iter(resolved.arrays.values()))
-        if stream is not None or first.stream is not None:
-            constants["_fixed_stream"] = ready.stream
-            current = "_fixed_stream"
-        else:
-            current = first.kind.stream_source(device.index, constants)
+        constants: dict[str, Any] = {"_fixed_stream": stream}
+        current = "_fixed_stream"
+        if stream is None:
+            current = next(iter(resolved.arrays.values())).stream_source(constants)
         return bound_launch(ready, current, constants, driver.device_count())
 
     def _bound_call(

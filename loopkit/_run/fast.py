@@ -27,7 +27,7 @@ from loopkit._run import launch
 from loopkit._run.arrays import HOST, ArrayInfo
 from loopkit._run.module import LoadedProgram, stream_handle
 from loopkit._run.plan import ArgumentPlan, Resolved
-from loopkit._run.scalars import check_scalar, is_integer, pack_scalar, python_type
+from loopkit._run.scalars import check_scalar, is_integer, is_plain, pack_scalar
 
 #: How many functions are tried one after the other, and how many are kept besides.
 CHAIN = 8
@@ -185,11 +185,7 @@ class Writer:
     def stream(self) -> str:
         """The stream as an expression."""
         first = next(iter(self.resolved.arrays.values()))
-        if first.stream is not None:
-            self.constants["_array_stream"] = first.stream
-            current = "_array_stream"
-        else:
-            current = first.kind.stream_source(first.location.index, self.constants)
+        current = first.stream_source(self.constants)
         if self.new_arrays():
             return current
         self.constants["_stream_handle"] = stream_handle
@@ -208,7 +204,7 @@ class Writer:
         return result
 
     def _scalar(self, param: ValueParam) -> str:
-        if python_type(param.dtype) is not None:
+        if is_plain(param.dtype):
             return param.name
         pack = self.constant(functools.partial(_bytes_of, param), "bytes", param.name)
         return f"{pack}({param.name})"
@@ -289,7 +285,7 @@ def compiled(text: str, name: str) -> Any:
 def packable(param: ValueParam, resolved: Resolved) -> Any:
     """The value of ``param`` as the program's ``struct`` format takes it."""
     value = resolved.value(param)
-    if python_type(param.dtype) is None:
+    if not is_plain(param.dtype):
         return pack_scalar(value, param.dtype)
     return int(value) if is_integer(param.dtype) else value
 

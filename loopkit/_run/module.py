@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
@@ -102,18 +102,10 @@ class Modules:
     """The loaded variants of one kernel: by which arrays are strided, and by device."""
 
     def __init__(self, program_for: Callable[[frozenset[str]], Program]) -> None:
-        self._program_for = program_for
-        self._programs: dict[frozenset[str], Program] = {}
+        #: Gives the variant for arrays of which those named have strides of their own.
+        self.program = program_for
         self._loaded: dict[tuple[frozenset[str], int], LoadedProgram] = {}
         self._lock = threading.Lock()
-
-    def program(self, strided: frozenset[str]) -> Program:
-        """The variant for arrays of which those named have strides of their own."""
-        with self._lock:
-            program = self._programs.get(strided)
-            if program is None:
-                program = self._programs[strided] = self._program_for(strided)
-            return program
 
     def on(self, strided: frozenset[str], device: driver.Device) -> LoadedProgram:
         """The variant, loaded on ``device``, which must be current."""
@@ -140,6 +132,12 @@ def stream_handle(stream: Any) -> int:
             "integer",
         )
     return handle
+
+
+def take_stream(names: Collection[str], kwargs: dict[str, Any]) -> int | None:
+    """The handle of a call's ``stream=``, taken out of it; not where that is one of ``names``."""
+    stream = None if "stream" in names else kwargs.pop("stream", None)
+    return None if stream is None else stream_handle(stream)
 
 
 def _handle_of(stream: Any) -> int | None:

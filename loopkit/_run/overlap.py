@@ -28,13 +28,12 @@ class _Pretence:
     """Memory that NumPy may compute addresses of, but never looks at."""
 
     def __init__(self, info: ArrayInfo) -> None:
-        itemsize = info.dtype.itemsize
         self.__array_interface__: dict[str, Any] = {
             "version": 3,
             "shape": tuple(info.shape),
-            "typestr": f"|V{itemsize}",
+            "typestr": f"|V{info.dtype.itemsize}",
             "data": (info.pointer, False),
-            "strides": tuple(s * itemsize for s in info.strides),
+            "strides": info.byte_strides,
         }
 
 
@@ -73,10 +72,9 @@ def overlaps(a: ArrayInfo, b: ArrayInfo) -> bool:
 
 
 def _terms(info: ArrayInfo, sign: int) -> list[Term]:
-    itemsize = info.dtype.itemsize
     return [
-        (sign * stride * itemsize, 0, extent - 1)
-        for extent, stride in zip(info.shape, info.strides, strict=True)
+        (sign * stride, 0, extent - 1)
+        for extent, stride in zip(info.shape, info.byte_strides, strict=True)
         if extent > 1 and stride
     ]
 

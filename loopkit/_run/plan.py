@@ -47,9 +47,9 @@ class Resolved:
     _numpy: dict[str, np.ndarray[Any, Any]] = field(default_factory=dict)
 
     @property
-    def missing(self) -> tuple[str, ...]:
-        """The outputs that were not passed, in argument order."""
-        return tuple(name for name in self.plan.outputs if name not in self.arrays)
+    def stream_ordered(self) -> bool:
+        """Whether all libraries involved order their work after ours."""
+        return all(info.kind.stream_ordered for info in self.arrays.values())
 
     @cached_property
     def grid(self) -> tuple[int, int, int]:
@@ -216,7 +216,7 @@ class ArgumentPlan:
         layouts = self.solver.layouts(known)
         location, kind = self._place(arrays)
         overlap.check(self, arrays)
-        strided = frozenset(n for n, info in arrays.items() if _differs(info, layouts[n]))
+        strided = frozenset(n for n, info in arrays.items() if not layouts[n].has(info.strides))
         return Resolved(self, values, arrays, layouts, strided, location, kind)
 
     def given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -351,12 +351,3 @@ class ArgumentPlan:
                 )
             raise InvalidArgumentError(why, instead="copy one of them to where the other is")
         return first.location, first.kind
-
-
-def _differs(info: ArrayInfo, layout: Layout) -> bool:
-    if 0 in info.shape:
-        return False
-    return any(
-        extent > 1 and have != want
-        for extent, have, want in zip(info.shape, info.strides, layout.strides, strict=True)
-    )

@@ -56,16 +56,15 @@ def check_scalar(name: str, value: Any, dtype: np.dtype[Any], origin: str = "") 
 
 
 def _check_integer(name: str, value: Any, dtype: np.dtype[Any], origin: str) -> int:
+    what = f"an integer ({dtype_name(dtype)})"
     if isinstance(value, bool):
-        raise _not_a(name, f"an integer ({dtype_name(dtype)})", value)
+        raise _not_a(name, what, value)
     try:
         number = operator.index(value)
     except Exception:  # whatever an object says that is no number
         if isinstance(value, float | np.floating):
-            raise InvalidArgumentError(
-                f"{name}: an integer ({dtype_name(dtype)}) is needed, but {value!s} came"
-            ) from None
-        raise _not_a(name, f"an integer ({dtype_name(dtype)})", value) from None
+            raise InvalidArgumentError(f"{name}: {what} is needed, but {value!s} came") from None
+        raise _not_a(name, what, value) from None
     limits = np.iinfo(dtype)
     if not limits.min <= number <= limits.max:
         came = f" ({origin})" if origin else ""
@@ -116,8 +115,6 @@ def struct_code(dtype: np.dtype[Any]) -> str:
     return _CODES.get(dtype.name, f"{dtype.itemsize}s")
 
 
-def python_type(dtype: np.dtype[Any]) -> type | None:
-    """The Python type whose values `struct_code` packs directly; None if there is none."""
-    if dtype.name not in _CODES:
-        return None
-    return bool if dtype.kind == "b" else int if is_integer(dtype) else float
+def is_plain(dtype: np.dtype[Any]) -> bool:
+    """Whether `struct_code` packs Python's own numbers, and no bytes."""
+    return dtype.name in _CODES

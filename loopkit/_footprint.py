@@ -27,6 +27,7 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._linear import Linear, linear, variable
 from loopkit._nodes import Expression
+from loopkit._poly import in_bounds
 from loopkit._simplify import simplify
 
 
@@ -41,10 +42,12 @@ class FootprintError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Range:
-    """Values of a swept iname: ``lower <= iname <= lower + span``."""
+    """Values of a swept iname, or of an index: ``lower + (0 .. span)`` in multiples of ``step``."""
 
     lower: Linear
     span: int
+    step: int = 1
+    swept: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,35 +173,19 @@ def _relative_range(domain: isl.Set, iname: str) -> Range | None:
     return Range(lower, max(span, 0))
 
 
-@dataclass(frozen=True, eq=False)
-class _Hull:
-    """``lower + (0 .. span)`` in steps of multiples of ``step``."""
-
-    lower: Linear
-    span: int
-    step: int
-    swept: bool
-
-
-def _hull(form: Linear, ranges: Mapping[str, Range]) -> _Hull:
+def _hull(form: Linear, ranges: Mapping[str, Range]) -> Range:
     """All values of ``form`` while swept inames run."""
     span, step, swept = 0, 0, False
     while True:
         names = form.names & ranges.keys()
         if not names:
-            return _Hull(form, span, step, swept)
+            return Range(form, span, step, swept)
         swept = True
         # An iname whose bounds mention others goes first: the others may cancel.
         name = min(names, key=lambda n: (not (ranges[n].lower.names & names), n))
-        inside = [
-            a for a in form.terms if not isinstance(a, prim.Variable) and name in variable_names(a)
-        ]
-        if inside:
-            atom = inside[0]
-            part = _quotient_hull(atom, ranges)
-        else:
-            atom = prim.Variable(name)
-            part = _Hull(ranges[name].lower, ranges[name].span, 1, True)
+        inside = [a for a in _quotients(form) if name in variable_names(a)]
+        atom = inside[0] if inside else prim.Variable(name)
+        part = _quotient_hull(atom, ranges) if inside else ranges[name]
         coefficient = form.terms[atom]
         without = Linear({a: c for a, c in form.terms.items() if a != atom}, form.constant)
         first = part.lower if coefficient > 0 else part.lower + part.span
@@ -208,14 +195,18 @@ def _hull(form: Linear, ranges: Mapping[str, Range]) -> _Hull:
             step = math.gcd(step, coefficient)
 
 
-def _quotient_hull(atom: prim.FloorDiv, ranges: Mapping[str, Range]) -> _Hull:
+def _quotients(form: Linear) -> list[Expression]:
+    return [atom for atom in form.terms if not isinstance(atom, prim.Variable)]
+
+
+def _quotient_hull(atom: prim.FloorDiv, ranges: Mapping[str, Range]) -> Range:
     inner = _hull(linear(atom.numerator), ranges)
     lower = inner.lower.floor_div(atom.denominator)
     if not inner.lower.terms:
         last = (inner.lower.constant + inner.span) // atom.denominator
-        return _Hull(lower, last - lower.constant, 1, True)
+        return Range(lower, last - lower.constant)
     # floor((x + y)/m) exceeds floor(x/m) by ceil(y/m) at most.
-    return _Hull(lower, -(-inner.span // atom.denominator), 1, True)
+    return Range(lower, -(-inner.span // atom.denominator))
 
 
 def bounding_box(uses: Sequence[Use], ranges: Mapping[str, Range]) -> tuple[Axis, ...]:
@@ -228,15 +219,18 @@ def bounding_box(uses: Sequence[Use], ranges: Mapping[str, Range]) -> tuple[Axis
 
 
 def _axis(number: int, uses: Sequence[Use], ranges: Mapping[str, Range]) -> Axis:
-    affine = {i: _hull(linear(i), ranges) for i in _affine_indices(number, uses)}
-    hulls: list[_Hull] = []
-    for use in uses:
-        index = use.indices[number]
+    indices = [use.indices[number] for use in uses]
+    affine = {i: _hull(linear(i), ranges) for i in dict.fromkeys(indices) if _is_linear(i)}
+    hulls: list[Range] = []
+    for use, index in zip(uses, indices, strict=True):
         near = affine.get(index)
         if near is None:
             near = _clamped_hull(index, use, ranges, list(affine.values()))
-        elif _has_swept_quotient(index, ranges):
-            near = _tightened(near, index, use, ranges)
+        elif any(variable_names(atom) & ranges.keys() for atom in _quotients(linear(index))):
+            # A hull that knows what a name and a quotient of it have in common, as in i % 4.
+            exact = _relative_hull(index, near.lower, use, ranges)
+            if exact is not None and exact.span <= near.span:
+                near = replace(exact, step=near.step)
         if near is None:
             raise FootprintError(
                 f"index {to_text(index)} of {use.text} is not affine in inames and sizes, nor "
@@ -261,25 +255,9 @@ def _axis(number: int, uses: Sequence[Use], ranges: Mapping[str, Range]) -> Axis
     return Axis(lower, (high - low) // step + 1, step, any(h.swept for h in hulls))
 
 
-def _has_swept_quotient(index: Expression, ranges: Mapping[str, Range]) -> bool:
-    atoms = [a for a in linear(index).terms if not isinstance(a, prim.Variable)]
-    return any(variable_names(atom) & ranges.keys() for atom in atoms)
-
-
-def _tightened(near: _Hull, index: Expression, use: Use, ranges: Mapping[str, Range]) -> _Hull:
-    """A hull that knows what a name and a quotient of it have in common, as in ``i % 4``."""
-    exact = _relative_hull(index, near.lower, use, ranges)
-    return near if exact is None or exact.span > near.span else replace(exact, step=near.step)
-
-
-def _affine_indices(number: int, uses: Sequence[Use]) -> list[Expression]:
-    indices = dict.fromkeys(use.indices[number] for use in uses)
-    return [index for index in indices if _is_linear(index)]
-
-
 def _clamped_hull(
-    index: Expression, use: Use, ranges: Mapping[str, Range], near: Sequence[_Hull]
-) -> _Hull | None:
+    index: Expression, use: Use, ranges: Mapping[str, Range], near: Sequence[Range]
+) -> Range | None:
     """The values of an index of several affine pieces, next to where affine indices begin.
 
     These are those of ``near``, or else the pieces of the index itself, of which that
@@ -296,21 +274,21 @@ def _clamped_hull(
 
 def _relative_hull(
     index: Expression, lower: Linear, use: Use, ranges: Mapping[str, Range]
-) -> _Hull | None:
+) -> Range | None:
     """The values of an index as ``lower`` and a constant number of cells from there, if so."""
     distance = prim.Sum((index, (lower * -1).expression))
     low = _sets.minimum_value(use.domain, distance)
     high = _sets.maximum_value(use.domain, distance)
     if low is None or high is None:
         return None
-    return _Hull(lower + low, high - low, 1, bool(variable_names(index) & ranges.keys()))
+    return Range(lower + low, high - low, 1, bool(variable_names(index) & ranges.keys()))
 
 
 def is_inside(access: Use, box: Sequence[Axis], ranges: Mapping[str, Range]) -> bool:
     """Whether an access stays among the cells of the box while the inames in ``ranges`` run."""
     for index, axis in zip(access.indices, box, strict=True):
         if _is_linear(index):
-            gap: _Hull | None = _hull(linear(index) - axis.lower, ranges)
+            gap: Range | None = _hull(linear(index) - axis.lower, ranges)
         elif not _sets.is_pw_affine(index):
             return False
         else:
@@ -336,18 +314,10 @@ def outer_names(box: Sequence[Axis]) -> frozenset[str]:
 
 def box_set(names: Sequence[str], extents: Sequence[int]) -> isl.Set:
     """``{ 0 <= name < extent for all names }``."""
-    parts: list[Expression] = []
+    box = _sets.universe()
     for name, extent in zip(names, extents, strict=True):
-        parts.append(prim.Comparison(prim.Variable(name), ">=", 0))
-        parts.append(prim.Comparison(prim.Variable(name), "<=", extent - 1))
-    return _sets.condition_set(prim.LogicalAnd(tuple(parts))) if parts else _sets.universe()
-
-
-def between(low: Linear, value: Linear, high: Linear) -> isl.Set:
-    """``{ low <= value <= high }``."""
-    above, below = value - low, high - value
-    above_set = _sets.pw_affine(above.expression).nonneg_set()
-    return above_set & _sets.pw_affine(below.expression).nonneg_set()
+        box = box & in_bounds.between(name, 0, extent - 1)
+    return box
 
 
 def touched_cells(
@@ -380,11 +350,11 @@ def touched_cells(
             if name is None:
                 continue
             values = [forms[id(use)][number] for use in group]
-            low = min(v.constant for v in values)
-            high = max(v.constant for v in values)
-            # lower + stride*d - (terms + c) = 0 for some c between low and high
+            constants = [v.constant for v in values]
+            # lower + stride*d - (terms + c) = 0 for some c between the least and the greatest
             gap = axis.cell(variable(name)) - Linear(values[0].terms)
-            domain = domain & between(Linear({}, low), gap, Linear({}, high))
+            for rest in (gap - min(constants), gap * -1 + max(constants)):
+                domain = domain & _sets.pw_affine(rest.expression).nonneg_set()
         cells = _sets.project_onto(domain, kept)
         union = cells if union is None else union | cells
     assert union is not None
@@ -393,11 +363,7 @@ def touched_cells(
 
 def _is_linear(index: Expression) -> bool:
     """Whether :func:`linear` takes an index."""
-    try:
-        linear(index)
-    except _sets.NotAffineError:
-        return False
-    return True
+    return _sets.is_taken_by(linear, index)
 
 
 def _form(index: Expression) -> Linear:

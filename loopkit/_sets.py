@@ -227,7 +227,8 @@ def condition_set(expr: Expression) -> isl.Set:
     raise NotAffineError(expr)
 
 
-def _is_taken_by(function: Callable[[Expression], Any], expr: Expression) -> bool:
+def is_taken_by(function: Callable[[Expression], Any], expr: Expression) -> bool:
+    """Whether ``function`` takes ``expr``, as one that is affine enough for it."""
     try:
         function(expr)
     except NotAffineError:
@@ -237,17 +238,17 @@ def _is_taken_by(function: Callable[[Expression], Any], expr: Expression) -> boo
 
 def is_affine(expr: Expression) -> bool:
     """Whether :func:`affine` takes ``expr``."""
-    return _is_taken_by(affine, expr)
+    return is_taken_by(affine, expr)
 
 
 def is_pw_affine(expr: Expression) -> bool:
     """Whether :func:`pw_affine` takes ``expr``."""
-    return _is_taken_by(pw_affine, expr)
+    return is_taken_by(pw_affine, expr)
 
 
 def is_condition(expr: Expression) -> bool:
     """Whether :func:`condition_set` takes ``expr``."""
-    return _is_taken_by(condition_set, expr)
+    return is_taken_by(condition_set, expr)
 
 
 def is_nowhere(where: isl.Set, conditions: Iterable[Expression]) -> bool:

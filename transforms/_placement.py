@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import takewhile
 
 from loopkit._arrays import AddressSpace
 from loopkit._errors import IllegalTransformError
@@ -63,7 +64,7 @@ def find_place(
     entries = flatten(kernel.tree)
     paths = dict(entries)
     shared = common_prefix([paths[u.id] for u in users])
-    free = shared[: _first(shared, swept)]
+    free = tuple(takewhile(lambda key: key[0] not in swept, shared))
     parallel = coordinates(kernel, users, swept, needed, space)
     for name in sorted(needed):
         if name not in path_inames(free) and name not in parallel:
@@ -79,10 +80,6 @@ def find_place(
         _check_outer(what, place, needed, outer, parallel)
     first, last = _extent(entries, {u.id for u in users}, place)
     return Place(place, first, last, parallel)
-
-
-def _first(path: Path, inames: Collection[str]) -> int:
-    return next((i for i, (iname, _) in enumerate(path) if iname in inames), len(path))
 
 
 def coordinates(

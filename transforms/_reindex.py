@@ -80,10 +80,8 @@ class _Solution:
         mine = statement.inames & set(self.r.old)
         if len(mine) == len(self.r.old):
             return self.r.new
-        return tuple(n for n in self.r.new if self._old_names(n) <= mine)
-
-    def _old_names(self, new: str) -> frozenset[str]:
-        return variable_names(self.forward[new]) & set(self.r.old)
+        used = {n: variable_names(self.forward[n]) & set(self.r.old) for n in self.r.new}
+        return tuple(n for n in self.r.new if used[n] <= mine)
 
     def check(self, statement: Statement, verb: str) -> None:
         """Refuse a statement that is inside too few of the inames that give the old ones."""
@@ -190,7 +188,7 @@ class _Paths:
     def __init__(self, kernel: Kernel, solution: _Solution) -> None:
         self.kernel = kernel
         self.solution = solution
-        self.next_number = fresh_number(flatten(kernel.tree))
+        self.first_number = fresh_number(flatten(kernel.tree))
         self.numbers: dict[tuple[str, tuple[Key, ...]], int] = {}
 
     def __call__(self, id_: str, path: Path) -> Path:
@@ -203,8 +201,9 @@ class _Paths:
             # Loops over the same new iname are one loop where the old loops were that its value
             # is made of, and those outside of it.
             used = variable_names(solution.forward[name])
-            source = tuple(key for key in old if key[0] in used)
-            new.append((name, self._number(name, source)))
+            source = name, tuple(key for key in old if key[0] in used)
+            number = self.numbers.setdefault(source, self.first_number + len(self.numbers))
+            new.append((name, number))
         result: list[Key] = []
         left = len(old)
         for key in path:
@@ -216,10 +215,3 @@ class _Paths:
             result += new[:take]
             new = new[take:]
         return tuple(result)
-
-    def _number(self, name: str, source: tuple[Key, ...]) -> int:
-        key = (name, source)
-        if key not in self.numbers:
-            self.numbers[key] = self.next_number
-            self.next_number += 1
-        return self.numbers[key]

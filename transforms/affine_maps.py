@@ -35,10 +35,6 @@ def _parsed_map(kernel: Kernel, transform_map: str | isl.Map | isl.BasicMap) -> 
         return transform_map.to_map()
     if isinstance(transform_map, isl.Map):
         return transform_map
-    if not isinstance(transform_map, str):
-        raise InvalidArgumentError(
-            f"a map is text or an isl map, not {type(transform_map).__name__}", instead=_EXAMPLE
-        )
     try:
         return parse_map(transform_map)
     except isl.Error as error:

@@ -35,17 +35,6 @@ def chosen_statements(
     return found
 
 
-def duplicate_for(
-    kernel: Kernel,
-    inames: Iterable[str],
-    ids: frozenset[str],
-    names: Mapping[str, str],
-    tags: Mapping[str, Tag | None] | None = None,
-) -> Change:
-    """Duplicate, and check what became of the nests and the temporaries in them."""
-    return settled(kernel, _duplicated(kernel, {i: names[i] for i in inames}, ids, tags))
-
-
 def isolated(
     kernel: Kernel, inames: Iterable[str], within: str | Match | None, taken: Iterable[str] = ()
 ) -> tuple[Change, Mapping[str, str]]:
@@ -59,7 +48,7 @@ def isolated(
         return Change(kernel), names
     for iname in names:
         names[iname] = kernel.fresh_name(f"{iname}_0", {*names.values(), *taken})
-    return duplicate_for(kernel, names, ids, names), names
+    return duplicated(kernel, names, ids), names
 
 
 @transform
@@ -100,7 +89,7 @@ def duplicate_inames(
             raise InvalidArgumentError(
                 f"a tag is given for '{iname}', which is not duplicated here"
             )
-    change = duplicate_for(kernel, old, chosen_statements(kernel, old, within), names)
+    change = duplicated(kernel, names, chosen_statements(kernel, old, within))
     if tags:
         parsed = {names[i]: parse_tag(t) for i, t in tags.items()}
         change = replace(change, kernel=with_tags(change.kernel, parsed))
@@ -110,7 +99,7 @@ def duplicate_inames(
 # {{{ the new domains and paths
 
 
-def _duplicated(
+def duplicated(
     kernel: Kernel,
     names: Mapping[str, str],
     ids: frozenset[str],
@@ -122,7 +111,7 @@ def _duplicated(
     new_tags = (*kernel.tags, *((i, t) for i, t in (tags or {}).items() if t is not None))
     domains = ordered_domains(parts)
     change = with_names(kernel, ids, names, domains=domains, tags=new_tags)
-    return replace(change, kernel=settled_tree(change.kernel))
+    return settled(kernel, replace(change, kernel=settled_tree(change.kernel)))
 
 
 def _check_descendants(kernel: Kernel, names: Mapping[str, str], ids: frozenset[str]) -> None:

@@ -11,14 +11,7 @@ from loopkit import _arguments as kind
 from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
-from loopkit._expression import (
-    ExpressionMapper,
-    called_names,
-    is_constant,
-    substitute,
-    to_text,
-    variable_names,
-)
+from loopkit._expression import called_names, substitute, to_text, variable_names
 from loopkit._footprint import Axis
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._match import matching, rules_of
@@ -138,34 +131,21 @@ def precompute(
 # {{{ the rule and its uses
 
 
-class _AsAccesses(ExpressionMapper):
-    """Uses of a rule as accesses of an array of that name."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__()
-        self.name = name
-
-    def map_call(self, expr: prim.Call) -> Expression:
-        arguments = tuple(self.rec(p) for p in expr.parameters)
-        if expr.function.name == self.name:
-            return element(self.name, arguments)
-        return prim.Call(expr.function, arguments)
-
-
 def _uses_of(statement: Statement, rule: SubstitutionRule) -> list[Access]:
     """The uses of a rule, in a statement for which they are accesses of an array."""
     if not any(rule.name in called_names(e) for e in statement.expressions):
         return []
-    as_accesses = _AsAccesses(rule.name)
-    changed = statement.map_expressions(lambda e: e if is_constant(e) else as_accesses(e))
+    if not rule.arguments:
+        return _staging.reads_of(statement, rule.name)
+    access = element(rule.name, tuple(map(prim.Variable, rule.arguments)))
+    as_access = {rule.name: replace(rule, expression=access)}
+    changed = statement.map_expressions(lambda e: expand_in(e, as_access))
     found = _staging.reads_of(changed, rule.name)
     if any(rule.name in variable_names(i) for access in found for i in access.indices):
         raise IllegalTransformError(
             f"statement '{statement.id}' uses '{rule.name}' within its own arguments",
             instead=f"expand_subst('{rule.name}') first",
         )
-    if not rule.arguments:
-        return found
     call = prim.Variable(rule.name)
     return [replace(a, text=to_text(prim.Call(call, a.indices))) for a in found]
 

@@ -15,7 +15,7 @@ from loopkit._transform import transform
 from loopkit.transforms._common import inames_in, new_name, then, with_names
 from loopkit.transforms._expand import settled
 from loopkit.transforms._loop_nests import settled_tree
-from loopkit.transforms.duplicate import chosen_statements, duplicate_for
+from loopkit.transforms.duplicate import chosen_statements, duplicated
 
 
 def _renamed(kernel: Kernel, old: str, new: str) -> Change:
@@ -76,7 +76,7 @@ def _rename(
         if ids == chosen_statements(kernel, [old], None):
             return _renamed(kernel, old, name)
         tag = kernel.iname_tags.get(old) if preserve_tags else None
-        return duplicate_for(kernel, [old], ids, {old: name}, {name: tag})
+        return duplicated(kernel, {old: name}, ids, {name: tag})
     after = change.kernel
     if not any(old in s.inames for s in after.statements):
         change = replace(change, kernel=without_inames(after, [old]))

@@ -16,7 +16,7 @@ from loopkit._errors import IllegalTransformError
 from loopkit._kernel import Kernel
 from loopkit._match import Match
 from loopkit._nodes import Expression
-from loopkit._tags import Tag, parse_tag
+from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit._tree import Path
 from loopkit.transforms._common import (
@@ -31,8 +31,6 @@ from loopkit.transforms._loop_nests import replace_inames
 from loopkit.transforms.duplicate import isolated
 from loopkit.transforms.slabs import peeled
 from loopkit.transforms.tag import with_tags
-
-TagLike = str | Tag | None
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ def _divided(
     divide: Divide,
     verb: str,
     names: tuple[str | None, str | None],
-    tags: tuple[TagLike, TagLike],
+    tags: tuple[kind.TagLike, kind.TagLike],
     slabs: Sequence[int],
     within: str | Match | None,
 ) -> Change:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from math import gcd
 
@@ -75,7 +75,6 @@ def set_temporary_address_space(
 
 _NESTED = re.compile(r"N(\d+)")
 _STRIDE = re.compile(r"stride:\s*(.+)")
-DimTags = str | Sequence[str | DimTag] | Mapping[int, str | DimTag]
 
 
 @transform
@@ -110,7 +109,7 @@ def tag_array_axes(
     return Change(with_arrays(kernel, changed))
 
 
-def _parse_dim_tags(tags: DimTags, rank: int, name: str) -> tuple[DimTag, ...] | None:
+def _parse_dim_tags(tags: kind.DimTags, rank: int, name: str) -> tuple[DimTag, ...] | None:
     last_fastest = _last_fastest(rank)
     if isinstance(tags, str) and tags.strip().lower() in ("c", "f"):
         return None if tags.strip().lower() == "c" else last_fastest[::-1]

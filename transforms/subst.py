@@ -239,7 +239,9 @@ def assignment_to_subst(
     if isinstance(array, TemporaryVariable) and ids == {s.id for s in kernel.readers[lhs_name]}:
         tree = build([(id_, path) for id_, path in flatten(tree) if id_ != definition.id])
         statements = [
-            replace(s, depends_on=_without(s.depends_on, definition))
+            replace(s, depends_on=(s.depends_on - {definition.id}) | definition.depends_on)
+            if definition.id in s.depends_on
+            else s
             for s in statements
             if s.id != definition.id
         ]
@@ -251,10 +253,9 @@ def assignment_to_subst(
     return Change(new)
 
 
-def _without(depends_on: frozenset[str], definition: Statement) -> frozenset[str]:
-    if definition.id not in depends_on:
-        return depends_on
-    return (depends_on - {definition.id}) | definition.depends_on
+def _unfit(name: str, why: str, instead: str = "") -> IllegalTransformError:
+    why = f"'{name}' cannot become a substitution rule: {why}"
+    return IllegalTransformError(why, instead=instead)
 
 
 def _definition(kernel: Kernel, name: str) -> Statement:
@@ -267,14 +268,9 @@ def _definition(kernel: Kernel, name: str) -> Statement:
         )
     definition = writers[0]
     if definition.operation is not None or name in variable_names(definition.rhs):
-        raise IllegalTransformError(
-            f"'{name}' cannot become a substitution rule: statement '{definition.id}' updates it"
-        )
+        raise _unfit(name, f"statement '{definition.id}' updates it")
     if definition.predicates:
-        raise IllegalTransformError(
-            f"'{name}' cannot become a substitution rule: statement '{definition.id}' writes it "
-            f"only under a condition"
-        )
+        raise _unfit(name, f"statement '{definition.id}' writes it only under a condition")
     return definition
 
 
@@ -288,10 +284,8 @@ def _rule_from(
     arguments: list[str] = []
     for index in indices:
         if not isinstance(index, prim.Variable) or index.name not in kernel.home_domain:
-            raise IllegalTransformError(
-                f"'{name}' cannot become a substitution rule: its subscript '{index}' in "
-                f"statement '{definition.id}' is not an iname"
-            )
+            where = f"in statement '{definition.id}'"
+            raise _unfit(name, f"its subscript '{index}' {where} is not an iname")
         arguments.append(index.name)
     for iname in extra:
         if kernel.check_iname(iname) not in definition.inames:
@@ -300,10 +294,7 @@ def _rule_from(
             )
         arguments.append(iname)
     if len(set(arguments)) < len(arguments):
-        raise IllegalTransformError(
-            f"'{name}' cannot become a substitution rule: an iname stands in two of its "
-            f"subscripts ({', '.join(arguments)})"
-        )
+        raise _unfit(name, f"an iname stands in two of its subscripts ({', '.join(arguments)})")
     expression = definition.rhs
     if array.dtype is not None and known_dtype(kernel, expression) != array.dtype:
         expression = TypeCast(array.dtype, expression)
@@ -322,11 +313,11 @@ def _check_use(
     free = (variable_names(body) & definition.inames) - set(rule.arguments)
     for iname in (*sorted(free), *sorted(extra)):
         if iname not in use.inames:
-            raise IllegalTransformError(
-                f"'{definition.written}' cannot become a substitution rule: its value depends on "
-                f"'{iname}', which is no subscript of it, and statement '{use.id}' is not inside "
-                f"'{iname}'",
-                instead="`within` leaves that statement out",
+            raise _unfit(
+                definition.written,
+                f"its value depends on '{iname}', which is no subscript of it, and statement "
+                f"'{use.id}' is not inside '{iname}'",
+                "`within` leaves that statement out",
             )
 
 

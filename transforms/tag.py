@@ -31,18 +31,6 @@ from loopkit.transforms._loop_nests import (
 
 # {{{ tags
 
-TagRequest = str | Mapping[str, str | Tag | None] | Iterable[str | tuple[str, str | Tag | None]]
-
-
-def _resolve(
-    kernel: Kernel, request: TagRequest, ignore_nonexistent: bool
-) -> dict[str, Tag | None]:
-    found: dict[str, Tag | None] = {}
-    for pattern, tag in kind.tag_pairs(request):
-        parsed = parse_tag(tag)
-        found |= dict.fromkeys(_fitting(kernel, pattern, ignore_nonexistent), parsed)
-    return found
-
 
 def _fitting(kernel: Kernel, pattern: str, ignore_nonexistent: bool = False) -> list[str]:
     """The inames that a pattern fits."""
@@ -76,13 +64,16 @@ def tag_inames(
     :raises IllegalTransformError: where the hardware cannot carry an iname so tagged.
     :raises RaceError: where threads or blocks would meet in a cell in no order.
     """
-    tags = _resolve(kernel, iname_to_tag, ignore_nonexistent)
-    for iname, tag in tags.items():
+    tags: dict[str, Tag | None] = {}
+    for pattern, tag in kind.tag_pairs(iname_to_tag):
+        fitting = _fitting(kernel, pattern, ignore_nonexistent)
+        tags |= dict.fromkeys(fitting, parse_tag(tag))
+    for iname, new in tags.items():
         existing = kernel.iname_tags.get(iname)
-        if existing is not None and existing != tag and not force:
+        if existing is not None and existing != new and not force:
             raise IllegalTransformError(
                 f"iname '{iname}' is already tagged {existing}",
-                instead=f"force=True replaces that by {tag or 'for'}",
+                instead=f"force=True replaces that by {new or 'for'}",
             )
     return _retagged(kernel, tags)
 

@@ -39,29 +39,23 @@ class All(Match):
 
 
 @dataclass(frozen=True)
-class And(Match):
-    """Matches what all of its parts match."""
+class Joined(Match):
+    """Matches what all of its parts match (``and``), or what any of them matches (``or``)."""
 
+    word: str
     children: tuple[Match, ...]
 
     def __call__(self, kernel: Kernel, statement: Statement) -> bool:
-        return all(child(kernel, statement) for child in self.children)
+        matches = (child(kernel, statement) for child in self.children)
+        return all(matches) if self.word == "and" else any(matches)
 
     def __str__(self) -> str:
-        return " and ".join(f"({c})" if isinstance(c, Or) else str(c) for c in self.children)
-
-
-@dataclass(frozen=True)
-class Or(Match):
-    """Matches what any of its parts matches."""
-
-    children: tuple[Match, ...]
-
-    def __call__(self, kernel: Kernel, statement: Statement) -> bool:
-        return any(child(kernel, statement) for child in self.children)
-
-    def __str__(self) -> str:
-        return " or ".join(map(str, self.children))
+        loose = self.word == "and"
+        shown = (
+            f"({c})" if loose and isinstance(c, Joined) and c.word == "or" else str(c)
+            for c in self.children
+        )
+        return f" {self.word} ".join(shown)
 
 
 @dataclass(frozen=True)
@@ -74,7 +68,7 @@ class Not(Match):
         return not self.child(kernel, statement)
 
     def __str__(self) -> str:
-        return f"not ({self.child})" if isinstance(self.child, (And, Or)) else f"not {self.child}"
+        return f"not ({self.child})" if isinstance(self.child, Joined) else f"not {self.child}"
 
 
 @dataclass(frozen=True)
@@ -167,19 +161,17 @@ class _Parser:
         return False
 
     def either(self) -> Match:
-        return self.chain("or", self.both, Or)
+        return self.chain("or", self.both)
 
     def both(self) -> Match:
-        return self.chain("and", self.single, And)
+        return self.chain("and", self.single)
 
-    def chain(
-        self, word: str, part: Callable[[], Match], joined: Callable[[tuple[Match, ...]], Match]
-    ) -> Match:
+    def chain(self, word: str, part: Callable[[], Match]) -> Match:
         """Parts with a word between them; a part alone is itself."""
         children = [part()]
         while self.peek("word", word):
             children.append(part())
-        return children[0] if len(children) == 1 else joined(tuple(children))
+        return children[0] if len(children) == 1 else Joined(word, tuple(children))
 
     def single(self) -> Match:
         self.depth += 1

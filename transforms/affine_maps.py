@@ -259,35 +259,28 @@ def _joined(kernel: Kernel, old: tuple[str, ...], joined: str) -> Change:
     inverse: dict[str, Expression] = {}
     stride = 1
     for iname in reversed(old):
-        low, length = _range(kernel, iname, need_length=iname != old[0])
+        found = extent(kernel, iname)
+        if found is None:
+            raise IllegalTransformError(f"iname '{iname}' has no bounds that depend on sizes alone")
+        low, length = found
         offset = prim.Sum((prim.Variable(iname), prim.Product((-1, low))))
         total.insert(0, prim.Product((stride, offset)))
         quotient = prim.FloorDiv(prim.Variable(joined), stride)
-        if length is not None:
+        if iname == old[0]:
+            inverse[iname] = simplify(prim.Sum((quotient, low)))
+        elif isinstance(length, int):
             conditions += [prim.Comparison(offset, ">=", 0), prim.Comparison(offset, "<", length)]
             inverse[iname] = simplify(prim.Sum((prim.Remainder(quotient, length), low)))
             stride *= length
         else:
-            inverse[iname] = simplify(prim.Sum((quotient, low)))
+            raise IllegalTransformError(
+                f"cannot join iname '{iname}': it has {to_text(length)} values, and only the first "
+                f"of the inames may have a length that is no constant",
+                instead=f"put '{iname}' first, split it, or fix its length with fix_parameters",
+            )
     whole = prim.Comparison(prim.Variable(mark), "==", prim.Sum(tuple(total)))
     graph = _sets.condition_set(prim.LogicalAnd((whole, *conditions)))
     return reindexed(kernel, Reindexing(old, (joined,), (mark,), graph), "join", inverse)
-
-
-def _range(kernel: Kernel, iname: str, need_length: bool) -> tuple[Expression, int | None]:
-    found = extent(kernel, iname)
-    if found is None:
-        raise IllegalTransformError(f"iname '{iname}' has no bounds that depend on sizes alone")
-    low, length = found
-    if not need_length:
-        return low, None
-    if not isinstance(length, int):
-        raise IllegalTransformError(
-            f"cannot join iname '{iname}': it has {to_text(length)} values, and only the first "
-            f"of the inames may have a length that is no constant",
-            instead=f"put '{iname}' first, split it, or fix its length with fix_parameters",
-        )
-    return low, length
 
 
 # }}}

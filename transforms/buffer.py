@@ -85,15 +85,12 @@ def buffer_array(
     selected = matching(kernel, within)
     expanded = expand_rules_that_use(kernel, var_name, selected)
     reads, writes = _accesses(expanded, var_name, selected)
-    touching = [
-        s for s in expanded.statements if s.written == var_name or _staging.reads_of(s, var_name)
-    ]
+    touching = [s for s in expanded.statements if var_name in s.names]
     if not reads and not writes:
+        others = ", ".join(s.id for s in touching)
         raise IllegalTransformError(
             f"the buffer would replace nothing: no selected statement reads or writes '{var_name}'",
-            instead=f"'{var_name}' is used by {', '.join(s.id for s in touching)}"
-            if touching
-            else "",
+            instead=f"'{var_name}' is used by {others}" if others else "",
         )
     what = f"the buffer of '{var_name}'"
     write_uses = _staging.make_uses(expanded, writes)

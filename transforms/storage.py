@@ -206,7 +206,20 @@ def pad_temporary(
     temporary = kernel.temporary_by_name[name]
     rank = len(temporary.shape)
     position = _checked_axis(axis, rank, name)
-    _check_pads_something(temporary, position)
+    tags = temporary.dim_tags or _last_fastest(rank)
+    tag = tags[position]
+    if isinstance(tag, Strided):
+        raise IllegalTransformError(
+            f"axis {position} of '{name}' has an explicit stride ({tag})",
+            instead="change the strides by tag_array_axes",
+        )
+    nested = {i: t.level for i, t in enumerate(tags) if isinstance(t, Nested)}
+    if tag.level == max(nested.values()):
+        faster = [i for i, level in nested.items() if level < tag.level]
+        raise IllegalTransformError(
+            f"padding axis {position} of '{name}' would move no element: it is the slowest",
+            instead=f"pad axis {faster[-1]}: its rows then lie further apart" if faster else "",
+        )
     padding = list(temporary.padding or [0] * rank)
     padding[position] = elements
     if tuple(padding) == (temporary.padding or (0,) * rank):
@@ -215,24 +228,6 @@ def pad_temporary(
         )
     changed = replace(temporary, padding=tuple(padding) if any(padding) else ())
     return Change(with_arrays(kernel, {name: changed}))
-
-
-def _check_pads_something(temporary: TemporaryVariable, axis: int) -> None:
-    """Padding the slowest axis moves nothing."""
-    tags = temporary.dim_tags or _last_fastest(len(temporary.shape))
-    tag = tags[axis]
-    if isinstance(tag, Strided):
-        raise IllegalTransformError(
-            f"axis {axis} of '{temporary.name}' has an explicit stride ({tag})",
-            instead="change the strides by tag_array_axes",
-        )
-    levels = [t.level for t in tags if isinstance(t, Nested)]
-    if tag.level == max(levels):
-        faster = [i for i, t in enumerate(tags) if isinstance(t, Nested) and t.level < tag.level]
-        raise IllegalTransformError(
-            f"padding axis {axis} of '{temporary.name}' would move no element: it is the slowest",
-            instead=f"pad axis {faster[-1]}: its rows then lie further apart" if faster else "",
-        )
 
 
 @transform

@@ -152,11 +152,8 @@ def _python() -> str:
 
 
 def _loopkit() -> str:
-    where = Path(__file__).resolve().parents[1]
-    try:
-        return f"{importlib.metadata.version('loopkit')} in {where}"
-    except importlib.metadata.PackageNotFoundError:
-        return f"a checkout that is not installed, in {where}"
+    version = _version("loopkit") or "a checkout that is not installed,"
+    return f"{version} in {Path(__file__).resolve().parents[1]}"
 
 
 def _package(package: str) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from loopkit._errors import CompileError
 from loopkit._host import sanitizer
-from loopkit._host.arguments import Bound, bind
+from loopkit._host.arguments import bind
 from loopkit._host.compiler import Binary, Compiler, binary, need_compiler
 from loopkit._host.report import ErrorRecord, launch_error
 from loopkit._program import ArrayParam, Program, check_grid, check_resources
@@ -125,14 +125,9 @@ class HostModule:
             threads = math.prod(program.block) * math.prod(grid)
             large = order == "ascending" and threads >= _WORTH_SHARING
             workers = len(os.sched_getaffinity(0)) if large else 1
-        self._launch(bound, grid, ORDERS[order], seed, workers)
-
-    def _launch(
-        self, bound: Bound, grid: tuple[int, int, int], order: int, seed: int, workers: int
-    ) -> None:
         assert self._library is not None
-        error = ErrorRecord()
-        pointers = bound.pointers()
+        assert _runtime is not None
+        error, pointers = ErrorRecord(), bound.pointers()
         job = _Job(
             entry=_address(self._library.lk_entry),
             plain=_address(self._library.lk_plain) if self.plain else None,
@@ -140,15 +135,14 @@ class HostModule:
             guard=None,
             arguments=ctypes.addressof(pointers),
             grid=grid,
-            block=self.program.block,
-            order=order,
+            block=program.block,
+            order=ORDERS[order],
             workers=workers,
             seed=seed & 0xFFFFFFFFFFFFFFFF,
             error=ctypes.pointer(error),
         )
-        assert _runtime is not None
         if _runtime.lk_launch(ctypes.byref(job)) != 0:
-            raise launch_error(self.program, error)
+            raise launch_error(program, error)
         bound.finish()
 
 

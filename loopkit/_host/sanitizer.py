@@ -193,16 +193,14 @@ def _locate(program: Program, bound: Bound, report: str, address: int) -> tuple[
             f"outside dynamic shared memory: byte offset {offset}, "
             f"and a block has {program.dynamic_shared} bytes of it"
         )
-    best: tuple[int, int, int, int] | None = None
+    placed = []
     for match in _ARRAY.finditer(report):
-        index, begin, size = (int(group) for group in match.groups())
-        distance = max(begin - address, address - (begin + size) + 1, 0)
-        if best is None or distance < best[0]:
-            best = (distance, index, begin, size)
+        index, begin, size = map(int, match.groups())
+        placed.append((max(begin - address, address - (begin + size) + 1, 0), index, begin, size))
     # Arrays lie gigabytes apart: what is further from all of them is none of theirs.
-    if best is None or best[0] > 1 << 33:
+    if not placed or min(placed)[0] > 1 << 33:
         return None, f"at address {address:#x}, outside every array and every shared array"
-    _, index, begin, size = best
+    _, index, begin, size = min(placed)
     name, value = program.params[index].name, bound.values[index]
     offset = address - begin - (value.ctypes.data - byte_bounds(value)[0] if value.size else 0)
     element, rest = divmod(offset, value.dtype.itemsize)

@@ -58,23 +58,19 @@ class AssertingExecutor:
         self._check(self.plan.resolve(args, kwargs), stream)
 
     def _check(self, resolved: Resolved, stream: int | None) -> None:
-        arrays = {
-            name: resolved.arrays[name]
-            for assertion in self.assertions
-            for name in assertion.arrays
-            if name in resolved.arrays
-        }
-        left = tuple(a for a in self.assertions if all(name in arrays for name in a.arrays))
+        arrays = resolved.arrays
+        left = tuple(a for a in self.assertions if arrays.keys() >= {*a.arrays})
         if resolved.location == HOST:
-            on_host = {n: info.kind.as_numpy(info.object) for n, info in arrays.items()}
+            needed = {name: arrays[name] for a in left for name in a.arrays}
+            on_host = {n: info.kind.as_numpy(info.object) for n, info in needed.items()}
             check_data(self.plan.name, left, on_host, resolved.values)
             return
         device = driver.device(resolved.location.index)
         try:
             with device.current():
                 left = tuple(a for a in left if not _holds(a, arrays, resolved.values, stream))
-                needed = {name for a in left for name in a.arrays}
-                copies = {name: _on_host(arrays[name], device, stream) for name in sorted(needed)}
+                names = sorted({name for a in left for name in a.arrays})
+                copies = {name: _on_host(arrays[name], device, stream) for name in names}
         except driver.DriverError as error:
             raise device.recover(error) from None
         check_data(self.plan.name, left, copies, resolved.values)

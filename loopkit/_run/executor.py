@@ -12,7 +12,6 @@ from loopkit._program import ArrayParam, Program, check_grid
 from loopkit._run import copies, driver, fast, launch
 from loopkit._run.arrays import HOST
 from loopkit._run.binding import Ready, bound_launch, bound_on_host
-from loopkit._run.kinds import kind_of
 from loopkit._run.module import Modules, stream_handle, take_stream
 from loopkit._run.plan import ArgumentPlan, Resolved
 
@@ -135,19 +134,11 @@ class CudaExecutor:
     def _from_spare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The function for these arguments among those that are not in the chain any more."""
         names = {n: v for n, v in kwargs.items() if n != "stream" or n in self.plan.names}
-        given = self.plan.given(args, names)
-        infos = {}
-        for name, value in given.items():
-            if name in self.plan.arrays:
-                kind = kind_of(value)
-                if kind is None:
-                    return None
-                infos[name] = kind.describe(value, name)
-        infos = {name: infos[name] for name in self.plan.names if name in infos}
         try:
-            key = fast.key_of(self.plan, given, infos)
+            given = self.plan.given(args, names)
+            key = fast.key_of(self.plan, given, self.plan.describe(given))
             found = self._spare.get(key)
-        except TypeError:  # a value that has no hash: the full check says what is wrong
+        except (LoopkitError, TypeError):  # or no hash: the full check says what is wrong
             return None
         if found is not None:
             self._put_first(key, found)

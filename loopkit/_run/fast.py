@@ -130,7 +130,7 @@ class Writer:
     def checks(self) -> list[str]:
         """The kernel's assumptions about scalars that come with each call."""
         result = []
-        for check, names in zip(self.plan.program.checks, self.plan.check_variables, strict=True):
+        for check, names in self.plan.checks:
             if not names & self.free:
                 continue
             spelled = {name: name for name in names}

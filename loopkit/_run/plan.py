@@ -138,9 +138,9 @@ class ArgumentPlan:
         self.grid_function = compile_tuple(program.grid)
 
     @cached_property
-    def check_variables(self) -> tuple[frozenset[str], ...]:
-        """The names that each check is about."""
-        return tuple(variable_names(c.condition) for c in self.program.checks)
+    def checks(self) -> tuple[tuple[Check, frozenset[str]], ...]:
+        """The conditions on the sizes, each with the names that it is about."""
+        return tuple((c, variable_names(c.condition)) for c in self.program.checks)
 
     @cached_property
     def _check_function(self) -> Callable[[Mapping[str, int]], Any]:
@@ -195,7 +195,7 @@ class ArgumentPlan:
             if args and not error.asked:
                 error.asked = f"in a call of {self.name} by position: {', '.join(self.names)}"
             raise
-        arrays = self._describe(given)
+        arrays = self.describe(given)
         known = Known(values, dict.fromkeys(values, "as passed"))
         for name in given.keys() - self.arrays.keys() - self.scalars.keys():
             if isinstance(given[name], int | np.integer):  # an unused size
@@ -208,9 +208,7 @@ class ArgumentPlan:
                 origin = known.origins.get(name, "")
                 values[name] = check_scalar(name, values[name], param.dtype, origin)
         holds = self._check_function(values)
-        for check, true, names in zip(
-            self.program.checks, holds, self.check_variables, strict=True
-        ):
+        for (check, names), true in zip(self.checks, holds, strict=True):
             if not true:
                 raise self._broken(check, names, known)
         layouts = self.solver.layouts(known)
@@ -246,7 +244,8 @@ class ArgumentPlan:
             given[name] = value
         return {name: value for name, value in given.items() if value is not None}
 
-    def _describe(self, given: Mapping[str, Any]) -> dict[str, ArrayInfo]:
+    def describe(self, given: Mapping[str, Any]) -> dict[str, ArrayInfo]:
+        """The arrays among the arguments of a call, in order, each checked by itself."""
         missing = [n for n in self.names if n in self.arrays and n not in given]
         missing = [n for n in missing if self.arrays[n].is_read]
         if missing:
@@ -298,7 +297,11 @@ class ArgumentPlan:
             return
         name = missing[0]
         if is_integer(self.scalars[name].dtype):
-            where = [n for n in self.names if n in self.arrays and self.solver.mentions(n, name)]
+            where = [
+                n
+                for n in self.names
+                if n in self.arrays and any(name in variable_names(e) for e in self.arrays[n].shape)
+            ]
             why = f"the value of {name} is not known: "
             why += (
                 f"what was passed does not determine it ({', '.join(map(self.declaration, where))})"
@@ -321,7 +324,7 @@ class ArgumentPlan:
         unused = np.dtype(np.int64)
         dtypes = {n: self.scalars[n].dtype if n in self.scalars else unused for n in sizes}
         values = {name: check_scalar(name, sizes[name], dtypes[name]) for name in sizes}
-        for check, names in zip(self.program.checks, self.check_variables, strict=True):
+        for check, names in self.checks:
             if names <= values.keys() and not whole_value(check.condition, values):
                 raise self._broken(check, names, Known(values, {}))
         return values
@@ -340,14 +343,12 @@ class ArgumentPlan:
         for name, info in others:
             if info.location == first.location:
                 continue
-            why = f"{name} is on {info.location}, but {first_name} is on {first.location}"
-            if HOST in (first.location, info.location):
-                (h, host), (d, device) = sorted(
-                    ((first_name, first), (name, info)), key=lambda pair: pair[1].location != HOST
-                )
-                why = (
-                    f"{h} is in host memory (an array of {host.kind.name}), "
-                    f"but {d} is on {device.location}"
-                )
-            raise InvalidArgumentError(why, instead="copy one of them to where the other is")
+            pair = ((name, info), (first_name, first))
+            (one, a), (other, b) = sorted(pair, key=lambda item: item[1].location != HOST)
+            on_host = f"in host memory (an array of {a.kind.name})"
+            where = on_host if a.location == HOST else f"on {a.location}"
+            raise InvalidArgumentError(
+                f"{one} is {where}, but {other} is on {b.location}",
+                instead="copy one of them to where the other is",
+            )
         return first.location, first.kind

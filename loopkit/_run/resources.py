@@ -54,7 +54,6 @@ class Resources:
         return f"{self.arch}: {self.threads} threads a block, {', '.join(parts)}"
 
 
-_ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)'")
 _FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 _REGISTERS = re.compile(r"Used (\d+) registers")
 _SHARED = re.compile(r"(\d+)(?:\+(\d+))? bytes smem")
@@ -62,12 +61,9 @@ _SHARED = re.compile(r"(\d+)(?:\+(\d+))? bytes smem")
 
 def from_log(log: str, program: Program, arch: str) -> Resources:
     """Read the report of ``--ptxas-options=-v`` about the program's own function."""
-    parts = re.split(r"(?=ptxas info\s*: Compiling entry function)", log)
-    report = ""
-    for part in parts:
-        entry = _ENTRY.search(part)
-        if entry and entry["name"] == program.name:
-            report = part
+    entry = r"ptxas info\s*: Compiling entry function"
+    reports = re.findall(rf"{entry} '{re.escape(program.name)}'.*?(?={entry}|\Z)", log, re.DOTALL)
+    report = reports[-1] if reports else ""
     used = _REGISTERS.search(report)
     if used is None:
         raise CompileError(

@@ -91,10 +91,6 @@ class SizeSolver:
             if variable_names(stride)
         ]
 
-    def mentions(self, array: str, size: str) -> bool:
-        """Whether ``size`` stands in the shape of ``array``."""
-        return any(size in variable_names(e) for e in self._plan.arrays[array].shape)
-
     def infer(self, known: Known, arrays: Mapping[str, ArrayInfo]) -> None:
         """Add the sizes that the arrays determine to what is known."""
         extents = [(n, axis, extent) for n, axis, extent in self._extents if n in arrays]

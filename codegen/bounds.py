@@ -381,7 +381,7 @@ def _quotient(
     inner = [(-sign * c, e) for e, c in form.terms.items() if e.name in hidden]
     rest = [(sign * c, e) for e, c in form.terms.items() if e.name not in {iname, *hidden}]
     part = linear_sum(inner, 0)
-    low, high = _sets.minimum_value(domain, part), _sets.maximum_value(domain, part)
+    low, high = _sets.value_range(domain, part)
     if low is None or high is None or high - low >= abs(own):
         return None
     return rounded_down(rest, sign * form.constant - low, abs(own))

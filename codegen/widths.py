@@ -212,8 +212,7 @@ def extremes(domain: isl.Set, expr: Expression) -> Interval:
     """The smallest and largest value of an affine expression in a set."""
     if domain.is_empty():
         return 0, 0
-    low = _sets.minimum_value(domain, expr)
-    high = _sets.maximum_value(domain, expr)
+    low, high = _sets.value_range(domain, expr)
     return EVERYTHING[0] if low is None else low, EVERYTHING[1] if high is None else high
 
 

@@ -277,8 +277,7 @@ def _relative_hull(
 ) -> Range | None:
     """The values of an index as ``lower`` and a constant number of cells from there, if so."""
     distance = prim.Sum((index, (lower * -1).expression))
-    low = _sets.minimum_value(use.domain, distance)
-    high = _sets.maximum_value(use.domain, distance)
+    low, high = _sets.value_range(use.domain, distance)
     if low is None or high is None:
         return None
     return Range(lower + low, high - low, 1, bool(variable_names(index) & ranges.keys()))

@@ -140,12 +140,8 @@ class Domain(Exact):
     @memoised
     def range_of(self, iname: str, assumptions: isl.Set) -> tuple[int | None, int | None]:
         """The smallest and largest value of an iname, whatever the others are (memoised)."""
-        return _extremes(self.without(frozenset(self.inames) - {iname}) & assumptions, iname)
-
-
-def _extremes(values: isl.Set, iname: str) -> tuple[int | None, int | None]:
-    value = prim.Variable(iname)
-    return _sets.minimum_value(values, value), _sets.maximum_value(values, value)
+        values = self.without(frozenset(self.inames) - {iname}) & assumptions
+        return _sets.value_range(values, prim.Variable(iname))
 
 
 @fitting_type
@@ -361,7 +357,8 @@ class Kernel(Exact, Methods):
         """
         if not self.parents_of(iname):
             return self.range_of(iname)
-        return _extremes(self.domain_around([iname]) & self.assumptions.set, iname)
+        values = self.domain_around([iname]) & self.assumptions.set
+        return _sets.value_range(values, prim.Variable(iname))
 
     def domain_around(self, inames: Iterable[str]) -> isl.Set:
         """Like :meth:`domain_of`, with all other inames projected out.

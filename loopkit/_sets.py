@@ -535,24 +535,35 @@ def integer(value: isl.Val) -> int:
 
 def maximum_value(domain: isl.Set, expr: Expression) -> int | None:
     """The largest value of an affine ``expr`` in ``domain``; None if unbounded or empty."""
-    return _extreme(domain, expr, 1)
+    return _extreme(_values(domain, expr), 1)
 
 
 def minimum_value(domain: isl.Set, expr: Expression) -> int | None:
     """The smallest value of an affine ``expr`` in ``domain``; None if unbounded or empty."""
-    return _extreme(domain, expr, -1)
+    return _extreme(_values(domain, expr), -1)
 
 
-def _extreme(domain: isl.Set, expr: Expression, sign: int) -> int | None:
+def value_range(domain: isl.Set, expr: Expression) -> tuple[int | None, int | None]:
+    """The smallest and the largest value of an affine ``expr`` in ``domain``, like these two."""
+    values = _values(domain, expr)
+    return _extreme(values, -1), _extreme(values, 1)
+
+
+def _values(domain: isl.Set, expr: Expression) -> isl.Set:
+    """``{ [expr] : domain }`` exactly, as one set dimension."""
     if isinstance(expr, prim.Variable) and domain.find_dim_by_name(PARAM, expr.name) >= 0:
         value, graph = expr.name, domain
     else:
         value = hidden("value")
         graph = domain & equality(value, expr)
-    line = as_dimension(project_onto(graph, [value]), value)
-    if line.is_empty():
+    return as_dimension(project_onto(graph, [value]), value)
+
+
+def _extreme(values: isl.Set, sign: int) -> int | None:
+    """The largest value, or for a ``sign`` of -1 the smallest; None if unbounded or empty."""
+    if values.is_empty():
         return None
-    best = line.max_val(_identity(sign))
+    best = values.max_val(_identity(sign))
     if best.is_infty() or best.is_nan() or best.is_neginfty():
         return None
     return sign * integer(best)

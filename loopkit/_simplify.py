@@ -127,10 +127,8 @@ class _Simplifier:
         quotient = prim.FloorDiv(_rebuild(rest), divisor)
         if not _sets.is_affine(quotient):
             return None
-        low = _sets.minimum_value(context, quotient)
-        if low is None or low != _sets.maximum_value(context, quotient):
-            return None
-        return low
+        low, high = _sets.value_range(context, quotient)
+        return low if low == high else None
 
     def _extreme(self, expr: prim.Min | prim.Max) -> Expression:
         kind = type(expr)

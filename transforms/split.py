@@ -198,8 +198,7 @@ def _chunks(chunks: int, kernel: Kernel, iname: str, outer: str, inner: str) -> 
 def _constant_range(kernel: Kernel, iname: str) -> tuple[int, int]:
     """The first and the last value of a loop, which are the same for all sizes."""
     domain = kernel.domain_of([iname]) & kernel.assumptions.set
-    variable = prim.Variable(iname)
-    low, high = _sets.minimum_value(domain, variable), _sets.maximum_value(domain, variable)
+    low, high = _sets.value_range(domain, prim.Variable(iname))
     context = _sets.project_out(domain, [iname])
     if low is not None and high is not None and not domain.is_empty():
         ends = (_sets.project_out(domain & _sets.equality(iname, e), [iname]) for e in (low, high))

@@ -44,8 +44,7 @@ def _spread(kernel: Kernel, iname: str) -> Kernel:
     if not spread:
         return kernel
     domain = kernel.domain_of([iname]) & kernel.assumptions.set
-    first = _sets.minimum_value(domain, prim.Variable(iname))
-    last = _sets.maximum_value(domain, prim.Variable(iname))
+    first, last = _sets.value_range(domain, prim.Variable(iname))
     if first is None or last is None:
         return kernel
     position = prim.Sum((prim.Variable(iname), -first))

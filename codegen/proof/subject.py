@@ -104,11 +104,9 @@ class Subject:
 
     @staticmethod
     def _bounds(domain: isl.Set, name: str) -> Interval:
-        expr = prim.Variable(name)
         if domain.is_empty():
             return 0, 0
-        low = _sets.minimum_value(domain, expr)
-        high = _sets.maximum_value(domain, expr)
+        low, high = _sets.value_range(domain, prim.Variable(name))
         return (-FAR if low is None else low, FAR if high is None else high)
 
     def _all_names(self) -> list[str]:
@@ -254,9 +252,7 @@ class Subject:
         return result
 
     def _range_of_size(self, size: str, admitted: isl.Set) -> Interval:
-        expr = prim.Variable(size)
-        low = _sets.minimum_value(admitted, expr)
-        high = _sets.maximum_value(admitted, expr)
+        low, high = _sets.value_range(admitted, prim.Variable(size))
         least, largest = of_dtype(in_registers(self.names.types[size]))
         return least if low is None else low, largest if high is None else high
 

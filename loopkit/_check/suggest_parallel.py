@@ -89,8 +89,7 @@ def _longest(kernel: Kernel, iname: str) -> int:
     """The largest number of values of an iname; more than a block has where that is unknown."""
     if iname in kernel.home_domain:
         domain = kernel.domain_around([iname]) & kernel.assumptions.set
-        name = prim.Variable(iname)
-        low, high = _sets.minimum_value(domain, name), _sets.maximum_value(domain, name)
+        low, high = _sets.value_range(domain, prim.Variable(iname))
         if low is not None and high is not None:
             return high - low + 1
     return CUDA.block_threads + 1

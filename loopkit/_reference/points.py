@@ -20,8 +20,7 @@ Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 def range_in(domain: isl.Set, name: str) -> tuple[int, int] | None:
     """The smallest and the largest value of a name in a set that is not empty, if there are."""
-    variable = prim.Variable(name)
-    low, high = _sets.minimum_value(domain, variable), _sets.maximum_value(domain, variable)
+    low, high = _sets.value_range(domain, prim.Variable(name))
     return None if low is None or high is None else (low, high)
 
 

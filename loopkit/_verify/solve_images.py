@@ -168,8 +168,7 @@ def _as_one_number(domain: isl.Set, group: Sequence[str]) -> isl.PwAff | None:
     for name in reversed(group):
         digit = _iteration_number(domain, name, group).scale_val(_sets.val(weight))
         total = digit if total is None else total.add(digit)
-        low = _sets.minimum_value(domain, prim.Variable(name))
-        high = _sets.maximum_value(domain, prim.Variable(name))
+        low, high = _sets.value_range(domain, prim.Variable(name))
         if name != group[0]:
             if low is None or high is None:
                 return None

@@ -110,8 +110,7 @@ class Solver:
 
     def _range(self, name: str) -> tuple[int, int] | None:
         if name not in self._ranges:
-            low = _sets.minimum_value(self.relation, prim.Variable(name))
-            high = _sets.maximum_value(self.relation, prim.Variable(name))
+            low, high = _sets.value_range(self.relation, prim.Variable(name))
             self._ranges[name] = None if low is None or high is None else (low, high)
         return self._ranges[name]
 

@@ -78,7 +78,6 @@ def test_options() -> None:
     )
     assert item.id == "w"
     assert item.depends_on == ("r", "fetch_*")
-    assert not item.depends_on_is_final
     assert item.tags == ("x", "y")
     assert item.predicates == (parse_expression("b[i,j] > 0"), parse_expression("c"))
     assert item.predicate_blocks == (0, 0)
@@ -89,10 +88,9 @@ def test_options() -> None:
 def test_options_that_close_a_list() -> None:
     item = one("a[i] = 1 {dep=*r, inames=i:j, id_prefix=w}")
     assert item.depends_on == ("r",)
-    assert item.depends_on_is_final
     assert item.inames_is_final
     assert item.id_prefix == "w"
-    assert one("a = 1 {dep=*}").depends_on_is_final
+    assert one("a = 1 {dep=*}").depends_on == ()
     assert one("a = 1 {inames=+}").inames == frozenset()
 
 

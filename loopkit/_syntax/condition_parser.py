@@ -8,7 +8,6 @@ parentheses.  Integer division and modulo are Python's, also of and by negative 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import NoReturn
 
 from loopkit._syntax.isl_text import (
@@ -91,9 +90,8 @@ class ConditionParser(Words):
 
     def implication(self) -> Condition:
         left = self.disjunction()
-        if self.words[self.at] != "implies":
+        if not self.took("implies"):
             return left
-        self.at += 1
         right = self.implication()
         return joined(f"((not ({left.text})) or ({right.text}))", left, right)
 
@@ -106,13 +104,6 @@ class ConditionParser(Words):
     def conjunction(self) -> Condition:
         parts = self.series(_AND, self.negation)
         return Condition(tuple(part for p in parts for part in p.parts))
-
-    def series(self, words: frozenset[str], one: Callable[[], Condition]) -> list[Condition]:
-        parts = [one()]
-        while self.words[self.at] in words:
-            self.at += 1
-            parts.append(one())
-        return parts
 
     def negation(self) -> Condition:
         word = self.words[self.at]
@@ -142,26 +133,23 @@ class ConditionParser(Words):
     def quantified(self) -> Condition:
         """``exists e, f: condition``, with or without parentheses around all behind the word."""
         self.at += 1
-        opened = self.at if self.words[self.at] == "(" else None
-        if opened is not None:
-            self.at += 1
+        opened = self.at
+        in_parentheses = self.took("(")
         names: list[str] = []
         while True:
             name = self.name("a name that 'exists' binds")
             if name in self.bound or name in names:
                 self.fail(self.at - 1, f"the name '{name}' is bound already")
             names.append(name)
-            if self.words[self.at] == ":":
+            if self.took(":"):
                 break
-            if self.words[self.at] != ",":
+            if not self.took(","):
                 self.fail_expecting("',' or ':'", "it is written exists e: i = 2*e")
-            self.at += 1
-        self.at += 1
         outside = self.bound
         self.bound = outside | set(names)
         inner = self.implication()
         self.bound = outside
-        if opened is not None:
+        if in_parentheses:
             self.close(opened)
         text = f"(exists ({', '.join(names)} : {inner.text}))"
         return Condition((Part(text, inner.names - set(names)),))
@@ -172,23 +160,19 @@ class ConditionParser(Words):
             self.at += 1
             return word
         at = self.at
-        chain = [[self.value(), *self.rest_of_list()]]
+        chain = [self.values()]
         relations: list[str] = []
         while self.words[self.at] in RELATIONS:
             relations.append(self.words[self.at])
             self.at += 1
-            chain.append([self.value(), *self.rest_of_list()])
+            chain.append(self.values())
         if not relations:
             self.fail_behind_value(at)
         return chained(chain, relations)
 
-    def rest_of_list(self) -> list[Value]:
-        """The values that follow behind commas: each is compared."""
-        values = []
-        while self.words[self.at] == ",":
-            self.at += 1
-            values.append(self.value())
-        return values
+    def values(self) -> list[Value]:
+        """Values between commas: each is compared."""
+        return self.series((",",), self.value)
 
     # }}}
 
@@ -298,7 +282,7 @@ class ConditionParser(Words):
     def call(self, name: str) -> Value:
         at = self.at
         self.at += 2
-        arguments = [self.value(), *self.rest_of_list()]
+        arguments = self.values()
         self.close(at + 1)
         if name in ("min", "max"):
             return extreme(name, arguments)
@@ -390,10 +374,9 @@ class ConditionParser(Words):
 
     def close(self, opened: int) -> None:
         """The parenthesis that closes word ``opened``."""
-        if self.words[self.at] != ")":
+        if not self.took(")"):
             self.fail_on_brackets()
             self.fail_at_leftover()
-        self.at += 1
 
     def small(self, value: Value, at: int) -> Value:
         """``value``, if it is no number that no index can be."""

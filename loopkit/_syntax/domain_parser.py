@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
 
 import islpy as isl
 
@@ -12,9 +11,8 @@ from loopkit._errors import ParseError, UnknownNameError
 from loopkit._frozen import dataclass
 from loopkit._syntax.condition_parser import NAME, ConditionParser
 from loopkit._syntax.isl_text import Condition, Value
-from loopkit._syntax.tokens import END
+from loopkit._syntax.tokens import END, T
 
-T = TypeVar("T")
 _MAP = "a map is written { [i] -> [j]: j = i + 1 }"
 _TUPLE = "a tuple is written [i, j]"
 
@@ -146,10 +144,7 @@ class _SetParser(ConditionParser):
         if "{" not in words:
             self.fail(0, what, last=max(0, len(words) - 2), instead=written)
         listed = self.parameter_list()
-        pieces = [one()]
-        while words[self.at] == ";":
-            self.at += 1
-            pieces.append(one())
+        pieces = self.series((";",), one)
         self.check_end()
         if listed is not None:
             self.check_listed(listed)
@@ -226,18 +221,16 @@ class _SetParser(ConditionParser):
         """``[i] -> [j] : condition`` as isl is to read it."""
         self.bound = frozenset()
         _, inputs = self.dimensions()
-        if self.words[self.at] != "->":
+        if not self.took("->"):
             self.fail_expecting("'->'", _MAP)
-        self.at += 1
         _, outputs = self.dimensions()
         condition = self.condition_of_piece()
         return f"[{', '.join(inputs)}] -> [{', '.join(outputs)}]{condition.behind_colon}"
 
     def dimensions(self) -> tuple[tuple[str | None, ...], tuple[str, ...]]:
         """``[i, j]``: its names, and its entries as isl is to read them."""
-        if self.words[self.at] != "[":
+        if not self.took("["):
             self.fail_expecting("'['", _TUPLE)
-        self.at += 1
         self.bound |= self.tuple_names()
         dimensions = [self.entry() for _ in self.listed("]", _TUPLE)]
         names = tuple(name for name, _ in dimensions)
@@ -246,8 +239,7 @@ class _SetParser(ConditionParser):
 
     def condition_of_piece(self) -> Condition:
         """What stands behind the ':' of a piece, if there is one."""
-        if self.words[self.at] == ":":
-            self.at += 1
+        if self.took(":"):
             if self.words[self.at] not in ("}", ";"):
                 return self.condition()
         elif self.words[self.at] not in ("}", ";"):
@@ -279,8 +271,7 @@ class _SetParser(ConditionParser):
         if not is_named or not NAME.match(word):
             return None, self.whole_value()
         name = self.name("the name of an iname")
-        if self.words[self.at] == "=":
-            self.at += 1
+        if self.took("="):
             return name, f"{name} = {self.whole_value()}"
         return name, name
 
@@ -292,9 +283,8 @@ class _SetParser(ConditionParser):
 
     def with_primes(self, name: str) -> str:
         """The name that was read, with the primes that the text has behind it."""
-        while self.primed and self.words[self.at] == "'":
+        while self.primed and self.took("'"):
             name += "'"
-            self.at += 1
         return name
 
     def whole_value(self) -> str:

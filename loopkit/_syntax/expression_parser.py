@@ -224,9 +224,8 @@ class ExpressionParser(ExpressionWords):
     def _cast(self, name: str, opened: int) -> Expression:
         dtype = self.type_at(self.at)
         self.at += 1
-        if self.words[self.at] != ",":
+        if not self.took(","):
             self.fail_in_list(opened, ",")
-        self.at += 1
         arguments, _ = self._list(opened, ")")
         if len(arguments) != 1:
             usage = "it is written cast(float32, x)"
@@ -259,15 +258,14 @@ class ExpressionParser(ExpressionWords):
                 instead=f"it is written {name}(sum, k, x)",
             )
         self.at = at + 2
-        if self.words[self.at] == "[":
-            self.at += 1
-            inames: Expression = tuple(self._list(self.at - 1, "]")[0])
-            if self.words[self.at] == ",":
-                self.at += 1
-            arguments, _ = self._list(opened, ")")
-        else:
-            arguments, _ = self._list(opened, ")")
-            inames = arguments.pop(0) if arguments else ()
+        inames: Expression = ()
+        in_brackets = self.took("[")
+        if in_brackets:
+            inames = tuple(self._list(self.at - 1, "]")[0])
+            self.took(",")
+        arguments, _ = self._list(opened, ")")
+        if arguments and not in_brackets:
+            inames = arguments.pop(0)
         if not isinstance(inames, tuple):
             inames = (inames,)
         if not inames or not arguments or not all(isinstance(i, prim.Variable) for i in inames):
@@ -323,10 +321,9 @@ class ExpressionParser(ExpressionWords):
         at = self.at
         self.at = at + 1
         condition = self._expression(OR)
-        if self.words[self.at] != "else":
+        if not self.took("else"):
             usage = "a value is written 'a if condition else b'"
             self.fail(at, "this 'if' has no 'else'", instead=usage)
-        self.at += 1
         return prim.If(condition, left, self._expression(TERNARY))
 
     def _not(self) -> Expression:

@@ -363,7 +363,6 @@ class _Reader:
         if word not in OPENING and word not in CLOSING:
             parser.fail_expecting("'='")
         parser.fail_at_leftover()
-        raise AssertionError
 
     def check_special(self, parser: ExpressionParser) -> None:
         words = parser.words
@@ -383,8 +382,7 @@ class _Reader:
             parser.fail(0, f"{parser.describe(0)} cannot name a substitution rule", instead=usage)
         arguments: list[str] = []
         parser.at = 1
-        if words[1] == "(":
-            parser.at = 2
+        if parser.took("("):
             for at in parser.listed(")", usage):
                 if not words[at].isidentifier():
                     parser.fail_expecting("the name of an argument", usage)
@@ -392,9 +390,8 @@ class _Reader:
                     parser.fail(at, f"there are two arguments '{words[at]}'")
                 arguments.append(words[at])
                 parser.at += 1
-        if words[parser.at] != ":=":
+        if not parser.took(":="):
             parser.fail_expecting("':='", usage)
-        parser.at += 1
         expression = parser.expression()
         parser.finish()
         rule = {"name": name, "arguments": tuple(arguments), "expression": expression}

@@ -22,7 +22,6 @@ class Options:
     id: str | None = None
     id_prefix: str | None = None
     depends_on: tuple[str, ...] = ()
-    depends_on_is_final: bool = False
     inames: frozenset[str] | None = None
     inames_is_final: bool = False
     predicates: tuple[Expression, ...] = ()
@@ -39,7 +38,6 @@ class Options:
             id=self.id,
             id_prefix=self.id_prefix or outer.id_prefix,
             depends_on=_joined(outer.depends_on, self.depends_on),
-            depends_on_is_final=self.depends_on_is_final or outer.depends_on_is_final,
             inames=inames,
             inames_is_final=is_final,
             predicates=outer.predicates + self.predicates,

@@ -45,9 +45,8 @@ def parse_options(text: str, position_of: PositionOf) -> Options:
             reader.fail("an option is missing here")
         key = "tags" if key == "tag" else key
         if key in seen:
-            raise ParseError(
-                f"the option '{key}' is given twice", position=position_of(key_at, len(key))
-            )
+            why = f"the option '{key}' is given twice"
+            raise ParseError(why, position=position_of(key_at, len(key)))
         seen.add(key)
         if not value and key in (*_KNOWN, *IGNORED_OPTIONS):
             reader.at = key_at
@@ -55,9 +54,8 @@ def parse_options(text: str, position_of: PositionOf) -> Options:
         if key in ("id", "id_prefix"):
             found[key] = reader.name()
         elif key == "dep":
-            final = value.startswith("*")
-            found["depends_on"] = reader.names(_PATTERN, "id, or pattern for ids", skip=final)
-            found["depends_on_is_final"] = final
+            what = "id, or pattern for ids"
+            found["depends_on"] = reader.names(_PATTERN, what, skip=value.startswith("*"))
         elif key == "inames":
             added = value.startswith("+")
             found["inames"] = frozenset(reader.names(_NAME, "iname", skip=added))

@@ -8,11 +8,12 @@ otherwise.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from typing import NoReturn
+from collections.abc import Callable, Container, Iterator
+from typing import NoReturn, TypeVar
 
 from loopkit._errors import ParseError, SourcePosition
 
+T = TypeVar("T")
 PositionOf = Callable[[int, int], SourcePosition]
 """From an offset and a length in the text that is parsed to a place in the user's text."""
 
@@ -92,6 +93,21 @@ class Words:
         """Report the word behind what was understood."""
         self.fail_expecting("the end of the text")
 
+    def took(self, word: str) -> bool:
+        """Whether ``word`` stands next; it is read then."""
+        if self.words[self.at] != word:
+            return False
+        self.at += 1
+        return True
+
+    def series(self, between: Container[str], one: Callable[[], T]) -> list[T]:
+        """What ``one`` reads, as often as one of the words ``between`` follows."""
+        parts = [one()]
+        while self.words[self.at] in between:
+            self.at += 1
+            parts.append(one())
+        return parts
+
     def listed(self, closing: str, instead: str = "") -> Iterator[int]:
         """The numbers of the words at which the items of a list begin; the caller reads the items.
 
@@ -99,9 +115,7 @@ class Words:
         """
         while self.words[self.at] != closing:
             yield self.at
-            if self.words[self.at] == ",":
-                self.at += 1
-            elif self.words[self.at] != closing:
+            if not self.took(",") and self.words[self.at] != closing:
                 self.fail_expecting(f"',' or '{closing}'", instead)
         self.at += 1
 

@@ -203,16 +203,12 @@ relation = _set_or_text(
 def items(what: str, value: Any, takes: str) -> tuple[Any, ...]:
     """The items of a collection that is neither text nor a mapping; sets in order."""
     if isinstance(value, (list, tuple)):
-        found = tuple(value)
-    elif isinstance(value, (set, frozenset)):
-        if not all(isinstance(item, str) for item in value):
-            raise unfit(what, takes, value)
-        found = tuple(sorted(value))
-    elif isinstance(value, (Iterator, range, type({}.keys()), type({}.values()))):
-        found = tuple(islice(value, LONGEST))
-    else:
-        raise unfit(what, takes, value)
-    return found
+        return tuple(value)
+    if isinstance(value, (set, frozenset)) and all(isinstance(item, str) for item in value):
+        return tuple(sorted(value))
+    if isinstance(value, (Iterator, range, type({}.keys()), type({}.values()))):
+        return tuple(islice(value, LONGEST))
+    raise unfit(what, takes, value)
 
 
 def _several(takes: str, fits: Callable[[object], bool]) -> Kind:

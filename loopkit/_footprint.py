@@ -161,16 +161,13 @@ def _relative_range(domain: isl.Set, iname: str) -> Range | None:
             lowers.append(rest * -1)
         else:
             uppers.append(rest)
-    spans = [
-        (upper.constant - lower.constant, position, lower)
-        for position, lower in enumerate(lowers)
+    ranges = [
+        Range(lower, max(upper.constant - lower.constant, 0))
+        for lower in lowers
         for upper in uppers
         if lower.same_terms(upper)
     ]
-    if not spans:
-        return None
-    span, _, lower = min(spans, key=lambda item: item[:2])
-    return Range(lower, max(span, 0))
+    return min(ranges, key=lambda found: found.span, default=None)
 
 
 def _hull(form: Linear, ranges: Mapping[str, Range]) -> Range:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import cache, partial
 from typing import Any
 
 import islpy as isl
@@ -93,13 +94,12 @@ def then(kernel: Kernel, first: Change, second: Change) -> Change:
 
 def maps_for(kernel: Kernel, ids: Iterable[str], values: Values) -> tuple[InstanceMap, ...]:
     """Maps of the statements in ``ids``, each with those of ``values`` that concern it."""
-    result = []
+    maps = []
     for id_ in sorted(ids):
-        inames = kernel.statement_by_id[id_].inames
-        mine = {name: expr for name, expr in values.items() if name in inames}
-        if mine:
-            result.append(InstanceMap(id_, id_, mine))
-    return tuple(result)
+        gone = values.keys() & kernel.statement_by_id[id_].inames
+        if gone:
+            maps.append(InstanceMap(id_, id_, {n: e for n, e in values.items() if n in gone}))
+    return tuple(maps)
 
 
 # }}}
@@ -146,10 +146,10 @@ def rewrite_statements(
     renamed = {old: new.name for old, new in rules.items() if old != new.name}
     statements = []
     for statement in kernel.statements:
-        if statement.id not in chosen or not statement.inames & values.keys():
+        gone = statement.inames & values.keys()
+        if statement.id not in chosen or not gone:
             statements.append(statement)
             continue
-        gone = statement.inames & values.keys()
         used = frozenset().union(*(variable_names(values[name]) for name in gone))
         changed = statement.map_expressions(lambda e: substitute(e, values))
         if renamed:
@@ -207,24 +207,17 @@ def known_dtype(kernel: Kernel, expr: Expression) -> Kind | None:
 
 def simplified(kernel: Kernel, ids: Iterable[str]) -> Kernel:
     """The kernel with the subscripts and conditions of some statements simplified."""
-    chosen = set(ids)
     integers = kernel.integers
-    contexts: dict[frozenset[str], isl.Set] = {}
 
+    @cache
     def context(inames: frozenset[str]) -> isl.Set:
-        if inames not in contexts:
-            contexts[inames] = kernel.domain_of(inames) & kernel.assumptions.set
-        return contexts[inames]
+        return kernel.domain_of(inames) & kernel.assumptions.set
 
     def simpler(statement: Statement) -> Statement:
-        if statement.id not in chosen:
-            return statement
-        here = statement.inames
-        return statement.map_expressions(
-            lambda e: simplify_indices(e, integers, lambda: context(here))
-        )
+        around = partial(context, statement.inames)
+        return statement.map_expressions(lambda e: simplify_indices(e, integers, around))
 
-    return kernel.with_(statements=tuple(simpler(s) for s in kernel.statements))
+    return with_statements(kernel, {i: simpler(kernel.statement_by_id[i]) for i in ids})
 
 
 # }}}

@@ -13,7 +13,7 @@ from loopkit._hidden import OTHER, instance
 from loopkit._kernel import Domain, Kernel
 from loopkit._nodes import Expression
 from loopkit._simplify import simplify
-from loopkit._tree import Entry, Path, build, common_prefix, flatten
+from loopkit._tree import Entry, Path, build, common_prefix, flatten, path_inames
 
 # {{{ domains
 
@@ -191,10 +191,8 @@ def settled_tree(kernel: Kernel) -> Kernel:
         (id_, tuple(key for key in path if key[0] not in parallel))
         for id_, path in flatten(kernel.tree)
     ]
-    missing: set[str] = set()
-    for id_, path in entries:
-        present = {iname for iname, _ in path}
-        missing |= kernel.statement_by_id[id_].inames - present - parallel
+    lacking = (kernel.statement_by_id[id_].inames - {*path_inames(p)} for id_, p in entries)
+    missing = frozenset().union(*lacking) - parallel
     for iname in (name for name in kernel.all_inames if name in missing):
         entries = _with_loop(kernel, entries, iname)
     return kernel.with_(tree=build(entries))
@@ -254,9 +252,8 @@ def _check_loaded(kernel: Kernel, iname: str, name: str, path: Path) -> None:
     """A loop whose bounds are loaded must stand where their writer stands."""
     for writer in kernel.writers.get(name, ()):
         mine = common_prefix([kernel.paths[writer.id], path])
-        around = [i for i, _ in kernel.paths[writer.id]]
-        kept = {i for i, _ in mine}
-        lost = [i for i in around if i not in kept and i in {n for n, _ in path}]
+        around, kept = path_inames(kernel.paths[writer.id]), path_inames(mine)
+        lost = [i for i in around if i not in kept and i in path_inames(path)]
         if lost:
             raise IllegalTransformError(
                 f"loop '{iname}' takes its bounds from '{name}', which statement "

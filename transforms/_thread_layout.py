@@ -114,7 +114,9 @@ def thread_layout(
     positions = [p.substitute(values) for p in positions]
     # Positions with quotients become inames with one value each: what is said of them then
     # needs no quotients.
-    given = [k for k, p in enumerate(positions) if not all(map(_is_name, p.terms))]
+    given = [
+        k for k, p in enumerate(positions) if any(isinstance(a, prim.FloorDiv) for a in p.terms)
+    ]
     for k in given:
         positions[k] = variable(names[k])
     ties = _sets.universe()
@@ -128,10 +130,6 @@ def thread_layout(
         dealt = ties & _sets.pw_affine((number * -1 + (cells - 1)).expression).nonneg_set()
     parts = tuple(Part(renamed[p.iname], p.extent, p.tag) for p, _ in digits)
     return Layout(parts, tuple(positions), tuple(names[k] for k in given), ties, dealt)
-
-
-def _is_name(atom: object) -> bool:
-    return isinstance(atom, prim.Variable)
 
 
 def _readable(positions: Sequence[Linear], names: Sequence[str]) -> dict[str, str]:

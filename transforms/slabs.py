@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -68,42 +69,24 @@ def peeled(kernel: Kernel, iname: str, first: int, last: int) -> Change:
 # {{{ copying statements and trees
 
 
-def _is_unit(kernel: Kernel, node: Node, iname: str, parallel: bool) -> bool:
-    """Whether a node is to be copied as a whole."""
-    if not parallel:
-        return isinstance(node, Loop) and node.iname == iname
-    return all(iname in kernel.statement_by_id[s].inames for s in statements_in(node))
-
-
 def _copied_tree(
-    kernel: Kernel,
     tree: Tree,
-    iname: str,
-    parallel: bool,
+    is_copied: Callable[[Node], bool],
     copies: Sequence[Mapping[str, str]],
+    in_runs: bool,
 ) -> Tree:
-    """The tree with each longest run of units replaced by one copy per part."""
-    result: list[Node] = []
-    run: list[Node] = []
-
-    def flush() -> None:
-        for ids in copies:
-            result.extend(_renamed(node, ids) for node in run)
-        run.clear()
-
-    for node in tree:
-        if _is_unit(kernel, node, iname, parallel):
-            run.append(node)
-            if not parallel:
-                flush()
+    """The tree with a copy per part of each node that is copied, or of each run of these."""
+    nodes: list[Node] = []
+    for copied, run in groupby(tree, is_copied):
+        if copied:
+            for units in [list(run)] if in_runs else [[node] for node in run]:
+                nodes += (_renamed(node, ids) for ids in copies for node in units)
             continue
-        flush()
-        if isinstance(node, Loop):
-            body = _copied_tree(kernel, node.body, iname, parallel, copies)
-            node = Loop(node.iname, body)
-        result.append(node)
-    flush()
-    return tuple(result)
+        for node in run:
+            if isinstance(node, Loop):
+                node = Loop(node.iname, _copied_tree(node.body, is_copied, copies, in_runs))
+            nodes.append(node)
+    return tuple(nodes)
 
 
 def _renamed(node: Node, ids: Mapping[str, str]) -> Node:
@@ -143,8 +126,15 @@ def _with_copies(
         replace(s, depends_on=s.depends_on | {n[d] for n in copies for d in s.depends_on if d in n})
         for s in copied
     ]
+    ids = {s.id for s in inside}
+
+    def is_copied(node: Node) -> bool:
+        if parallel:
+            return ids.issuperset(statements_in(node))
+        return isinstance(node, Loop) and node.iname == iname
+
     new = kernel.with_(
-        tree=_copied_tree(kernel, kernel.tree, iname, parallel, copies),
+        tree=_copied_tree(kernel.tree, is_copied, copies, in_runs=parallel),
         statements=tuple(copied),
         temporaries=tuple(temporaries),
     )

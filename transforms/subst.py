@@ -219,17 +219,17 @@ def assignment_to_subst(
     """
     array = kernel.array(lhs_name)
     definition = _definition(kernel, lhs_name)
-    rule = _rule_from(kernel, array, definition, kind.names_in(extra_arguments))
+    extra = kind.names_in(extra_arguments)
+    rule = _rule_from(kernel, array, definition, extra)
     ids = matching(kernel, within) & {s.id for s in kernel.readers.get(lhs_name, ())}
     if not ids:
         raise IllegalTransformError(f"no such statement reads '{lhs_name}'")
     for id_ in sorted(ids):
         _check_use(kernel, definition, kernel.statement_by_id[id_], rule)
-    given = len(rule.arguments) - len(kind.names_in(extra_arguments))
-    extra = tuple(prim.Variable(n) for n in rule.arguments[given:])
 
     def access(name: str, indices: tuple[Expression, ...]) -> Expression | None:
-        return _use(rule.name, (*indices, *extra)) if name == lhs_name else None
+        more = map(prim.Variable, extra)
+        return _use(rule.name, (*indices, *more)) if name == lhs_name else None
 
     statements = [
         s.map_expressions(lambda e: replace_accesses(e, access)) if s.id in ids else s

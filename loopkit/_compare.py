@@ -12,12 +12,7 @@ from loopkit._arrays import ArrayArg, ValueArg
 from loopkit._assertions.generate import obeying_data
 from loopkit._assertions.values import Assertion, in_order
 from loopkit._budget import in_turn
-from loopkit._errors import (
-    InvalidArgumentError,
-    LoopkitError,
-    ResourceError,
-    UnknownNameError,
-)
+from loopkit._errors import InvalidArgumentError, LoopkitError, ResourceError, UnknownNameError
 from loopkit._execute import best_executor, executor
 from loopkit._expression import evaluate, variable_names
 from loopkit._frozen import dataclass

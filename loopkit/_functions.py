@@ -9,21 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from loopkit import _promotion as dt
 from loopkit._errors import TypeInferenceError, nearest
-from loopkit._promotion import (
-    BOOL,
-    COMPLEXES,
-    KINDS,
-    RunTime,
-    Typed,
-    float_of,
-    fold,
-    power_type,
-    promote,
-    real_of,
-    refuse,
-    run_time,
-)
+from loopkit._promotion import RunTime, Typed
 
 _OF_MATH = (
     *("sqrt", "cbrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "erf", "erfc"),
@@ -98,35 +86,35 @@ def call_type(name: str, arguments: Sequence[Typed], asked: Callable[[], str]) -
     """What a call gives: a type, or a value if all arguments are constants."""
     check_call(name, len(arguments), asked)
     if name == "pow":
-        return power_type(arguments[0], arguments[1], asked)
+        return dt.power_type(arguments[0], arguments[1], asked)
     if not any(isinstance(a, np.dtype) for a in arguments):
         if any(isinstance(a, RunTime) for a in arguments):
             return _late_call(name, arguments)
         return fold_call(name, arguments, asked)  # type: ignore[no-any-return]
     common = arguments[0]
     for argument in arguments[1:]:
-        common = promote(common, argument)
+        common = dt.promote(common, argument)
     assert isinstance(common, np.dtype)
     if name in _PREDICATES:
-        return BOOL
+        return dt.BOOL
     if name in _ROUNDING or name in _EXTREMA:
-        if common in COMPLEXES:
-            raise refuse(f"'{name}'", common, asked())
+        if common in dt.COMPLEXES:
+            raise dt.refuse(f"'{name}'", common, asked())
         return common
     if name in ("real", "imag", "abs"):
-        return real_of(common)
+        return dt.real_of(common)
     if name in ("conj", "sign"):
-        if name == "sign" and common in COMPLEXES | {BOOL}:
-            raise refuse("'sign'", common, asked())
+        if name == "sign" and common in dt.COMPLEXES | {dt.BOOL}:
+            raise dt.refuse("'sign'", common, asked())
         return common
-    if common in COMPLEXES and name not in COMPLEX_FUNCTIONS:
-        raise refuse(
+    if common in dt.COMPLEXES and name not in COMPLEX_FUNCTIONS:
+        raise dt.refuse(
             f"'{name}'",
             common,
             asked(),
             "functions of complex numbers: " + ", ".join(sorted(COMPLEX_FUNCTIONS)),
         )
-    return float_of(common)
+    return dt.float_of(common)
 
 
 _FOLDED: dict[str, Callable[..., Any]] = {
@@ -141,15 +129,15 @@ _FOLDED: dict[str, Callable[..., Any]] = {
 def _late_call(name: str, arguments: Sequence[Typed]) -> Typed:
     """What a call gives of numbers that are known at run time."""
     if name in _PREDICATES:
-        return BOOL
+        return dt.BOOL
     if name in _FLOAT_FUNCTIONS:
         return RunTime(
             complex
             if any(a == RunTime(complex) or type(a) is complex for a in arguments)
             else float
         )
-    kinds = [run_time(a).kind for a in arguments]  # type: ignore[arg-type]
-    kind = max(kinds, key=KINDS.index)
+    kinds = [dt.run_time(a).kind for a in arguments]  # type: ignore[arg-type]
+    kind = max(kinds, key=dt.KINDS.index)
     if name == "fabs" or (kind is complex and name in ("real", "imag", "abs")):
         kind = float
     return RunTime(kind)
@@ -158,5 +146,5 @@ def _late_call(name: str, arguments: Sequence[Typed]) -> Typed:
 def fold_call(name: str, values: Sequence[Typed], asked: Callable[[], str]) -> Any:
     """A call of constants, as Python computes it."""
     if name == "pow":
-        return fold(operator.pow, *values, asked=asked)
-    return fold(_FOLDED[name], *values, asked=asked)
+        return dt.fold(operator.pow, *values, asked=asked)
+    return dt.fold(_FOLDED[name], *values, asked=asked)

@@ -68,12 +68,10 @@ class Probe:
         """Try it. Whatever it raises becomes part of the finding."""
         try:
             return Finding(self.name, "ok", self.look(), required=self.required)
-        except MissingDependencyError as error:
-            fix = error.instead or self.fix
-            return Finding(self.name, "missing", error.why, fix, self.required)
         except LoopkitError as error:
+            status: Status = "missing" if isinstance(error, MissingDependencyError) else "broken"
             fix = error.instead or self.fix
-            return Finding(self.name, "broken", error.why, fix, self.required)
+            return Finding(self.name, status, error.why, fix, self.required)
         except Exception as error:
             said = f"{type(error).__name__}: {error}".strip().rstrip(":")
             return Finding(self.name, "broken", said, self.fix, self.required)

@@ -84,15 +84,12 @@ def _who_waits(program: Program, record: ErrorRecord) -> Iterable[str]:
         mask = record.mask[i] if state == _AT_WARP else 0
         groups.setdefault((state, line, mask), []).append(i)
     for (state, line, mask), members in sorted(groups.items()):
-        who = f"  {_threads(program, members)} "
-        if state == _AT_BARRIER:
-            yield f"{who}at the barrier of\n{quote(program, line)}"
-        elif state == _AT_WARP:
-            yield f"{who}at the warp operation (mask {mask:#010x}) of\n{quote(program, line)}"
-        elif state == _RETURNED:
-            yield f"{who}returned"
-        else:
-            yield f"{who}still running"
+        where = {
+            _AT_BARRIER: f"at the barrier of\n{quote(program, line)}",
+            _AT_WARP: f"at the warp operation (mask {mask:#010x}) of\n{quote(program, line)}",
+            _RETURNED: "returned",
+        }
+        yield f"  {_threads(program, members)} {where.get(state, 'still running')}"
 
 
 def _threads(program: Program, members: list[int]) -> str:

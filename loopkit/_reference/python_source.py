@@ -9,35 +9,14 @@ from typing import Any
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit import _promotion as dt
 from loopkit._errors import TypeInferenceError
 from loopkit._expression import index_tuple, is_constant, to_text
 from loopkit._frozen import dataclass
 from loopkit._functions import call_type
 from loopkit._hidden import hidden
 from loopkit._nodes import Expression, TypeCast
-from loopkit._promotion import (
-    BOOL,
-    COMPLEXES,
-    FLOAT32,
-    FOLD,
-    INT64,
-    INTEGER,
-    INTEGERS,
-    SMALL_FLOATS,
-    Choice,
-    DType,
-    RunTime,
-    Subtraction,
-    Typed,
-    check_comparison,
-    fold,
-    is_complex,
-    natural,
-    operation_type,
-    promote,
-    real_of,
-    subtrahend,
-)
+from loopkit._promotion import Choice, DType, RunTime, Typed
 from loopkit._reference import scalar_functions as functions
 from loopkit._types import asked_of, operands
 
@@ -117,8 +96,8 @@ class Translator:
             then, else_ = self.index(expr.then), self.index(expr.else_)
             return f"({then} if {self.condition(expr.condition)} else {else_})"
         value = self.value(expr)
-        kind = value.kind if isinstance(value.kind, np.dtype) else natural(value.kind)
-        if kind not in INTEGERS and kind != BOOL:
+        kind = value.kind if isinstance(value.kind, np.dtype) else dt.natural(value.kind)
+        if kind not in dt.INTEGERS and kind != dt.BOOL:
             raise TypeInferenceError(
                 f"the index '{to_text(expr)}' is of type {kind}",
                 instead="an index is an integer: a//b rounds down, and int32(x) converts",
@@ -184,9 +163,9 @@ class Translator:
     def variable(self, expr: prim.Variable) -> Value:
         name = expr.name
         if name in self.names.inames:
-            return Value(name, INTEGER)
+            return Value(name, dt.INTEGER)
         if name in self.names.sizes:
-            return Value(self.size(name), INTEGER)
+            return Value(self.size(name), dt.INTEGER)
         return self.access(name, ())
 
     def subscript(self, expr: Any) -> Value:
@@ -203,24 +182,24 @@ class Translator:
 
         asked = asked_of(expr)
         if not isinstance(a.kind, np.dtype) and not isinstance(b.kind, np.dtype):
-            kind = fold(FOLD[node], a.kind, b.kind, asked=asked)
+            kind = dt.fold(dt.FOLD[node], a.kind, b.kind, asked=asked)
             if isinstance(kind, (Choice, RunTime)):
-                function = functions.LATE.get(node, FOLD[node])
+                function = functions.LATE.get(node, dt.FOLD[node])
                 return Value(self.apply(function, a.source, b.source), kind)
             return self.constant(kind)
-        common = operation_type(node, a.kind, b.kind, asked)
+        common = dt.operation_type(node, a.kind, b.kind, asked)
         beside = self._beside_real(node, common, a, b)
         if beside is not None:
             return beside
         left, right = self.converted(a, common), self.converted(b, common)
-        if common == BOOL and node in (prim.Sum, prim.Product):
+        if common == dt.BOOL and node in (prim.Sum, prim.Product):
             word = "or" if node is prim.Sum else "and"
-            return Value(f"{self.bind(np.bool_, 'bool')}({left} {word} {right})", BOOL)
+            return Value(f"{self.bind(np.bool_, 'bool')}({left} {word} {right})", dt.BOOL)
         symbol = _SYMBOLS.get(node)
         if symbol is not None:
             return Value(f"({left} {symbol} {right})", common)
         result = self.apply(functions.OPERATORS[node], left, right)
-        if common in SMALL_FLOATS:  # bfloat16 gives float32 in some operations
+        if common in dt.SMALL_FLOATS:  # bfloat16 gives float32 in some operations
             result = f"{self.bind(common.type, 'type', common)}({result})"
         return Value(result, common)
 
@@ -229,9 +208,9 @@ class Translator:
         real = [_is_real(x.kind) for x in (a, b)]
         symbol = "/" if node is prim.Quotient else _SYMBOLS.get(node, "")
         function = functions.BESIDE_REAL.get((symbol, real[0]))
-        if common not in COMPLEXES or real[0] == real[1] or function is None:
+        if common not in dt.COMPLEXES or real[0] == real[1] or function is None:
             return None
-        kinds = [real_of(common) if is_real else common for is_real in real]
+        kinds = [dt.real_of(common) if is_real else common for is_real in real]
         sides = [self.converted(x, kind) for x, kind in zip((a, b), kinds, strict=True)]
         return Value(self.apply(function, *sides), common)
 
@@ -243,17 +222,17 @@ class Translator:
         else:
             result = self.value(first)
         for number, child in enumerate(rest):
-            subtracted = subtrahend(child) if node is prim.Sum else None
+            subtracted = dt.subtrahend(child) if node is prim.Sum else None
             if subtracted is None:
                 found = self.binary(node, result, self.value(child), expr)
             else:
-                found = self.binary(Subtraction, result, self.value(subtracted), expr)
+                found = self.binary(dt.Subtraction, result, self.value(subtracted), expr)
             result = _flat(result, found) if number else found
         return result
 
     def negated(self, value: Value) -> Value:
-        if isinstance(value.kind, np.dtype) and value.kind == BOOL:
-            return Value(f"(-{self.converted(value, INT64)})", INT64)
+        if isinstance(value.kind, np.dtype) and value.kind == dt.BOOL:
+            return Value(f"(-{self.converted(value, dt.INT64)})", dt.INT64)
         return self.unary("-", value, lambda: "")
 
     def bitwise_not(self, expr: prim.BitwiseNot) -> Value:
@@ -263,7 +242,7 @@ class Translator:
         """A sign or a complement."""
         kind = value.kind
         if not isinstance(kind, np.dtype):
-            kind = fold(_UNARY[symbol], kind, asked=asked)
+            kind = dt.fold(_UNARY[symbol], kind, asked=asked)
             if not isinstance(kind, (Choice, RunTime)):
                 return self.constant(kind)
         return Value(f"({symbol}{value.source})", kind)
@@ -275,18 +254,18 @@ class Translator:
 
     def comparison(self, expr: prim.Comparison) -> Value:
         a, b = self.value(expr.left), self.value(expr.right)
-        check_comparison(a.kind, expr.operator, b.kind, asked_of(expr))
+        dt.check_comparison(a.kind, expr.operator, b.kind, asked_of(expr))
         bool_ = self.bind(np.bool_, "bool")
-        return Value(f"{bool_}({a.source} {expr.operator} {b.source})", BOOL)
+        return Value(f"{bool_}({a.source} {expr.operator} {b.source})", dt.BOOL)
 
     def logical(self, expr: Any) -> Value:
-        return Value(f"{self.bind(np.bool_, 'bool')}({self.condition(expr)})", BOOL)
+        return Value(f"{self.bind(np.bool_, 'bool')}({self.condition(expr)})", dt.BOOL)
 
     def conditional(self, expr: prim.If) -> Value:
         condition = self.condition(expr.condition)
         then, else_ = self.value(expr.then), self.value(expr.else_)
         if isinstance(then.kind, np.dtype) or isinstance(else_.kind, np.dtype):
-            common = promote(then.kind, else_.kind)
+            common = dt.promote(then.kind, else_.kind)
             a, b = self.converted(then, common), self.converted(else_, common)
             return Value(f"({a} if {condition} else {b})", common)
         return Value(
@@ -306,7 +285,7 @@ class Translator:
         if not any(isinstance(a.kind, np.dtype) for a in arguments) and any(
             isinstance(a.kind, RunTime) for a in arguments
         ):
-            kinds = [natural(a.kind) for a in arguments]  # type: ignore[arg-type]
+            kinds = [dt.natural(a.kind) for a in arguments]  # type: ignore[arg-type]
             typed = [
                 Value(self.converted(a, kind), kind)
                 for a, kind in zip(arguments, kinds, strict=True)
@@ -328,14 +307,14 @@ class Translator:
             return self.constant(result)
         common = arguments[0].kind
         for argument in arguments[1:]:
-            common = promote(common, argument.kind)
+            common = dt.promote(common, argument.kind)
         assert isinstance(common, np.dtype)
-        if common in INTEGERS or common == BOOL:
-            if name in _ROUNDING or (name in _IN_COMMON_TYPE and common == BOOL):
+        if common in dt.INTEGERS or common == dt.BOOL:
+            if name in _ROUNDING or (name in _IN_COMMON_TYPE and common == dt.BOOL):
                 return Value(self.converted(arguments[0], common), common)
             compute = common if name in _IN_COMMON_TYPE | _PREDICATES else result
         else:
-            compute = FLOAT32 if common in SMALL_FLOATS else common
+            compute = dt.FLOAT32 if common in dt.SMALL_FLOATS else common
         sources = []
         for argument in arguments:
             exact = Value(self.converted(argument, common), common)
@@ -348,7 +327,7 @@ class Translator:
 
 
 def _is_real(kind: Typed) -> bool:
-    return kind not in COMPLEXES if isinstance(kind, np.dtype) else not is_complex(kind)
+    return kind not in dt.COMPLEXES if isinstance(kind, np.dtype) else not dt.is_complex(kind)
 
 
 def _flat(before: Value, now: Value) -> Value:
@@ -365,7 +344,7 @@ def _flat(before: Value, now: Value) -> Value:
 _UNARY: dict[str, Callable[[Any], Any]] = {"-": lambda x: -1 * x, "~": operator.invert}
 _SYMBOLS: dict[type, str] = {
     prim.Sum: "+",
-    Subtraction: "-",
+    dt.Subtraction: "-",
     prim.Product: "*",
     prim.BitwiseAnd: "&",
     prim.BitwiseOr: "|",

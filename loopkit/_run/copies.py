@@ -6,12 +6,10 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
 from loopkit._frozen import dataclass
 from loopkit._program import ArrayParam, ValueParam, check_grid
 from loopkit._run import driver, launch
-from loopkit._run.arrays import Layout, numpy_empty
+from loopkit._run.arrays import numpy_empty
 from loopkit._run.fast import packable
 from loopkit._run.module import Modules
 from loopkit._run.plan import Resolved
@@ -103,15 +101,10 @@ def _stage(param: ArrayParam | ValueParam, resolved: Resolved) -> Any:
     if param.role == "scratch" or not size:
         return Buffer(size)
     array = resolved.numpy_arrays()[param.name]
-    host = _in_layout(array, layout)
+    strides = tuple(stride // array.itemsize for stride in array.strides)
+    host = array if layout.has(strides) else numpy_empty(layout, array.dtype)
     # A written array may be written in part: the rest of it comes back as it was.
     goes_in = param.is_read or param.name in resolved.arrays
     if goes_in and host is not array:
         host[...] = array
     return Buffer(size, array, host, goes_in, param.is_written)
-
-
-def _in_layout(array: np.ndarray[Any, Any], layout: Layout) -> np.ndarray[Any, Any]:
-    """``array`` itself, or uninitialised memory of the layout that the program wants."""
-    strides = tuple(stride // array.itemsize for stride in array.strides)
-    return array if layout.has(strides) else numpy_empty(layout, array.dtype)

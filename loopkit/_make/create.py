@@ -28,7 +28,7 @@ from loopkit._make.check_initialized import check_initialized
 from loopkit._make.check_sense import check_sense
 from loopkit._make.check_types import check_types
 from loopkit._make.domain_factors import Domains, make_assumptions, make_domains
-from loopkit._make.drafts import Draft, Drafting, Nop, check_scopes, check_supported
+from loopkit._make.drafts import Draft, Drafting, Nop, check_names
 from loopkit._make.enclosing_loops import Inames, Nest, check_sources, find_inames
 from loopkit._make.free_names import RuleBook
 from loopkit._make.given_data import Given, as_expression, read_kernel_data
@@ -265,8 +265,7 @@ class _Maker:
 
         Raises where the drafts name or write what they cannot.
         """
-        check_scopes(drafts, self.inames)
-        check_supported(drafts, self.operations.keys())
+        check_names(drafts, self.inames, self.operations.keys())
         declaring = [d for d in drafts if d.item.declared is not None]
         loaded = {*self.given.temporaries, *(d.written for d in declaring)}
         for draft in drafts:

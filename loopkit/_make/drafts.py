@@ -223,22 +223,19 @@ class Drafting:
         return draft
 
 
-def check_supported(drafts: Iterable[Draft], known: Collection[str]) -> None:
-    """Refuse reductions that loopkit knows by name only."""
+def check_names(
+    drafts: Iterable[Draft], inames: Collection[str], operations: Collection[str]
+) -> None:
+    """``for`` blocks and ``inames=`` options name inames that exist, reductions ``operations``."""
     for draft in drafts:
+        for name in (*draft.scoped, *sorted(draft.item.inames or ())):
+            if name not in inames:
+                raise UnknownNameError("iname", name, inames, position=draft.position_of(name))
         for reduction in draft.reductions:
-            if reduction.operation not in known:
+            if reduction.operation not in operations:  # known by name only
                 raise InvalidArgumentError(
                     f"the reduction '{reduction.operation}' is not supported yet",
                     asked=draft.item.position.caret(),
                     instead="compute the extremum with max or min first, and the place where "
                     "it is reached with a second reduction: min(k, if(a[k] == m, k, n))",
                 )
-
-
-def check_scopes(drafts: Iterable[Draft], inames: Collection[str]) -> None:
-    """``for`` blocks and ``inames=`` options name inames that exist."""
-    for draft in drafts:
-        for name in (*draft.scoped, *sorted(draft.item.inames or ())):
-            if name not in inames:
-                raise UnknownNameError("iname", name, inames, position=draft.position_of(name))

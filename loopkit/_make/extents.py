@@ -124,14 +124,13 @@ def largest(ends: Mapping[Expression, Callable[[], isl.Set]]) -> Expression:
     dropped = [e for e in ends if e not in kept]
     for end in sorted(kept, key=_complexity, reverse=True):
         others = [o for o in kept if o is not end]
-        if others and all(_covered(e, others, ends[e]()) for e in [end, *dropped]):
+        if others and all(
+            _sets.is_nowhere(ends[e](), [prim.Comparison(o, "<", e) for o in others])
+            for e in [end, *dropped]
+        ):
             kept = others
             dropped.append(end)
     return kept[0] if len(kept) == 1 else prim.Max(tuple(sorted(kept, key=to_text)))
-
-
-def _covered(end: Expression, others: Sequence[Expression], where: isl.Set) -> bool:
-    return _sets.is_nowhere(where, [prim.Comparison(o, "<", end) for o in others])
 
 
 def _longest(ends: Sequence[Expression]) -> list[Expression]:

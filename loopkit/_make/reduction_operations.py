@@ -43,9 +43,7 @@ def lowest(dtype: DType) -> Any:
     """What a maximum starts from."""
     if dtype == BOOL:
         return False
-    if dtype.kind in "iu":
-        return int(np.iinfo(dtype).min)
-    return -math.inf
+    return int(np.iinfo(dtype).min) if dtype.kind in "iu" else -math.inf
 
 
 def highest(dtype: DType) -> Any:

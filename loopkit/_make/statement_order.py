@@ -43,7 +43,10 @@ def in_order(nodes: Sequence[Node], inames: Inames, temporaries: Collection[str]
     resolve_dependencies(nodes)
     number = {node.id: position for position, node in enumerate(nodes)}
     before = [{number[i] for i in node.resolved} for node in nodes]
-    reads = [_reads(node, inames) for node in nodes]
+    reads = [
+        node.names | inames.loaded(node.inames) if isinstance(node, Draft) else frozenset()
+        for node in nodes
+    ]
     writers: dict[str, list[int]] = {}
     for position, node in enumerate(nodes):
         if isinstance(node, Draft):
@@ -68,12 +71,6 @@ def in_order(nodes: Sequence[Node], inames: Inames, temporaries: Collection[str]
             node.resolved = _without_nops(node, nodes, number)
             result.append(node)
     return result
-
-
-def _reads(node: Node, inames: Inames) -> frozenset[str]:
-    if isinstance(node, Nop):
-        return frozenset()
-    return node.names | inames.loaded(node.inames)
 
 
 def _keep_text_order(

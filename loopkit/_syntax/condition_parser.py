@@ -167,7 +167,11 @@ class ConditionParser(Words):
             self.at += 1
             chain.append(self.values())
         if not relations:
-            self.fail_behind_value(at)
+            word = self.words[self.at]
+            if word in CLOSING or word in WORDS or word in (END, ";", ",", ":"):
+                why = "this compares nothing"
+                self.fail(at, why, last=self.at - 1, instead="write i < n, or i = 0")
+            self.fail_at_leftover()
         return chained(chain, relations)
 
     def values(self) -> list[Value]:
@@ -304,9 +308,10 @@ class ConditionParser(Words):
         word = self.words[at]
         self.at += 1
         if _DIGITS.match(word):
-            value = self.integer(word, at)
-            if self.words[self.at] == "(" or NAME.match(self.words[self.at]):
-                return self.juxtaposed(value, at)
+            value, following = self.integer(word, at), self.words[self.at]
+            is_name = NAME.match(following) and following not in WORDS
+            if is_name or following == "(" or following in _FUNCTIONS:  # 2 i, 2(i + 1)
+                return self.multiplied(value, self.factor(), at)
             return value
         pair = _NUMBER_AND_NAME.match(word)
         if pair is not None and pair[2] not in WORDS and self.is_factor_of_name(word, pair[2]):
@@ -322,12 +327,6 @@ class ConditionParser(Words):
     def is_factor_of_name(self, word: str, name: str) -> bool:
         """Whether ``2e5`` and its kin are a number times a name: where the name is known."""
         return not _NUMBER_ELSEWHERE.match(word) or name in self.bound or name in self.found
-
-    def juxtaposed(self, value: Value, at: int) -> Value:
-        """``2 i`` and ``2(i + 1)``."""
-        if self.words[self.at] in WORDS and self.words[self.at] not in _FUNCTIONS:
-            return value
-        return self.multiplied(value, self.factor(), at)
 
     def integer(self, digits: str, at: int) -> Value:
         if len(digits.lstrip("0")) > 19:
@@ -403,15 +402,6 @@ class ConditionParser(Words):
     def fail_at_foreign(self, at: int) -> NoReturn:
         word = self.words[at]
         self.fail(at, f"'{word}' is not part of a domain's language", instead=_INSTEAD[word])
-
-    def fail_behind_value(self, first: int) -> NoReturn:
-        """Report what stands behind a value where a relation is missing."""
-        word = self.words[self.at]
-        if word in CLOSING or word in WORDS or word in (END, ";", ",", ":"):
-            self.fail(
-                first, "this compares nothing", last=self.at - 1, instead="write i < n, or i = 0"
-            )
-        self.fail_at_leftover()
 
     def fail_at_leftover(self) -> NoReturn:
         """Report the word behind what was understood."""

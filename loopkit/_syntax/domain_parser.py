@@ -145,22 +145,18 @@ class _SetParser(ConditionParser):
             self.fail(0, what, last=max(0, len(words) - 2), instead=written)
         listed = self.parameter_list()
         pieces = self.series((";",), one)
-        self.check_end()
-        if listed is not None:
-            self.check_listed(listed)
-        return tuple(self.found if listed is None else listed), pieces
-
-    def check_end(self) -> None:
-        """Report what stands where the set should be closed, or behind it."""
-        if self.words[self.at] != "}":
+        if words[self.at] != "}":
             self.fail_at_leftover()
-        if self.words[self.at + 1] != END:
+        if words[self.at + 1] != END:
             self.fail(
                 self.at + 1,
                 "nothing stands behind the '}'",
-                last=len(self.words) - 2,
+                last=len(words) - 2,
                 instead="several pieces stand in one pair of braces: { [i]: ...; [i]: ... }",
             )
+        if listed is not None:
+            self.check_listed(listed)
+        return tuple(self.found if listed is None else listed), pieces
 
     # {{{ parameters
 

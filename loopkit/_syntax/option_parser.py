@@ -65,21 +65,13 @@ def parse_options(text: str, position_of: PositionOf) -> Options:
         elif key == "tags":
             found["tags"] = reader.names(_TAG, "tag")
         elif key not in IGNORED_OPTIONS:
-            _fail_at_unknown(key, key_at, position_of)
+            position = position_of(key_at, max(1, len(key)))
+            if key in _NOT_HERE:
+                why = f"the option '{key}' is not supported"
+                raise ParseError(why, position=position, instead=_NOT_HERE[key])
+            known = nearest(key, _KNOWN, "options: " + ", ".join(_KNOWN))
+            raise ParseError(f"there is no option '{key}'", position=position, instead=known)
     return Options(**found)
-
-
-def _fail_at_unknown(key: str, at: int, position_of: PositionOf) -> NoReturn:
-    position = position_of(at, max(1, len(key)))
-    if key in _NOT_HERE:
-        raise ParseError(
-            f"the option '{key}' is not supported", position=position, instead=_NOT_HERE[key]
-        )
-    raise ParseError(
-        f"there is no option '{key}'",
-        position=position,
-        instead=nearest(key, _KNOWN, "options: " + ", ".join(_KNOWN)),
-    )
 
 
 @dataclass

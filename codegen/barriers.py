@@ -120,11 +120,10 @@ def _reason(needs: list[Dependence]) -> str:
         found.sort(key=lambda where: where != "below")
         arrays.setdefault((first, then, " or ".join(found)), []).append(array)
     texts = [
-        f"{', '.join(names)} {_done(first)} above, {_done(then)} {where}"
+        f"{', '.join(names)} {_DONE[first]} above, {_DONE[then]} {where}"
         for (first, then, where), names in arrays.items()
     ]
     return "; ".join(texts)
 
 
-def _done(is_write: bool) -> str:
-    return "written" if is_write else "read"
+_DONE = {True: "written", False: "read"}

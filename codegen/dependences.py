@@ -12,6 +12,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
 
+from loopkit._cached import memoised
 from loopkit._frozen import dataclass
 from loopkit._tree import statements_in
 from loopkit.codegen.barrier_conditions import BarrierConditions
@@ -56,11 +57,7 @@ class Dependences:
         self.bodies = Bodies(conflicts)
         self.found: list[Dependence] = []
         self._own: dict[Body, list[Dependence]] = {}
-        self._sure: dict[Body, bool] = {}
-        self._sure_gaps: dict[Body, int] = {}
         self._body = self.bodies.root
-        self._active_nodes: list[int] = []
-        self._known_sure: list[int] | None = None
         self._conditions = BarrierConditions(conflicts, self.bodies)
         self._farthest = Reach.BLOCK if conflicts.other_warp else Reach.WARP
         if not conflicts.single_thread:
@@ -70,8 +67,6 @@ class Dependences:
     def _visit(self, body: Body) -> None:
         own = self._own[body] = []
         self._body = body
-        self._active_nodes = sorted(p for p, c in body.children.items() if self._is_active(c))
-        self._known_sure = None
         uses = self._uses(body)
         for found in uses.values():
             self._within(body, found)
@@ -109,34 +104,35 @@ class Dependences:
         """Whether there may be a barrier below: needs are served where they arise, or deeper."""
         return bool(self._own[body]) or any(map(self._is_active, body.children.values()))
 
+    @memoised
     def _is_sure(self, body: Body) -> bool:
-        """Whether who passes the body passes a barrier of the block in it (memoised)."""
-        if body not in self._sure:
-            self._sure[body] = self.bodies.always_runs(body) and (
-                any(
-                    need.reach is self._farthest and need.gaps & ~self._passed(body) == 0
-                    for need in self._own[body]
-                )
-                or any(map(self._is_sure, body.children.values()))
+        """Whether who passes the body passes a barrier of the block in it."""
+        return self.bodies.always_runs(body) and (
+            any(
+                need.reach is self._farthest and need.gaps & ~self._passed(body) == 0
+                for need in self._own[body]
             )
-        return self._sure[body]
+            or any(map(self._is_sure, body.children.values()))
+        )
 
+    @memoised
     def _passed(self, body: Body) -> int:
         """The gaps that are passed in each iteration of a body."""
-        if body not in self._sure_gaps:
-            found = body.own_gaps
-            for child in body.children.values():
-                if self._is_active(child) and self.bodies.always_runs(child):
-                    found |= self._passed(child)
-            self._sure_gaps[body] = found
-        return self._sure_gaps[body]
+        found = body.own_gaps
+        for child in body.children.values():
+            if self._is_active(child) and self.bodies.always_runs(child):
+                found |= self._passed(child)
+        return found
 
+    @memoised
+    def _active_nodes(self, body: Body) -> list[int]:
+        """The nodes of a body below which there may be a barrier, in order."""
+        return sorted(p for p, child in body.children.items() if self._is_active(child))
+
+    @memoised
     def _sure_nodes(self, body: Body) -> list[int]:
-        """The nodes of the body at hand that nobody passes without a barrier of the block."""
-        if self._known_sure is None:
-            children = body.children
-            self._known_sure = [p for p in self._active_nodes if self._is_sure(children[p])]
-        return self._known_sure
+        """The nodes of a body that nobody passes without a barrier of the block."""
+        return [p for p in self._active_nodes(body) if self._is_sure(body.children[p])]
 
     def _within(self, body: Body, uses: list[_Use]) -> None:
         """Dependences between two nodes of one iteration."""
@@ -220,7 +216,7 @@ class Dependences:
         )
         own = self._own[body]
         first, last = (earlier.node, later.node) if carried is None else (0, len(body.nodes))
-        active = self._active_nodes
+        active = self._active_nodes(body)
         deeper = active[bisect_left(active, first) : bisect_right(active, last)]
         if deeper and self._is_served(need.gaps):
             return False

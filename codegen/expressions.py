@@ -132,11 +132,9 @@ class ExpressionLowering(OperationLowering):
         left, right = unify(a, b, common)
         return binary(reduced(left), symbol, reduced(right), dt.BOOL)
 
-    def logical_and(self, expr: prim.LogicalAnd) -> Operand:
-        return Value(joined("&&", map(self.truth, expr.children)), dt.BOOL)
-
-    def logical_or(self, expr: prim.LogicalOr) -> Operand:
-        return Value(joined("||", map(self.truth, expr.children)), dt.BOOL)
+    def connective(self, expr: prim.LogicalAnd | prim.LogicalOr) -> Operand:
+        symbol = "&&" if isinstance(expr, prim.LogicalAnd) else "||"
+        return Value(joined(symbol, map(self.truth, expr.children)), dt.BOOL)
 
     def logical_not(self, expr: prim.LogicalNot) -> Operand:
         child = expr.child
@@ -263,8 +261,7 @@ _RULES: dict[type, Callable[[ExpressionLowering, Any], Operand]] = {
     prim.BitwiseNot: ExpressionLowering.bitwise_not,
     **dict.fromkeys((prim.LeftShift, prim.RightShift), ExpressionLowering.shift),
     prim.Comparison: ExpressionLowering.comparison,
-    prim.LogicalAnd: ExpressionLowering.logical_and,
-    prim.LogicalOr: ExpressionLowering.logical_or,
+    **dict.fromkeys((prim.LogicalAnd, prim.LogicalOr), ExpressionLowering.connective),
     prim.LogicalNot: ExpressionLowering.logical_not,
     prim.If: ExpressionLowering.conditional,
     **dict.fromkeys((prim.Min, prim.Max), ExpressionLowering.extrema),

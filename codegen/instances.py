@@ -180,17 +180,13 @@ class _Enlarger:
     def enlarged(self, domain: isl.Set, locations: frozenset[str]) -> isl.Set:
         """``domain`` for all locations of the launch, not only those of the domain."""
         places = _sets.project_out(domain, sorted(set(self.kernel.all_inames) - locations))
-        larger = domain.gist(places) & self._launched(places, locations)
-        return larger & self._sizes_of(places)
-
-    def _launched(self, places: isl.Set, locations: frozenset[str]) -> isl.Set:
-        blocks = sorted(locations - self.hardware.group_inames)
-        launched = _sets.project_out(places, blocks)
-        for iname in blocks:
+        others = sorted(locations - self.hardware.group_inames)
+        launched = _sets.project_out(places, others)
+        for iname in others:
             box = self._box(iname)
             if box is not None:
                 launched = launched & between(iname, *box)
-        return launched
+        return domain.gist(places) & launched & self._sizes_of(places)
 
     def _reads_are_safe(self, statement: Statement, locations: frozenset[str]) -> bool:
         """Whether all that the enlarged statement reads and writes exists."""

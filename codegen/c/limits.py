@@ -16,17 +16,13 @@ def check_depth(function: c.Function) -> None:
     """Raise :class:`DeepError` for what is nested so that :mod:`.reader` would not read it."""
     for node, level in c.nested(function.body):
         for expr in c.expressions(node):
-            _check(expr, DEEPEST - 1 - level, node.line)
-
-
-def _check(expr: c.CExpression, deepest: int, line: int) -> None:
-    levels, conditions, signs = depths(expr)
-    if levels > deepest:
-        raise DeepError(line, f"nested in more than {DEEPEST} levels")
-    if conditions > LONGEST:
-        raise DeepError(line, f"a condition of more than {LONGEST} parts")
-    if signs > DEEPEST:
-        raise DeepError(line, f"more than {DEEPEST} signs before an operand")
+            levels, conditions, signs = depths(expr)
+            if level + 1 + levels > DEEPEST:
+                raise DeepError(node.line, f"nested in more than {DEEPEST} levels")
+            if conditions > LONGEST:
+                raise DeepError(node.line, f"a condition of more than {LONGEST} parts")
+            if signs > DEEPEST:
+                raise DeepError(node.line, f"more than {DEEPEST} signs before an operand")
 
 
 def depths(expr: c.CExpression) -> tuple[int, int, int]:

@@ -147,7 +147,10 @@ _EXPRESSIONS: dict[type, Callable[[Any], str]] = {
 def printed(function: c.Function) -> tuple[c.Function, str]:
     """A function that knows its lines, and its text, with what stands above it."""
     head = _head(function)
-    lines = [*function.above, *head, *_dynamic(function)]
+    lines = [*function.above, *head]
+    if function.alignment is not None:
+        aligned = f"__align__({function.alignment})"
+        lines.append(f"{_INDENT}extern __shared__ {aligned} unsigned char shared_memory[];")
     first, step = (function.line + 2, 1) if len(head) > 3 else (function.line + 1, 0)
     parameters = tuple(
         replace(p, line=first + step * number) for number, p in enumerate(function.parameters)
@@ -196,13 +199,6 @@ def _parameter(parameter: c.Parameter) -> str:
         return f"{parameter.ctype}{constant} {parameter.name}"
     alone = "__restrict__ " if parameter.is_restrict else ""
     return f"{parameter.ctype}{constant} *{alone}{parameter.name}"
-
-
-def _dynamic(function: c.Function) -> list[str]:
-    if function.alignment is None:
-        return []
-    aligned = f"__align__({function.alignment})"
-    return [f"{_INDENT}extern __shared__ {aligned} unsigned char shared_memory[];"]
 
 
 def _has_braces(node: c.For | c.If | c.Block) -> bool:

@@ -32,7 +32,7 @@ def test_what_is_missing_comes_with_what_to_do(
     monkeypatch.setattr(compiler, "find_compiler", lambda: None)
     findings = [
         Probe("C++ compiler", _doctor._compiler).run(),
-        Probe("host executor", _doctor._host).run(),
+        Probe("host executor", lambda: _doctor._run("host")).run(),
     ]
     assert [f.status for f in findings] == ["missing", "missing"]
     assert all(f.fix for f in findings)

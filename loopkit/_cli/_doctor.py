@@ -88,7 +88,7 @@ def probes() -> Iterator[Probe]:
     yield Probe("text to CUDA C", _text_to_source, required=True)
     yield Probe("reference executor", functools.partial(_run, "reference"), required=True)
     yield Probe("C++ compiler", _compiler)
-    yield Probe("host executor", _host)
+    yield Probe("host executor", functools.partial(_run, "host"))
     yield Probe("cuda-python", _cuda_python, fix="pip install cuda-python")
     yield Probe("NVRTC", _nvrtc, fix=CUDA_EXTRA)
     yield Probe("nvdisasm", functools.partial(_cuda_tool, "nvdisasm"), fix=CUDA_EXTRA)
@@ -214,11 +214,6 @@ def _compiler() -> str:
     found = need_compiler()
     first, _, _ = found.version.partition("\n")
     return f"{' '.join(found.command)}: {first}"
-
-
-def _host() -> str:
-    need_compiler()
-    return _run("host")
 
 
 def _cuda_python() -> str:

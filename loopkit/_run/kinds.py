@@ -19,15 +19,7 @@ from loopkit._errors import InvalidArgumentError
 from loopkit._hidden import hidden
 from loopkit._promotion import BFLOAT16
 from loopkit._run import arrays, driver
-from loopkit._run.arrays import (
-    HOST,
-    NUMPY,
-    ArrayInfo,
-    ArrayKind,
-    Layout,
-    Location,
-    contiguous_strides,
-)
+from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Layout, Location
 
 
 class TorchKind(ArrayKind):
@@ -122,7 +114,7 @@ class TorchKind(ArrayKind):
         ]
         if info.dtype.kind == "c":
             conditions.append(f"not {var}.is_conj()")
-        elif info.strides != contiguous_strides(info.shape):
+        elif info.strides != arrays.contiguous_strides(info.shape):
             conditions.append(f"not {var}.is_neg()")  # the imaginary part of a conjugate
         return conditions
 
@@ -276,7 +268,14 @@ class JaxKind(ArrayKind):
         pointer = int(x.addressable_data(0).unsafe_buffer_pointer())
         shape = tuple(x.shape)
         return ArrayInfo(
-            self, x, pointer, shape, contiguous_strides(shape), np.dtype(x.dtype), location, True
+            self,
+            x,
+            pointer,
+            shape,
+            arrays.contiguous_strides(shape),
+            np.dtype(x.dtype),
+            location,
+            True,
         )
 
     def empty(self, layout: Layout, dtype: np.dtype[Any], location: Location) -> Any:
@@ -329,7 +328,7 @@ class CudaArrayInterfaceKind(ArrayKind):
         if interface.get("mask") is not None:
             raise arrays.is_masked(name)
         if strides is None:
-            strides = contiguous_strides(shape)
+            strides = arrays.contiguous_strides(shape)
         else:
             strides = arrays.element_strides(name, strides, shape, max(dtype.itemsize, 1))
         index = driver.pointer_device(pointer) if pointer else driver.current_device()
@@ -366,7 +365,7 @@ class DLPackKind(ArrayKind):
         if device_type in _HOST_DEVICES:
             return replace(NUMPY.describe(view, name), kind=self, object=x)
         shape = tuple(view.shape)
-        strides = contiguous_strides(shape) if view.strides is None else tuple(view.strides)
+        strides = arrays.contiguous_strides(shape) if view.strides is None else tuple(view.strides)
         location = Location("cuda", index)
         return ArrayInfo(
             self, x, view.ptr, shape, strides, dtype, location, view.readonly, stream=1, keep=view

@@ -98,5 +98,4 @@ def _casts(subject: Subject, recorder: Recorder, site: Site) -> None:
 
 def _is_data(names: Names, expr: c.CExpression) -> bool:
     """Whether the values of an expression are loaded, or made of what are no integers."""
-    used = (part.name for part in c.walk(expr) if isinstance(part, c.Name))
-    return names.reads_memory(expr) or not all(map(names.holds_integer, used))
+    return names.reads_memory(expr) or not all(map(names.holds_integer, names.used(expr)))

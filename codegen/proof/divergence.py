@@ -70,7 +70,7 @@ class DivergenceCheck(Check):
 
     def _copy(self, space: Space, leaf: Leaf) -> isl.Set:
         """The barrier's executions by the second thread, constants of its own projected out."""
-        domain = space.all_of(leaf.scope.copied(space.renaming(1)))
+        domain = space.renamed(leaf.scope.set, space.renaming(1))
         words = {copy_of(w, 1) for w in self.subject.thread_words}
         return space.without(domain, (n for n in space.names if label_of(n) and n not in words))
 
@@ -79,13 +79,15 @@ class DivergenceCheck(Check):
     def _depends(self, node: c.For | c.If | c.Let | None) -> bool:
         if node is None or isinstance(node, c.Let):
             return False
-        return any(_uses(e, self.varying) for e in _expressions(node))
+        used = self.subject.names.used
+        return any(not self.varying.isdisjoint(used(e)) for e in _expressions(node))
 
     def _varying_data(self, expr: c.CExpression) -> str:
         """What in an expression is loaded, and not the same for all threads."""
         places = self.subject.names.places
         for part in c.walk(expr):
-            if isinstance(part, c.Element) and _uses(part, self.varying):
+            used = self.subject.names.used(part)
+            if isinstance(part, c.Element) and not self.varying.isdisjoint(used):
                 return part.array
             if (
                 isinstance(part, c.Name)
@@ -106,14 +108,6 @@ def _expressions(node: c.For | c.If | c.Let | None) -> tuple[c.CExpression, ...]
     return () if node is None else c.expressions(node)
 
 
-def _uses(expr: c.CExpression, names: set[str]) -> bool:
-    return any(
-        (isinstance(p, c.Name) and p.name in names)
-        or (isinstance(p, c.Element) and p.array in names)
-        for p in c.walk(expr)
-    )
-
-
 def varying_names(subject: Subject) -> set[str]:
     """Names and private arrays whose values threads of a block may see differently.
 
@@ -121,6 +115,7 @@ def varying_names(subject: Subject) -> set[str]:
     them at one place, unless a race lets them change, which is found elsewhere.
     """
     varying = set(subject.thread_words)
+    used = subject.names.used
     while True:
         before = len(varying)
         for leaf in subject.leaves:
@@ -128,7 +123,7 @@ def varying_names(subject: Subject) -> set[str]:
             guarded = False
             for scope in leaf.scope.chain():
                 node = scope.node
-                depends = any(_uses(e, varying) for e in _expressions(node))
+                depends = any(not varying.isdisjoint(used(e)) for e in _expressions(node))
                 if isinstance(node, (c.For, c.Let)) and depends:
                     varying.add(node.name)
                 guarded = guarded or (depends and not isinstance(node, c.Let))
@@ -140,7 +135,7 @@ def varying_names(subject: Subject) -> set[str]:
                 parts: list[c.CExpression] = [leaf.node.value]
                 if isinstance(target, c.Element):
                     parts += target.indices
-                if guarded or any(_uses(e, varying) for e in parts):
+                if guarded or any(not varying.isdisjoint(used(e)) for e in parts):
                     varying.add(name)
         if len(varying) == before:
             return varying

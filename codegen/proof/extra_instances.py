@@ -137,7 +137,7 @@ def reads_of(subject: Subject, leaf: Leaf, array: str) -> list[Indices]:
     found = {t.offset: t.indices for t in leaf.touches if t.array == array and not t.is_write}
     for scope in leaf.scope.chain():
         for expr in () if scope.node is None else c.expressions(scope.node):
-            for part in c.walk(expr):
+            for part in c.walk(expr) if array in subject.names.used(expr) else ():
                 if isinstance(part, c.Name) and part.name == array:
                     found.setdefault(ZERO, ())
                 elif isinstance(part, c.Element) and part.array == array:

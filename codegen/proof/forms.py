@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import and_, attrgetter, or_, xor
 from typing import Any
 
@@ -86,6 +86,9 @@ class Variable(Node):
     name: str
 
     besides = member("name")
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -357,6 +360,7 @@ def constant(value: int) -> Form:
     return Form({(): value}) if value else ZERO
 
 
+@lru_cache(maxsize=4096)
 def variable(name: str) -> Form:
     """A name."""
     return Form({(Variable(name),): 1})

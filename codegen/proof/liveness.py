@@ -11,7 +11,7 @@ from __future__ import annotations
 import islpy as isl
 
 from loopkit._cached import cached_property
-from loopkit.codegen.c.tree import Assign, Element, Name, walk
+from loopkit.codegen.c.tree import Assign, Element, walk
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space
 from loopkit.codegen.proof.subject import Subject
@@ -54,12 +54,11 @@ class Liveness:
             node = leaf.node
             parts = (*walk(node.target), *walk(node.value)) if isinstance(node, Assign) else ()
             self._addressing[leaf] = frozenset(
-                part.name if isinstance(part, Name) else part.array
+                name
                 for element in parts
                 if isinstance(element, Element)
                 for index in element.indices
-                for part in walk(index)
-                if isinstance(part, (Name, Element))
+                for name in self.subject.names.used(index)
             )
         return self._addressing[leaf]
 

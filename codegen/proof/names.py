@@ -39,41 +39,44 @@ class Names:
         ranks |= {name: 1 for name, place in self.places.items() if place == "global"}
         known = {n: Variable(dtype, ranks.get(n, 0)) for n, dtype in self.types.items()}
         self._checker = Checker(known)
-        self._kinds: dict[int, tuple[c.CExpression, DType, DType]] = {}
-        self._reading: dict[int, tuple[c.CExpression, bool]] = {}
+        self._known: dict[int, tuple[c.CExpression, DType, DType, bool]] = {}
+        self._used: dict[int, tuple[c.CExpression, frozenset[str]]] = {}
 
     def type_of(self, expr: c.CExpression) -> DType:
         """The type of an expression: that of narrow data is narrow."""
-        return self._types(expr)[1]
+        return (self._known.get(id(expr)) or self._looked_at(expr))[1]
 
     def computed_in(self, expr: c.CExpression) -> DType:
         """The type in which C computes with an expression."""
-        return self._types(expr)[2]
+        return (self._known.get(id(expr)) or self._looked_at(expr))[2]
 
-    def _types(self, expr: c.CExpression) -> tuple[c.CExpression, DType, DType]:
-        if id(expr) not in self._kinds:
-            for part in c.postorder(expr):
-                if id(part) not in self._kinds:
-                    parts = [self._kinds[id(child)][1] for child in c.children(part)]
-                    dtype = self._checker.whole(part, parts)
-                    self._kinds[id(part)] = part, dtype, in_registers(dtype)
-        return self._kinds[id(expr)]
+    def reads_memory(self, expr: c.CExpression) -> bool:
+        """Whether the values of an expression are loaded."""
+        return (self._known.get(id(expr)) or self._looked_at(expr))[3]
+
+    def _looked_at(self, expr: c.CExpression) -> tuple[c.CExpression, DType, DType, bool]:
+        """An expression, its types, and whether it reads memory; its parts are known then, too."""
+        for part in c.postorder(expr):
+            if id(part) not in self._known:
+                parts = [self._known[id(child)] for child in c.children(part)]
+                dtype = self._checker.whole(part, [own for _, own, _, _ in parts])
+                reads = isinstance(part, c.Element) or any(reads for _, _, _, reads in parts)
+                if isinstance(part, c.Name):
+                    reads = self.places.get(part.name, "value") != "value"
+                self._known[id(part)] = part, dtype, in_registers(dtype), reads
+        return self._known[id(expr)]
 
     def is_integer(self, expr: c.CExpression) -> bool:
         """Whether an expression has an integer type."""
         return self.type_of(expr) in WHOLE
 
-    def reads_memory(self, expr: c.CExpression) -> bool:
-        """Whether the values of an expression are loaded."""
-        found = self._reading.get(id(expr))
-        if found is None:
-            reads = any(
-                isinstance(part, c.Element)
-                or (isinstance(part, c.Name) and self.places.get(part.name, "value") != "value")
-                for part in c.walk(expr)
-            )
-            found = self._reading[id(expr)] = expr, reads
-        return found[1]
+    def used(self, expr: c.CExpression) -> frozenset[str]:
+        """The names of all variables and arrays in an expression."""
+        if id(expr) not in self._used:
+            named = (part for part in c.walk(expr) if isinstance(part, (c.Name, c.Element)))
+            found = (part.name if isinstance(part, c.Name) else part.array for part in named)
+            self._used[id(expr)] = expr, frozenset(found)
+        return self._used[id(expr)][1]
 
     def holds_integer(self, name: str) -> bool:
         """Whether a name stands for integers; what the text does not declare is an iname."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import islpy as isl
 
 from loopkit import _intervals
 from loopkit._cached import cached_property
 from loopkit._intervals import Interval
-from loopkit.codegen.c.tree import For, If, Let
-from loopkit.codegen.proof.conditions import Condition, renamed
+from loopkit.codegen.c.tree import CExpression, For, If, Let
+from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.forms import ONE, Atom, Extreme, Floor, Form, NotAffineError, Variable
 from loopkit.codegen.proof.spaces import Space
 
@@ -23,7 +23,9 @@ class Scope:
 
     ``conditions`` are what the scope itself adds, ``unknown`` what only data
     decides.  ``set`` is over all names of the proof; it leaves unknown
-    conditions out, and so may be larger than what really runs.
+    conditions out, and so may be larger than what really runs.  ``ranges``
+    bound the names in force, those around included; ``forms`` are of expressions that
+    were looked at here.
     """
 
     def __init__(
@@ -41,8 +43,10 @@ class Scope:
         self.node = node
         self.conditions = conditions
         self.own_unknown = unknown
-        self.ranges = ranges or {}
+        own = ranges or {}
+        self.ranges: dict[str, Interval] = own if parent is None else {**parent.ranges, **own}
         self._base = base
+        self.forms: dict[int, tuple[CExpression, Form]] = {}
         self._never: dict[Form, bool] = {}
 
     def chain(self) -> Iterator[Scope]:
@@ -90,19 +94,11 @@ class Scope:
         """Whether a loop is one of those around; another may look the same."""
         return any(other is loop for other in self.loops)
 
-    def copied(self, name: Callable[[str], str]) -> list[Condition]:
-        """All conditions with other names."""
-        return [renamed(c, name) for c in self.all_conditions]
-
     # {{{ how large things get
 
     def range_of_name(self, name: str) -> Interval:
         """Bounds of a name, from the bounds of the loop or constant that made it."""
-        for scope in self.chain():
-            found = scope.ranges.get(name)
-            if found is not None:
-                return found
-        return -FAR, FAR
+        return self.ranges.get(name, (-FAR, FAR))
 
     def range_of(self, form: Form) -> Interval:
         """Bounds of a form by interval arithmetic."""

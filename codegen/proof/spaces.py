@@ -130,11 +130,12 @@ class Space:
 
     def _constraint(self, form: Form) -> isl.Constraint | None:
         """``form >= 0`` as one constraint; None where extrema ask for several."""
-        if any(isinstance(a, Extreme) for a in form.atoms):
-            if not form.is_affine:
-                raise NotAffineError(form)
-            return None
-        return isl.Constraint.inequality_from_aff(self.aff(form))
+        try:
+            return isl.Constraint.inequality_from_aff(self.aff(form))
+        except NotAffineError:
+            if form.is_affine and any(isinstance(a, Extreme) for a in form.atoms):
+                return None
+            raise
 
     def where(self, condition: Condition) -> isl.Set:
         """Where a condition holds; raises :class:`NotAffineError` for unknown ones."""
@@ -198,6 +199,13 @@ class Space:
                 domain = domain.eliminate(PARAM, first, position - first)
                 first = None
         return domain
+
+    def renamed(self, domain: isl.Set, name: Callable[[str], str]) -> isl.Set:
+        """A set of another space in this one, where its names are others; all are here."""
+        for position, old in enumerate(_sets.names_of(domain)):
+            if (new := name(old)) != old:
+                domain = domain.set_dim_name(PARAM, position, new)
+        return domain.align_params(self.space)
 
     def renaming(self, copy: int) -> Callable[[str], str]:
         """From names to those of another instance, where that has its own."""

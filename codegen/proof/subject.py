@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from itertools import chain
 
 import islpy as isl
 import numpy as np
@@ -126,9 +125,7 @@ class Subject:
         extents = (*self.program.grid, *self.program.block)
         used = {w for w, extent in zip(HARDWARE, extents, strict=True) if extent != 1}
         for node in c.statements(self.function.body):
-            for part in chain.from_iterable(map(c.walk, c.expressions(node))):
-                if isinstance(part, c.Name) and part.name in HARDWARE:
-                    used.add(part.name)
+            used = used.union(*map(self.names.used, c.expressions(node)))
         for _, tag in self.kernel.tags:
             if isinstance(tag, (GroupAxis, LocalAxis)):
                 used.add(self.word_of(tag))
@@ -258,7 +255,7 @@ class Subject:
 
     def reached(self, scope: Scope, space: Space, name: Callable[[str], str]) -> isl.Set:
         """Where a scope is reached, in names of another space that an instance has there."""
-        return space.aligned(self.admitted) & space.all_of(scope.copied(name))
+        return space.renamed(scope.set, name)
 
     # }}}
 

@@ -102,12 +102,19 @@ class TextTranslator:
         """An expression's value, exact or opaque."""
         # Long sums lean to the left.
         spine: list[c.Binary] = []
-        while isinstance(expr, c.Binary) and expr.operator in _BINARY and self._is_exact(expr):
+        while id(expr) not in scope.forms:
+            if not isinstance(expr, c.Binary) or expr.operator not in _BINARY:
+                break
+            if not self._is_exact(expr):
+                break
             spine.append(expr)
             expr = expr.left
-        result = self._first(expr, scope)
+        if id(expr) not in scope.forms:
+            scope.forms[id(expr)] = expr, self._first(expr, scope)
+        result = scope.forms[id(expr)][1]
         for whole in reversed(spine):
             result = self._binary(whole, result, scope)
+            scope.forms[id(whole)] = whole, result
         return result
 
     def _first(self, expr: c.CExpression, scope: Scope) -> Form:
@@ -289,6 +296,8 @@ class KernelTranslator:
         self.names = names
         self.values = values
         self.typed = TypedForms(self._read, range_of_name)
+        self._forms: dict[int, tuple[Expression, Form]] = {}
+        self._strides: dict[str, tuple[Form, ...]] = {}
         self._offsets: dict[tuple[object, ...], tuple[tuple[Expression, ...], Form]] = {}
 
     def _read(self, what: Read) -> Form:
@@ -302,8 +311,10 @@ class KernelTranslator:
         if key not in self._offsets:
             held = self.kernel.array(array)
             offset = self.form(held.offset) if isinstance(held, ArrayArg) else ZERO
-            for stride, index in zip(strides_of(held), indices, strict=True):
-                offset = offset.plus(self.form(stride).times(self.form(index)))
+            if array not in self._strides:
+                self._strides[array] = tuple(map(self.form, strides_of(held)))
+            for stride, index in zip(self._strides[array], indices, strict=True):
+                offset = offset.plus(stride.times(self.form(index)))
             self._offsets[key] = indices, offset
         return self._offsets[key][1]
 
@@ -312,7 +323,10 @@ class KernelTranslator:
 
         All else that data enter is computed in types.
         """
-        return self._exact(expr) if self._is_integer(expr) else self._typed(expr)
+        if id(expr) not in self._forms:
+            made = self._exact(expr) if self._is_integer(expr) else self._typed(expr)
+            self._forms[id(expr)] = expr, made
+        return self._forms[id(expr)][1]
 
     def _typed(self, expr: Expression) -> Form:
         try:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ctypes
 import difflib
 import functools
+import importlib
 import importlib.util
 import os
+import pkgutil
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -27,6 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    _import_all()
     try:
         from hypothesis import settings
     except ImportError:
@@ -34,6 +37,15 @@ def pytest_configure(config: pytest.Config) -> None:
     # Two busy cores make time limits per example meaningless; in CI the examples are fixed.
     settings.register_profile("loopkit", deadline=None, derandomize=IN_CI)
     settings.load_profile("loopkit")
+
+
+def _import_all() -> None:
+    """Import every module, or one that is imported while a test has replaced something keeps it."""
+    import loopkit
+
+    for module in pkgutil.walk_packages(loopkit.__path__, "loopkit."):
+        if not module.name.endswith("__main__"):
+            importlib.import_module(module.name)
 
 
 @functools.cache

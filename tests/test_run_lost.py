@@ -66,6 +66,8 @@ def test_strides_scratch_and_nothing(cpu: Cpu) -> None:
     s, d = both(a=a, b=b)
     np.testing.assert_array_equal(s, a + 1)
     np.testing.assert_array_equal(d, a - 1)
+    s, d = both(a=a[:0], b=b[:0])
+    assert s.shape == d.shape == (0,)
     assert cpu.is_empty
 
 

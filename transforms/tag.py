@@ -253,7 +253,7 @@ def _check_clashes(kernel: Kernel, iname: str, tag: Tag) -> None:
                 )
     for other in same:
         mine, its = _length(kernel, iname), _length(kernel, other)
-        if mine is None or its is None:
+        if mine is None or its is None or mine == its:
             continue
         if _sets.is_nowhere(kernel.assumptions.set, [prim.Comparison(mine, "!=", its)]):
             continue

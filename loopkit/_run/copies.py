@@ -98,9 +98,11 @@ def _stage(param: ArrayParam | ValueParam, resolved: Resolved) -> Any:
         return packable(param, resolved)
     layout = resolved.layouts[param.name]
     size = layout.span * param.dtype.itemsize
-    if param.role == "scratch" or not size:
+    if param.role == "scratch":
         return Buffer(size)
     array = resolved.numpy_arrays()[param.name]
+    if not size:
+        return Buffer(0)
     strides = tuple(stride // array.itemsize for stride in array.strides)
     host = array if layout.has(strides) else numpy_empty(layout, array.dtype)
     # A written array may be written in part: the rest of it comes back as it was.

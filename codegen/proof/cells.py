@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
 
 import numpy as np
 
@@ -37,7 +38,7 @@ class CellCheck(Check):
         """Compare all lines, and name the cells that they touch."""
         guards: dict[tuple[str, Form], Access] = {}
         for statement in self.subject.kernel.statements:
-            for name, indices in _guard_reads(statement):
+            for name, indices in chain.from_iterable(map(accesses, statement.predicates)):
                 if self.subject.kernel.is_array(name):
                     key = (name, self.subject.meaning.offset(name, indices))
                     guards[key] = (name, indices)
@@ -245,10 +246,6 @@ def _accesses(statement: Statement) -> list[tuple[str, tuple[Expression, ...], b
         found.append((*statement.write, False))
     found.append((*statement.write, True))
     return found
-
-
-def _guard_reads(statement: Statement) -> list[Access]:
-    return [a for p in statement.predicates for a in accesses(p)]
 
 
 def _overlaps(array: ArrayArg) -> bool:

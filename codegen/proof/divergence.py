@@ -9,6 +9,7 @@ from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.proof.conditions import renamed
 from loopkit.codegen.proof.forms import floor
+from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.spaces import Space, copy_of, equal
 from loopkit.codegen.proof.subject import Subject
@@ -34,14 +35,19 @@ class DivergenceCheck(Check):
 
     def barrier(self, leaf: Leaf) -> None:
         """Whether the loops and guards around a barrier are the same for all threads."""
-        suspects = [s for s in leaf.scope.chain() if self._depends(s.node)]
+        names, around = self.subject.names, [scope.node for scope in leaf.scope.chain()]
+        suspects = [
+            node
+            for node in around
+            if isinstance(node, (c.For, c.If)) and _depends(names, node, self.varying)
+        ]
         if not suspects:
             return
-        for scope in suspects:
-            for node_expr in _expressions(scope.node):
-                data = self._varying_data(node_expr)
+        for node in suspects:
+            for expr in c.expressions(node):
+                data = self._varying_data(expr)
                 if data:
-                    what = f"line {scope.node.line if scope.node else 0} decides by {data}, which "
+                    what = f"line {node.line} decides by {data}, which "
                     what += "threads may see differently, whether the barrier is reached"
                     self.found("divergent barrier", what, leaf, {})
                     return
@@ -76,12 +82,6 @@ class DivergenceCheck(Check):
 
     # {{{ what depends on threads
 
-    def _depends(self, node: c.For | c.If | c.Let | None) -> bool:
-        if node is None or isinstance(node, c.Let):
-            return False
-        used = self.subject.names.used
-        return any(not self.varying.isdisjoint(used(e)) for e in _expressions(node))
-
     def _varying_data(self, expr: c.CExpression) -> str:
         """What in an expression is loaded, and not the same for all threads."""
         places = self.subject.names.places
@@ -104,8 +104,9 @@ def _second(name: str) -> str:
     return copy_of(name, 1) if name in CUDA.thread_index else name
 
 
-def _expressions(node: c.For | c.If | c.Let | None) -> tuple[c.CExpression, ...]:
-    return () if node is None else c.expressions(node)
+def _depends(names: Names, node: c.For | c.If | c.Let | None, varying: set[str]) -> bool:
+    parts = () if node is None else c.expressions(node)
+    return any(not varying.isdisjoint(names.used(part)) for part in parts)
 
 
 def varying_names(subject: Subject) -> set[str]:
@@ -123,7 +124,7 @@ def varying_names(subject: Subject) -> set[str]:
             guarded = False
             for scope in leaf.scope.chain():
                 node = scope.node
-                depends = any(not varying.isdisjoint(used(e)) for e in _expressions(node))
+                depends = _depends(subject.names, node, varying)
                 if isinstance(node, (c.For, c.Let)) and depends:
                     varying.add(node.name)
                 guarded = guarded or (depends and not isinstance(node, c.Let))

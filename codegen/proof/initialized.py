@@ -117,16 +117,14 @@ class _OneArray:
             surplus = self.check.surplus.get(id(read.leaf))
             key = (id(read.scope), read.cell, surplus and surplus.id)
             # What was written before an earlier line of the same scope is still written.
-            if key in self._known or self.obvious(read) or self.inside_whole(read):
+            # All of the array may have been written before an earlier read.
+            is_inside = any(self._whole.get(id(scope)) for scope in read.scope.chain())
+            if key in self._known or is_inside or self.obvious(read):
                 continue
             what = f"whether what line {read.leaf.line} reads of '{self.array}' was written"
             with self.check.recorder.question("unwritten", what, read.leaf):
                 if self.covered(read) and not self.fills.memory(read.cell):
                     self._known.add(key)
-
-    def inside_whole(self, read: Read) -> bool:
-        """Whether all of the array was written before an earlier read."""
-        return any(self._whole.get(id(s)) for s in read.scope.chain())
 
     # {{{ what is seen from the text
 

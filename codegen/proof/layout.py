@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
@@ -64,28 +65,21 @@ def _side_by_side(subject: Subject, recorder: Recorder, arrays: list[Declaration
 
 def _static(subject: Subject, recorder: Recorder, arrays: list[Declaration]) -> None:
     """What the launch says of static shared memory is not less than what the text declares."""
-    total = sum(_declared_bytes(one) for one in arrays)
+    total = sum(
+        prod(extent or 1 for extent in one.dimensions) * TYPES[one.ctype].itemsize for one in arrays
+    )
     if total > subject.program.static_shared:
         what = f"the text declares {total} bytes of shared memory, but the launch reckons with "
         _found(recorder, arrays[0], what + str(subject.program.static_shared))
 
 
-def _declared_bytes(one: Declaration) -> int:
-    total = TYPES[one.ctype].itemsize if one.ctype in TYPES else 0
-    for extent in one.dimensions:
-        total *= extent or 1
-    return total
-
-
 def _bytes(subject: Subject, one: Declaration) -> int | None:
     """How far the elements reach that a shared array has in the kernel, as the text lays them."""
     held = subject.held(one.name)
-    if not isinstance(held, TemporaryVariable) or one.ctype not in TYPES:
+    if not isinstance(held, TemporaryVariable):
         return None
     count = span(subject, storage_shape(held), strides_of(held)).constant
-    row = 1
-    for extent in one.dimensions[1:]:
-        row *= extent or 1
+    row = prod(extent or 1 for extent in one.dimensions[1:])
     # Only whole rows are ever declared.
     return None if count is None else -(-count // row) * row * TYPES[one.ctype].itemsize
 
@@ -104,7 +98,7 @@ def _allocated(subject: Subject, recorder: Recorder, param: ArrayParam) -> None:
     held = subject.held(param.name)
     if not isinstance(held, TemporaryVariable):
         return
-    line = subject.line_of(param.name)
+    line = next((p.line for p in subject.function.parameters if p.name == param.name), 0)
     if held.dtype is not None and np.dtype(param.dtype).itemsize < held.dtype.itemsize:
         what = f"calls allocate {dtype_name(param.dtype)} for '{param.name}', which holds "
         what += dtype_name(held.dtype)

@@ -167,12 +167,8 @@ def _signed(word: str) -> Callable[[dt.DType, Term, Term], Term]:
 
 multiply = _signed("mul")
 """``a * b``."""
-_divide = _signed("div")
-
-
-def divide(dtype: dt.DType, a: Term, b: Term) -> Term:
-    """``a / b`` of numbers that are no integers."""
-    return _divide(dtype, a, b)
+divide = _signed("div")
+"""``a / b`` of numbers that are no integers."""
 
 
 def power(dtype: dt.DType, x: Term, exponent: int) -> Term:

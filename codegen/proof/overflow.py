@@ -134,7 +134,9 @@ class _Bounds:
         while isinstance(expr, c.Binary):
             spine.append(expr := expr.left)
         first = spine.pop()
-        result = self.whole(first, [] if isinstance(first, c.Element) else _each(self, first))
+        # An element's subscripts are sites of their own.
+        parts = [] if isinstance(first, c.Element) else list(map(self.of, c.children(first)))
+        result = self.whole(first, parts)
         for whole in reversed(spine):
             assert isinstance(whole, c.Binary)
             result = self.whole(whole, [result, self.of(whole.right)])
@@ -198,10 +200,6 @@ class _Bounds:
         if isinstance(expr, c.Call):
             return _call(expr.function, parts)
         return None
-
-
-def _each(bounds: _Bounds, expr: c.CExpression) -> list[Interval]:
-    return [bounds.of(child) for child in c.children(expr)]
 
 
 def _binary(operator: str, left: Interval, right: Interval) -> Interval | None:

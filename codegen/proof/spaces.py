@@ -61,12 +61,8 @@ class Space:
 
     def aff(self, form: Form) -> isl.Aff:
         """An affine form without extrema; raises :class:`NotAffineError` for others."""
-        found = self._affs.get(form)
-        if found is None:
-            found = self._affs[form] = self._make_aff(form)
-        return found
-
-    def _make_aff(self, form: Form) -> isl.Aff:
+        if form in self._affs:
+            return self._affs[form]
         aff = self._zero
         rest = []
         for monomial, value in form.terms.items():
@@ -86,6 +82,7 @@ class Space:
                 raise NotAffineError(form)
             quotient = self.aff(atom.of).scale_down_val(_sets.val(atom.by)).floor()
             aff = aff.add(quotient.scale_val(_sets.val(value)))
+        self._affs[form] = aff
         return aff
 
     def _piecewise(self, form: Form) -> isl.PwAff:

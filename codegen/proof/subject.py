@@ -21,12 +21,11 @@ from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.tree import HARDWARE
 from loopkit.codegen.c.types import WHOLE, in_registers
-from loopkit.codegen.proof.conditions import Condition, conjuncts, joined
+from loopkit.codegen.proof.conditions import Condition, conjuncts, joined, names_in
 from loopkit.codegen.proof.forms import (
     Atom,
     Form,
     Monomial,
-    NotAffineError,
     constant,
     product,
     variable,
@@ -98,15 +97,9 @@ class Subject:
             domain = self.kernel.assumptions.set
             if name in self.kernel.all_inames:
                 domain = domain & self.kernel.domain_around([name])
-            self._ranges[name] = self._bounds(domain, name)
+            bounds = (0, 0) if domain.is_empty() else _bounds(domain, name, (-FAR, FAR))
+            self._ranges[name] = bounds
         return self._ranges[name]
-
-    @staticmethod
-    def _bounds(domain: isl.Set, name: str) -> Interval:
-        if domain.is_empty():
-            return 0, 0
-        low, high = _sets.value_range(domain, prim.Variable(name))
-        return (-FAR if low is None else low, FAR if high is None else high)
 
     def _all_names(self) -> list[str]:
         names = dict.fromkeys(self.sizes)
@@ -176,11 +169,6 @@ class Subject:
         declared = frozenset(self.names.dimensions)
         return declared | (self.kernel.temporary_by_name.keys() & self.names.places.keys())
 
-    def line_of(self, parameter: str) -> int:
-        """Where the text names a parameter."""
-        found = (p.line for p in self.function.parameters if p.name == parameter)
-        return next(found, 0)
-
     def cell_space(self, rank: int) -> Space:
         """All names, those of a cell's indices, and one for an earlier iteration."""
         if rank not in self._cell_spaces:
@@ -208,7 +196,8 @@ class Subject:
         ranges: dict[str, Interval] = {}
         admitted = self.admitted
         for size in self.sizes:
-            ranges[size] = self._range_of_size(size, admitted)
+            own = of_dtype(in_registers(self.names.types[size]))
+            ranges[size] = _bounds(admitted, size, own)
         for name in self.data_names:
             ranges[name] = limits(self.names.types[name])
         scope = Scope(self.space, None, None, (), (), ranges, admitted)
@@ -225,33 +214,21 @@ class Subject:
     @cached_property
     def checked(self) -> isl.Set:
         """The sizes that a call lets through."""
-        result = self.space.everything
-        conditions: list[Condition] = []
-        for check in self.program.checks:
-            conditions.append(self.meaning.condition(check.condition))
+        wanted = [self.meaning.condition(check.condition) for check in self.program.checks]
         for argument in self.kernel.args:
             if isinstance(argument, ValueArg) and argument.name in self.sizes:
                 dtype = np.dtype(argument.dtype or np.int32)
                 if dtype not in INTEGERS:
                     continue  # the text has another type, which is found
                 own, (low, high) = variable(argument.name), of_dtype(dtype)
-                conditions.append(at_most(constant(low), own))
-                conditions.append(at_most(own, constant(high)))
+                wanted += at_most(constant(low), own), at_most(own, constant(high))
             elif isinstance(argument, ArrayArg):
                 # No array has a negative extent.
-                for extent in argument.shape or ():
-                    conditions.append(at_most(constant(0), self.meaning.form(extent)))
-        for condition in conditions:
-            try:
-                result = result & self.space.where(condition)
-            except NotAffineError:
-                continue
-        return result
-
-    def _range_of_size(self, size: str, admitted: isl.Set) -> Interval:
-        low, high = _sets.value_range(admitted, prim.Variable(size))
-        least, largest = of_dtype(in_registers(self.names.types[size]))
-        return least if low is None else low, largest if high is None else high
+                extents = map(self.meaning.form, argument.shape or ())
+                wanted += (at_most(constant(0), extent) for extent in extents)
+        known = dict.fromkeys(split(*wanted)[0])
+        here = self.space.position.keys()
+        return self.space.all_of(part for part in known if names_in(part) <= here)
 
     def reached(self, scope: Scope, space: Space, name: Callable[[str], str]) -> isl.Set:
         """Where a scope is reached, in names of another space that an instance has there."""
@@ -394,3 +371,9 @@ class Subject:
         return {n: point[n] for n in self.sizes if n in point}
 
     # }}}
+
+
+def _bounds(domain: isl.Set, name: str, otherwise: Interval) -> Interval:
+    """The least and the greatest value of a name in a set; ``otherwise``'s where there is none."""
+    low, high = _sets.value_range(domain, prim.Variable(name))
+    return otherwise[0] if low is None else low, otherwise[1] if high is None else high

@@ -49,9 +49,8 @@ from loopkit.codegen.proof.terms import Read, keeps_values
 from loopkit.codegen.proof.typed_forms import RangeOf, TypedForms, limits
 from loopkit.codegen.proof.value_functions import as_term, is_whole
 from loopkit.codegen.proof.value_kernel import KernelValues
-from loopkit.codegen.proof.value_text import TextValues
+from loopkit.codegen.proof.value_text import COMPARISONS, TextValues
 
-_COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 _LARGEST_POWER = 64
 _EXTREMA = {"min": "min", "max": "max", "lk_min": "min", "lk_max": "max"}
 
@@ -137,7 +136,7 @@ class TextTranslator:
             found = self._call(expr, scope)
             if found is not None:
                 return found
-        if isinstance(expr, c.Binary) and expr.operator in (*_COMPARISONS, "&&", "||"):
+        if isinstance(expr, c.Binary) and expr.operator in (*COMPARISONS, "&&", "||"):
             return opaque("condition", self.condition(expr, scope))
         return self._typed(expr, scope)
 
@@ -227,7 +226,7 @@ class TextTranslator:
             return negated(self.condition(expr.operand, scope))
         if isinstance(expr, c.Number):
             return TRUE if expr.value else FALSE
-        if isinstance(expr, c.Binary) and expr.operator in _COMPARISONS:
+        if isinstance(expr, c.Binary) and expr.operator in COMPARISONS:
             if not self._compares_values(expr):
                 return self._typed_condition(expr, scope)
             left, right = self.form(expr.left, scope), self.form(expr.right, scope)

@@ -134,15 +134,9 @@ class KernelValues:
             compute = dt.FLOAT32 if common in dt.SMALL_FLOATS else common
             sides = [ops.cast(compute, typed(common, x)) for x in (a, b)]
             return converted(common, ops.call(word, compute, *sides))
-        return self.in_int(
-            common, lambda c, x, y: ops.quotient(word, c, x, y), a=typed(common, a), b=b
-        )
-
-    def in_int(self, common: dt.DType, make: Callable[..., Term], *, a: Term, b: Value) -> Term:
-        """An operation on integers as C computes it, and its result in their type."""
         compute = in_registers(common)
-        right = ops.cast(compute, typed(common, b))
-        return ops.cast(common, make(compute, ops.cast(compute, a), right))
+        left, right = (ops.cast(compute, typed(common, x)) for x in (a, b))
+        return ops.cast(common, ops.quotient(word, compute, left, right))
 
     def chain(self, expr: Any) -> Value:
         result = self.value(expr.children[0])

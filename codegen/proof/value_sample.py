@@ -166,13 +166,7 @@ def _scalar(value: Any, dtype: DType) -> Any:
 
 
 def _converted(x: Any, source: DType, target: DType) -> Any:
-    if source == target:
-        return x
-    if target == BOOL:
-        return np.bool_(x != 0)
-    if source in COMPLEXES and target not in COMPLEXES:
-        x, source = x.real, x.real.dtype
-    return functions.converter(source, target)(x)
+    return x if source == target else functions.converter(source, target)(x)
 
 
 def _compared(term: Term, parts: list[Any]) -> Any:
@@ -226,7 +220,7 @@ def _called(term: Term, parts: list[Any]) -> Any:
         return _scalar(result if name == "tdiv" else a - b * result, term.dtype)
     if name in ("pow", "ipow"):
         return term.dtype.type(functions.power(*parts))
-    return _converted(term.dtype.type(functions.FUNCTIONS[name](*parts)), term.dtype, term.dtype)
+    return term.dtype.type(functions.FUNCTIONS[name](*parts))
 
 
 def _shifted(term: Term, parts: list[Any]) -> Any:

@@ -19,7 +19,8 @@ from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.terms import Read, Term
 
 _NUMBERS = {"LK_INFINITY": math.inf, "LK_NAN": math.nan}
-_COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
+COMPARISONS = frozenset(("<", "<=", ">", ">=", "==", "!="))
+"""Operators that give true or false."""
 _WORDS = {"&": "and", "|": "or", "^": "xor", "<<": "shl", ">>": "shr", "&&": "all", "||": "any"}
 _QUOTIENTS = {"/": "fdiv", "%": "mod", "lk_floordiv": "fdiv", "lk_mod": "mod"}
 _ARITHMETIC: dict[str, Callable[[DType, Term, Term], Term]] = {
@@ -57,7 +58,7 @@ class TextValues:
         if id(expr) not in self._known:
             # Long sums lean to the left.
             spine: list[c.CExpression] = [expr]
-            while isinstance(expr, c.Binary) and expr.operator not in _COMPARISONS:
+            while isinstance(expr, c.Binary) and expr.operator not in COMPARISONS:
                 spine.append(expr := expr.left)
             for part in reversed(spine):
                 if id(part) not in self._known:
@@ -107,7 +108,7 @@ class TextValues:
         if operator in ("&&", "||"):
             sides = [self.condition(expr.left), self.condition(expr.right)]
             return ops.logic(word, sides, [expr.left, expr.right])
-        if operator in _COMPARISONS:
+        if operator in COMPARISONS:
             return self.comparison(expr)
         a, b = self.value(expr.left), self.value(expr.right)
         if operator in ("<<", ">>"):

@@ -21,6 +21,7 @@ from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Site, all_groups
+from loopkit.codegen.proof.value_text import COMPARISONS
 
 _NARROW = (INT32, UINT32)
 _UNSIGNED = (UINT32, UINT64)
@@ -31,7 +32,6 @@ _EXACT: dict[str, Callable[[Interval, Interval], Interval]] = {
     "*": _intervals.multiply,
 }
 _WRAPPING = ("+", "-", "*", "<<")
-_COMPARING = ("<", "<=", ">", ">=", "==", "!=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class WidthCheck(Check):
             return [_Part(a, kind, False) for a in expr.arguments]
         if not isinstance(expr, c.Binary) or expr.operator in ("&&", "||"):
             return [self.part(child) for child in c.children(expr)]
-        if expr.operator in _COMPARING:
+        if expr.operator in COMPARISONS:
             kind = common(*map(self.names.type_of, (expr.left, expr.right)))
         elif expr.operator in _COMPUTING:
             self.computed(expr, kind, site, keeps_bits)
@@ -227,7 +227,10 @@ class WidthCheck(Check):
                 beyond.append(at_most(form, constant(low - 1)))
             if form.is_data or form.names & self.subject.data_names:
                 # Loops and guards around may leave no room, whatever the data.
-                if not form.is_affine or not self.never(beyond, site.scope):
+                space = site.scope.space
+                if not form.is_affine or not all(
+                    (site.scope.set & space.where(part)).is_empty() for part in beyond
+                ):
                     self.recorder.open("width", f"{shown(form)}: data decides", line=site.line)
             elif form.is_affine:
                 self.affine(form, beyond, site, what)
@@ -236,9 +239,7 @@ class WidthCheck(Check):
 
     def bounded(self, expr: c.CExpression | None, scope: Scope, limits: Interval) -> bool:
         """Whether the exact ranges of the factors of products show that a value fits."""
-        if expr is None:
-            return False
-        return _intervals.contains(limits, self.span(expr, scope))
+        return expr is not None and _intervals.contains(limits, self.span(expr, scope))
 
     def span(self, expr: c.CExpression, scope: Scope) -> Interval:
         """Bounds of a value: exact where it is affine, else from those of its operands."""
@@ -269,13 +270,9 @@ class WidthCheck(Check):
         for condition in beyond:
             overflow = site.scope.set & site.scope.space.where(condition)
             if not overflow.is_empty():
-                self.report(form, overflow, site, what)
+                point = self.recorder.point(overflow, (*self.subject.sizes, *sorted(form.names)))
+                self.place(form, form.value(point), point, site, what)
                 return
-
-    @staticmethod
-    def never(beyond: list[Condition], scope: Scope) -> bool:
-        """Whether nothing beyond a type's limits is reached, whatever the data."""
-        return all((scope.set & scope.space.where(c)).is_empty() for c in beyond)
 
     def product(self, form: Form, limits: Interval, site: Site, what: str) -> None:
         """Products of names: a concrete overflow, or nothing decided.
@@ -302,11 +299,6 @@ class WidthCheck(Check):
         self.recorder.open("width", f"whether {shown(form)} fits 32 bits", line=site.line)
 
     # {{{ reports
-
-    def report(self, form: Form, overflow: isl.Set, site: Site, what: str) -> None:
-        """An overflow from a set of them."""
-        point = self.recorder.point(overflow, (*self.subject.sizes, *sorted(form.names)))
-        self.place(form, form.value(point), point, site, what)
 
     def place(self, form: Form, value: int, point: dict[str, int], site: Site, what: str) -> None:
         """A finding at a point."""

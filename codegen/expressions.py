@@ -46,8 +46,6 @@ from loopkit.codegen.operations import BITWISE, OperationLowering, asked_in, typ
 class ExpressionLowering(OperationLowering):
     """Lowers expressions over names that a subclass knows."""
 
-    # {{{ what callers use
-
     def __call__(self, expr: Expression, dtype: dt.DType | None = None) -> CExpression:
         """``expr`` as the right side of an assignment to a variable of type ``dtype``.
 
@@ -85,8 +83,6 @@ class ExpressionLowering(OperationLowering):
         """``expr`` as a condition of C."""
         return truth_of(self.rec(expr)).node
 
-    # }}}
-
     def rec(self, expr: Expression) -> Operand:
         """``expr`` as a value with its type, or as the constant that it is."""
         rule = _RULES.get(type(expr))
@@ -109,8 +105,6 @@ class ExpressionLowering(OperationLowering):
     def subscript(self, expr: Any) -> Operand:
         name = expr.aggregate.name
         return Value(self.named(name, expr.index), self.dtype_of(name))
-
-    # {{{ conditions and choices
 
     def comparison(self, expr: Any) -> Operand:
         symbol: str = expr.operator
@@ -158,10 +152,6 @@ class ExpressionLowering(OperationLowering):
         chosen = Value(Choice(condition, *branches), common)
         return chosen if weak is None else self.late_value(chosen, weak, expr)
 
-    # }}}
-
-    # {{{ calls
-
     def power(self, expr: Any) -> Operand:
         return self._called("pow", [self.rec(expr.base), self.rec(expr.exponent)], expr)
 
@@ -195,8 +185,6 @@ class ExpressionLowering(OperationLowering):
             return operand
         strong = reduced(cast(operand, dtype))
         return Value(strong.node, dtype, most=strong.most)
-
-    # }}}
 
 
 _CONNECTIVES = {"any": "||", "all": "&&"}

@@ -52,8 +52,6 @@ def asked_in(expr: Expression) -> Callable[[], str]:
 class OperationLowering(ABC):
     """Lowers operations on numbers, over names that a subclass knows."""
 
-    # {{{ what is known
-
     @abstractmethod
     def dtype_of(self, name: str) -> dt.DType:
         """The type of a variable, or of an array's elements."""
@@ -77,8 +75,6 @@ class OperationLowering(ABC):
     def holds(self, expr: Expression) -> bool:
         """Whether 64 bits hold a number that is made of inames and sizes."""
         return True
-
-    # }}}
 
     @abstractmethod
     def rec(self, expr: Expression) -> Operand:
@@ -115,8 +111,6 @@ class OperationLowering(ABC):
         if is_long and not is_known and not self.holds(expr):
             value.beyond = expr
         return value
-
-    # {{{ sums and products
 
     def sum(self, expr: prim.Sum) -> Operand:
         total = self.rec(expr.children[0])
@@ -190,10 +184,6 @@ class OperationLowering(ABC):
             beyond=beyond,
         )
 
-    # }}}
-
-    # {{{ division
-
     def division(self, expr: Any) -> Operand:
         a, b = self.rec(expr.numerator), self.rec(expr.denominator)
         return self.operation(type(expr), a, b, expr, asked_in(expr))
@@ -235,10 +225,6 @@ class OperationLowering(ABC):
             positive = type(divisor) is int and divisor > 0
         return positive and (common in dt.UNSIGNED or self.is_nonnegative(expr.numerator))
 
-    # }}}
-
-    # {{{ bits
-
     def _bits(self, node: type, a: Operand, b: Operand, common: dt.DType, of: Expression) -> Value:
         left, right = unify(narrowed(a, common), narrowed(b, common), common)
         wide, unsigned = left.wide or right.wide, left.unsigned or right.unsigned
@@ -279,10 +265,6 @@ class OperationLowering(ABC):
         right = reduced(beside(narrowed(count, common), common))
         return called("lk_shl" if is_left else "lk_shr", (left, right), common)
 
-    # }}}
-
-    # {{{ extrema
-
     def extrema(self, expr: Any) -> Operand:
         # Nested to the right, as min(a, min(b, c)).
         result = self.rec(expr.children[-1])
@@ -301,8 +283,6 @@ class OperationLowering(ABC):
             a, b = whole(a), whole(b)
         name = "max" if node is prim.Max else "min"
         return function_of("lk_" + name if common in dt.FLOATS else name, (a, b), common)
-
-    # }}}
 
 
 def typed_as_computed(operand: Value, *, is_wide: bool) -> Value:

@@ -9,20 +9,11 @@ import islpy as isl
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit import _sets
+from loopkit import _intervals, _sets
 from loopkit._arrays import ValueArg
 from loopkit._cached import cached_property, once
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
-from loopkit._intervals import (
-    Interval,
-    contains,
-    hull,
-    intersection,
-    magnitude,
-    of_dtype,
-    of_expression,
-)
 from loopkit._kernel import Kernel
 from loopkit._linear import NotAffineError
 from loopkit._nodes import Expression
@@ -32,10 +23,10 @@ from loopkit.codegen.ir import Code, For, Let, walk
 
 INT32 = np.dtype("int32")
 INT64 = np.dtype("int64")
-_NARROW = of_dtype(INT32)
+_NARROW = _intervals.of_dtype(INT32)
 HEADROOM = 1024
 """How far 32-bit sizes stay below the largest integer, so that rounding them up cannot overflow."""
-EVERYTHING = of_dtype(INT64)
+EVERYTHING = _intervals.of_dtype(INT64)
 _COUNTABLE = (-(2**53), 2**53)
 
 
@@ -51,7 +42,7 @@ class _Place:
 
     context: tuple[isl.Set | Expression, ...]
     sizes: isl.Set
-    ranges: dict[str, Interval] = field(default_factory=dict)
+    ranges: dict[str, _intervals.Interval] = field(default_factory=dict)
     nonnegative: dict[Expression, bool] = field(default_factory=dict)
 
     @cached_property
@@ -67,7 +58,7 @@ class _Place:
             result = result & part
         return result
 
-    def of_name(self, name: str) -> Interval:
+    def of_name(self, name: str) -> _intervals.Interval:
         """The smallest and largest value that a name has here."""
         return once(self.ranges, name, extremes, self.set, prim.Variable(name))
 
@@ -78,8 +69,8 @@ class Ranges:
     def __init__(self, kernel: Kernel, hardware: Hardware) -> None:
         self.kernel = kernel
         self.hardware = hardware
-        self._known: dict[str, Interval] = {}
-        self._held: dict[str, Interval] = {}
+        self._known: dict[str, _intervals.Interval] = {}
+        self._held: dict[str, _intervals.Interval] = {}
         self._context = kernel.assumptions.set
         self._extent_sizes = _sizes_of_extents(kernel)
         for name in kernel.sizes:
@@ -97,18 +88,18 @@ class Ranges:
         key = tuple(map(id, context))
         self._place = once(self._places, key, _Place, context, self._context)
 
-    def _type_range(self, name: str) -> Interval:
+    def _type_range(self, name: str) -> _intervals.Interval:
         argument = self.kernel.arg_by_name[name]
         assert isinstance(argument, ValueArg)
         dtype = argument.dtype or INT32
-        low = 0 if name in self._extent_sizes else of_dtype(dtype)[0]
+        low = 0 if name in self._extent_sizes else _intervals.of_dtype(dtype)[0]
         return low, largest_size(dtype)
 
-    def of_name(self, name: str) -> Interval:
+    def of_name(self, name: str) -> _intervals.Interval:
         """The smallest and largest value of an iname or size."""
         return once(self._known, name, self._find_range, name)
 
-    def _find_range(self, name: str) -> Interval:
+    def _find_range(self, name: str) -> _intervals.Interval:
         domain = self._context
         if name in self.kernel.home_domain:
             # What only data bounds stays as large as can be.
@@ -117,15 +108,15 @@ class Ranges:
             return self._data_limits(name) or EVERYTHING
         return extremes(domain, prim.Variable(name))
 
-    def add(self, name: str, values: Interval) -> None:
+    def add(self, name: str, values: _intervals.Interval) -> None:
         """An iname's variable takes these values, too, and texts compute with them."""
-        self._known[name] = hull(self.of_name(name), values)
+        self._known[name] = _intervals.hull(self.of_name(name), values)
 
-    def hold(self, name: str, values: Interval) -> None:
+    def hold(self, name: str, values: _intervals.Interval) -> None:
         """An iname's variable must hold these values, though nothing is computed with them."""
-        self._held[name] = hull(self._held.get(name, values), values)
+        self._held[name] = _intervals.hull(self._held.get(name, values), values)
 
-    def reached(self, expr: Expression) -> Interval:
+    def reached(self, expr: Expression) -> _intervals.Interval:
         """The smallest and largest value of an integer expression where texts stand now.
 
         Exactly so where sets can say it.
@@ -139,7 +130,7 @@ class Ranges:
         values = self._with_data(self._place.set & graph)
         if values.is_empty():
             return 0, 0
-        return intersection(extremes(values, value), rough)
+        return _intervals.intersection(extremes(values, value), rough)
 
     def _with_data(self, domain: isl.Set) -> isl.Set:
         """A set where data in it has values of its type."""
@@ -149,9 +140,9 @@ class Ranges:
                 domain = domain & between(name, *limits)
         return domain
 
-    def _data_limits(self, name: str) -> Interval | None:
+    def _data_limits(self, name: str) -> _intervals.Interval | None:
         dtype = self.kernel.array(name).dtype if self.kernel.is_array(name) else None
-        return None if dtype is None or dtype.kind not in "iu" else of_dtype(dtype)
+        return None if dtype is None or dtype.kind not in "iu" else _intervals.of_dtype(dtype)
 
     def dtype_of(self, name: str) -> np.dtype[Any]:
         """The type that an iname or size has in the generated code."""
@@ -159,11 +150,15 @@ class Ranges:
         if isinstance(argument, ValueArg):
             return argument.dtype or INT32
         values = self.of_name(name)
-        return INT32 if self.is_narrow(hull(values, self._held.get(name, values))) else INT64
+        return (
+            INT32
+            if self.is_narrow(_intervals.hull(values, self._held.get(name, values)))
+            else INT64
+        )
 
-    def of(self, expr: Expression) -> Interval:
+    def of(self, expr: Expression) -> _intervals.Interval:
         """The smallest and largest value of an integer expression, by intervals."""
-        return of_expression(expr, self.of_name, EVERYTHING)
+        return _intervals.of_expression(expr, self.of_name, EVERYTHING)
 
     def holds(self, expr: Expression) -> bool:
         """Whether integers of 64 bits hold what inames and sizes make where texts stand now.
@@ -171,14 +166,14 @@ class Ranges:
         Sizes of 64 bits, and what nothing but data bounds, are taken to stay below 2**53:
         no array has as many elements.
         """
-        return self.magnitude(expr) < 2**63 or contains(EVERYTHING, self.reached(expr))
+        return self.magnitude(expr) < 2**63 or _intervals.contains(EVERYTHING, self.reached(expr))
 
     def magnitude(self, expr: Expression) -> int:
         """The largest magnitude of what inames and sizes make, by intervals."""
-        return magnitude(of_expression(expr, self._countable, EVERYTHING))
+        return _intervals.magnitude(_intervals.of_expression(expr, self._countable, EVERYTHING))
 
-    def _countable(self, name: str) -> Interval:
-        return intersection(self.of_name(name), _COUNTABLE)
+    def _countable(self, name: str) -> _intervals.Interval:
+        return _intervals.intersection(self.of_name(name), _COUNTABLE)
 
     def is_nonnegative(self, expr: Expression) -> bool:
         """Whether an integer expression is provably never negative where texts stand now.
@@ -189,7 +184,7 @@ class Ranges:
         return once(self._place.nonnegative, expr, self._is_nonnegative, expr)
 
     def _is_nonnegative(self, expr: Expression) -> bool:
-        bounds = of_expression(expr, self._place_of_name, EVERYTHING, may_wrap=False)
+        bounds = _intervals.of_expression(expr, self._place_of_name, EVERYTHING, may_wrap=False)
         if bounds[0] >= 0:
             return True
         try:
@@ -197,18 +192,18 @@ class Ranges:
         except NotAffineError:
             return False
 
-    def _place_of_name(self, name: str) -> Interval:
+    def _place_of_name(self, name: str) -> _intervals.Interval:
         if name in self.kernel.sizes:
             return self.of_name(name)
         return self._place.of_name(name) if name in self.kernel.home_domain else EVERYTHING
 
     @staticmethod
-    def is_narrow(values: Interval) -> bool:
+    def is_narrow(values: _intervals.Interval) -> bool:
         """Whether 32-bit integers hold all values of a range."""
-        return contains(_NARROW, values)
+        return _intervals.contains(_NARROW, values)
 
 
-def extremes(domain: isl.Set, expr: Expression) -> Interval:
+def extremes(domain: isl.Set, expr: Expression) -> _intervals.Interval:
     """The smallest and largest value of an affine expression in a set."""
     if domain.is_empty():
         return 0, 0
@@ -238,7 +233,7 @@ def observe_ranges(ranges: Ranges, nodes: tuple[Code, ...]) -> None:
             _looped(ranges, node)
         elif isinstance(node, Let):
             ranges.enter(node.context)
-            if not contains(ranges.of_name(node.iname), ranges.of(node.value)):
+            if not _intervals.contains(ranges.of_name(node.iname), ranges.of(node.value)):
                 ranges.add(node.iname, ranges.reached(node.value))
 
 
@@ -247,7 +242,7 @@ def _launched(ranges: Ranges, coordinate: Coordinate) -> None:
     known, lower = ranges.of_name(coordinate.iname), coordinate.lower
     least = 0 if coordinate.is_exact else 1
     count = max(least, ranges.of(coordinate.extent)[1])
-    if not contains(known, (lower, lower + count - 1)):
+    if not _intervals.contains(known, (lower, lower + count - 1)):
         count = max(least, ranges.reached(coordinate.extent)[1])
         if count > 0:
             ranges.add(coordinate.iname, (lower, lower + count - 1))
@@ -257,7 +252,7 @@ def _looped(ranges: Ranges, loop: For) -> None:
     """What a loop passes, and what its counter holds before and after that."""
     first, end = ranges.of(loop.lower), ranges.of(loop.upper)
     if not (
-        contains(ranges.of_name(loop.iname), (first[0], end[1] - 1))
+        _intervals.contains(ranges.of_name(loop.iname), (first[0], end[1] - 1))
         and ranges.is_narrow((first[0], max(first[1], end[1] - 1 + loop.step)))
     ):
         first, end = ranges.reached(loop.lower), ranges.reached(loop.upper)

@@ -40,9 +40,6 @@ def unfit(what: str, takes: str, value: object, instead: str = "") -> InvalidArg
     return InvalidArgumentError(f"{what} is {takes}, not {shown(value)}", instead=instead)
 
 
-# {{{ single values
-
-
 def is_text(value: object, longest: int = LONGEST) -> bool:
     """Whether a value is text that can be printed: no half of a surrogate pair, not too long."""
     if not isinstance(value, str) or len(value) > longest:
@@ -193,11 +190,6 @@ relation = _set_or_text(
     "a map is text or an isl map",
     'map_domain("{ [t, i] -> [w, i]: w = t + i }")',
 )
-
-
-# }}}
-
-# {{{ several values
 
 
 def items(what: str, value: Any, takes: str) -> tuple[Any, ...]:
@@ -391,10 +383,6 @@ def subscripts(what: str, value: Any) -> Any:
     return [one(item) for item in (value if isinstance(value, list) else [value])]
 
 
-# }}}
-
-# {{{ what signatures say
-
 Name = Annotated[str, name]
 NeededName = Annotated[str, needed_name]
 NewName = Annotated[str | None, optional(needed_name)]
@@ -447,9 +435,6 @@ def normal(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, 
     """Arguments of a function by name, each in the normal form of its kind; None stays."""
     kinds = kinds_of(function)
     return {n: value if value is None else kinds[n](n, value) for n, value in given.items()}
-
-
-# }}}
 
 
 def is_plain(value: object) -> bool:

@@ -19,8 +19,6 @@ from typing import ParamSpec, TypeVar
 
 import islpy as isl
 
-# {{{ the table
-
 # Operations of isl's: an operation takes 0.3 to 50 microseconds.
 
 KEPT = 400_000
@@ -113,7 +111,6 @@ RULE_NODES = 100_000
 OVERLAP_NUMPY = 10_000
 """What NumPy may try before isl is asked whether two arrays share memory."""
 
-# }}}
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -170,9 +167,6 @@ def _begin_anew() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_anew)
-
-
-# {{{ budgets
 
 
 class _GlanceError(BaseException):
@@ -306,6 +300,3 @@ def is_spent() -> bool:
 def is_over(error: Exception) -> bool:
     """Whether an error that was caught says that isl has spent all that it will be allowed."""
     return isinstance(error, SpentError) or (is_spent() and not _turns.glances)
-
-
-# }}}

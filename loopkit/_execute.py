@@ -80,9 +80,6 @@ def bind(kernel: Kernel, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
     return bound
 
 
-# {{{ the options of executors: which there are, and what they may be
-
-
 def _named(value: Any) -> str:
     """A wrong name in a message."""
     return value if is_name(value) else shown(value)
@@ -140,6 +137,3 @@ def _checked(executor: str, options: Mapping[str, Any]) -> dict[str, Any]:
         )
     given = {option: value for option, value in options.items() if value is not None}
     return {option: _CHECKS[option](option, value) for option, value in given.items()}
-
-
-# }}}

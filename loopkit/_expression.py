@@ -287,8 +287,6 @@ def replace_accesses(
     return expr if is_constant(expr) else _AccessReplacer(replace)(expr)
 
 
-# {{{ how deeply expressions nest
-
 # All that reads expressions calls itself for the parts of what it reads, as Python's own
 # compiler does.  What is deeper than they go is refused where a kernel is made.
 
@@ -318,10 +316,6 @@ def nesting(expr: Expression, *, in_pairs: bool = False) -> int:
             waiting += [(getattr(node, name), depth + step) for name in fields_of(kind) or ()]
     return deepest
 
-
-# }}}
-
-# {{{ as text
 
 _DIVISIONS = (prim.Quotient, prim.FloorDiv, prim.Remainder)
 
@@ -471,6 +465,3 @@ def _compiled(expr: Expression) -> Any:
     # By text: a name may be a word of Python, and is never code.
     source = python_source(expr, lambda name: f"of[{name!r}]")
     return compile(source, "<loopkit expression>", "eval")
-
-
-# }}}

@@ -305,9 +305,6 @@ def outer_names(box: Sequence[Axis]) -> frozenset[str]:
     return frozenset().union(*(axis.lower.names for axis in box))
 
 
-# {{{ sets of positions
-
-
 def box_set(names: Sequence[str], extents: Sequence[int]) -> isl.Set:
     """``{ 0 <= name < extent for all names }``."""
     box = _sets.universe()
@@ -385,6 +382,3 @@ def hull(cells: isl.Set) -> isl.Set:
     if cells.n_basic_set() <= 1:
         return cells
     return cells.simple_hull().to_set()
-
-
-# }}}

@@ -113,9 +113,6 @@ def _compiled_init(cls: Any, frozen: bool) -> Any:
     return init
 
 
-# {{{ what all classes share
-
-
 def _values(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
     """Some attributes of a value."""
     if len(names) > 1:
@@ -173,6 +170,3 @@ def _state(self: Any) -> list[Any]:
 def _set_state(self: Any, state: list[Any]) -> None:
     for field, value in zip(dataclasses.fields(self), state, strict=True):
         object.__setattr__(self, field.name, value)
-
-
-# }}}

@@ -20,7 +20,6 @@ import pymbolic.primitives as prim
 
 _DOT = "\N{MIDDLE DOT}"
 
-# {{{ labels
 
 BASE, OTHER = "b", "x"
 """The instance that a question is about, and one that may get in its way."""
@@ -48,9 +47,6 @@ def copied(depth: int) -> str:
 def inlined(depth: int) -> str:
     """The label of a statement of the text that is computed in place, inside ``depth`` others."""
     return f"i{depth}"
-
-
-# }}}
 
 
 def instance(name: str, label: str) -> str:

@@ -91,9 +91,6 @@ def multiply(*parts: Interval) -> Interval:
     return low, high
 
 
-# {{{ division: by zero, it has no result
-
-
 def floor_divide(numerator: Interval, denominator: Interval) -> Interval:
     """``x // y``, rounded down."""
     return _divided(numerator, denominator, lambda x, y: x // y)
@@ -124,11 +121,6 @@ def truncating_remainder(numerator: Interval, denominator: Interval) -> Interval
     """``x % y`` of C, of the sign of ``x``."""
     most = max(magnitude(denominator) - 1, 0)
     return (0 if numerator[0] >= 0 else -most), (0 if numerator[1] <= 0 else most)
-
-
-# }}}
-
-# {{{ powers and bits
 
 
 def power(base: Interval, exponent: Interval) -> Interval:
@@ -179,11 +171,6 @@ def bitwise_or(left: Interval, right: Interval) -> Interval:
     """``x | y``, or ``x ^ y``."""
     bits = max((end if end >= 0 else ~end).bit_length() for end in (*left, *right))
     return (0 if min(left[0], right[0]) >= 0 else -(1 << bits)), (1 << bits) - 1
-
-
-# }}}
-
-# {{{ expressions
 
 
 def of_expression(
@@ -260,5 +247,3 @@ _FUNCTIONS: dict[str, Callable[..., Interval]] = {
     "fmin": least,
     "fmax": greatest,
 }
-
-# }}}

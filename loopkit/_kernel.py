@@ -205,8 +205,6 @@ class Kernel(Exact, Methods):
     def __post_init__(self) -> None:
         _spelling.check_kernel_name(self.name)
 
-    # {{{ looking things up
-
     @cached_property
     def statement_by_id(self) -> Mapping[str, Statement]:
         """Statements by id."""
@@ -322,10 +320,6 @@ class Kernel(Exact, Methods):
         used = self.all_names.union(taken)
         return next(name for name in _spelling.candidates(base) if name not in used)
 
-    # }}}
-
-    # {{{ sets
-
     def domain_of(self, inames: Iterable[str]) -> isl.Set:
         """All values of ``inames``: their domains intersected, other inames projected out.
 
@@ -367,8 +361,6 @@ class Kernel(Exact, Methods):
         ``inames``: a loop that some thread enters is one that the block enters.
         """
         return _domain_around(self, frozenset(inames))
-
-    # }}}
 
     def with_(self, **changes: Any) -> Kernel:
         """A copy with some fields changed; statements follow the order of the tree."""

@@ -125,8 +125,6 @@ def read_names(kernel: Kernel, statement: Statement) -> frozenset[str]:
     return frozenset(found)
 
 
-# {{{ parsing
-
 DEEPEST = 50
 """How deep conditions nest."""
 
@@ -235,9 +233,6 @@ def parse_match(match: str | Match | None) -> Match:
             instead=_EXAMPLE,
         )
     return _parse(match)
-
-
-# }}}
 
 
 def matching(kernel: Kernel, match: str | Match | None) -> frozenset[str]:

@@ -19,8 +19,6 @@ from loopkit._kernel import Kernel
 class Methods:
     """What one does with a kernel, beside looking up what it holds."""
 
-    # {{{ looking
-
     program = _inspect.program
     cuda = _inspect.cuda
     ptx = _inspect.ptx
@@ -31,25 +29,13 @@ class Methods:
     prove = _inspect.prove
     script = _inspect.script
 
-    # }}}
-
-    # {{{ running
-
     _default_executor = cached_property(_execute.default_executor)
     __call__ = _execute.call
     executor = _execute.executor
     bind = _execute.bind
 
-    # }}}
-
-    # {{{ Loopy's names
-
     set_loop_priority = _compat.set_loop_priority
     set_temporary_scope = _compat.set_temporary_scope
-
-    # }}}
-
-    # {{{ transforms: at run time, those that there are
 
     if TYPE_CHECKING:
         add_and_infer_dtypes = transforms.add_and_infer_dtypes
@@ -84,8 +70,6 @@ class Methods:
         tag_array_axes = transforms.tag_array_axes
         tag_inames = transforms.tag_inames
         untag_inames = transforms.untag_inames
-
-    # }}}
 
 
 class _Later:

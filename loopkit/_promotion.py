@@ -155,9 +155,6 @@ def like_types(name: str) -> str:
     return nearest(name, DTYPES, _ALL)
 
 
-# {{{ promotion
-
-
 def promote(a: Typed, b: Typed) -> DType:
     """The type in which two operands meet; at least one of them is a type."""
     if isinstance(a, np.dtype) and isinstance(b, np.dtype):
@@ -235,11 +232,6 @@ def check_constant(value: Typed, dtype: DType, asked: Callable[[], str]) -> None
             asked=asked(),
             instead="cast an operand to a wider type, as in int64(x)",
         )
-
-
-# }}}
-
-# {{{ operators: what the operands are, and what the result is
 
 
 def no_bool(dtype: DType) -> DType:
@@ -407,6 +399,3 @@ def power_type(base: Typed, exponent: Typed, asked: Callable[[], str]) -> Typed:
             instead="cast the base to a floating type, as in float32(x)",
         )
     return common
-
-
-# }}}

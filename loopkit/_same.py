@@ -130,9 +130,6 @@ def digest_of(value: Any) -> str:
     return str(_digest(_walk(value)).hexdigest())
 
 
-# {{{ walks
-
-
 @cache
 def fields_of(kind: type) -> tuple[str, ...] | None:
     """What counts of a dataclass, last ones first; None for other types."""
@@ -215,11 +212,6 @@ def _in_order(items: Iterable[Any]) -> list[Any]:
     return sorted(items, key=lambda item: _digest(_walk(item)).digest())
 
 
-# }}}
-
-# {{{ digests
-
-
 def _digest(walk: Iterable[object]) -> Any:
     import hashlib  # which loads a library: few who import loopkit ask for digests
 
@@ -256,6 +248,3 @@ def _function(function: FunctionType) -> bytes:
     code = function.__code__
     names = "\0".join((function.__module__, function.__qualname__, *code.co_names))
     return names.encode() + b"\0" + code.co_code
-
-
-# }}}

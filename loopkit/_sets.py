@@ -346,9 +346,6 @@ def _is_bounded_below(domain: isl.Set) -> bool:
     )
 
 
-# {{{ back from isl to expressions
-
-
 def form_of(obj: isl.Aff | isl.Constraint) -> Linear:
     """A whole affine function, or what a constraint says is zero, or not negative.
 
@@ -477,9 +474,6 @@ def conditions(domain: isl.Set) -> Expression:
     if not pieces:
         return False
     return pieces[0] if len(pieces) == 1 else prim.LogicalOr(tuple(pieces))
-
-
-# }}}
 
 
 def as_dimension(domain: isl.Set, name: str) -> isl.Set:

@@ -135,8 +135,6 @@ def _items(names: object, what: str) -> Iterable[object]:
     return names
 
 
-# {{{ expressions
-
 _NODES = (
     *(prim.Variable, prim.Subscript, prim.Call, prim.Sum, prim.Product, prim.Quotient),
     *(prim.FloorDiv, prim.Remainder, prim.Power, prim.Comparison, prim.LogicalAnd),
@@ -200,9 +198,6 @@ def _check_tree(expr: Expression) -> None:
 @cache
 def _fields(kind: Hashable) -> tuple[str, ...]:
     return tuple(f.name for f in fields(cast(Any, kind)) if f.name != "operator")
-
-
-# }}}
 
 
 def shown(value: object) -> str:

@@ -24,8 +24,6 @@ from loopkit._tree import Path, rewrite_paths
 from loopkit._types import Kind, dtype_of, known_types
 from loopkit.transforms._rule_uses import Values, rename_functions, rewritten_rules
 
-# {{{ names
-
 
 def new_name(kernel: Kernel, given: str | None, default: str, taken: Iterable[str] = ()) -> str:
     """The name of something new: ``given``, which must be free, or one like ``default``."""
@@ -65,11 +63,6 @@ def is_parallel(kernel: Kernel, iname: str) -> bool:
     return tag is not None and tag.is_parallel
 
 
-# }}}
-
-# {{{ instances
-
-
 def then(kernel: Kernel, first: Change, second: Change) -> Change:
     """Two changes as one: the first of ``kernel``, the second of what the first made of it."""
     before = {m.new: m for m in first.instances}
@@ -100,11 +93,6 @@ def maps_for(kernel: Kernel, ids: Iterable[str], values: Values) -> tuple[Instan
         if gone:
             maps.append(InstanceMap(id_, id_, {n: e for n, e in values.items() if n in gone}))
     return tuple(maps)
-
-
-# }}}
-
-# {{{ statements
 
 
 def map_reads(statement: Statement, function: Callable[[Expression], Expression]) -> Statement:
@@ -218,6 +206,3 @@ def simplified(kernel: Kernel, ids: Iterable[str]) -> Kernel:
         return statement.map_expressions(lambda e: simplify_indices(e, integers, around))
 
     return with_statements(kernel, {i: simpler(kernel.statement_by_id[i]) for i in ids})
-
-
-# }}}

@@ -15,8 +15,6 @@ from loopkit._nodes import Expression
 from loopkit._simplify import simplify
 from loopkit._tree import Entry, Path, build, common_prefix, flatten, path_inames
 
-# {{{ domains
-
 
 def loaded_parameters(kernel: Kernel, iname: str) -> frozenset[str]:
     """Temporaries and arrays whose values bound ``iname``."""
@@ -173,11 +171,6 @@ def longest_run(kernel: Kernel, iname: str) -> int | None:
     return None if longest is None else longest + 1
 
 
-# }}}
-
-# {{{ paths
-
-
 def settled_tree(kernel: Kernel) -> Kernel:
     """The kernel with a tree that fits its tags.
 
@@ -259,6 +252,3 @@ def _check_loaded(kernel: Kernel, iname: str, name: str, path: Path) -> None:
                 f"loop '{iname}' takes its bounds from '{name}', which statement "
                 f"'{writer.id}' loads once per '{lost[0]}': it must stay inside that loop",
             )
-
-
-# }}}

@@ -7,14 +7,7 @@ from dataclasses import replace
 
 import pymbolic.primitives as prim
 
-from loopkit._expression import (
-    ExpressionMapper,
-    called_names,
-    is_constant,
-    replace_accesses,
-    substitute,
-    variable_names,
-)
+from loopkit import _expression
 from loopkit._kernel import Kernel, SubstitutionRule
 from loopkit._match import rules_of, rules_used
 from loopkit._nodes import Expression
@@ -35,7 +28,7 @@ def expand_rules_that_use(kernel: Kernel, name: str, selected: Collection[str]) 
     using = {
         n: rule
         for n, rule in rules.items()
-        if name in called_names(expand_in(rule.expression, rules)) - set(rule.arguments)
+        if name in _expression.called_names(expand_in(rule.expression, rules)) - set(rule.arguments)
     }
 
     def shown(found: str, indices: tuple[Expression, ...]) -> Expression | None:
@@ -48,9 +41,11 @@ def expand_rules_that_use(kernel: Kernel, name: str, selected: Collection[str]) 
         if statement.id in selected and rules_of(kernel, statement) & using.keys():
             statement = statement.map_expressions(lambda e: expand_in(e, using))
         touched = [i for n, i in (statement.write, *statement.reads) if n == name]
-        called = frozenset().union(*(called_names(i) for indices in touched for i in indices))
+        called = frozenset().union(
+            *(_expression.called_names(i) for indices in touched for i in indices)
+        )
         if statement.id in selected and called & rules.keys():
-            statement = statement.map_expressions(lambda e: replace_accesses(e, shown))
+            statement = statement.map_expressions(lambda e: _expression.replace_accesses(e, shown))
         statements.append(statement)
     return kernel.with_(statements=tuple(statements))
 
@@ -58,7 +53,7 @@ def expand_rules_that_use(kernel: Kernel, name: str, selected: Collection[str]) 
 def rename_functions(expr: Expression, names: Mapping[str, str]) -> Expression:
     """``expr`` with uses of substitution rules renamed."""
 
-    class Renamer(ExpressionMapper):
+    class Renamer(_expression.ExpressionMapper):
         def map_call(self, call: prim.Call) -> Expression:
             function = prim.Variable(names.get(call.function.name, call.function.name))
             return prim.Call(function, tuple(self.rec(p) for p in call.parameters))
@@ -66,7 +61,7 @@ def rename_functions(expr: Expression, names: Mapping[str, str]) -> Expression:
         def map_variable(self, variable: prim.Variable) -> Expression:
             return prim.Variable(names[variable.name]) if variable.name in names else variable
 
-    return expr if is_constant(expr) else Renamer()(expr)
+    return expr if _expression.is_constant(expr) else Renamer()(expr)
 
 
 def rewritten_rules(
@@ -89,7 +84,7 @@ def rewritten_rules(
     for name in touched:
         rule = kernel.rule_by_name[name]
         free = {n: e for n, e in values.items() if n not in rule.arguments}
-        expression = rename_functions(substitute(rule.expression, free), names)
+        expression = rename_functions(_expression.substitute(rule.expression, free), names)
         result[name] = replace(rule, name=names[name], expression=expression)
     return result
 
@@ -98,5 +93,5 @@ def _mentions(kernel: Kernel, name: str, values: Values) -> bool:
     """Whether a rule, or one that it uses, mentions an iname of ``values``."""
     rules = kernel.rule_by_name
     below = [rules[n] for n in {name} | rules_used(kernel, [rules[name].expression])]
-    free = (variable_names(rule.expression) - set(rule.arguments) for rule in below)
+    free = (_expression.variable_names(rule.expression) - set(rule.arguments) for rule in below)
     return any(names & values.keys() for names in free)

@@ -7,23 +7,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import islpy as isl
 import pymbolic.primitives as prim
 
-from loopkit import _sets
+from loopkit import _footprint, _sets
 from loopkit._arguments import names_in
 from loopkit._arrays import AddressSpace, ArrayArg, DType, TemporaryVariable, parse_address_space
 from loopkit._cached import cached_property
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import replace_accesses, to_text, variable_names
-from loopkit._footprint import (
-    Axis,
-    FootprintError,
-    Use,
-    bounding_box,
-    box_set,
-    hull,
-    iname_ranges,
-    outer_names,
-    touched_cells,
-)
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, guarded_accesses, guarded_reads, where_all_hold
 from loopkit._kernel import Kernel, Statement
@@ -40,9 +29,6 @@ from loopkit.transforms._transfer_loops import Nest, by_stride, make_nest, name_
 Indices = tuple[Expression, ...]
 Value = Callable[[Indices], Expression]
 """What is in a cell, by its indices."""
-
-
-# {{{ arguments
 
 
 def choose_space(
@@ -84,11 +70,6 @@ def axis_tags(
     return result
 
 
-# }}}
-
-# {{{ accesses
-
-
 @dataclass(frozen=True, eq=False)
 class Access:
     """One place in a statement's text where the array (or rule) is used."""
@@ -100,7 +81,7 @@ class Access:
     """The conditions in the text under which the access happens."""
 
 
-def make_uses(kernel: Kernel, accesses: Sequence[Access]) -> list[Use]:
+def make_uses(kernel: Kernel, accesses: Sequence[Access]) -> list[_footprint.Use]:
     """The accesses with the instances for which they happen; where data decide, may happen."""
     integers = kernel.integers
     domains: dict[tuple[str, Guards], isl.Set] = {}
@@ -116,17 +97,17 @@ def make_uses(kernel: Kernel, accesses: Sequence[Access]) -> list[Use]:
         if (statement.id, inner) not in domains:
             domains[statement.id, inner] = around & where_all_hold(inner, integers)
         here = domains[statement.id, inner]
-        uses.append(Use(access.indices, here, access.text, around))
+        uses.append(_footprint.Use(access.indices, here, access.text, around))
     return uses
 
 
 def find_box(
-    kernel: Kernel, uses: Sequence[Use], swept: Sequence[str], what: str
-) -> tuple[Axis, ...]:
+    kernel: Kernel, uses: Sequence[_footprint.Use], swept: Sequence[str], what: str
+) -> tuple[_footprint.Axis, ...]:
     """The box that ``uses`` touch; errors say what to do about them."""
     try:
-        return bounding_box(uses, iname_ranges(kernel, swept))
-    except FootprintError as error:
+        return _footprint.bounding_box(uses, _footprint.iname_ranges(kernel, swept))
+    except _footprint.FootprintError as error:
         raise IllegalTransformError(
             f"{what} has no footprint of constant size: {error.why}", instead=error.instead
         ) from None
@@ -154,11 +135,6 @@ def replace_reads(
     return map_reads(statement, lambda e: replace_accesses(e, one))
 
 
-# }}}
-
-# {{{ the copy
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Staging:
     """A copy of a box of cells: how big it is, in what memory, and how threads fill it.
@@ -176,7 +152,7 @@ class Staging:
     base: str
     name: str
     dtype: DType | None
-    box: tuple[Axis, ...]
+    box: tuple[_footprint.Axis, ...]
     swept: tuple[str, ...]
     space: AddressSpace
     tags: Mapping[int, Tag | None]
@@ -221,14 +197,19 @@ class Staging:
             users,
             what=self.what,
             swept=self.swept,
-            needed=needed | (outer_names(self.box) & frozenset(kernel.all_inames)),
+            needed=needed | (_footprint.outer_names(self.box) & frozenset(kernel.all_inames)),
             writers=writers,
             space=self.space,
             outer=None if self.outer is None else names_in(self.outer),
         )
 
     def loops(
-        self, kernel: Kernel, place: Place, uses: Sequence[Use], base: str, value: Value | None
+        self,
+        kernel: Kernel,
+        place: Place,
+        uses: Sequence[_footprint.Use],
+        base: str,
+        value: Value | None,
     ) -> Nest:
         """Loops over the cells that ``uses`` touch, named after ``base``.
 
@@ -281,7 +262,7 @@ def stage(
     kernel: Kernel,
     staging: Staging,
     accesses: Sequence[Access],
-    uses: Sequence[Use],
+    uses: Sequence[_footprint.Use],
     value: Value,
     statement: str,
     kind: str = "move",
@@ -328,8 +309,8 @@ def inames_of_sources(kernel: Kernel, names: Collection[str]) -> frozenset[str]:
 
 def cells_in_use(
     kernel: Kernel,
-    uses: Sequence[Use],
-    box: Sequence[Axis],
+    uses: Sequence[_footprint.Use],
+    box: Sequence[_footprint.Axis],
     positions: Sequence[str | None],
     place: Place,
     *,
@@ -338,12 +319,12 @@ def cells_in_use(
 ) -> isl.Set:
     """The positions to move: a convex set around those that are used, or these exactly."""
     kept = [(n, a.extent) for n, a in zip(positions, box, strict=True) if n is not None]
-    full = box_set([n for n, _ in kept], [e for _, e in kept])
+    full = _footprint.box_set([n for n, _ in kept], [e for _, e in kept])
     if whole_box:
         return full
     keep = place.inames | frozenset(kernel.sizes)
-    cells = touched_cells(uses, box, positions, keep, exact=exact)
-    return (cells.coalesce() if exact else hull(cells)) & full
+    cells = _footprint.touched_cells(uses, box, positions, keep, exact=exact)
+    return (cells.coalesce() if exact else _footprint.hull(cells)) & full
 
 
 def where_in_bounds(kernel: Kernel, value: Expression, cells: Indices) -> isl.Set:
@@ -386,6 +367,3 @@ def with_nest(kernel: Kernel, statement: Statement, nest: Nest, place: Place, en
         tags=(*kernel.tags, *nest.tags),
         tree=build(entries),
     )
-
-
-# }}}

@@ -211,9 +211,6 @@ def affine_map_inames(
     return _mapped(kernel, old, new, _sets.rename(graph, marks), None)
 
 
-# {{{ joining
-
-
 @transform
 def join_inames(
     kernel: Kernel,
@@ -281,6 +278,3 @@ def _joined(kernel: Kernel, old: tuple[str, ...], joined: str) -> Change:
     whole = prim.Comparison(prim.Variable(mark), "==", prim.Sum(tuple(total)))
     graph = _sets.condition_set(prim.LogicalAnd((whole, *conditions)))
     return reindexed(kernel, Reindexing(old, (joined,), (mark,), graph), "join", inverse)
-
-
-# }}}

@@ -26,8 +26,6 @@ from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._transform import transform
 
-# {{{ the transforms
-
 
 @transform
 def assume_injective(kernel: Kernel, array: kind.Name, *, unchecked: bool = False) -> Change:
@@ -111,11 +109,6 @@ def assume_increasing(
     return _with(kernel, Increasing(array, bool(strictly)))
 
 
-# }}}
-
-# {{{ arguments
-
-
 def _index_array(kernel: Kernel, name: str) -> ArrayArg:
     """The integer array argument called ``name``, which the kernel must not write."""
     argument = kernel.arg_by_name.get(name)
@@ -176,11 +169,6 @@ def _bound(kernel: Kernel, expr: Expression) -> Expression:
         f"the bound {to_text(expr)} is no integer expression over sizes",
         instead="made of +, -, *, //, %, min and max, as in 'n*m' or '(n + 15) // 16'",
     )
-
-
-# }}}
-
-# {{{ beside what is known
 
 
 def _with(kernel: Kernel, new: Assertion) -> Change:
@@ -259,6 +247,3 @@ def _refuse_impossible(kernel: Kernel, array: str, new: Assertion) -> None:
     texts = " and ".join(a.text for a in (new, *others))
     cells = "1 cell" if count == 1 else f"{to_text(count)} cells"
     raise InvalidArgumentError(f"no data is such that {texts}: there are {cells} in '{array}'")
-
-
-# }}}

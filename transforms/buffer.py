@@ -144,9 +144,6 @@ def buffer_array(
     return Change(result, moves=frozenset(moves))
 
 
-# {{{ accesses
-
-
 def _accesses(
     kernel: Kernel, name: str, selected: Collection[str]
 ) -> tuple[list[Access], list[Access]]:
@@ -199,11 +196,6 @@ def _reads_follow_writes(
     return True
 
 
-# }}}
-
-# {{{ statements that load and store
-
-
 def _given(
     expr: Expression | None, default: str, names: Collection[str], argument: str
 ) -> Expression:
@@ -233,6 +225,3 @@ def _with_transfer(
     kind = "move" if moved in (base, buffer) else "user"
     kernel = staging.transfer(kernel, place, loops, id_, target, moved, kind, after=storing)
     return kernel, id_
-
-
-# }}}

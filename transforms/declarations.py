@@ -27,8 +27,6 @@ from loopkit._syntax import parse_assumptions
 from loopkit._transform import transform
 from loopkit.transforms._common import simplified, with_arrays
 
-# {{{ assume
-
 
 @transform
 def assume(kernel: Kernel, assumptions: kind.Conditions, *, unchecked: bool = False) -> Change:
@@ -57,11 +55,6 @@ def assume(kernel: Kernel, assumptions: kind.Conditions, *, unchecked: bool = Fa
             + ("" if given.is_empty() else f" together with {kernel.assumptions.text}")
         )
     return Change(kernel.with_(assumptions=Domain((), combined)), assumes=True)
-
-
-# }}}
-
-# {{{ fix_parameters
 
 
 def _fixed(expr: Expression, values: Mapping[str, int]) -> Expression:
@@ -154,11 +147,6 @@ def _fixed_rule(
     return replace(rule, expression=simplify_indices(body, kernel.integers))
 
 
-# }}}
-
-# {{{ types
-
-
 def _with_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Kernel:
     variables: dict[str, Any] = {**kernel.arg_by_name, **kernel.temporary_by_name}
     wanted: dict[str, np.dtype[Any]] = {}
@@ -212,6 +200,3 @@ def add_and_infer_dtypes(
     :raises TypeInferenceError: where a type does not follow, or does not fit.
     """
     return Change(infer_types(_with_dtypes(kernel, dtype_dict)))
-
-
-# }}}

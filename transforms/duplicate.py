@@ -96,9 +96,6 @@ def duplicate_inames(
     return change
 
 
-# {{{ the new domains and paths
-
-
 def duplicated(
     kernel: Kernel,
     names: Mapping[str, str],
@@ -152,6 +149,3 @@ def _with_duplicates(
     if domain.parameters & names.keys() or all(rest <= s.inames for s in inside):
         return [domain, Domain(tuple(fresh), copy)]
     return [Domain((*domain.inames, *fresh), domain.set & copy)]
-
-
-# }}}

@@ -128,9 +128,6 @@ def precompute(
     return Change(_without_unused(result, rule.name), moves=frozenset([statement]))
 
 
-# {{{ the rule and its uses
-
-
 def _uses_of(statement: Statement, rule: SubstitutionRule) -> list[Access]:
     """The uses of a rule, in a statement for which they are accesses of an array."""
     if not any(rule.name in called_names(e) for e in statement.expressions):
@@ -157,11 +154,6 @@ def _without_unused(kernel: Kernel, name: str) -> Kernel:
     if any(name in called_names(e) for e in expressions):
         return kernel
     return kernel.with_(substitutions=tuple(r for r in kernel.substitutions if r.name != name))
-
-
-# }}}
-
-# {{{ axes
 
 
 def _axis_number(rule: SubstitutionRule, axis: str | int, argument: str) -> int:
@@ -192,6 +184,3 @@ def _with_storage_axes(
                 instead=f"add '{rule.arguments[number]}', or sweep less",
             )
     return tuple(replace(axis, swept=number in chosen) for number, axis in enumerate(box))
-
-
-# }}}

@@ -19,13 +19,7 @@ from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._match import read_names
 from loopkit._transform import transform
 from loopkit._tree import Loop, Node, Tree, statements_in
-from loopkit.transforms._common import (
-    is_parallel,
-    simplified,
-    then,
-    with_names,
-    with_statements,
-)
+from loopkit.transforms import _common
 from loopkit.transforms._loop_nests import ancestors_of, ordered_domains
 
 
@@ -60,13 +54,10 @@ def _parts(kernel: Kernel, iname: str, domain: isl.Set, first: int, last: int) -
 
 def peeled(kernel: Kernel, iname: str, first: int, last: int) -> Change:
     """The change that :func:`peel_iname` makes."""
-    if is_parallel(kernel, iname):
+    if _common.is_parallel(kernel, iname):
         parts = _parts(kernel, iname, kernel.domain_of([iname]), first, last)
         return _peeled_by_predicates(kernel, iname, parts)
     return _peeled_loop(kernel, iname, first, last)
-
-
-# {{{ copying statements and trees
 
 
 def _copied_tree(
@@ -142,9 +133,6 @@ def _with_copies(
     return Change(new, maps), copies
 
 
-# }}}
-
-
 def _peeled_by_predicates(kernel: Kernel, iname: str, parts: Sequence[_Part]) -> Change:
     """Copies under conditions: a parallel iname has the same range for all statements."""
     context = kernel.domain_of([iname]) & kernel.assumptions.set
@@ -156,7 +144,7 @@ def _peeled_by_predicates(kernel: Kernel, iname: str, parts: Sequence[_Part]) ->
         for statement in (change.kernel.statement_by_id[id_] for id_ in ids.values()):
             predicates = statement.predicates + tuple(c for c in added if c is not True)
             changed[statement.id] = replace(statement, predicates=predicates)
-    return replace(change, kernel=with_statements(change.kernel, changed))
+    return replace(change, kernel=_common.with_statements(change.kernel, changed))
 
 
 def _inner_inames(kernel: Kernel, iname: str) -> tuple[str, ...]:
@@ -194,7 +182,7 @@ def _peeled_loop(kernel: Kernel, iname: str, first: int, last: int) -> Change:
                 inames[old] = change.kernel.fresh_name(f"{old}{part.suffix or '_0'}", taken)
                 taken.append(inames[old])
         mine = frozenset(names.values())
-        change = then(kernel, change, with_names(change.kernel, mine, inames))
+        change = _common.then(kernel, change, _common.with_names(change.kernel, mine, inames))
         for domain in homes:
             own = tuple(inames.get(i, i) for i in domain.inames if i in group)
             everything = domain.without(frozenset(domain.inames) - around - frozenset(group))
@@ -205,7 +193,7 @@ def _peeled_loop(kernel: Kernel, iname: str, first: int, last: int) -> Change:
         tags += [(inames.get(i, i), t) for i, t in kernel.tags if i in group]
     new = change.kernel.with_(domains=ordered_domains(domains), tags=tuple(dict(tags).items()))
     changed = [id_ for names in copies for id_ in names.values()]
-    return replace(change, kernel=simplified(new, changed))
+    return replace(change, kernel=_common.simplified(new, changed))
 
 
 def _without_group(

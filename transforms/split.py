@@ -19,14 +19,7 @@ from loopkit._nodes import Expression
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit._tree import Path
-from loopkit.transforms._common import (
-    new_name,
-    refuse_tagged,
-    simplified,
-    statements_with,
-    then,
-    with_inames,
-)
+from loopkit.transforms import _common
 from loopkit.transforms._loop_nests import replace_inames
 from loopkit.transforms.duplicate import isolated
 from loopkit.transforms.slabs import peeled
@@ -60,26 +53,26 @@ def _divided(
 ) -> Change:
     """A loop divided as ``divide(kernel, iname, outer, inner)`` says."""
     kernel.check_iname(iname)
-    refuse_tagged(kernel, iname, verb)
+    _common.refuse_tagged(kernel, iname, verb)
     change, inames = isolated(kernel, [iname], within)
-    outer = new_name(change.kernel, names[0], f"{iname}_outer")
-    inner = new_name(change.kernel, names[1], f"{iname}_inner", [outer])
+    outer = _common.new_name(change.kernel, names[0], f"{iname}_outer")
+    inner = _common.new_name(change.kernel, names[1], f"{iname}_inner", [outer])
     division = divide(change.kernel, inames[iname], outer, inner)
     replaced = _replaced(change.kernel, inames[iname], outer, inner, division)
-    change = then(kernel, change, replaced)
+    change = _common.then(kernel, change, replaced)
     parsed = {i: parse_tag(t) for i, t in zip((outer, inner), tags, strict=True)}
     given = {i: t for i, t in parsed.items() if t is not None}
     if given:
         change = replace(change, kernel=with_tags(change.kernel, given))
     first, last = slabs
     if first or last:
-        change = then(kernel, change, peeled(change.kernel, outer, first, last))
+        change = _common.then(kernel, change, peeled(change.kernel, outer, first, last))
     return change
 
 
 def _replaced(kernel: Kernel, iname: str, outer: str, inner: str, division: _Division) -> Change:
     """``iname`` replaced by two inames; see :func:`replace_inames`."""
-    ids, new = statements_with(kernel, [iname]), [outer, inner]
+    ids, new = _common.statements_with(kernel, [iname]), [outer, inner]
     graph = _sets.condition_set(prim.Comparison(prim.Variable(iname), "==", division.value))
     box, is_all = division.box, division.box_is_all
     domains = replace_inames(kernel, [iname], new, graph, box, box_is_all=is_all)
@@ -88,8 +81,8 @@ def _replaced(kernel: Kernel, iname: str, outer: str, inner: str, division: _Div
         parts = (((outer, n), (inner, n)) if i == iname else ((i, n),) for i, n in path)
         return tuple(key for part in parts for key in part)
 
-    change = with_inames(kernel, ids, {iname: division.value}, new, longer, domains=domains)
-    return replace(change, kernel=simplified(change.kernel, ids))
+    change = _common.with_inames(kernel, ids, {iname: division.value}, new, longer, domains=domains)
+    return replace(change, kernel=_common.simplified(change.kernel, ids))
 
 
 def _between(low: Expression, name: str, high: Expression) -> isl.Set:

@@ -27,8 +27,6 @@ from loopkit._kernel import Kernel
 from loopkit._transform import transform
 from loopkit.transforms._common import with_arrays
 
-# {{{ address spaces
-
 
 @transform
 def set_temporary_address_space(
@@ -68,10 +66,6 @@ def set_temporary_address_space(
         temporaries[name] = replace(temporaries[name], address_space=wanted)
     return Change(kernel.with_(temporaries=tuple(temporaries.values())))
 
-
-# }}}
-
-# {{{ axes
 
 _NESTED = re.compile(r"N(\d+)")
 _STRIDE = re.compile(r"stride:\s*(.+)")
@@ -176,11 +170,6 @@ def _checked_axis(axis: int, rank: int, name: str) -> int:
             instead=f"axes are 0 to {rank - 1}" if rank else "a scalar has none",
         )
     return axis % rank
-
-
-# }}}
-
-# {{{ padding
 
 
 @transform
@@ -290,6 +279,3 @@ def _constant_strides(array: ArrayArg | TemporaryVariable) -> list[int]:
             )
         found.append(int(stride))
     return found
-
-
-# }}}

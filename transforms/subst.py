@@ -9,32 +9,17 @@ from typing import Any
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
+from loopkit import _expression
 from loopkit._arrays import ArrayArg, TemporaryVariable
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
-from loopkit._expression import (
-    ExpressionMapper,
-    index_tuple,
-    is_constant,
-    replace_accesses,
-    to_text,
-    variable_names,
-)
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._match import matching, rules_of
 from loopkit._nodes import Expression, TypeCast
 from loopkit._rules import expand_in
 from loopkit._transform import transform
 from loopkit._tree import build, flatten
-from loopkit.transforms._common import (
-    known_dtype,
-    map_reads,
-    new_name,
-    simplified,
-    with_statements,
-)
-
-# {{{ expanding
+from loopkit.transforms import _common
 
 
 @transform
@@ -57,19 +42,14 @@ def expand_subst(kernel: Kernel, within: kind.Within = None, *, unchecked: bool 
         id_: kernel.statement_by_id[id_].map_expressions(lambda e: expand_in(e, rules))
         for id_ in touched
     }
-    new = with_statements(kernel, expanded)
+    new = _common.with_statements(kernel, expanded)
     before, after = (
         frozenset().union(*(rules_of(k, s) for s in k.statements)) for k in (kernel, new)
     )
     kept = tuple(
         r for r in kernel.substitutions if r.name in after or (within and r.name not in before)
     )
-    return Change(simplified(new.with_(substitutions=kept), touched))
-
-
-# }}}
-
-# {{{ extracting
+    return Change(_common.simplified(new.with_(substitutions=kept), touched))
 
 
 @transform
@@ -95,35 +75,35 @@ def extract_subst(
     :arg subst_name: the name of the rule, which must be free.
     :raises IllegalTransformError: where nothing matches.
     """
-    name = new_name(kernel, subst_name, subst_name)
+    name = _common.new_name(kernel, subst_name, subst_name)
     arguments = kind.names_in(parameters)
     for argument in arguments:
-        if argument not in variable_names(template):
-            raise UnknownNameError("name", argument, variable_names(template))
+        if argument not in _expression.variable_names(template):
+            raise UnknownNameError("name", argument, _expression.variable_names(template))
     replacer = _TemplateReplacer(
         template, arguments, lambda found: _use(name, tuple(found[a] for a in arguments))
     )
     ids = matching(kernel, within)
-    changed = {s.id: map_reads(s, replacer) for s in kernel.statements if s.id in ids}
+    changed = {s.id: _common.map_reads(s, replacer) for s in kernel.statements if s.id in ids}
     rules = kernel.substitutions
     if within is None:
         rules = tuple(replace(r, expression=replacer(r.expression)) for r in rules)
     if not replacer.count:
-        names = sorted(variable_names(template) - set(arguments))
+        names = sorted(_expression.variable_names(template) - set(arguments))
         fixed = ", ".join(f"'{n}'" for n in names)
         means = "means itself" if len(names) == 1 else "mean themselves"
         raise IllegalTransformError(
-            f"no expression matches the template '{to_text(template)}'",
+            f"no expression matches the template '{_expression.to_text(template)}'",
             instead=f"only names in `parameters` stand for any expression: {fixed} {means}"
             if fixed
             else "",
         )
     rule = SubstitutionRule(name, arguments, template)
-    new = with_statements(kernel, changed)
+    new = _common.with_statements(kernel, changed)
     return Change(new.with_(substitutions=(*rules, rule)))
 
 
-class _TemplateReplacer(ExpressionMapper):
+class _TemplateReplacer(_expression.ExpressionMapper):
     """Replaces what matches a template; of a longer sum or product, its beginning.
 
     Sums and products associate to the left, so that their beginning is the only
@@ -167,7 +147,9 @@ def _unify(
         return bool(found.setdefault(template.name, expr) == expr)
     if type(template) is not type(expr):
         return False
-    if is_constant(template) or not (is_dataclass(template) or isinstance(template, tuple)):
+    if _expression.is_constant(template) or not (
+        is_dataclass(template) or isinstance(template, tuple)
+    ):
         return bool(template == expr)
     mine, its = _parts(template), _parts(expr)
     return len(mine) == len(its) and all(
@@ -180,17 +162,12 @@ def _parts(node: Any) -> tuple[Any, ...]:
     if isinstance(node, tuple):
         return node
     if isinstance(node, prim.Subscript):
-        return (node.aggregate, *index_tuple(node))
+        return (node.aggregate, *_expression.index_tuple(node))
     return tuple(getattr(node, f.name) for f in fields(node))
 
 
 def _use(name: str, arguments: tuple[Expression, ...]) -> Expression:
     return prim.Call(prim.Variable(name), arguments) if arguments else prim.Variable(name)
-
-
-# }}}
-
-# {{{ from assignments
 
 
 @transform
@@ -232,7 +209,7 @@ def assignment_to_subst(
         return _use(rule.name, (*indices, *more)) if name == lhs_name else None
 
     statements = [
-        s.map_expressions(lambda e: replace_accesses(e, access)) if s.id in ids else s
+        s.map_expressions(lambda e: _expression.replace_accesses(e, access)) if s.id in ids else s
         for s in kernel.statements
     ]
     tree, temporaries = kernel.tree, kernel.temporaries
@@ -267,7 +244,7 @@ def _definition(kernel: Kernel, name: str) -> Statement:
             f"it is written by {len(writers)} ({ids})"
         )
     definition = writers[0]
-    if definition.operation is not None or name in variable_names(definition.rhs):
+    if definition.operation is not None or name in _expression.variable_names(definition.rhs):
         raise _unfit(name, f"statement '{definition.id}' updates it")
     if definition.predicates:
         raise _unfit(name, f"statement '{definition.id}' writes it only under a condition")
@@ -296,7 +273,7 @@ def _rule_from(
     if len(set(arguments)) < len(arguments):
         raise _unfit(name, f"an iname stands in two of its subscripts ({', '.join(arguments)})")
     expression = definition.rhs
-    if array.dtype is not None and known_dtype(kernel, expression) != array.dtype:
+    if array.dtype is not None and _common.known_dtype(kernel, expression) != array.dtype:
         expression = TypeCast(array.dtype, expression)
     return SubstitutionRule(kernel.fresh_name(f"{name}_subst"), tuple(arguments), expression)
 
@@ -310,7 +287,7 @@ def _check_use(
     """
     extra = rule.arguments[len(definition.write[1]) :]
     body = expand_in(definition.rhs, kernel.rule_by_name)
-    free = (variable_names(body) & definition.inames) - set(rule.arguments)
+    free = (_expression.variable_names(body) & definition.inames) - set(rule.arguments)
     for iname in (*sorted(free), *sorted(extra)):
         if iname not in use.inames:
             raise _unfit(
@@ -319,6 +296,3 @@ def _check_use(
                 f"'{use.id}' is not inside '{iname}'",
                 "`within` leaves that statement out",
             )
-
-
-# }}}

@@ -18,18 +18,9 @@ from loopkit._nodes import Expression
 from loopkit._tags import InstructionParallel, LocalAuto, LocalAxis, Tag, Unroll, parse_tag
 from loopkit._transform import transform
 from loopkit._tree import Path, rewrite_paths
+from loopkit.transforms import _loop_nests
 from loopkit.transforms._common import inames_in, is_parallel
 from loopkit.transforms._expand import settled
-from loopkit.transforms._loop_nests import (
-    extent,
-    hull,
-    is_bounded,
-    loaded_parameters,
-    longest_run,
-    settled_tree,
-)
-
-# {{{ tags
 
 
 def _fitting(kernel: Kernel, pattern: str, ignore_nonexistent: bool = False) -> list[str]:
@@ -120,11 +111,6 @@ def _retagged(kernel: Kernel, tags: Mapping[str, Tag | None]) -> Change:
     return settled(kernel, Change(with_tags(kernel, tags)))
 
 
-# }}}
-
-# {{{ the order of loops
-
-
 @transform
 def prioritize_loops(
     kernel: Kernel, loop_priority: kind.Names, *, unchecked: bool = False
@@ -163,11 +149,6 @@ def prioritize_loops(
     return settled(kernel, Change(kernel.with_(tree=rewrite_paths(kernel.tree, reorder))))
 
 
-# }}}
-
-# {{{ what hardware can carry
-
-
 def with_tags(kernel: Kernel, tags: Mapping[str, Tag | None]) -> Kernel:
     """The kernel with tags set (None removes one), checked, and loops adjusted."""
     merged = {**kernel.iname_tags, **{i: t for i, t in tags.items() if t is not None}}
@@ -178,7 +159,7 @@ def with_tags(kernel: Kernel, tags: Mapping[str, Tag | None]) -> Kernel:
             merged[iname] = _free_axis(kernel, iname, merged)
     new = kernel.with_(tags=tuple(merged.items()))
     _check_tags(new, [i for i, t in tags.items() if t is not None])
-    return settled_tree(new)
+    return _loop_nests.settled_tree(new)
 
 
 def _free_axis(kernel: Kernel, iname: str, tags: Mapping[str, Tag]) -> Tag:
@@ -209,12 +190,12 @@ def _check_tags(kernel: Kernel, inames: Iterable[str]) -> None:
 
 
 def _check_axis_bounds(kernel: Kernel, iname: str, tag: Tag) -> None:
-    domain = hull(kernel, iname)
-    if not kernel.parents_of(iname) and is_bounded(domain, iname):
+    domain = _loop_nests.hull(kernel, iname)
+    if not kernel.parents_of(iname) and _loop_nests.is_bounded(domain, iname):
         return
-    if domain.is_empty() or extent(kernel, iname) is not None:
+    if domain.is_empty() or _loop_nests.extent(kernel, iname) is not None:
         return
-    loaded = sorted(loaded_parameters(kernel, iname))
+    loaded = sorted(_loop_nests.loaded_parameters(kernel, iname))
     if not loaded:
         raise _untaggable(
             iname,
@@ -235,7 +216,7 @@ def _check_axis_bounds(kernel: Kernel, iname: str, tag: Tag) -> None:
 def _length(kernel: Kernel, iname: str) -> Expression | None:
     """How many values an iname has; None where that is unknown, or nothing is inside."""
     is_used = any(iname in s.inames for s in kernel.statements)
-    found = extent(kernel, iname) if is_used else None
+    found = _loop_nests.extent(kernel, iname) if is_used else None
     return None if found is None else found[1]
 
 
@@ -279,8 +260,8 @@ def _check_loaded_bounds(kernel: Kernel, iname: str) -> None:
 
 
 def _check_constant_length(kernel: Kernel, iname: str, tag: Tag) -> None:
-    if longest_run(kernel, iname) is None:
-        found = extent(kernel, iname)
+    if _loop_nests.longest_run(kernel, iname) is None:
+        found = _loop_nests.extent(kernel, iname)
         what = f"has {to_text(found[1])} iterations" if found else "has no bounds"
         raise _untaggable(
             iname,
@@ -288,6 +269,3 @@ def _check_constant_length(kernel: Kernel, iname: str, tag: Tag) -> None:
             f"it {what}, and only a constant number of copies can be written out",
             f"split it: split_iname('{iname}', 4, inner_tag='{tag}')",
         )
-
-
-# }}}

@@ -42,9 +42,6 @@ _ATOMICS = {"+=": "atomicAdd", "max=": "atomicMax", "min=": "atomicMin", "|=": "
 _WAITS = {"block": CUDA.block_barrier, "warp": CUDA.warp_barrier}
 
 
-# {{{ expressions
-
-
 def expression_text(expr: c.CExpression) -> str:
     """An expression as C text."""
     return _EXPRESSIONS[type(expr)](expr)
@@ -138,10 +135,6 @@ _EXPRESSIONS: dict[type, Callable[[Any], str]] = {
     c.Member: lambda e: f"{_operand(e)}.{e.name}",
     c.Braces: lambda e: f"{e.ctype}{{{_listed(e.parts)}}}",
 }
-
-# }}}
-
-# {{{ statements
 
 
 def printed(function: c.Function) -> tuple[c.Function, str]:
@@ -255,5 +248,3 @@ _STATEMENTS: dict[type, Callable[[Any], str]] = {
     c.Assign: _assign,
     c.Wait: lambda n: f"{_WAITS[n.scope]}();",
 }
-
-# }}}

@@ -13,8 +13,6 @@ from typing import Any
 from loopkit._frozen import dataclass
 from loopkit._target import CUDA
 
-# {{{ expressions
-
 
 @dataclass(frozen=True, slots=True)
 class Number:
@@ -138,10 +136,6 @@ def postorder(expr: CExpression) -> Iterator[CExpression]:
         pending.extend(children(part))
     return reversed(found)
 
-
-# }}}
-
-# {{{ statements
 
 HARDWARE = CUDA.block_index + CUDA.thread_index
 """The names that every function has: the indices of blocks and threads."""
@@ -292,6 +286,3 @@ class Function:
     def line(self) -> int:
         """The line on which it begins."""
         return len(self.above) + 1
-
-
-# }}}

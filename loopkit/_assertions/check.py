@@ -135,9 +135,6 @@ def _equal(values: Array, value: Any) -> Array:
     return found
 
 
-# {{{ words
-
-
 def _bound(expr: Expression, sizes: Mapping[str, Any]) -> int:
     try:
         return int(evaluate(expr, sizes))
@@ -167,6 +164,3 @@ def _more(count: int, one: str, several: str) -> str:
     if rest == 0:
         return ""
     return f" (and 1 more {one})" if rest == 1 else f" (and {rest} more {several})"
-
-
-# }}}

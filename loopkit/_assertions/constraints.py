@@ -59,9 +59,6 @@ def solutions(start: isl.Set, reads: tuple[Read, ...], facts: Facts, data: Data)
     return _sets.project_out(found, [read.name for read in reads]).coalesce()
 
 
-# {{{ one value
-
-
 def _alone(read: Read, facts: Facts, data: Data) -> isl.Set:
     found = _sets.universe()
     if read.array is None:
@@ -110,11 +107,6 @@ def condition(relations: Iterable[tuple[Expression, str, Expression]]) -> isl.Se
     return found
 
 
-# }}}
-
-# {{{ two values
-
-
 def _together(one: Read, other: Read, facts: Facts) -> isl.Set | None:
     """What two values say of each other; None if nothing."""
     v, w = prim.Variable(one.name), prim.Variable(other.name)
@@ -141,6 +133,3 @@ def _climbing(
     """``v`` at ``p`` and ``w`` at ``q``, where ``p < q``."""
     further = prim.Sum((v, q, prim.Product((-1, p)))) if strictly else v
     return condition([(p, "<", q), (further, "<=", w)])
-
-
-# }}}

@@ -17,14 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pymbolic.primitives as prim
 
-from loopkit import _sets
-from loopkit._expression import (
-    index_tuple,
-    is_constant,
-    replace_accesses,
-    substitute,
-    variable_names,
-)
+from loopkit import _expression, _sets
 from loopkit._guarded import decided, where_all_hold
 from loopkit._hidden import SOURCE, instance, instances
 from loopkit._nodes import Expression
@@ -36,7 +29,10 @@ if TYPE_CHECKING:
 
 def followed(kernel: Kernel, statement: Statement, index: Expression) -> Expression:
     """``index``, one of ``statement``'s, over index arrays as far as that is sure."""
-    if is_constant(index) or not variable_names(index) & kernel.temporary_by_name.keys():
+    if (
+        _expression.is_constant(index)
+        or not _expression.variable_names(index) & kernel.temporary_by_name.keys()
+    ):
         return index
 
     def value(name: str, indices: tuple[Expression, ...]) -> Expression | None:
@@ -44,7 +40,7 @@ def followed(kernel: Kernel, statement: Statement, index: Expression) -> Express
             return None
         return _copied(kernel, statement, name, indices)
 
-    return replace_accesses(index, value)
+    return _expression.replace_accesses(index, value)
 
 
 def _copied(
@@ -64,7 +60,7 @@ def _copied(
     chosen = _instance(kernel, writer, reader, indices)
     if chosen is None or not _has_run(kernel, writer, reader, chosen):
         return None
-    return substitute(source, chosen)
+    return _expression.substitute(source, chosen)
 
 
 def _is_copy(kernel: Kernel, source: Expression, name: str) -> bool:
@@ -75,7 +71,9 @@ def _is_copy(kernel: Kernel, source: Expression, name: str) -> bool:
     to = kernel.temporary_by_name[name].dtype
     if array is None or array.dtype is None or to is None or to.kind not in "iu":
         return False
-    inside = frozenset().union(*(variable_names(i) for i in index_tuple(source)))
+    inside = frozenset().union(
+        *(_expression.variable_names(i) for i in _expression.index_tuple(source))
+    )
     if ({array.name} | inside) & _changing(kernel):
         return False
     return array.dtype.kind in "iu" and bool(np.can_cast(array.dtype, to, "safe"))
@@ -117,7 +115,7 @@ def _has_run(
     needed = kernel.statement_domain(writer)
     changing = _changing(kernel) | chosen.keys()
     for predicate in writer.predicates:
-        if predicate in reader.predicates and not variable_names(predicate) & changing:
+        if predicate in reader.predicates and not _expression.variable_names(predicate) & changing:
             continue  # it is the reader's condition, too
         condition = decided(predicate, kernel.integers)
         if condition is None:

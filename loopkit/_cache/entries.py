@@ -81,9 +81,6 @@ def store(kind: str, key: str, parts: Mapping[str, bytes]) -> Entry | None:
     return Entry(place / key, dict(parts))
 
 
-# {{{ the format
-
-
 def _encode(name: str, parts: Mapping[str, bytes]) -> bytes:
     header = {
         "name": name,
@@ -116,11 +113,6 @@ def _decode(name: str, data: bytes) -> dict[str, bytes] | None:
         return parts if at == start else None
     except (ValueError, KeyError, TypeError):
         return None
-
-
-# }}}
-
-# {{{ files
 
 
 def _read(path: Path) -> bytes | None:
@@ -165,6 +157,3 @@ def _clean(place: Path) -> None:
             with contextlib.suppress(OSError):
                 if os.lstat(place / name).st_mtime < oldest:
                     os.unlink(place / name)
-
-
-# }}}

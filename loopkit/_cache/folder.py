@@ -131,8 +131,6 @@ def _is_group_of_one(info: os.stat_result) -> bool:
     return is_own and set(group.gr_mem) <= {owner.pw_name}
 
 
-# {{{ folders for a while
-
 _private: dict[int, Path] = {}
 
 
@@ -174,6 +172,3 @@ def writing() -> Iterator[None]:
             f"temporary files cannot be written: {error}",
             instead="TMPDIR names a folder with room for them",
         ) from error
-
-
-# }}}

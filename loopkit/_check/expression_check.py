@@ -59,8 +59,6 @@ class ExpressionCheck:
         self.unchanged: frozenset[int] = frozenset()
         self.claims: list[tuple[object, Callable[[], isl.Set]]] = []
 
-    # {{{ expressions
-
     def different(self, event: ReadEvent, detail: str = "") -> None:
         """Report that another expression is computed."""
         self.check.report(Violation("expression", event.where, event.side, detail=detail))
@@ -247,10 +245,6 @@ class ExpressionCheck:
             self.different(event.narrowed(bad))
         return True
 
-    # }}}
-
-    # {{{ copies and inlined statements
-
     def read(self, event: ReadEvent, mine: Access, its: Access, old: Expression = None) -> None:
         """Check that a read sees what the text's read sees, itself or through copies."""
         if self.order.concerns(mine, its):
@@ -392,5 +386,3 @@ class ExpressionCheck:
             self.same(statement.rhs, new.operand if rounding else new, inner)
         if not rest.is_empty():
             self.different(event.narrowed(rest), "a value is read that nothing computed")
-
-    # }}}

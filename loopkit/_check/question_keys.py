@@ -29,8 +29,6 @@ class QuestionKeys:
         self.new = check.new
         self.root = check.root
 
-    # {{{ parts of keys
-
     @cached_property
     def everywhere(self) -> Key:
         """What every question depends on."""
@@ -121,10 +119,6 @@ class QuestionKeys:
                 arrays |= _reads(writer, self.root.data)
         return frozenset(arrays), frozenset(members)
 
-    # }}}
-
-    # {{{ questions
-
     def of_storage(self, name: str) -> Key:
         """The key of how an array lies in memory."""
         return ("storage", self.everywhere, self.array(name))
@@ -172,8 +166,6 @@ class QuestionKeys:
     def of_end(self, array: str) -> Key:
         """The key of what is left in an array."""
         return ("end", array, self.family([array]))
-
-    # }}}
 
 
 def _reads(statement: Statement, data: frozenset[str]) -> set[str]:

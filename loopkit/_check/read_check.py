@@ -14,24 +14,13 @@ from dataclasses import replace
 
 import islpy as isl
 
-from loopkit import _sets
+from loopkit import _hidden, _sets
 from loopkit._cached import once
 from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.violation import Violation
 from loopkit._expression import Access
 from loopkit._frozen import dataclass
-from loopkit._hidden import (
-    END,
-    OTHER,
-    READER,
-    SIBLING,
-    SOURCE,
-    SURE,
-    WRITER,
-    instance,
-    labelled,
-)
 from loopkit._kernel import Statement
 from loopkit._poly.dataflow import Sources, is_update
 from loopkit._poly.model import Cell
@@ -71,7 +60,8 @@ class ReadCheck:
         sources = event.sources or self.check.dataflow.of_read(event.reader, old)
         cell = self.check.cell(event, new)
         if cell.by_data or any(
-            self.new.write_cell(Instance(w.id, OTHER)).by_data for w in self.new.writers(cell.array)
+            self.new.write_cell(Instance(w.id, _hidden.OTHER)).by_data
+            for w in self.new.writers(cell.array)
         ):
             raise Undecided(f"which cells of '{cell.array}' are touched would depend on data")
         found: list[SourceImage] = []
@@ -81,14 +71,14 @@ class ReadCheck:
                 continue
             writing, others = self.check.images_writing(origin, cell.array)
             for image in writing:
-                at = Instance(image.statement, SOURCE)
-                pairs = related & self.check.instances(image, SOURCE, WRITER)
+                at = Instance(image.statement, _hidden.SOURCE)
+                pairs = related & self.check.instances(image, _hidden.SOURCE, _hidden.WRITER)
                 pairs = self.with_facts(pairs, event, at)
                 found.append(SourceImage(image, at, pairs, self.equal_loops(pairs, at, event.time)))
                 self.check_source(event, found[-1], cell)
             for image in others:
-                at = Instance(image.statement, SOURCE)
-                part = related & self.check.instances(image, SOURCE, WRITER)
+                at = Instance(image.statement, _hidden.SOURCE)
+                part = related & self.check.instances(image, _hidden.SOURCE, _hidden.WRITER)
                 if not part.is_empty():
                     side = self.check.origin_side(image, at)
                     self.check.report(event.violation("missing", part, cell, source=side))
@@ -149,7 +139,7 @@ class ReadCheck:
         if event.base is not None:
             mine = self.new.loads(event.base)
         elif event.reader in self.root.statement:
-            mine = self.root.loads(Instance(event.reader, END))
+            mine = self.root.loads(Instance(event.reader, _hidden.END))
         else:
             mine = []
         known = self.new.known([*mine, *self.new.loads(at)])
@@ -163,7 +153,7 @@ class ReadCheck:
         ``untouched`` is ``{ names of event.bound }``.
         """
         for writer in self.new.writers(cell.array):
-            at = Instance(writer.id, OTHER)
+            at = Instance(writer.id, _hidden.OTHER)
             both = self.with_facts(untouched & self.new.domain(at), event, at)
             both = both & self.new.same_cell(self.new.write_cell(at), cell)
             if sources.writes and not both.is_empty():
@@ -187,7 +177,7 @@ class ReadCheck:
         places = [self.new.order.place(s)[0] for s in special if s is not None]
         harmless: set[tuple[object, ...]] = set()
         for writer in self.new.writers(cell.array):
-            at = Instance(writer.id, OTHER)
+            at = Instance(writer.id, _hidden.OTHER)
             place, path = self.new.order.place(writer.id)
             # Statements that write alike, at the same places in the order, have one answer.
             kind = (
@@ -304,7 +294,9 @@ class ReadCheck:
         return once(self._seen, key, self._find_seen, event, image, relation)
 
     def _find_seen(self, event: ReadEvent, image: Image, relation: isl.Set) -> isl.Set:
-        return (self.check.instances(image, SURE, WRITER) & event.bound & relation).coalesce()
+        return (
+            self.check.instances(image, _hidden.SURE, _hidden.WRITER) & event.bound & relation
+        ).coalesce()
 
     def overwritten(
         self, bad: isl.Set, event: ReadEvent, sources: Sources, at: Instance, cell: Cell, how: str
@@ -319,16 +311,20 @@ class ReadCheck:
             if is_update(self.root.statement[origin]):
                 continue
             for image in self.check.images_writing(origin, cell.array)[0]:
-                sure = Instance(image.statement, SURE)
+                sure = Instance(image.statement, _hidden.SURE)
                 both = bad & self.seen(event, image, relation, "perhaps")
                 for kind, race in nonempty(both, self.new.unordered(at, sure, cell.array)):
                     found = event.violation("rewritten", race, cell, source=other)
                     return replace(found, sink=self.check.origin_side(image, sure), how=kind)
         image_of_other = self.check.lineage.image_of.get(at.statement or "")
         if image_of_other is not None and event.reader in self.root.statement:
-            reader = Instance(event.reader, READER)
-            origin_at = Instance(image_of_other.origin, SIBLING)
-            tied = bad & event.bound & self.check.image_relation(image_of_other, OTHER, SIBLING)
+            reader = Instance(event.reader, _hidden.READER)
+            origin_at = Instance(image_of_other.origin, _hidden.SIBLING)
+            tied = (
+                bad
+                & event.bound
+                & self.check.image_relation(image_of_other, _hidden.OTHER, _hidden.SIBLING)
+            )
             for later in parts_in(tied, self.root.order.before(reader, origin_at)):
                 if event.base is not None:
                     return event.violation("overwritten", later, cell, other=other, how=how)
@@ -344,7 +340,7 @@ class ReadCheck:
         if image is None:
             return result
         if image.origin in sources.writes:
-            itself = self.check.image_relation(image, OTHER, WRITER)
+            itself = self.check.image_relation(image, _hidden.OTHER, _hidden.WRITER)
             related = event.bound & sources.writes[image.origin] & itself
             result = result | self.without_root(related)
         origin = self.root.statement[image.origin]
@@ -352,17 +348,22 @@ class ReadCheck:
         if is_update(origin) and is_update(reader) and origin.write[0] == reader.write[0]:
             theirs = self.check.dataflow.of_read(image.origin, origin.write)
             inames = self.root.kernel.all_inames
-            siblings = {instance(i, READER): instance(i, SIBLING) for i in inames}
+            siblings = {
+                _hidden.instance(i, _hidden.READER): _hidden.instance(i, _hidden.SIBLING)
+                for i in inames
+            }
             for start, relation in sources.writes.items():
                 if start in theirs.writes and not is_update(self.root.statement[start]):
                     both = event.bound & relation & _sets.rename(theirs.writes[start], siblings)
-                    both = both & self.check.image_relation(image, OTHER, SIBLING)
+                    both = both & self.check.image_relation(image, _hidden.OTHER, _hidden.SIBLING)
                     result = result | self.without_root(both)
         return result
 
     def without_root(self, relation: isl.Set) -> isl.Set:
         """A relation with the inames of the text (``READER``, ``WRITER``, ...) projected out."""
-        text = labelled(_sets.names_of(relation), READER, WRITER, SIBLING)
+        text = _hidden.labelled(
+            _sets.names_of(relation), _hidden.READER, _hidden.WRITER, _hidden.SIBLING
+        )
         return _sets.project_out(relation, text)
 
     def not_replaced(
@@ -377,7 +378,7 @@ class ReadCheck:
             if relation.is_empty():
                 continue
             for image in self.check.images_writing(origin, cell.array)[0]:
-                sure = Instance(image.statement, SURE)
+                sure = Instance(image.statement, _hidden.SURE)
                 after = bad & self.seen(event, image, relation, "surely")
                 for _, piece in self.new.unordered(at, sure, cell.array):
                     after = after - piece

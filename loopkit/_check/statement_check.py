@@ -19,8 +19,6 @@ from loopkit._promotion import FLOAT64
 class StatementCheck(ExpressionCheck):
     """Asks of each statement, and of the end, what is asked of expressions."""
 
-    # {{{ statements
-
     def event(self, image: Image) -> ReadEvent:
         """All executions of one statement of the schedule."""
         at = Instance(image.statement, BASE)
@@ -93,10 +91,6 @@ class StatementCheck(ExpressionCheck):
         alike = [e for e in expected if value == e or (e != e and value != value)]
         return is_constant(value) and bool(alike)
 
-    # }}}
-
-    # {{{ what is left at the end
-
     def ends(self, array: str) -> None:
         """Check what is left in an argument that the text writes."""
         access_of = {s.id: s.write for s in self.root.writers(array)}
@@ -137,5 +131,3 @@ class StatementCheck(ExpressionCheck):
                 continue
             event = ReadEvent(where, at, statement.id, {}, everywhere, at)
             self.same(Untouched(array, indices), statement.rhs, event)
-
-    # }}}

@@ -103,8 +103,6 @@ class StepProof:
             frozenset(changed), frozenset(self.moves), self.new_arrays, frozenset(kept - others)
         )
 
-    # {{{ declarations
-
     @cached_property
     def new_arrays(self) -> frozenset[str]:
         """Temporaries that the step made."""
@@ -132,10 +130,6 @@ class StepProof:
         return old.assumptions is new.assumptions or bool(
             new.assumptions.set.is_subset(old.assumptions.set)
         )
-
-    # }}}
-
-    # {{{ statements
 
     @cached_property
     def moves(self) -> set[str]:
@@ -186,10 +180,6 @@ class StepProof:
         )
         comparison.statements(pair.old, pair.new)
         return comparison.changes
-
-    # }}}
-
-    # {{{ instances
 
     def same_instances(self, pair: StatementPair) -> bool:
         """Whether each old instance of a statement is one new instance."""
@@ -269,10 +259,6 @@ class StepProof:
                 waiting.append(name)
         return True
 
-    # }}}
-
-    # {{{ hardware
-
     @cached_property
     def new_axes(self) -> tuple[Axis, ...]:
         """Hardware axes that nothing was on before."""
@@ -310,10 +296,6 @@ class StepProof:
     def inames_on(self, pair: StatementPair, axis: Axis) -> list[str]:
         """The inames of a statement on an axis."""
         return [i for i in self.new.inames_on[axis] if i in pair.new.inames]
-
-    # }}}
-
-    # {{{ order
 
     def keeps_order(self) -> bool:
         """Whether instances that touch one cell come in the order in which they came."""
@@ -430,8 +412,6 @@ class StepProof:
         if found is None:
             found = self._known[key] = self.injectivity.is_monotone(values, inames, same)
         return found
-
-    # }}}
 
 
 def _moved(old: Statement, step: InstanceMap | None) -> Mapping[str, Expression]:

@@ -13,15 +13,8 @@ from typing import TYPE_CHECKING, Any, overload
 from loopkit import _budget
 from loopkit._budget import SpentError, apart_from_kept
 from loopkit._cached import cached_property
+from loopkit._check import suggest_order
 from loopkit._check.suggest_arguments import by_arguments, by_assertions, by_numbers, by_sizes
-from loopkit._check.suggest_order import (
-    by_maps,
-    by_order,
-    by_own_loops,
-    by_skewing,
-    by_turning,
-    by_wavefronts,
-)
 from loopkit._check.suggest_parallel import by_launches, by_other_loops, by_tags, by_threads
 from loopkit._check.suggest_storage import by_axes, by_copies, by_spaces
 from loopkit._check.suggest_try import OutOfTriesError, Refusal, Suggestion, Trials, refused
@@ -95,14 +88,14 @@ FAMILIES = (
     Family(by_axes, 4),
     Family(by_copies, 5, last=True),
     Family(by_assertions, 6),
-    Family(by_order, 7),
-    Family(by_maps, 8),
-    Family(by_skewing, 9),
-    Family(by_turning, 9),
-    Family(by_own_loops, 9),
+    Family(suggest_order.by_order, 7),
+    Family(suggest_order.by_maps, 8),
+    Family(suggest_order.by_skewing, 9),
+    Family(suggest_order.by_turning, 9),
+    Family(suggest_order.by_own_loops, 9),
     Family(by_threads, 10),
     Family(by_other_loops, 11, last=True),
-    Family(by_wavefronts, 12, last=True),
+    Family(suggest_order.by_wavefronts, 12, last=True),
     Family(by_launches, 14),
     Family(by_sizes, 13),
 )

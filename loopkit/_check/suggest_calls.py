@@ -14,8 +14,6 @@ from loopkit._history import Step
 from loopkit._registry import transform_named
 from loopkit._tags import InstructionParallel, LocalAuto, Tag, parse_tag
 
-# {{{ calls
-
 
 def call(transform: str, *args: Any, **options: Any) -> Step:
     """A step, as one writes a call."""
@@ -68,11 +66,6 @@ def with_names(value: Any, names: Mapping[str, str]) -> Any:
     return value
 
 
-# }}}
-
-# {{{ lists of names
-
-
 def like(given: Any, chosen: Sequence[str]) -> Any:
     """Names in the form in which the person gave them: a text or a sequence."""
     return ", ".join(chosen) if isinstance(given, str) else list(chosen)
@@ -83,10 +76,6 @@ def quoted(chosen: Iterable[str]) -> str:
     parts = [f"'{name}'" for name in chosen]
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
-
-# }}}
-
-# {{{ tags
 
 Slot = tuple[str, str, str]
 """Where a step gives a tag: the argument, the iname, and the tag."""
@@ -153,6 +142,3 @@ def retagged(step: Step, changes: Mapping[Slot, str | None]) -> Step | None:
         if not new and argument != "default_tag":
             del given[argument]
     return replace(step, arguments=tuple(given.items()))
-
-
-# }}}

@@ -7,23 +7,13 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise, permutations
 
 from loopkit._arguments import names_in
-from loopkit._check.suggest_calls import (
-    call,
-    like,
-    quoted,
-    renamed,
-    tag_slots,
-    with_arguments,
-    with_names,
-)
+from loopkit._check import suggest_calls
 from loopkit._check.suggest_try import Refusal, Suggestion, Trials
 from loopkit._kernel import Kernel
 from loopkit._target import CUDA
 from loopkit._tree import path_inames
 
 _FACTORS = (1, 2, -1, 3, -2)
-
-# {{{ permutations
 
 
 def by_order(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
@@ -40,7 +30,9 @@ def by_order(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     others = [p for p in permutations(asked) if not any(_inversions(k, p) for k in kept)]
     others = [p for p in others if p != asked and (p != now or argument == "inames")]
     for order in sorted(others, key=lambda p: _inversions(asked, p)):
-        other = with_arguments(refusal.step, **{argument: like(refusal.given[argument], order)})
+        other = suggest_calls.with_arguments(
+            refusal.step, **{argument: suggest_calls.like(refusal.given[argument], order)}
+        )
         yield Suggestion(f"in the order {', '.join(order)}", (other,))
 
 
@@ -69,7 +61,7 @@ def by_maps(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         return
     old, new, body = names_in(found[1]), names_in(found[2]), found[3].strip()
     for what, other in _other_maps(old, new, body):
-        yield Suggestion(what, (with_arguments(refusal.step, transform_map=other),))
+        yield Suggestion(what, (suggest_calls.with_arguments(refusal.step, transform_map=other),))
 
 
 def _other_maps(old: Sequence[str], new: tuple[str, ...], body: str) -> Iterator[tuple[str, str]]:
@@ -84,7 +76,7 @@ def _other_maps(old: Sequence[str], new: tuple[str, ...], body: str) -> Iterator
     if len(old) == len(new) == 2:
         # The same done to the other one of the two loops.
         swap = {old[0]: old[1], old[1]: old[0]}
-        *turned, other = (with_names(text, swap) for text in (new[1], new[0], body))
+        *turned, other = (suggest_calls.with_names(text, swap) for text in (new[1], new[0], body))
         yield "with the loops exchanged in the map", _map(old, turned, other)
     if 2 <= len(new) <= 3:
         for order in permutations(new):
@@ -100,11 +92,6 @@ def _term(factor: int, name: str) -> str:
     return {1: name, -1: f"-{name}"}.get(factor, f"{factor}*{name}")
 
 
-# }}}
-
-# {{{ skewing
-
-
 def by_skewing(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     """One loop shifted by a multiple of another one first, so that the two may be exchanged."""
     kernel, step = refusal.kernel, refusal.step
@@ -115,12 +102,12 @@ def by_skewing(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     for outer, inner in _pairs(refusal):
         if not {outer, inner} <= {*asked} or asked.index(inner) > asked.index(outer):
             continue
-        after = renamed(step, {inner: name})
+        after = suggest_calls.renamed(step, {inner: name})
         is_done = names_in(dict(after.arguments).get("loop_priority")) == (name, outer)
         for factor in _FACTORS:
             sign = " - " if factor < 0 else " + "
             value = f"{name} = {inner}{sign}{_term(abs(factor), outer)}"
-            skew = call("map_domain", _map([outer, inner], [name, outer], value))
+            skew = suggest_calls.call("map_domain", _map([outer, inner], [name, outer], value))
             steps = (skew,) if is_done else (skew, after)
             yield Suggestion(f"after skewing '{inner}' by '{outer}'", steps)
 
@@ -135,11 +122,6 @@ def _pairs(refusal: Refusal) -> list[tuple[str, str]]:
     return list(found)
 
 
-# }}}
-
-# {{{ other loops
-
-
 def by_own_loops(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     """Statements that the step would put side by side, each in a loop of its own first."""
     step = refusal.step
@@ -149,7 +131,7 @@ def by_own_loops(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         return
     for iname in reversed(refusal.inames()):
         for statement in refusal.statements:
-            apart = call("duplicate_inames", iname, f"id:{statement.id}")
+            apart = suggest_calls.call("duplicate_inames", iname, f"id:{statement.id}")
             what = f"if '{statement.id}' has a loop over '{iname}' of its own"
             yield Suggestion(what, (apart, step))
 
@@ -161,7 +143,7 @@ def by_turning(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         return
     new = (kernel.fresh_name("outer"), kernel.fresh_name("inner"))
     body = f"{new[0]} = {asked[0]} and {new[1]} = {asked[1]}"
-    turned = call("map_domain", _map(asked[::-1], new, body))
+    turned = suggest_calls.call("map_domain", _map(asked[::-1], new, body))
     yield Suggestion("with bounds that are turned over, too", (turned,))
 
 
@@ -171,7 +153,9 @@ def by_wavefronts(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         return
     kernel, length = refusal.kernel, refusal.given.get("inner_length")
     length = length if isinstance(length, int) else CUDA.warp
-    mine = {slot[1] for slot in tag_slots(refusal.step)} | {refusal.given.get("split_iname")}
+    mine = {slot[1] for slot in suggest_calls.tag_slots(refusal.step)} | {
+        refusal.given.get("split_iname")
+    }
     paths = [path_inames(kernel.paths[s.id]) for s in refusal.statements]
     near = {pair for path in paths for pair in pairwise(path)}
     name = kernel.fresh_name("w")
@@ -181,9 +165,8 @@ def by_wavefronts(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         for one, two in ((1, 1), (2, 1), (1, 2), (3, 1)):
             value = f"{name} = {_term(one, outer)} + {_term(two, inner)}"
             for kept in (inner, outer):
-                mapped = call("map_domain", _map([outer, inner], [name, kept], value))
-                dealt = call("split_iname", kept, length, inner_tag="l.0")
-                yield Suggestion(f"as a wavefront over {quoted((outer, inner))}", (mapped, dealt))
-
-
-# }}}
+                mapped = suggest_calls.call("map_domain", _map([outer, inner], [name, kept], value))
+                dealt = suggest_calls.call("split_iname", kept, length, inner_tag="l.0")
+                yield Suggestion(
+                    f"as a wavefront over {suggest_calls.quoted((outer, inner))}", (mapped, dealt)
+                )

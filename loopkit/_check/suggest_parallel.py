@@ -21,8 +21,6 @@ from loopkit._places import decide_address_spaces
 from loopkit._target import CUDA
 from loopkit._tree import Loop, Tree, build, flatten, statements_in
 
-# {{{ tags
-
 
 def by_tags(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     """The same step with as few tags as possible left out."""
@@ -116,10 +114,6 @@ def by_other_loops(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
             other = call("tag_inames", f"{iname}:{tag}")
         yield Suggestion(f"along '{iname}' instead", (other,))
 
-
-# }}}
-
-# {{{ several launches: advice that no transform carries out
 
 MOST = 8
 """Outermost loops of a kernel that is looked at."""
@@ -226,6 +220,3 @@ def _one_iteration(kernel: Kernel, step: Step) -> tuple[Kernel, str] | None:
     )
     check_initialized(body)
     return body, iname
-
-
-# }}}

@@ -14,8 +14,6 @@ from loopkit._history import Step
 from loopkit._kernel import Kernel
 from loopkit._tree import path_inames
 
-# {{{ temporaries
-
 _SPACES = {
     AddressSpace.LOCAL: ("shared", "if {t} is shared by the threads of a block"),
     AddressSpace.PRIVATE: ("private", "if each thread has {t} of its own"),
@@ -95,11 +93,6 @@ def _in_strips(refusal: Refusal, iname: str, temporary: str | None) -> Iterator[
     yield Suggestion(what, (call("split_iname", iname, _STRIP), axis, ordered))
 
 
-# }}}
-
-# {{{ copies
-
-
 def by_copies(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
     """Copies made deeper, for fewer readers, or kept up to date."""
     step, given = refusal.step, refusal.given
@@ -145,6 +138,3 @@ def _users(refusal: Refusal) -> list[str]:
     """The statements that use a rule."""
     rule = str(refusal.given.get("subst_use", "")).split("(")[0]
     return [s.id for s in refusal.kernel.statements if rule in called_names(s.rhs)]
-
-
-# }}}

@@ -104,8 +104,6 @@ class _Words:
         self.cell = cell_text(self.array or "", self.indices)
         self.unordered = violation.how in ("together", "blocks")
 
-    # {{{ names
-
     def kind(self) -> str:
         """The witness's kind."""
         kind = self.violation.kind
@@ -118,10 +116,6 @@ class _Words:
         if kind in ("overwritten", "updates"):
             return case.other.instance if case.other else None
         return case.source.instance if case.source else None
-
-    # }}}
-
-    # {{{ sentences
 
     def headline(self) -> str:
         """What is wrong, in one sentence."""
@@ -206,10 +200,6 @@ class _Words:
         one, two = cell_text(array, self.case.cell), cell_text(array, self.case.written)
         return f"{one} and {two} would lie in the same place"
 
-    # }}}
-
-    # {{{ the table
-
     def rows(self) -> list[Row]:
         """The order in the text, that of the schedule, the sizes, and the statements."""
         rows = [
@@ -290,8 +280,6 @@ class _Words:
             f"data decide which cells of '{self.array}' are touched; an assertion about them may "
             "settle it, and unchecked=True trusts you"
         )
-
-    # }}}
 
 
 def statement_text(statement: Statement) -> str:

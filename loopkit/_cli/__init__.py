@@ -65,9 +65,6 @@ def _interrupted() -> int:
     return INTERRUPTED
 
 
-# {{{ the commands
-
-
 def _version() -> str:
     try:
         return importlib.metadata.version("loopkit")
@@ -136,6 +133,3 @@ def doctor(as_json: bool) -> int:
     from loopkit._cli._doctor import doctor
 
     return doctor(as_json=as_json)
-
-
-# }}}

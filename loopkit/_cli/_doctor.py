@@ -142,9 +142,6 @@ def show(output: Output, findings: Iterable[Finding]) -> None:
         output.text("Broken, and loopkit needs it: " + ", ".join(broken), style="bold red")
 
 
-# {{{ the looks: each answers with a line, or raises
-
-
 def _python() -> str:
     return f"{platform.python_version()} on {platform.system()} {platform.machine()}"
 
@@ -337,6 +334,3 @@ def _interop(library: str) -> str:
             return f"{version} (not tried: it was installed without CUDA)"
         make = importlib.import_module("jax.numpy").asarray
     return f"{version}, {_run('cuda', make)}"
-
-
-# }}}

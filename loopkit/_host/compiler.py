@@ -212,8 +212,6 @@ def _cpu_flags() -> tuple[str, ...]:
     return ("-mavx2", "-mfma") if {"avx2", "fma"} <= has else ()
 
 
-# {{{ what it made
-
 _PART = "binary"
 
 
@@ -283,6 +281,3 @@ def _own_sources() -> bytes:
         total.update(path.name.encode())
         total.update(path.read_bytes())
     return total.digest()
-
-
-# }}}

@@ -8,16 +8,8 @@ from typing import NoReturn
 
 import pymbolic.primitives as prim
 
+from loopkit import _expression
 from loopkit._errors import InvalidArgumentError, ParseError, TypeInferenceError, caret_at
-from loopkit._expression import (
-    INSTEAD,
-    MOST_NESTED,
-    TOO_DEEP,
-    is_constant,
-    nesting,
-    nodes_of,
-    to_text,
-)
 from loopkit._functions import check_call
 from loopkit._kernel import Statement
 from loopkit._linear import NotAffineError, linear
@@ -48,20 +40,22 @@ def _check_sides(expr: prim.Comparison) -> None:
     numbers = [abs(difference.constant), *(abs(c) for c in difference.terms.values())]
     if difference.terms and max(numbers) > LARGEST:
         raise InvalidArgumentError(
-            f"the number {max(numbers)} in '{to_text(expr)}' is larger than any index",
+            f"the number {max(numbers)} in '{_expression.to_text(expr)}' is larger than any index",
             instead="indices have 64 bits; compare with a floating-point number",
         )
 
 
 def _largest(expr: Expression) -> int:
     """The largest of the integers in an expression."""
-    return max((abs(node) for node in nodes_of(expr) if isinstance(node, int)), default=0)
+    return max(
+        (abs(node) for node in _expression.nodes_of(expr) if isinstance(node, int)), default=0
+    )
 
 
 @remembered(1 << 12)
 def _check(expr: Expression) -> None:
     """Raise where a call has no meaning, or a number none that any type or index could hold."""
-    for node in nodes_of(expr):
+    for node in _expression.nodes_of(expr):
         match node:
             case prim.Call():
                 check_call(node.function.name, len(node.parameters), asked_of(node))
@@ -91,7 +85,7 @@ def check_sense(statements: Iterable[Statement], inames: Collection[str]) -> Non
                 )
         try:
             for expr in (*statement.predicates, statement.lhs, statement.rhs):
-                if not is_constant(expr):
+                if not _expression.is_constant(expr):
                     _check(expr)
         except TypeInferenceError as error:
             raise located(error, statement) from None
@@ -102,10 +96,10 @@ def check_sense(statements: Iterable[Statement], inames: Collection[str]) -> Non
 
 def _check_nesting(statement: Statement) -> None:
     """Refuse expressions that are nested more deeply than what reads them can go."""
-    depth = max(map(nesting, (statement.lhs, statement.rhs, *statement.predicates)))
-    if depth > MOST_NESTED:
+    depth = max(map(_expression.nesting, (statement.lhs, statement.rhs, *statement.predicates)))
+    if depth > _expression.MOST_NESTED:
         raise ParseError(
-            f"'{statement.id}' nests {depth} operations, rules written out: {TOO_DEEP}",
+            f"'{statement.id}' nests {depth} operations, rules written out: {_expression.TOO_DEEP}",
             position=statement.position,
-            instead=INSTEAD,
+            instead=_expression.INSTEAD,
         )

@@ -9,31 +9,19 @@ from collections.abc import Callable, Collection
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit import _promotion
 from loopkit._errors import LoopkitWarning, TypeInferenceError, caret_at
 from loopkit._expression import is_constant, to_text
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.type_inference import located
 from loopkit._nodes import Expression
 from loopkit._once import frames_inside
-from loopkit._promotion import (
-    COMPLEXES,
-    DOUBLES,
-    FLOATS,
-    INTEGERS,
-    DType,
-    RunTime,
-    Typed,
-    check_constant,
-    dtype_name,
-    promote,
-    real_of,
-)
 from loopkit._rules import expand_rules
 from loopkit._types import Typer, known_types, operands
 
 _ARITHMETIC = (prim.Sum, prim.Product, prim.Quotient, prim.Power, prim.FloorDiv, prim.Remainder)
 _MEETINGS = (*_ARITHMETIC, prim.Comparison, prim.Min, prim.Max, prim.If)
-_DOUBLE = (RunTime(float), RunTime(complex))
+_DOUBLE = (_promotion.RunTime(float), _promotion.RunTime(complex))
 
 
 def check_types(
@@ -71,10 +59,13 @@ def _computes_floats(kernel: Kernel) -> bool:
     """Whether a kernel holds floats, and nothing that is declared in double precision."""
     kinds = {d.dtype for d in (*kernel.args, *kernel.temporaries) if d.dtype is not None}
     read = {a.dtype for a in kernel.args if a.name in kernel.readers or a.name in kernel.sizes}
-    return bool(kinds & (FLOATS | COMPLEXES) - DOUBLES) and not read & DOUBLES
+    return (
+        bool(kinds & (_promotion.FLOATS | _promotion.COMPLEXES) - _promotion.DOUBLES)
+        and not read & _promotion.DOUBLES
+    )
 
 
-def _check_index(index: Expression, env: Callable[[str], Typed]) -> None:
+def _check_index(index: Expression, env: Callable[[str], _promotion.Typed]) -> None:
     """An index is an integer; raises where its type says otherwise."""
     if isinstance(index, int):
         return
@@ -82,7 +73,7 @@ def _check_index(index: Expression, env: Callable[[str], Typed]) -> None:
     if isinstance(kind, np.dtype):
         if kind.kind in "iub":
             return
-        name = dtype_name(kind)
+        name = _promotion.dtype_name(kind)
     elif isinstance(kind, (float, complex)) or kind in _DOUBLE:
         name = "floating-point"
     else:
@@ -96,11 +87,11 @@ def _check_index(index: Expression, env: Callable[[str], Typed]) -> None:
 class _Watch(Typer):
     """Types expressions, and says what happens to literals and where doubles arise."""
 
-    def __init__(self, known: dict[str, Typed], *, double_is_news: bool) -> None:
+    def __init__(self, known: dict[str, _promotion.Typed], *, double_is_news: bool) -> None:
         super().__init__(known.__getitem__)
         self.double_is_news = double_is_news
         self.said: list[str] = []
-        self.kinds: dict[int, tuple[Expression, Typed]] = {}
+        self.kinds: dict[int, tuple[Expression, _promotion.Typed]] = {}
 
     def statement(self, statement: Statement, declared: Collection[str]) -> None:
         """Look at a statement's right side, conditions, indices, and what it is stored in."""
@@ -114,25 +105,30 @@ class _Watch(Typer):
         if not isinstance(target, np.dtype) or statement.kind == "init":
             return
         if isinstance(value, np.dtype):
-            if value in COMPLEXES and target not in COMPLEXES and statement.operation is None:
+            if (
+                value in _promotion.COMPLEXES
+                and target not in _promotion.COMPLEXES
+                and statement.operation is None
+            ):
                 raise TypeInferenceError(
-                    f"a value of type {dtype_name(value)} would lose its imaginary part in "
-                    f"'{name}', which is {dtype_name(target)}",
+                    f"a value of type {_promotion.dtype_name(value)} would lose its imaginary part "
+                    f"in '{name}', which is {_promotion.dtype_name(target)}",
                     instead="write real(...)",
                 )
             computed = _computes(statement.rhs) and statement.operation is None
             if name in declared and computed and _is_wider(target, value):
+                wider = _promotion.dtype_name(target)
                 self.said.append(
-                    f"'{to_text(statement.rhs)}' is computed in {dtype_name(value)}, though "
-                    f"'{name}' is {dtype_name(target)}: {dtype_name(target)}(...) around an "
+                    f"'{to_text(statement.rhs)}' is computed in {_promotion.dtype_name(value)}, "
+                    f"though '{name}' is {wider}: {wider}(...) around an "
                     "operand computes it in the wider type"
                 )
         elif statement.operation is None:
-            check_constant(value, target, lambda: f"in '{to_text(statement.rhs)}'")
+            _promotion.check_constant(value, target, lambda: f"in '{to_text(statement.rhs)}'")
             if is_constant(statement.rhs):
                 self.literal(value, target)
 
-    def __call__(self, expr: Expression) -> Typed:
+    def __call__(self, expr: Expression) -> _promotion.Typed:
         known = self.kinds.get(id(expr))
         if known is not None:
             return known[1]
@@ -142,7 +138,7 @@ class _Watch(Typer):
             self.meeting(expr, found)
         return found
 
-    def meeting(self, expr: Expression, found: Typed) -> None:
+    def meeting(self, expr: Expression, found: _promotion.Typed) -> None:
         """An operation: its literals take its type, and it may be the first in double precision."""
         parts = _parts(expr)
         kinds = [self(part) for part in parts]
@@ -150,37 +146,39 @@ class _Watch(Typer):
         if typed:
             common = typed[0]
             for kind in kinds:
-                common = promote(common, kind)
+                common = _promotion.promote(common, kind)
             for part, kind in zip(parts, kinds, strict=True):
                 if is_constant(part):
                     self.literal(kind, common)
             if isinstance(expr, prim.Quotient) and isinstance(found, np.dtype):
                 common = found
-            doubles = common in DOUBLES and not any(k in DOUBLES for k in typed)
+            doubles = common in _promotion.DOUBLES and not any(
+                k in _promotion.DOUBLES for k in typed
+            )
         else:
             doubles = found in _DOUBLE
-        late = [kind for kind in kinds if isinstance(kind, RunTime)]
+        late = [kind for kind in kinds if isinstance(kind, _promotion.RunTime)]
         if self.double_is_news and doubles and not any(kind in _DOUBLE for kind in late):
             self.said.append(
                 f"'{to_text(expr)}' is computed in double precision, in a kernel of floats: "
                 "float32(...) around an operand avoids it"
             )
 
-    def literal(self, value: Typed, dtype: DType) -> None:
+    def literal(self, value: _promotion.Typed, dtype: _promotion.DType) -> None:
         """A literal beside what has a type: whether the type holds it."""
-        if type(value) not in (int, float) or dtype in INTEGERS or dtype.kind == "b":
+        if type(value) not in (int, float) or dtype in _promotion.INTEGERS or dtype.kind == "b":
             return
-        part = real_of(dtype)
+        part = _promotion.real_of(dtype)
         with np.errstate(all="ignore"):
             kept = np.asarray(value).astype(part)[()]
         if not math.isfinite(value):  # type: ignore[arg-type]
             return
         if not math.isfinite(float(kept)) or (value != 0 and float(kept) == 0):
-            self.said.append(f"the literal {value} is {kept!s} in {dtype_name(part)}")
+            self.said.append(f"the literal {value} is {kept!s} in {_promotion.dtype_name(part)}")
         elif type(value) is int and int(kept) != value:
-            self.said.append(f"the literal {value} is {int(kept)} in {dtype_name(part)}")
+            self.said.append(f"the literal {value} is {int(kept)} in {_promotion.dtype_name(part)}")
         elif type(value) is float and float(str(kept)) != value:
-            self.said.append(f"the literal {value!r} is {kept!s} in {dtype_name(part)}")
+            self.said.append(f"the literal {value!r} is {kept!s} in {_promotion.dtype_name(part)}")
 
 
 def _parts(expr: Expression) -> tuple[Expression, ...]:
@@ -199,7 +197,7 @@ def _computes(expr: Expression) -> bool:
     return isinstance(expr, _ARITHMETIC)
 
 
-def _is_wider(target: DType, value: DType) -> bool:
+def _is_wider(target: _promotion.DType, value: _promotion.DType) -> bool:
     """Whether one type holds what is computed in another, and more of its kind."""
-    groups = (INTEGERS, FLOATS, COMPLEXES)
+    groups = (_promotion.INTEGERS, _promotion.FLOATS, _promotion.COMPLEXES)
     return target.itemsize > value.itemsize and any(target in g and value in g for g in groups)

@@ -23,6 +23,7 @@ from loopkit._errors import (
 from loopkit._expression import accesses, substitute, variable_names
 from loopkit._functions import FUNCTIONS
 from loopkit._kernel import Kernel, Options, Statement, SubstitutionRule
+from loopkit._make import infer_arguments
 from loopkit._make.check_bounds import check_in_bounds
 from loopkit._make.check_initialized import check_initialized
 from loopkit._make.check_sense import check_sense
@@ -32,14 +33,6 @@ from loopkit._make.drafts import Draft, Drafting, Nop, check_names
 from loopkit._make.enclosing_loops import Inames, Nest, check_sources, find_inames
 from loopkit._make.free_names import RuleBook
 from loopkit._make.given_data import Given, as_expression, read_kernel_data
-from loopkit._make.infer_arguments import (
-    ArgumentMaker,
-    Uses,
-    find_uses,
-    is_integer,
-    other_axes,
-    read_dtypes,
-)
 from loopkit._make.reduction_operations import ReductionOperation, operations_of
 from loopkit._make.shapes import Shapes
 from loopkit._make.split_reductions import Splitter
@@ -125,7 +118,7 @@ def make_kernel(
     ).kernel(
         name,
         assumptions,
-        read_dtypes(dtypes),
+        infer_arguments.read_dtypes(dtypes),
         values_of("substitutions", substitutions, SubstitutionRule),
         default_order,
         as_expression(default_offset, "default_offset"),
@@ -204,8 +197,8 @@ class _Maker:
         expanded = expand_rules(kernel)
         names = inames.order.keys()
         check_sense(expanded.statements, names)
-        uses = find_uses(expanded.statements, names)
-        args = ArgumentMaker(
+        uses = infer_arguments.find_uses(expanded.statements, names)
+        args = infer_arguments.ArgumentMaker(
             self.given,
             uses,
             self.domains,
@@ -226,8 +219,6 @@ class _Maker:
         check_in_bounds(kernel, frozenset(uses.accesses) - inferred)
         check_types(kernel, declared)
         return kernel
-
-    # {{{ rules, drafts and statements
 
     def _rules(self, more: Sequence[SubstitutionRule]) -> RuleBook:
         rules = {rule.name: rule for rule in more}
@@ -331,8 +322,6 @@ class _Maker:
         temporaries.update((a.name, a) for a in splitter.accumulators)
         return tuple(part.statement for _, parts in split for part in parts), build(entries)
 
-    # }}}
-
     def _position_of(self, name: str) -> SourcePosition | None:
         for item in self.items:
             if isinstance(item, (RawAssignment, RawSubstitution)):
@@ -345,12 +334,14 @@ class _Maker:
         self,
         expanded: Kernel,
         inames: Inames,
-        uses: Uses,
+        uses: infer_arguments.Uses,
         args: list[Argument],
         temporaries: dict[str, TemporaryVariable],
     ) -> frozenset[str]:
         """Fill in shapes; returns the names of arrays whose shape follows from their accesses."""
-        shapes = Shapes(expanded, inames, temporaries, [a.name for a in args if is_integer(a)])
+        shapes = Shapes(
+            expanded, inames, temporaries, [a.name for a in args if infer_arguments.is_integer(a)]
+        )
         inferred: set[str] = set()
 
         def shaped(data: D, is_open: bool) -> D:
@@ -369,7 +360,7 @@ class _Maker:
             axes = uses.axes.get(name)
             is_open = bool(axes) and (name in self.given.unshaped or not temporary.shape)
             if not is_open and axes is not None and len(temporary.shape) != axes:
-                raise other_axes(name, len(temporary.shape), axes)
+                raise infer_arguments.other_axes(name, len(temporary.shape), axes)
             temporaries[name] = shaped(temporary, is_open)
         return frozenset(inferred)
 

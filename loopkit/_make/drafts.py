@@ -17,14 +17,7 @@ from loopkit._errors import (
 from loopkit._expression import accesses, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import conjuncts
-from loopkit._make.free_names import (
-    RuleBook,
-    could_reduce,
-    free_names,
-    fresh_names,
-    names_outside_reductions,
-    reductions_in,
-)
+from loopkit._make import free_names
 from loopkit._nodes import Expression, Reduction
 from loopkit._same import Key, key_of
 from loopkit._syntax import (
@@ -94,7 +87,11 @@ class Drafting:
     """Turns raw items into drafts, in the order of the text."""
 
     def __init__(
-        self, inames: Collection[str], book: RuleBook, taken: set[str], operations: Iterable[str]
+        self,
+        inames: Collection[str],
+        book: free_names.RuleBook,
+        taken: set[str],
+        operations: Iterable[str],
     ) -> None:
         self.inames = inames
         self.book = book
@@ -139,11 +136,9 @@ class Drafting:
                 continue
             prefix = item.id_prefix or ("nop" if isinstance(item, RawNop) else "insn")
             if prefix not in sources:
-                sources[prefix] = fresh_names(prefix, self.ids)
+                sources[prefix] = free_names.fresh_names(prefix, self.ids)
             ids.append(next(sources[prefix]))
         return ids
-
-    # {{{ conditions that are decided before a block's body changes what they read
 
     def _changing_blocks(self, items: list[Any]) -> set[int]:
         """The ``if`` blocks whose conditions read what their bodies write."""
@@ -161,7 +156,7 @@ class Drafting:
 
     def _reduces(self, item: RawAssignment, predicate: Expression) -> bool:
         """Whether a condition holds a reduction."""
-        if not could_reduce(self.book.without_reductions(predicate), self.operations):
+        if not free_names.could_reduce(self.book.without_reductions(predicate), self.operations):
             return False
         return bool(self._resolve(Draft("", item, item.lhs, predicate)).reductions)
 
@@ -178,10 +173,10 @@ class Drafting:
         condition = predicate.child if negated else predicate
         variable = conditions.get((block, key_of(condition))) if block else None
         if variable is None:
-            name = next(fresh_names("cond", self.taken))
+            name = next(free_names.fresh_names("cond", self.taken))
             variable = prim.Variable(name)
             conditions[block, key_of(condition)] = variable
-            id_ = next(fresh_names(f"{name}_set", self.ids))
+            id_ = next(free_names.fresh_names(f"{name}_set", self.ids))
             # Blocks are numbered as they open: the smaller numbers are around this one.
             scopes = tuple(s for s in item.scopes if s[0] < block or not block)
             before = RawAssignment(
@@ -195,17 +190,17 @@ class Drafting:
             found.append(self._resolve(Draft(id_, before, variable, condition, (), "condition")))
         return prim.LogicalNot(variable) if negated else variable
 
-    # }}}
-
     def _resolve(self, draft: Draft) -> Draft:
         """Find the draft's reductions and the names that it uses."""
         book, operations = self.book, self.operations
         parts = [draft.lhs, draft.rhs, *draft.predicates]
         if book.rules:
             parts = [book.without_reductions(p) for p in parts]
-        if any(could_reduce(p, operations) for p in parts):
+        if any(free_names.could_reduce(p, operations) for p in parts):
             # The inames that the statement is inside of, whatever its reductions are.
-            uses = [names_outside_reductions(book.expanded(p), operations) for p in parts]
+            uses = [
+                free_names.names_outside_reductions(book.expanded(p), operations) for p in parts
+            ]
             outside = draft.given_inames.union(*uses)
 
             def is_iname(name: str) -> bool:
@@ -215,10 +210,10 @@ class Drafting:
                 resolve_reductions(p, is_iname, reductions=operations, position=draft.item.position)
                 for p in parts
             ]
-            draft.reductions = tuple(r for p in parts for r in reductions_in(p))
+            draft.reductions = tuple(r for p in parts for r in free_names.reductions_in(p))
         draft.lhs, draft.rhs, *predicates = parts
         draft.predicates = tuple(predicates)
-        names = free_names if draft.reductions else variable_names
+        names = free_names.free_names if draft.reductions else variable_names
         draft.names = frozenset().union(*(names(book.expanded(p)) for p in parts))
         return draft
 

@@ -6,13 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 
 import pymbolic.primitives as prim
 
-from loopkit._expression import (
-    called_names,
-    names_among,
-    names_outside_accesses,
-    nodes_of,
-    variable_names,
-)
+from loopkit import _expression
 from loopkit._kernel import Statement, SubstitutionRule
 from loopkit._nodes import Expression, Reduction
 from loopkit._rules import expand_in
@@ -34,7 +28,7 @@ def _could_be_one(node: Expression, operations: Collection[str]) -> bool:
 def names_in_values(statement: Statement) -> frozenset[str]:
     """The names that a statement's conditions and value use, other than in subscripts."""
     parts = (*statement.predicates, statement.rhs)
-    return frozenset().union(*map(names_outside_accesses, parts))
+    return frozenset().union(*map(_expression.names_outside_accesses, parts))
 
 
 _INDEXING = (prim.Sum, prim.Product, prim.FloorDiv, prim.Remainder, prim.Min, prim.Max)
@@ -43,17 +37,19 @@ _INDEXING = (prim.Sum, prim.Product, prim.FloorDiv, prim.Remainder, prim.Min, pr
 def _is_index(expr: Expression) -> bool:
     """Whether an expression is what indices are computed with: names, integers, no division."""
     allowed = (*_INDEXING, prim.Variable)
-    return all(isinstance(node, allowed) or type(node) is int for node in nodes_of(expr))
+    return all(
+        isinstance(node, allowed) or type(node) is int for node in _expression.nodes_of(expr)
+    )
 
 
 def names_beside_inames(statement: Statement, inames: Collection[str]) -> frozenset[str]:
     """The names that a statement compares with inames, as it would compare sizes."""
     found: set[str] = set()
     for part in (*statement.predicates, statement.rhs):
-        for node in nodes_of(part):
+        for node in _expression.nodes_of(part):
             if not isinstance(node, prim.Comparison):
                 continue
-            names = variable_names(node.left) | variable_names(node.right)
+            names = _expression.variable_names(node.left) | _expression.variable_names(node.right)
             if any(n in inames for n in names) and _is_index(node.left) and _is_index(node.right):
                 found |= names.difference(inames)
     return frozenset(found)
@@ -61,25 +57,27 @@ def names_beside_inames(statement: Statement, inames: Collection[str]) -> frozen
 
 def reductions_in(expr: Expression) -> list[Reduction]:
     """All reductions in ``expr``, outer ones before those inside them."""
-    return [node for node in nodes_of(expr) if isinstance(node, Reduction)]
+    return [node for node in _expression.nodes_of(expr) if isinstance(node, Reduction)]
 
 
 def could_reduce(expr: Expression, operations: Collection[str]) -> bool:
     """Whether some call in ``expr`` could be a reduction."""
-    return any(_could_be_one(node, operations) for node in nodes_of(expr))
+    return any(_could_be_one(node, operations) for node in _expression.nodes_of(expr))
 
 
 def free_names(expr: Expression) -> frozenset[str]:
     """The names in ``expr``, without the inames that its reductions run over."""
-    nodes = list(nodes_of(expr, into=lambda node: not isinstance(node, Reduction)))
+    nodes = list(_expression.nodes_of(expr, into=lambda node: not isinstance(node, Reduction)))
     inner = [node for node in nodes if isinstance(node, Reduction)]
-    outer = names_among(node for node in nodes if not isinstance(node, Reduction))
+    outer = _expression.names_among(node for node in nodes if not isinstance(node, Reduction))
     return outer.union(*(free_names(r.operand).difference(r.inames) for r in inner))
 
 
 def names_outside_reductions(expr: Expression, operations: Collection[str]) -> frozenset[str]:
     """The names that stand outside of every call that could be a reduction."""
-    return names_among(nodes_of(expr, into=lambda node: not _could_be_one(node, operations)))
+    return _expression.names_among(
+        _expression.nodes_of(expr, into=lambda node: not _could_be_one(node, operations))
+    )
 
 
 def closure(found: Collection[str], needs: Mapping[str, Collection[str]]) -> set[str]:
@@ -102,7 +100,7 @@ class RuleBook:
     def __init__(self, rules: Rules, operations: Collection[str]) -> None:
         self.rules = rules
         reducing = {n for n, r in rules.items() if could_reduce(r.expression, operations)}
-        uses = {n: called_names(r.expression) for n, r in rules.items()}
+        uses = {n: _expression.called_names(r.expression) for n, r in rules.items()}
         reducing = closure(reducing, uses)
         self.reducing: Rules = {n: rules[n] for n in rules if n in reducing}
 
@@ -121,7 +119,7 @@ class RuleBook:
 
 
 def _expanded(expr: Expression, rules: Rules) -> Expression:
-    if not rules or called_names(expr).isdisjoint(rules):
+    if not rules or _expression.called_names(expr).isdisjoint(rules):
         return expr
     return expand_in(expr, rules)
 

@@ -10,17 +10,8 @@ from typing import Any
 import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
+from loopkit import _arrays
 from loopkit._arguments import values_of
-from loopkit._arrays import (
-    AddressSpace,
-    Argument,
-    ArrayArg,
-    DimTag,
-    Nested,
-    Strided,
-    TemporaryVariable,
-    ValueArg,
-)
 from loopkit._called import fitting
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._expression import accesses
@@ -46,7 +37,7 @@ def GlobalArg(
     offset: Any = 0,
     is_input: bool | None = None,
     is_output: bool | None = None,
-) -> ArrayArg:
+) -> _arrays.ArrayArg:
     """An array argument in global memory.
 
     ``shape`` is an expression over sizes per axis, as in ``"n, m + 2"``, or
@@ -56,7 +47,7 @@ def GlobalArg(
     name = check_name(name, "the name of an array")
     extents = as_shape(shape)
     tags = _dim_tags(name, extents, order, strides, dim_tags)
-    return ArrayArg(
+    return _arrays.ArrayArg(
         name,
         None if dtype is None else as_dtype(dtype),
         extents,
@@ -68,7 +59,7 @@ def GlobalArg(
 
 
 @fitting
-def ConstantArg(name: str, dtype: Any = None, shape: Any = None, **rest: Any) -> ArrayArg:
+def ConstantArg(name: str, dtype: Any = None, shape: Any = None, **rest: Any) -> _arrays.ArrayArg:
     """An array argument that is only read."""
     unknown = sorted(rest.keys() - _REST)
     if unknown:
@@ -85,13 +76,15 @@ def _dim_tags(
     order: str | None,
     strides: Any,
     dim_tags: Any,
-) -> tuple[DimTag, ...] | None:
+) -> tuple[_arrays.DimTag, ...] | None:
     several = (("order", order), ("strides", strides), ("dim_tags", dim_tags))
     given = [w for w, v in several if not _is_nothing(v)]
     if len(given) > 1:
         raise InvalidArgumentError(f"'{name}' has {' and '.join(given)}: one of them is enough")
     if "strides" in given:
-        tags: tuple[DimTag, ...] = tuple(Strided(s) for s in as_shape(strides) or ())
+        tags: tuple[_arrays.DimTag, ...] = tuple(
+            _arrays.Strided(s) for s in as_shape(strides) or ()
+        )
     elif "dim_tags" in given:
         tags = as_dim_tags(dim_tags)
     elif not given or (isinstance(order, str) and order == "C"):
@@ -117,23 +110,23 @@ def _is_nothing(value: object) -> bool:
     return value is None or (isinstance(value, (str, tuple, list)) and not value)
 
 
-def column_major(axes: int) -> tuple[DimTag, ...] | None:
+def column_major(axes: int) -> tuple[_arrays.DimTag, ...] | None:
     """The dim tags of an array whose first axis varies fastest; None if they say nothing."""
-    return tuple(Nested(level) for level in range(axes)) if axes > 1 else None
+    return tuple(_arrays.Nested(level) for level in range(axes)) if axes > 1 else None
 
 
-def as_dim_tags(given: Any) -> tuple[DimTag, ...]:
+def as_dim_tags(given: Any) -> tuple[_arrays.DimTag, ...]:
     """Dim tags from ``"N1, N0"``, ``"stride:n, stride:1"``, ``"C"``-like words or tags."""
     if isinstance(given, str):
         given = [part.strip() for part in kind.text("dim_tags", given).split(",")]
-    tags: list[DimTag] = []
+    tags: list[_arrays.DimTag] = []
     for tag in kind.items("dim_tags", given, "a tag for each axis"):
-        if isinstance(tag, (Nested, Strided)):
+        if isinstance(tag, (_arrays.Nested, _arrays.Strided)):
             tags.append(tag)
         elif isinstance(tag, str) and _NESTED.fullmatch(tag):
-            tags.append(Nested(int(tag[1:])))
+            tags.append(_arrays.Nested(int(tag[1:])))
         elif isinstance(tag, str) and tag.startswith("stride:"):
-            tags.append(Strided(as_expression(tag.removeprefix("stride:"), "a stride")))
+            tags.append(_arrays.Strided(as_expression(tag.removeprefix("stride:"), "a stride")))
         else:
             raise InvalidArgumentError(
                 f"{shown(tag)} is no dim tag", instead="dim tags are 'N0', 'N1', ... or 'stride:4'"
@@ -182,25 +175,25 @@ def as_shape(given: Any) -> tuple[Expression, ...] | None:
     )
 
 
-def as_address_space(given: Any) -> AddressSpace:
+def as_address_space(given: Any) -> _arrays.AddressSpace:
     """An address space from its name, or from the value itself."""
     if given is None:
-        return AddressSpace.AUTO
-    if isinstance(given, AddressSpace):
+        return _arrays.AddressSpace.AUTO
+    if isinstance(given, _arrays.AddressSpace):
         return given
     try:
-        return AddressSpace(str(given).lower() if isinstance(given, str) else "")
+        return _arrays.AddressSpace(str(given).lower() if isinstance(given, str) else "")
     except ValueError:
         raise InvalidArgumentError(
             f"{shown(given)} is no address space",
-            instead="there are " + ", ".join(f"'{s.value}'" for s in AddressSpace),
+            instead="there are " + ", ".join(f"'{s.value}'" for s in _arrays.AddressSpace),
         ) from None
 
 
-def normal_argument(given: Argument) -> Argument:
+def normal_argument(given: _arrays.Argument) -> _arrays.Argument:
     """An argument with its type, shape and offset in the form that kernels hold."""
     dtype = None if given.dtype is None else as_dtype(given.dtype)
-    if isinstance(given, ValueArg):
+    if isinstance(given, _arrays.ValueArg):
         return replace(given, dtype=dtype)
     tags = None if given.dim_tags is None else as_dim_tags(given.dim_tags)
     return replace(
@@ -212,7 +205,7 @@ def normal_argument(given: Argument) -> Argument:
     )
 
 
-def normal_temporary(given: TemporaryVariable) -> TemporaryVariable:
+def normal_temporary(given: _arrays.TemporaryVariable) -> _arrays.TemporaryVariable:
     """A temporary in the form that kernels hold; without axes where its shape is to be inferred."""
     return replace(
         given,
@@ -223,7 +216,7 @@ def normal_temporary(given: TemporaryVariable) -> TemporaryVariable:
     )
 
 
-_DATA = (ArrayArg, ValueArg, TemporaryVariable)
+_DATA = (_arrays.ArrayArg, _arrays.ValueArg, _arrays.TemporaryVariable)
 
 
 @dataclass
@@ -235,8 +228,8 @@ class Given:
     """
 
     order: list[str | None] = field(default_factory=list)
-    arguments: dict[str, Argument] = field(default_factory=dict)
-    temporaries: dict[str, TemporaryVariable] = field(default_factory=dict)
+    arguments: dict[str, _arrays.Argument] = field(default_factory=dict)
+    temporaries: dict[str, _arrays.TemporaryVariable] = field(default_factory=dict)
     unshaped: set[str] = field(default_factory=set)
 
     @property
@@ -260,7 +253,7 @@ def read_kernel_data(given: Any, temporaries: Any) -> Given:
             items.append(item)
     if isinstance(temporaries, Mapping):
         temporaries = list(temporaries.values())
-    items.extend(values_of("temporary_variables", temporaries, TemporaryVariable))
+    items.extend(values_of("temporary_variables", temporaries, _arrays.TemporaryVariable))
     for item in items:
         if item is Ellipsis or (isinstance(item, str) and item == "..."):
             if not result.is_open:
@@ -274,12 +267,12 @@ def read_kernel_data(given: Any, temporaries: Any) -> Given:
             )
         if name in result.order or name in result.temporaries:
             raise InvalidArgumentError(f"kernel_data declares '{name}' twice")
-        if isinstance(item, TemporaryVariable):
+        if isinstance(item, _arrays.TemporaryVariable):
             result.temporaries[name] = normal_temporary(item)
             if as_shape(item.shape) is None:
                 result.unshaped.add(name)
             continue
-        if isinstance(item, (ArrayArg, ValueArg)):
+        if isinstance(item, (_arrays.ArrayArg, _arrays.ValueArg)):
             result.arguments[name] = normal_argument(item)
         result.order.append(name)
     return result

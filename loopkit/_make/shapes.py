@@ -85,8 +85,6 @@ class Shapes:
         assert result is not None
         return result
 
-    # {{{ one access
-
     def _extents_of(self, use: Use, axis: int) -> list[Expression]:
         """How long the axis must be for one access: as long as the longest of these."""
         index = use.indices[axis]
@@ -204,8 +202,6 @@ class Shapes:
             f"index {to_text(use.indices[axis])} of {access} {why}",
             instead=f"declare it: {declare}",
         )
-
-    # }}}
 
 
 def _least_of_a_number(extent: Expression) -> int | None:

@@ -60,8 +60,6 @@ class Model(ParallelAxes):
         self._expressions: dict[tuple[int, str], tuple[Expression, Expression]] = {}
         self._domains: dict[tuple[object, ...], isl.Set] = {}
 
-    # {{{ instances
-
     def domain(self, at: Instance) -> isl.Set:
         """``{ inames·label, sizes : the statement has the instance }`` under the assumptions.
 
@@ -134,10 +132,6 @@ class Model(ParallelAxes):
     def _labelled(self, label: str) -> dict[str, Expression]:
         return {i: variable(i, label) for i in self.kernel.all_inames}
 
-    # }}}
-
-    # {{{ cells
-
     def array(self, name: str) -> ArrayArg | TemporaryVariable:
         """The declaration of an array."""
         return self.kernel.array(name)
@@ -201,10 +195,6 @@ class Model(ParallelAxes):
         """Names whose values are data: arrays, temporaries and scalars that are no sizes."""
         kernel = self.kernel
         return frozenset([*kernel.temporary_by_name, *kernel.arg_by_name]) - set(kernel.sizes)
-
-    # }}}
-
-    # {{{ order
 
     def apart(self, a: Instance, b: Instance, axis: Axis) -> isl.Set | None:
         """``{ coordinates of both : they differ on an axis }``, exactly; None where they cannot."""
@@ -283,10 +273,6 @@ class Model(ParallelAxes):
                 pieces.append(("together", same if facts is None else same & facts))
         return pieces + [("after", p) for p in self.order.before(b, a)]
 
-    # }}}
-
-    # {{{ data
-
     @cached_property
     def has_loaded_bounds(self) -> bool:
         """Whether data bound any loop."""
@@ -337,5 +323,3 @@ class Model(ParallelAxes):
             or self.cells_by_data(statement)
             or self.bounds_from_data(statement.id)
         )
-
-    # }}}

@@ -70,8 +70,6 @@ class Translator:
         """Source of the value of a size."""
         return self.bind(self.names.sizes[name], "size", name)
 
-    # {{{ index arithmetic: mathematical integers
-
     def index(self, expr: Expression) -> str:
         """Source of an index, as a Python integer."""
         if isinstance(expr, (int, np.integer)) and not isinstance(expr, bool):
@@ -103,10 +101,6 @@ class Translator:
                 instead="an index is an integer: a//b rounds down, and int32(x) converts",
             )
         return f"int({value.source})"
-
-    # }}}
-
-    # {{{ typed arithmetic
 
     def stored(self, expr: Expression, dtype: DType) -> str:
         """Source of ``expr`` as a value of type ``dtype``."""
@@ -322,8 +316,6 @@ class Translator:
         source = self.apply(functions.FUNCTIONS[name], *sources)
         convert = functions.converter(None, result)
         return Value(f"{self.bind(convert, 'convert', None, result)}({source})", result)
-
-    # }}}
 
 
 def _is_real(kind: Typed) -> bool:

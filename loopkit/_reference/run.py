@@ -85,9 +85,6 @@ def run_reference(kernel: Kernel, given: Mapping[str, Any]) -> dict[str, Any]:
     return {a.name: memories[a.name].data for a in kernel.args if a.name in kernel.writers}
 
 
-# {{{ arguments
-
-
 def _values(kernel: Kernel, given: Mapping[str, Any]) -> tuple[dict[str, int], dict[str, Any]]:
     """Integer values as numbers, and all values with their types."""
     for name in given:
@@ -137,9 +134,6 @@ def _array(
     return Memory(name, np.array(data) if name in kernel.writers else data, None)
 
 
-# }}}
-
-
 class Walker:
     """Executes a kernel's tree; looks at no more than ``most`` points of a statement's domain."""
 
@@ -160,8 +154,6 @@ class Walker:
         for compiled in self.compiled.values():
             compiled.position, compiled.prefix = 0, None
         self.execute(self.kernel.tree, ())
-
-    # {{{ instances
 
     def _prepare(self, compiled: Compiled) -> None:
         """Fill in the rows of a statement, or find out when its bounds will be known."""
@@ -236,8 +228,6 @@ class Walker:
         if compiled.prefix != prefix[: compiled.ready]:
             self._load_bounds(compiled, prefix[: compiled.ready])
         return True
-
-    # }}}
 
     def execute(self, nodes: Tree, prefix: tuple[int, ...]) -> None:
         for node in nodes:

@@ -141,9 +141,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 """What functions compute on scalars, by their names in the language."""
 
 
-# {{{ Python's own numbers, with C's answers where Python has none
-
-
 def _quotient(a: Any, b: Any) -> Any:
     if b == 0 and not isinstance(a, complex) and not isinstance(b, complex):
         return float(np.float64(a) / np.float64(b))
@@ -175,5 +172,3 @@ LATE: dict[type, Callable[[Any, Any], Any]] = {
     prim.RightShift: lambda a, n: a >> n if n >= 0 else 0,
 }
 """Operations on numbers that are known at run time, where Python's own may raise."""
-
-# }}}

@@ -89,9 +89,6 @@ class AssertingExecutor:
         return call
 
 
-# {{{ on a GPU
-
-
 def _holds(
     assertion: Assertion,
     arrays: dict[str, ArrayInfo],
@@ -169,6 +166,3 @@ def _on_host(info: ArrayInfo, device: driver.Device, stream: int | None) -> np.n
         driver.call("cuMemcpyDtoHAsync", memory.ctypes.data, low, memory.size, stream)
         device.wait(stream, "the check of the assertions")
     return np.ndarray(info.shape, info.dtype, memory, info.pointer - low, info.byte_strides)
-
-
-# }}}

@@ -159,8 +159,6 @@ def _checked(answer: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(values)
 
 
-# {{{ where it finds cuda_fp16.h and its kin
-
 _PROBE = "cuda_fp16.h"
 
 
@@ -215,6 +213,3 @@ def _installed() -> Iterator[Path]:
     for place in spec.submodule_search_locations or () if spec else ():
         yield from sorted(Path(place).glob("*/include"))
     yield Path("/usr/local/cuda/include")
-
-
-# }}}

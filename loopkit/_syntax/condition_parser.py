@@ -10,18 +10,7 @@ from __future__ import annotations
 import re
 from typing import NoReturn
 
-from loopkit._syntax.isl_text import (
-    Condition,
-    Part,
-    Value,
-    chained,
-    extreme,
-    joined,
-    number,
-    quotient,
-    rounded,
-    total,
-)
+from loopkit._syntax import isl_text
 from loopkit._syntax.tokens import CLOSING, END, OPENING, Words
 
 LARGEST = 2**63 - 1
@@ -79,47 +68,45 @@ class ConditionParser(Words):
         self.used: set[str] = set()
         self.bound: frozenset[str] = frozenset()
 
-    def condition(self) -> Condition:
+    def condition(self) -> isl_text.Condition:
         """One condition, as far as it reaches."""
         try:
             return self.implication()
         except RecursionError:
             self.fail(min(self.at, len(self.words) - 1), "this condition is nested too deeply")
 
-    # {{{ conditions
-
-    def implication(self) -> Condition:
+    def implication(self) -> isl_text.Condition:
         left = self.disjunction()
         if not self.took("implies"):
             return left
         right = self.implication()
-        return joined(f"((not ({left.text})) or ({right.text}))", left, right)
+        return isl_text.joined(f"((not ({left.text})) or ({right.text}))", left, right)
 
-    def disjunction(self) -> Condition:
+    def disjunction(self) -> isl_text.Condition:
         parts = self.series(_OR, self.conjunction)
         if len(parts) == 1:
             return parts[0]
-        return joined("(" + " or ".join(f"({p.text})" for p in parts) + ")", *parts)
+        return isl_text.joined("(" + " or ".join(f"({p.text})" for p in parts) + ")", *parts)
 
-    def conjunction(self) -> Condition:
+    def conjunction(self) -> isl_text.Condition:
         parts = self.series(_AND, self.negation)
-        return Condition(tuple(part for p in parts for part in p.parts))
+        return isl_text.Condition(tuple(part for p in parts for part in p.parts))
 
-    def negation(self) -> Condition:
+    def negation(self) -> isl_text.Condition:
         word = self.words[self.at]
         if word in _NOT:
             self.at += 1
             inner = self.negation()
-            return joined(f"(not ({inner.text}))", inner)
+            return isl_text.joined(f"(not ({inner.text}))", inner)
         if word == "exists":
             return self.quantified()
         if word == "(" and not self.is_value():
             return self.parenthesized()
         self.used = set()
         text = self.comparison()
-        return Condition((Part(text, frozenset(self.used)),))
+        return isl_text.Condition((isl_text.Part(text, frozenset(self.used)),))
 
-    def parenthesized(self) -> Condition:
+    def parenthesized(self) -> isl_text.Condition:
         opened = self.at
         self.at += 1
         inner = self.implication()
@@ -130,7 +117,7 @@ class ConditionParser(Words):
             self.fail(opened, _NO_VALUE, last=self.at - 1)
         return inner
 
-    def quantified(self) -> Condition:
+    def quantified(self) -> isl_text.Condition:
         """``exists e, f: condition``, with or without parentheses around all behind the word."""
         self.at += 1
         opened = self.at
@@ -152,7 +139,7 @@ class ConditionParser(Words):
         if in_parentheses:
             self.close(opened)
         text = f"(exists ({', '.join(names)} : {inner.text}))"
-        return Condition((Part(text, inner.names - set(names)),))
+        return isl_text.Condition((isl_text.Part(text, inner.names - set(names)),))
 
     def comparison(self) -> str:
         word = self.words[self.at]
@@ -172,17 +159,13 @@ class ConditionParser(Words):
                 why = "this compares nothing"
                 self.fail(at, why, last=self.at - 1, instead="write i < n, or i = 0")
             self.fail_at_leftover()
-        return chained(chain, relations)
+        return isl_text.chained(chain, relations)
 
-    def values(self) -> list[Value]:
+    def values(self) -> list[isl_text.Value]:
         """Values between commas: each is compared."""
         return self.series((",",), self.value)
 
-    # }}}
-
-    # {{{ values
-
-    def value(self) -> Value:
+    def value(self) -> isl_text.Value:
         """An expression: a sum."""
         at = self.at
         terms = [(1, self.product())]
@@ -190,9 +173,9 @@ class ConditionParser(Words):
             sign = 1 if self.words[self.at] == "+" else -1
             self.at += 1
             terms.append((sign, self.product()))
-        return self.small(total(terms), at) if len(terms) > 1 else terms[0][1]
+        return self.small(isl_text.total(terms), at) if len(terms) > 1 else terms[0][1]
 
-    def product(self) -> Value:
+    def product(self) -> isl_text.Value:
         at = self.at
         found = self.factor()
         while self.words[self.at] in _MULTIPLYING:
@@ -205,9 +188,11 @@ class ConditionParser(Words):
                 found = self.divided(found, right, operator)
         return found
 
-    def multiplied(self, left: Value, right: Value, operator: int) -> Value:
+    def multiplied(
+        self, left: isl_text.Value, right: isl_text.Value, operator: int
+    ) -> isl_text.Value:
         if left.constant is not None and right.constant is not None:
-            return number(left.constant * right.constant, has_factor=True)
+            return isl_text.number(left.constant * right.constant, has_factor=True)
         factor, other = left.constant, right
         if factor is None:
             factor, other = right.constant, left
@@ -216,16 +201,16 @@ class ConditionParser(Words):
         text = other.times(factor.numerator)
         divisor = factor.denominator * other.divisor
         # isl multiplies a number in front last, and one behind first, as Python does.
-        return Value(text, divisor, has_factor=other is right or other.has_factor)
+        return isl_text.Value(text, divisor, has_factor=other is right or other.has_factor)
 
-    def divided(self, left: Value, right: Value, operator: int) -> Value:
+    def divided(self, left: isl_text.Value, right: isl_text.Value, operator: int) -> isl_text.Value:
         word = self.words[operator]
         if right.constant is None:
             self.fail_not_affine(operator, "division by a variable")
         if right.constant == 0:
             self.fail(operator, "division by zero", last=operator + 1)
         if word == "/":
-            return quotient(left, right.constant)
+            return isl_text.quotient(left, right.constant)
         if right.constant.denominator != 1 or (left.divisor != 1 and word != "//"):
             self.fail(operator, f"'{word}' is of integers", last=operator + 1)
         if left.has_factor:
@@ -238,14 +223,16 @@ class ConditionParser(Words):
         divisor = int(right.constant)
         if left.constant is not None:
             whole = left.constant // divisor
-            return number(whole if word == "//" else left.constant - divisor * whole)
+            return isl_text.number(whole if word == "//" else left.constant - divisor * whole)
         sign = 1 if divisor > 0 else -1
         if word == "//":
-            return Value(f"floor(({left.times(sign)})/{abs(divisor) * left.divisor})", is_atom=True)
+            return isl_text.Value(
+                f"floor(({left.times(sign)})/{abs(divisor) * left.divisor})", is_atom=True
+            )
         text = f"(({left.times(sign)}) mod {abs(divisor)})"
-        return Value(text if sign > 0 else f"-{text}", is_atom=sign > 0)
+        return isl_text.Value(text if sign > 0 else f"-{text}", is_atom=sign > 0)
 
-    def factor(self) -> Value:
+    def factor(self) -> isl_text.Value:
         words = self.words
         at = self.at
         word = words[at]
@@ -253,8 +240,8 @@ class ConditionParser(Words):
             self.at += 1
             inner = self.factor()
             if inner.constant is not None:
-                return number(-inner.constant, has_factor=True)
-            return Value(inner.times(-1), inner.divisor, has_factor=True)
+                return isl_text.number(-inner.constant, has_factor=True)
+            return isl_text.Value(inner.times(-1), inner.divisor, has_factor=True)
         if word == "+":
             self.at += 1
             return self.factor()
@@ -264,7 +251,7 @@ class ConditionParser(Words):
             self.at += 1
             inner = self.value()
             self.close(at)
-            return Value(inner.atom, inner.divisor, inner.constant, is_atom=True)
+            return isl_text.Value(inner.atom, inner.divisor, inner.constant, is_atom=True)
         if word in _FUNCTIONS and words[at + 1] == "(":
             return self.call(word)
         return self.number_or_name()
@@ -283,13 +270,13 @@ class ConditionParser(Words):
                 return False
         return True
 
-    def call(self, name: str) -> Value:
+    def call(self, name: str) -> isl_text.Value:
         at = self.at
         self.at += 2
         arguments = self.values()
         self.close(at + 1)
         if name in ("min", "max"):
-            return extreme(name, arguments)
+            return isl_text.extreme(name, arguments)
         if len(arguments) != (2 if name in ("floord", "ceild") else 1):
             usage = f"{name}(x, 2)" if name.endswith("d") else f"{name}(x / 2)"
             self.fail(at, f"'{name}' is written {usage}", last=self.at - 1)
@@ -300,10 +287,10 @@ class ConditionParser(Words):
                 self.fail(at, "division by a variable is not affine", last=self.at - 1)
             if by == 0:
                 self.fail(at, "division by zero", last=self.at - 1)
-            value = quotient(value, by)
-        return rounded(name.removesuffix("d"), value)
+            value = isl_text.quotient(value, by)
+        return isl_text.rounded(name.removesuffix("d"), value)
 
-    def number_or_name(self) -> Value:
+    def number_or_name(self) -> isl_text.Value:
         at = self.at
         word = self.words[at]
         self.at += 1
@@ -328,12 +315,12 @@ class ConditionParser(Words):
         """Whether ``2e5`` and its kin are a number times a name: where the name is known."""
         return not _NUMBER_ELSEWHERE.match(word) or name in self.bound or name in self.found
 
-    def integer(self, digits: str, at: int) -> Value:
+    def integer(self, digits: str, at: int) -> isl_text.Value:
         if len(digits.lstrip("0")) > 19:
             self.fail_too_large(at, at, digits)
-        return self.small(number(int(digits)), at)
+        return self.small(isl_text.number(int(digits)), at)
 
-    def variable(self, name: str, at: int) -> Value:
+    def variable(self, name: str, at: int) -> isl_text.Value:
         if name.lower() in NO_NUMBERS:
             self.fail(
                 at, f"'{name}' is no integer", instead="leave out the bound that it stands in"
@@ -355,11 +342,7 @@ class ConditionParser(Words):
         self.used.add(name)
         if name not in self.bound:
             self.found[name] = None
-        return Value(name, is_atom=True)
-
-    # }}}
-
-    # {{{ words and errors
+        return isl_text.Value(name, is_atom=True)
 
     def name(self, what: str) -> str:
         """The name that stands next."""
@@ -377,7 +360,7 @@ class ConditionParser(Words):
             self.fail_on_brackets()
             self.fail_at_leftover()
 
-    def small(self, value: Value, at: int) -> Value:
+    def small(self, value: isl_text.Value, at: int) -> isl_text.Value:
         """``value``, if it is no number that no index can be."""
         if value.constant is not None and not -LARGEST <= value.constant <= LARGEST:
             self.fail_too_large(at, self.at - 1, "this number")
@@ -416,8 +399,6 @@ class ConditionParser(Words):
         if word in RELATIONS:
             self.fail(at, "a condition has no value to compare")
         self.fail_expecting("an operator")
-
-    # }}}
 
 
 def _word_of_domains(word: str) -> str:

@@ -158,8 +158,6 @@ class _SetParser(ConditionParser):
             self.check_listed(listed)
         return tuple(self.found if listed is None else listed), pieces
 
-    # {{{ parameters
-
     def parameter_list(self) -> list[str] | None:
         """The names in ``[n, m] -> {``, None where there is no list; reads the ``{``."""
         opened = self.words.index("{")
@@ -199,8 +197,6 @@ class _SetParser(ConditionParser):
                     position=self.position(self.words.index(name.rstrip("'"))),
                     asked="the set lists its parameters",
                 )
-
-    # }}}
 
     def piece(self) -> Piece:
         """``[i, j] : condition``, each part of which may be missing."""

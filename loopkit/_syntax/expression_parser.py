@@ -71,8 +71,6 @@ class ExpressionParser(ExpressionWords):
                 return left
             left = entry[1](self, left)
 
-    # {{{ operands
-
     def _operand(self) -> Expression:
         at = self.at
         word = self.words[at]
@@ -201,10 +199,6 @@ class ExpressionParser(ExpressionWords):
             self.fail(self.at, "the result of a call can be neither subscripted nor called")
         return prim.Call(_variable(name), tuple(arguments))
 
-    # }}}
-
-    # {{{ calls that are more than calls
-
     def _arguments(self, name: str, opened: int, count: int, usage: str) -> list[Expression]:
         arguments, _ = self._list(opened, ")")
         if len(arguments) != count:
@@ -276,10 +270,6 @@ class ExpressionParser(ExpressionWords):
             )
         return prim.Call(_variable(operation), (inames, *arguments))
 
-    # }}}
-
-    # {{{ operators
-
     def _sum(self, left: Expression) -> Expression:
         terms = [left]
         words = self.words
@@ -333,8 +323,6 @@ class ExpressionParser(ExpressionWords):
         if self.words[self.at] != "(":
             self.fail_expecting("a value", "write if(c, a, b)", at=self.at - 1)
         return self._call("if")
-
-    # }}}
 
 
 def _binary(power: int, node: Callable[[Expression, Expression], Expression]) -> Any:

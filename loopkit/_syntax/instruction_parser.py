@@ -82,8 +82,6 @@ class _Reader:
         self.start = 0
         self.line = 1
 
-    # {{{ places
-
     def position_of(self, offset: int, length: int) -> SourcePosition:
         """A place in the line that is being read."""
         return position_in(self.text, self.start + offset, length)
@@ -122,8 +120,6 @@ class _Reader:
     def _depth(piece: str) -> int:
         return sum(1 if b in OPENING else -1 for b in _BRACKETS.findall(piece))
 
-    # }}}
-
     def items(self) -> Iterator[RawItem]:
         for line in self.lines():
             head = _HEAD.match(line)
@@ -135,8 +131,6 @@ class _Reader:
             block = self.blocks[-1]
             self.start = block.at
             self.fail(0, len(block.word), f"this '{block.word}' has no 'end'")
-
-    # {{{ blocks
 
     def block(self, word: str, line: str) -> None:
         rest = line[len(word) :]
@@ -248,10 +242,6 @@ class _Reader:
             self.fail(brace, len(line) - brace, "an id belongs to one instruction, not to a block")
         merged = options.inside(outer.options)
         self.blocks.append(replace(outer, word="with", at=self.start, options=merged))
-
-    # }}}
-
-    # {{{ instructions
 
     def options(self, line: str, brace: int) -> Options:
         text = line[brace:]
@@ -396,8 +386,6 @@ class _Reader:
         parser.finish()
         rule = {"name": name, "arguments": tuple(arguments), "expression": expression}
         return RawSubstitution(**rule, **self.place(line))
-
-    # }}}
 
 
 def _blanks(skipped: re.Match[str]) -> str:

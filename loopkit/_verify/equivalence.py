@@ -21,13 +21,8 @@ from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import Undecided
 from loopkit._sets import conditions
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
+from loopkit._verify import canonicalize
 from loopkit._verify.arguments import prepared
-from loopkit._verify.canonicalize import (
-    split_statements,
-    structure_key,
-    with_binary_operations,
-    without_dead_statements,
-)
 from loopkit._verify.examples import Sizes
 from loopkit._verify.find_difference import look_for_difference, quick_difference
 from loopkit._verify.kernel_view import KernelView
@@ -93,12 +88,12 @@ class _Comparison:
     glanced: bool = False
     difference: Difference | None = None
 
-    # {{{ the proof
-
     def proven(self) -> bool:
         """Whether a correspondence was found and proven, in either direction."""
         plain = sorted((_simple(self.before), _simple(self.after)), key=_how_plain)
-        if not _parallel(plain[0]) and structure_key(plain[0]) == structure_key(plain[1]):
+        if not _parallel(plain[0]) and canonicalize.structure_key(
+            plain[0]
+        ) == canonicalize.structure_key(plain[1]):
             return True
         for root, new in (plain, plain[::-1]):
             try:
@@ -132,7 +127,7 @@ class _Comparison:
                 self.reasons.append(search.farthest[1])
             if self.quick_difference():
                 return False
-            parts = split_statements(search.new.model, search.parts)
+            parts = canonicalize.split_statements(search.new.model, search.parts)
             if parts is None:
                 return False
             scheduled = parts
@@ -175,10 +170,6 @@ class _Comparison:
         if finding.open:
             self.reasons.append(finding.open)
         self.violations += [(v, root, new) for v in finding.violations]
-
-    # }}}
-
-    # {{{ the search for a difference
 
     def refuted(self) -> Verdict:
         """A difference where one is found; else why there is no answer."""
@@ -227,12 +218,10 @@ class _Comparison:
                 return error_for([violation], root, new).why.splitlines()[0]
         return self.reasons[0] if self.reasons else ""
 
-    # }}}
-
 
 def _simple(kernel: Kernel) -> Kernel:
     """A kernel as the proof sees it."""
-    return with_binary_operations(without_dead_statements(kernel))
+    return canonicalize.with_binary_operations(canonicalize.without_dead_statements(kernel))
 
 
 def _how_plain(kernel: Kernel) -> tuple[bool, int]:

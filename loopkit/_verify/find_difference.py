@@ -16,16 +16,8 @@ from loopkit._budget import SpentError, at_most
 from loopkit._errors import LoopkitError
 from loopkit._poly.model import Model
 from loopkit._reference import run_reference
+from loopkit._verify import interpreter
 from loopkit._verify.examples import ExampleData, Place, Sizes, numbers_in, sizes_to_try
-from loopkit._verify.interpreter import (
-    ORDERS,
-    TREE,
-    Interpreter,
-    Order,
-    TracedValue,
-    UnsupportedError,
-    close,
-)
 from loopkit._verify.provenance import provenance
 from loopkit._verify.verdict import Difference
 
@@ -70,7 +62,7 @@ def look_for_difference(
                     one, two, work = _ready(before, after, sizes, most)
                     left[special] -= _TRIALS * work
                     found = compare(one, two, sizes)
-                except (UnsupportedError, LoopkitError) as error:
+                except (interpreter.UnsupportedError, LoopkitError) as error:
                     hindrance = hindrance or str(error)
                     continue
                 if found is not None:
@@ -84,12 +76,12 @@ def look_for_difference(
 
 def _ready(
     before: Model, after: Model, sizes: Sizes, most: int
-) -> tuple[Interpreter, Interpreter, int]:
+) -> tuple[interpreter.Interpreter, interpreter.Interpreter, int]:
     """Both kernels at some sizes, and the cells that one trial reads and writes."""
-    one, two = (Interpreter(model, sizes, most // 2) for model in (before, after))
+    one, two = (interpreter.Interpreter(model, sizes, most // 2) for model in (before, after))
     work = one.work + len(_orders(two)) * two.work
     if work > most:
-        raise UnsupportedError("too many instances")
+        raise interpreter.UnsupportedError("too many instances")
     return one, two, work
 
 
@@ -97,9 +89,11 @@ def quick_difference(before: Model, after: Model, context: isl.Set) -> Differenc
     """A difference that shows at the smallest sizes of all, found before anything is proven."""
     for sizes in sizes_to_try(context, _sizes_of(before, after), ())[:_GLANCES]:
         try:
-            one, two = (Interpreter(m, sizes, _budget.GLANCE_CELLS) for m in (before, after))
+            one, two = (
+                interpreter.Interpreter(m, sizes, _budget.GLANCE_CELLS) for m in (before, after)
+            )
             found = compare(one, two, sizes, trials=1)
-        except (UnsupportedError, LoopkitError):
+        except (interpreter.UnsupportedError, LoopkitError):
             return None
         if found is not None:
             return found.difference
@@ -112,23 +106,23 @@ def _sizes_of(before: Model, after: Model) -> tuple[str, ...]:
 
 
 def compare(
-    one: Interpreter, two: Interpreter, sizes: Sizes, trials: int = _TRIALS
+    one: interpreter.Interpreter, two: interpreter.Interpreter, sizes: Sizes, trials: int = _TRIALS
 ) -> Outcome | None:
     """The first difference at one choice of sizes, in any order that nothing forbids."""
     for trial in range(trials):
         data = ExampleData(trial, _given(one, two, trial))
-        expected = one.run(data, TREE)
+        expected = one.run(data, interpreter.TREE)
         for order in _orders(two):
             got = two.run(data, order)
             found = _first(one, two, data, expected, got)
             if found is None:
                 continue
             name, place, mine, its = found
-            if order == TREE and not _is_confirmed(one, two, data, name, place):
+            if order == interpreter.TREE and not _is_confirmed(one, two, data, name, place):
                 continue
             for other in _orders(one)[1:]:
                 again = one.run(data, other)[name].get(place) or one.initial(data, name, place)
-                if not close(again, mine, one.dtypes[name]):
+                if not interpreter.close(again, mine, one.dtypes[name]):
                     shown = f"{name}[{', '.join(map(str, place))}]"
                     return Outcome(ambiguous=f"{shown} depends on the order of its threads")
             words = provenance(one, mine), provenance(two, its)
@@ -138,30 +132,34 @@ def compare(
 
 
 def _first(
-    one: Interpreter,
-    two: Interpreter,
+    one: interpreter.Interpreter,
+    two: interpreter.Interpreter,
     data: ExampleData,
-    expected: Mapping[str, Mapping[Place, TracedValue]],
-    got: Mapping[str, Mapping[Place, TracedValue]],
-) -> tuple[str, Place, TracedValue, TracedValue] | None:
+    expected: Mapping[str, Mapping[Place, interpreter.TracedValue]],
+    got: Mapping[str, Mapping[Place, interpreter.TracedValue]],
+) -> tuple[str, Place, interpreter.TracedValue, interpreter.TracedValue] | None:
     """The first cell that differs: outputs in the order of the arguments, cells row by row."""
     for name in one.outputs:
         mine, its = expected[name], got.get(name, {})
         for place in sorted({*mine, *its}):
             a = mine.get(place) or one.initial(data, name, place)
             b = its.get(place) or two.initial(data, name, place)
-            if not close(a, b, one.dtypes[name]):
+            if not interpreter.close(a, b, one.dtypes[name]):
                 return name, place, a, b
     return None
 
 
-def _orders(machine: Interpreter) -> Sequence[Order]:
+def _orders(machine: interpreter.Interpreter) -> Sequence[interpreter.Order]:
     """The orders in which a kernel is run."""
-    return ORDERS if machine.axes and not machine.loads_bounds else (TREE,)
+    return interpreter.ORDERS if machine.axes and not machine.loads_bounds else (interpreter.TREE,)
 
 
 def _is_confirmed(
-    one: Interpreter, two: Interpreter, data: ExampleData, name: str, place: Place
+    one: interpreter.Interpreter,
+    two: interpreter.Interpreter,
+    data: ExampleData,
+    name: str,
+    place: Place,
 ) -> bool:
     """Whether the kernels differ in a cell when they compute in their own types, too.
 
@@ -183,7 +181,9 @@ def _is_confirmed(
     return not (mine == its or (mine != mine and its != its))
 
 
-def _given(one: Interpreter, two: Interpreter, trial: int) -> dict[str, np.ndarray[Any, Any]]:
+def _given(
+    one: interpreter.Interpreter, two: interpreter.Interpreter, trial: int
+) -> dict[str, np.ndarray[Any, Any]]:
     """Index arrays that obey what both kernels assert of them.
 
     Where integers decide how often statements run, they rise, as where rows of a sparse matrix
@@ -205,9 +205,9 @@ def _given(one: Interpreter, two: Interpreter, trial: int) -> dict[str, np.ndarr
     return found
 
 
-def _words(order: Order, machine: Interpreter) -> str:
+def _words(order: interpreter.Order, machine: interpreter.Interpreter) -> str:
     """What is said of an order that is not that of the loops."""
-    if order == TREE:
+    if order == interpreter.TREE:
         return ""
     blocks = any(axis[0] == "g" for axis in machine.axes)
     if order.at_once:

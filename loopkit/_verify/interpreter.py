@@ -299,9 +299,6 @@ def _loops(model: Model) -> dict[str, list[int | str]]:
     }
 
 
-# {{{ wide numbers
-
-
 def _wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """The type that examples are computed in; integers are computed in their own."""
     if dtype.kind == "c":
@@ -328,6 +325,3 @@ def _on_wide_numbers(kernel: Kernel) -> Kernel:
         temporaries=tuple(map(declared, kernel.temporaries)),
         statements=tuple(s.map_expressions(widened) for s in kernel.statements),
     )
-
-
-# }}}

@@ -14,27 +14,13 @@ from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.pairs import Undecided, equal
 from loopkit._same import key_of
+from loopkit._verify import search_state
 from loopkit._verify.canonicalize import commutes
-from loopkit._verify.search_state import (
-    ChooseOrigin,
-    MatchValues,
-    MatchWriters,
-    Options,
-    Pending,
-    Reader,
-    SearchContext,
-    State,
-    composed,
-    placed,
-    renamed,
-)
 
 _DEPTH = 12
 
-# {{{ statements
 
-
-def at_the_end(context: SearchContext, writer: Statement) -> ChooseOrigin:
+def at_the_end(context: search_state.SearchContext, writer: Statement) -> search_state.ChooseOrigin:
     """A statement that writes an output is paired with one that writes the same cells."""
     name, indices = writer.write
     its = [context.new.model.named(i, NEW) for i in indices]
@@ -47,10 +33,15 @@ def at_the_end(context: SearchContext, writer: Statement) -> ChooseOrigin:
                 where = where & equal(a, b)
         if not where.is_empty():
             found.append((other.id, where))
-    return ChooseOrigin(writer.id, tuple(found), context.new.is_copy(writer))
+    return search_state.ChooseOrigin(writer.id, tuple(found), context.new.is_copy(writer))
 
 
-def choose(context: SearchContext, todo: ChooseOrigin, rest: Pending, state: State) -> Options:
+def choose(
+    context: search_state.SearchContext,
+    todo: search_state.ChooseOrigin,
+    rest: search_state.Pending,
+    state: search_state.State,
+) -> search_state.Options:
     """The origins that a statement may have, or that it has none and only carries values."""
     origins = [old for old, _ in todo.candidates]
     if todo.new in state.origin:
@@ -76,7 +67,12 @@ def choose(context: SearchContext, todo: ChooseOrigin, rest: Pending, state: Sta
         context.note(f"'{statement.id}' writes cells that nothing writes there")
 
 
-def _pair(context: SearchContext, todo: ChooseOrigin, rest: Pending, state: State) -> Options:
+def _pair(
+    context: search_state.SearchContext,
+    todo: search_state.ChooseOrigin,
+    rest: search_state.Pending,
+    state: search_state.State,
+) -> search_state.Options:
     """Pair a statement with one of its candidates."""
     its = context.new.model.statement[todo.new]
     for origin, where in todo.candidates:
@@ -84,7 +80,7 @@ def _pair(context: SearchContext, todo: ChooseOrigin, rest: Pending, state: Stat
         if mine.operation != its.operation:
             context.note(f"'{mine.id}' and '{its.id}' are different reductions")
             continue
-        readers = Reader(mine, OLD), Reader(its, NEW)
+        readers = search_state.Reader(mine, OLD), search_state.Reader(its, NEW)
         pending = rest
         conditions = (
             [p for p in mine.predicates if context.root.model.condition(p) is None],
@@ -97,16 +93,24 @@ def _pair(context: SearchContext, todo: ChooseOrigin, rest: Pending, state: Stat
             if variable_names(a) & context.root.model.data and mine.written == its.written:
                 couples.append((a, b))
         for a, b in [(mine.rhs, its.rhs), *couples]:
-            pending = (MatchValues(its.id, *readers, a, b), pending)
+            pending = (search_state.MatchValues(its.id, *readers, a, b), pending)
         for name in context.root.model.bounds_from_data(origin):
             if name in context.new.model.bounds_from_data(its.id):
                 scalar = prim.Variable(name)
-                pending = (MatchValues(its.id, *readers, scalar, scalar, True), pending)
+                pending = (
+                    search_state.MatchValues(its.id, *readers, scalar, scalar, True),
+                    pending,
+                )
         context.paired.setdefault(its.id, {}).setdefault(origin, where)
         yield state.paired(its.id, origin, where), pending
 
 
-def _passed_on(context: SearchContext, todo: ChooseOrigin, rest: Pending, state: State) -> Options:
+def _passed_on(
+    context: search_state.SearchContext,
+    todo: search_state.ChooseOrigin,
+    rest: search_state.Pending,
+    state: search_state.State,
+) -> search_state.Options:
     """The statement only stores what others have computed: these have the origins."""
     statement = context.new.model.statement[todo.new]
     access = context.new.access(statement.rhs)
@@ -121,25 +125,27 @@ def _passed_on(context: SearchContext, todo: ChooseOrigin, rest: Pending, state:
                 continue
         candidates = []
         for origin, where in todo.candidates:
-            relation = renamed(source.relation, {WRITER: NEW_SOURCE, READER: NEW})
-            onto = composed(context, where & relation, OLD, NEW_SOURCE)
+            relation = search_state.renamed(source.relation, {WRITER: NEW_SOURCE, READER: NEW})
+            onto = search_state.composed(context, where & relation, OLD, NEW_SOURCE)
             if not onto.is_empty():
                 candidates.append((origin, onto))
         found = True
         pending = (
-            ChooseOrigin(source.writer.id, tuple(candidates), context.new.is_copy(source.writer)),
+            search_state.ChooseOrigin(
+                source.writer.id, tuple(candidates), context.new.is_copy(source.writer)
+            ),
             pending,
         )
     if found:
         yield replace(state, copies=state.copies | {todo.new}), pending
 
 
-# }}}
-
-# {{{ expressions
-
-
-def same(context: SearchContext, todo: MatchValues, rest: Pending, state: State) -> Options:
+def same(
+    context: search_state.SearchContext,
+    todo: search_state.MatchValues,
+    rest: search_state.Pending,
+    state: search_state.State,
+) -> search_state.Options:
     """Two expressions have one value: as what they are made of has, or what they read."""
     mine, its = context.root.access(todo.old_expr), context.new.access(todo.new_expr)
     if mine is not None and its is not None:
@@ -152,7 +158,12 @@ def same(context: SearchContext, todo: MatchValues, rest: Pending, state: State)
         yield from _same_parts(context, todo, rest, state)
 
 
-def _same_parts(context: SearchContext, todo: MatchValues, rest: Pending, state: State) -> Options:
+def _same_parts(
+    context: search_state.SearchContext,
+    todo: search_state.MatchValues,
+    rest: search_state.Pending,
+    state: search_state.State,
+) -> search_state.Options:
     old, new = todo.old_expr, todo.new_expr
     if is_constant(old) and is_constant(new):
         # What a reduction starts from, the proof looks at.
@@ -183,15 +194,19 @@ def _is_part(value: object) -> bool:
 
 
 def _all_same(
-    todo: MatchValues, couples: Iterable[tuple[Expression, Expression]], rest: Pending
-) -> Pending:
+    todo: search_state.MatchValues,
+    couples: Iterable[tuple[Expression, Expression]],
+    rest: search_state.Pending,
+) -> search_state.Pending:
     """Still to do: each couple of expressions has one value, the first couple first."""
     for a, b in reversed(list(couples)):
         rest = (replace(todo, old_expr=a, new_expr=b), rest)
     return rest
 
 
-def _same_integers(context: SearchContext, todo: MatchValues, state: State) -> State | None:
+def _same_integers(
+    context: search_state.SearchContext, todo: search_state.MatchValues, state: search_state.State
+) -> search_state.State | None:
     """Two affine expressions are equal; None where they are so for no instances, or for some."""
     mine, its = todo.old_reader.over(todo.old_expr), todo.new_reader.over(todo.new_expr)
     if mine is None or its is None:
@@ -214,13 +229,13 @@ def _same_integers(context: SearchContext, todo: MatchValues, state: State) -> S
 
 
 def _same_access(
-    context: SearchContext,
-    todo: MatchValues,
+    context: search_state.SearchContext,
+    todo: search_state.MatchValues,
     mine: Access,
     its: Access,
-    rest: Pending,
-    state: State,
-) -> Options:
+    rest: search_state.Pending,
+    state: search_state.State,
+) -> search_state.Options:
     root, new = context.root, context.new
     if not root.is_temporary(mine[0]) and not new.is_temporary(its[0]):
         if mine[0] != its[0] or len(mine[1]) != len(its[1]):
@@ -239,7 +254,7 @@ def _same_access(
     carried = followed and any(map(any, moves))
     if followed and any(map(any, fetches)):
         written = False
-    paired = replace(state, later=(*state.later, MatchWriters(todo, mine, its)))
+    paired = replace(state, later=(*state.later, search_state.MatchWriters(todo, mine, its)))
     if written and not carried:
         yield paired, rest
     if new.is_temporary(its[0]):
@@ -251,14 +266,14 @@ def _same_access(
 
 
 def _follow(
-    context: SearchContext,
-    todo: MatchValues,
+    context: search_state.SearchContext,
+    todo: search_state.MatchValues,
     access: Access,
-    rest: Pending,
-    state: State,
+    rest: search_state.Pending,
+    state: search_state.State,
     *,
     new: bool,
-) -> Options:
+) -> search_state.Options:
     """Go on with what the new kernel, or the old one, stored in the temporary that it reads."""
     view, reader = (context.new, todo.new_reader) if new else (context.root, todo.old_reader)
     sources = view.sources(reader.statement.id, access)
@@ -267,7 +282,7 @@ def _follow(
     for source in sources:
         writer = source.writer
         solver = view.solver(reader.statement.id, access, source)
-        behind = Reader(writer, reader.label, behind=reader, solver=solver)
+        behind = search_state.Reader(writer, reader.label, behind=reader, solver=solver)
         if not new:
             yield state, (replace(todo, old_reader=behind, old_expr=writer.rhs), rest)
         elif writer.id not in state.origin:
@@ -276,8 +291,11 @@ def _follow(
 
 
 def pair_sources(
-    context: SearchContext, pair: MatchWriters, rest: Pending, state: State
-) -> Options:
+    context: search_state.SearchContext,
+    pair: search_state.MatchWriters,
+    rest: search_state.Pending,
+    state: search_state.State,
+) -> search_state.Options:
     """Pair the statements that wrote what the two sides read."""
     todo = pair.todo
     olds = {s.writer.id: s for s in context.root.sources(todo.old_reader.statement.id, pair.mine)}
@@ -289,17 +307,14 @@ def pair_sources(
         writer = source.writer
         if state.origin.get(writer.id) in olds:
             continue
-        where = state.where[todo.new] & placed(source, todo.new_reader, NEW_SOURCE)
+        where = state.where[todo.new] & search_state.placed(source, todo.new_reader, NEW_SOURCE)
         candidates = []
         for origin in context.ranked(tuple(s.writer for s in olds.values()), writer):
             if origin.operation == writer.operation:
-                both = where & placed(olds[origin.id], todo.old_reader, OLD_SOURCE)
-                onto = composed(context, both, OLD_SOURCE, NEW_SOURCE)
+                both = where & search_state.placed(olds[origin.id], todo.old_reader, OLD_SOURCE)
+                onto = search_state.composed(context, both, OLD_SOURCE, NEW_SOURCE)
                 if not onto.is_empty():
                     candidates.append((origin.id, onto))
         is_copy = context.new.is_copy(writer)
-        pending = ChooseOrigin(writer.id, tuple(candidates), is_copy), pending
+        pending = search_state.ChooseOrigin(writer.id, tuple(candidates), is_copy), pending
     yield state, pending
-
-
-# }}}

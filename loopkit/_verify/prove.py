@@ -108,9 +108,6 @@ class _TypedStatementCheck(StatementCheck):
             )
 
 
-# {{{ what the checker takes for granted about transforms
-
-
 def _objections(
     root: Model, new: Model, lineage: Lineage, types: tuple[KernelTypes, KernelTypes]
 ) -> Iterator[str]:
@@ -200,6 +197,3 @@ def _same_initial_value(a: Expression, b: Expression, dtype: Any) -> bool:
     if is_constant(a) and is_constant(b):
         a, b = (np.asarray(v).astype(dtype)[()] for v in (a, b))
     return same(a, b)
-
-
-# }}}

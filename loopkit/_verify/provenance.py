@@ -6,16 +6,8 @@ from typing import Any
 
 import pymbolic.primitives as prim
 
+from loopkit import _expression
 from loopkit._arrays import ValueArg
-from loopkit._expression import (
-    ExpressionMapper,
-    evaluate,
-    index_tuple,
-    is_constant,
-    substitute,
-    to_text,
-    variable_names,
-)
 from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression
 from loopkit._reference.compile_statement import conditions_in_order
@@ -30,7 +22,7 @@ _MORE = prim.Variable("...")
 
 def provenance(machine: Interpreter, entry: TracedValue) -> str:
     """``a[0, 0]*b[0, 0] + a[0, 1]*b[1, 0]``; what is long ends in dots."""
-    return to_text(_Renderer(machine).entry(entry))
+    return _expression.to_text(_Renderer(machine).entry(entry))
 
 
 class _Renderer:
@@ -106,7 +98,7 @@ class _Renderer:
         return entry.statement is not None and bool(entry.value == neutral(dtype))
 
 
-class _Walker(ExpressionMapper):
+class _Walker(_expression.ExpressionMapper):
     """Replaces what a statement read by how that came about, in the order of its loads.
 
     With ``as_values``, by what it was.
@@ -126,14 +118,16 @@ class _Walker(ExpressionMapper):
             self.rec(statement.lhs)
 
     def rec(self, expr: Expression, *args: Any, **kwargs: Any) -> Expression:
-        if is_constant(expr):
+        if _expression.is_constant(expr):
             return expr
-        if variable_names(expr) <= self.values.keys() and not isinstance(expr, prim.Call):
+        if _expression.variable_names(expr) <= self.values.keys() and not isinstance(
+            expr, prim.Call
+        ):
             # Nothing is loaded in it, and so nothing of it is among what was used.
             try:
-                return int(evaluate(expr, self.values))
+                return int(_expression.evaluate(expr, self.values))
             except Exception:
-                return substitute(expr, self.values)
+                return _expression.substitute(expr, self.values)
         return super().rec(expr)
 
     __call__ = rec
@@ -162,7 +156,7 @@ class _Walker(ExpressionMapper):
         return self.load()
 
     def map_subscript(self, expr: Any) -> Expression:
-        for index in index_tuple(expr):
+        for index in _expression.index_tuple(expr):
             self.rec(index)
         return self.load()
 

@@ -21,24 +21,16 @@ from loopkit import _budget
 from loopkit._check.instance_maps import Lineage
 from loopkit._kernel import Kernel
 from loopkit._poly.model import Model
+from loopkit._verify import search_state
 from loopkit._verify.canonicalize import with_swapped
 from loopkit._verify.kernel_view import KernelView
 from loopkit._verify.matching import at_the_end, choose, pair_sources, same
-from loopkit._verify.search_state import (
-    ChooseOrigin,
-    MatchWriters,
-    Obligation,
-    Options,
-    Pending,
-    SearchContext,
-    State,
-)
 from loopkit._verify.solve_images import solve_images
 
 _STATES = 16
 
 
-class Search(SearchContext):
+class Search(search_state.SearchContext):
     """Finds correspondences: statements of ``new`` with their origins in ``root``."""
 
     def __init__(self, root: KernelView, new: KernelView, assumptions: isl.Set) -> None:
@@ -61,14 +53,16 @@ class Search(SearchContext):
                     seen.add(key)
                     yield Lineage(root, found), model
 
-    def states(self) -> Iterator[State]:
+    def states(self) -> Iterator[search_state.State]:
         """All ways to pair statements, depth first, until the steps are used up."""
-        pending: Pending = None
+        pending: search_state.Pending = None
         for array, writers in self.new.kernel.writers.items():
             if array in self.new.kernel.arg_by_name:
                 for writer in writers:
                     pending = (at_the_end(self, writer), pending)
-        stack: list[tuple[Options, int]] = [(iter([(State(), pending)]), 0)]
+        stack: list[tuple[search_state.Options, int]] = [
+            (iter([(search_state.State(), pending)]), 0)
+        ]
         while stack and self.steps > 0:
             options, depth = stack[-1]
             found = next(options, None)
@@ -86,10 +80,12 @@ class Search(SearchContext):
             self.depth = depth
             stack.append((self.ways_to_do(first, rest, state), depth + 1))
 
-    def ways_to_do(self, todo: Obligation, rest: Pending, state: State) -> Options:
+    def ways_to_do(
+        self, todo: search_state.Obligation, rest: search_state.Pending, state: search_state.State
+    ) -> search_state.Options:
         """What may be decided where one thing is done."""
-        if isinstance(todo, ChooseOrigin):
+        if isinstance(todo, search_state.ChooseOrigin):
             return choose(self, todo, rest, state)
-        if isinstance(todo, MatchWriters):
+        if isinstance(todo, search_state.MatchWriters):
             return pair_sources(self, todo, rest, state)
         return same(self, todo, rest, state)

@@ -71,9 +71,6 @@ def _image(
     return Image(statement.id, origin, tuple(values.items())), free
 
 
-# {{{ guesses
-
-
 def _in_loop_order(model: Model, statement: str, inames: Sequence[str]) -> list[str]:
     """Inames, those of loops first, outermost first."""
     loops = [i for i, _ in model.order.place(statement)[1]]
@@ -187,6 +184,3 @@ def _undetermined_inames(
     )
     found = [i for i in statement.inames if solver.is_undetermined(instance(i, NEW))]
     return _in_loop_order(context.new.model, statement.id, found)
-
-
-# }}}

@@ -68,8 +68,6 @@ class CellCheck(Check):
             touch.scope, touch.offset.minus(self.subject.meaning.offset(name, indices))
         )
 
-    # {{{ the same cells
-
     def statement(self, leaf: Leaf, statement: Statement) -> None:
         """Match a line's accesses with its statement's."""
         subject = self.subject
@@ -172,10 +170,6 @@ class CellCheck(Check):
                 return None
         return None
 
-    # }}}
-
-    # {{{ names of cells
-
     def name(self, touch: Touch, access: Access | None) -> None:
         """Say by which indices two accesses of an array are compared, and how far they reach."""
         touch.origin = access[1] if access is not None else None
@@ -234,8 +228,6 @@ class CellCheck(Check):
         for extent in held.shape:
             total = total.times(self.subject.meaning.form(extent))
         return (total if total.is_affine else None,)
-
-    # }}}
 
 
 def _accesses(statement: Statement) -> list[tuple[str, tuple[Expression, ...], bool]]:

@@ -81,8 +81,6 @@ class ConflictCheck(Check):
             with self.recorder.question("barrier", what, a[0], b[0]):
                 self.threads(array, a, b)
 
-    # {{{ threads of a block
-
     @cached_property
     def near(self) -> Space:
         """Names of two threads of one block."""
@@ -183,10 +181,6 @@ class ConflictCheck(Check):
                 found.append(less(other, form))
         return found
 
-    # }}}
-
-    # {{{ barriers that are not certain to be executed
-
     def without_conditional_cuts(self, meeting: isl.Set, order: Order) -> isl.Set:
         """Take out the pairs between which a barrier under a guard, or in a loop, is executed."""
         for barrier in self.barriers:
@@ -216,10 +210,6 @@ class ConflictCheck(Check):
         copies = [n for n in space.names if n not in self.near.position]
         return self.near.aligned(space.without(between, copies))
 
-    # }}}
-
-    # {{{ blocks
-
     @cached_property
     def far(self) -> Space:
         """Names of two threads of any blocks."""
@@ -230,8 +220,6 @@ class ConflictCheck(Check):
         for meeting in self.base(self.far, first, second, same_block=False):
             self.report("cross-block", array, first, second, meeting)
             return
-
-    # }}}
 
     def report(self, kind: str, array: str, first: Use, second: Use, meeting: isl.Set) -> None:
         """Two executions that meet in a cell."""

@@ -39,8 +39,6 @@ class DataFacts:
         statement = self.kernel.statement_by_id.get(leaf.statement or "")
         return index if statement is None else followed(self.kernel, statement, index)
 
-    # {{{ bounds
-
     def is_inside(self, leaf: Leaf, touch: Touch, axis: int) -> bool:
         """Whether assertions put an index into its range."""
         held = self.subject.held(touch.array)
@@ -91,8 +89,6 @@ class DataFacts:
         found = dict.fromkeys(shown(u) for u in touch.scope.unknown)
         found.update(dict.fromkeys(sorted(self._data_names(leaf))))
         return ", ".join(found)
-
-    # }}}
 
     def one_cell(self, space: Space, first: Use, second: Use) -> isl.Set:
         """Where two accesses may be one cell; the second has names of its own."""

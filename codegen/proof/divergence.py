@@ -80,8 +80,6 @@ class DivergenceCheck(Check):
         words = {copy_of(w, 1) for w in self.subject.thread_words}
         return space.without(domain, (n for n in space.names if label_of(n) and n not in words))
 
-    # {{{ what depends on threads
-
     def _varying_data(self, expr: c.CExpression) -> str:
         """What in an expression is loaded, and not the same for all threads."""
         places = self.subject.names.places
@@ -96,8 +94,6 @@ class DivergenceCheck(Check):
             ):
                 return part.name
         return ""
-
-    # }}}
 
 
 def _second(name: str) -> str:

@@ -16,8 +16,6 @@ from typing import Any
 
 from loopkit._cached import cached_property
 
-# {{{ nodes
-
 
 class Node:
     """Equal to the nodes of its kind that are made of the same, and to no others.
@@ -70,10 +68,6 @@ def walk(node: Node) -> Iterator[Node]:
         yield part
         pending.extend(part.inside)
 
-
-# }}}
-
-# {{{ atoms
 
 Monomial = tuple["Atom", ...]
 """A product of atoms; one of several is a :class:`Product`."""
@@ -184,8 +178,6 @@ def product(atoms: Iterable[Atom]) -> Monomial:
     return Product(found) if len(found) > 1 else found
 
 
-# }}}
-
 _LARGEST_PRODUCT = 256
 """Products of more terms than that, which only data has, are not expanded."""
 
@@ -227,8 +219,6 @@ class Form(Node):
         monomial = next(iter(self.terms), ())
         return monomial[0] if len(monomial) == 1 and self.terms == {monomial: 1} else None
 
-    # {{{ arithmetic
-
     def plus(self, other: Form, factor: int = 1) -> Form:
         """``self + factor*other``."""
         terms = dict(self.terms)
@@ -262,10 +252,6 @@ class Form(Node):
                 terms[monomial] = terms.get(monomial, 0) + c * d
         return Form({m: c for m, c in terms.items() if c})
 
-    # }}}
-
-    # {{{ looking inside
-
     @cached_property
     def names(self) -> frozenset[str]:
         """The names of all variables, also inside quotients and extrema."""
@@ -286,8 +272,6 @@ class Form(Node):
     def is_data(self) -> bool:
         """Whether loaded values enter."""
         return any(isinstance(a, DATA) for a in self.atoms)
-
-    # }}}
 
     def renamed(self, name: Callable[[str], str]) -> Form:
         """The form with other names."""
@@ -345,9 +329,6 @@ def _value(atom: Atom, values: Mapping[str, int]) -> int:
         parts = [p.value(values) for p in atom.parts]
         return min(parts) if atom.word == "min" else max(parts)
     raise KeyError(atom)
-
-
-# {{{ making forms
 
 
 def choice(condition: Any, then: Form, other: Form) -> Form:
@@ -451,5 +432,3 @@ def _only_extreme(form: Form, word: str) -> tuple[Form, ...] | None:
 
 ZERO = Form({})
 ONE = Form({(): 1})
-
-# }}}

@@ -56,8 +56,6 @@ class InitializedCheck(Check):
         for array in [one for several in self.arrays.values() for one in several]:
             array.run()
 
-    # {{{ what is used
-
     def is_seen(self, leaf: Leaf) -> bool:
         """Whether anything may see what a line writes before it is written anew."""
         written = written_by(leaf)
@@ -86,8 +84,6 @@ class InitializedCheck(Check):
                 return where
             needing = needing | space.aligned(found)
         return where & needing
-
-    # }}}
 
 
 class _OneArray:
@@ -126,8 +122,6 @@ class _OneArray:
                 if self.covered(read) and not self.fills.memory(read.cell):
                     self._known.add(key)
 
-    # {{{ what is seen from the text
-
     def obvious(self, read: Read) -> bool:
         """Whether a line before, under no more guards and in no other loops, writes that cell."""
         around = None
@@ -139,10 +133,6 @@ class _OneArray:
             if id(write.scope) in around and self.fills.is_fixed(write, read):
                 return True
         return False
-
-    # }}}
-
-    # {{{ sets of cells
 
     def covered(self, read: Read) -> bool:
         """Whether the cells of a read were written before; tells what is found otherwise."""
@@ -257,8 +247,6 @@ class _OneArray:
                 if piece is not None and asked.is_subset(piece):
                     return True
         return False
-
-    # }}}
 
     def report(self, read: Read, left: isl.Set) -> None:
         """A read of something that nothing has written."""

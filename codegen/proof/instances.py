@@ -66,8 +66,6 @@ class InstanceCheck(Check):
                 else:
                     self.several(statement, leaves)
 
-    # {{{ cases
-
     def absent(self, statement: Statement) -> None:
         """A statement without a line must have nothing to do."""
         domain, _ = self.subject.domain(statement)
@@ -172,10 +170,6 @@ class InstanceCheck(Check):
             self._first_alone[key] = all(s.set.is_subset(first) for s in scopes.values())
         return self._first_alone[key]
 
-    # }}}
-
-    # {{{ names and conditions
-
     def named(self, statement: Statement, leaf: Leaf) -> bool:
         """Whether the line stands in exactly the loops that the statement has inames for."""
         subject = self.subject
@@ -232,8 +226,6 @@ class InstanceCheck(Check):
             if not any(map(subject.kernel.is_array, variable_names(predicate))):
                 found.update(split(subject.meaning.condition(predicate))[1])
         return frozenset(found)
-
-    # }}}
 
     def expected(
         self,

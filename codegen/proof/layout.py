@@ -33,9 +33,6 @@ def check_layout(subject: Subject, recorder: Recorder) -> None:
                 _allocated(subject, recorder, param)
 
 
-# {{{ shared memory
-
-
 def _side_by_side(subject: Subject, recorder: Recorder, arrays: list[Declaration]) -> None:
     """No two arrays in dynamic shared memory overlap, and none ends beyond it."""
     placed = []
@@ -88,11 +85,6 @@ def _found(recorder: Recorder, one: Declaration, what: str) -> None:
     recorder.found(Finding("memory", what, Place(one.line), array=one.name))
 
 
-# }}}
-
-# {{{ global memory
-
-
 def _allocated(subject: Subject, recorder: Recorder, param: ArrayParam) -> None:
     """What a call allocates for a temporary is enough for the elements that the kernel has."""
     held = subject.held(param.name)
@@ -133,6 +125,3 @@ def span(subject: Subject, shape: Sequence[Expression], strides: Sequence[Expres
         last = subject.meaning.form(extent).minus(ONE)
         total = total.plus(last.times(subject.meaning.form(stride)))
     return total
-
-
-# }}}

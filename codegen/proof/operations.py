@@ -16,8 +16,6 @@ from typing import Any
 from loopkit import _promotion as dt
 from loopkit.codegen.proof.terms import Term, const, keeps_values, numbers_in
 
-# {{{ conversions
-
 
 def cast(dtype: dt.DType, x: Term) -> Term:
     """``x`` converted as an assignment does it."""
@@ -111,11 +109,6 @@ def _exactly(dtype: dt.DType, *operands: Term) -> tuple[dt.DType, list[Term]]:
     ]
 
 
-# }}}
-
-# {{{ arithmetic; operands have the operation's type
-
-
 def neg(dtype: dt.DType, x: Term) -> Term:
     """``-x``."""
     if x.op == "const" and dtype not in dt.COMPLEXES:
@@ -192,11 +185,6 @@ def extremum(word: str, dtype: dt.DType, a: Term, b: Term) -> Term:
     if kind == dt.BOOL:
         return cast(dtype, logic("any" if word == "max" else "all", parts))
     return cast(dtype, Term(word, kind, tuple(parts)))
-
-
-# }}}
-
-# {{{ integers
 
 
 def quotient(word: str, dtype: dt.DType, a: Term, b: Term) -> Term:
@@ -297,10 +285,6 @@ _WRAPPING: dict[str, Callable[[dt.DType, Term], Term]] = {
 }
 """Operations whose low bits hang on the low bits of their operands alone."""
 
-# }}}
-
-# {{{ truth
-
 
 def truth(x: Term) -> Term:
     """Whether a value is not zero."""
@@ -376,6 +360,3 @@ def choice(condition: Term, then: Term, other: Term, asked: Any = None) -> Term:
 def call(name: str, dtype: dt.DType, *args: Term) -> Term:
     """A function that is not looked into."""
     return Term("call", dtype, args, name)
-
-
-# }}}

@@ -296,9 +296,6 @@ def _common(one: Scope, two: Scope, carried: For | None) -> Scope:
     raise AssertionError("all scopes lie in that of the function")
 
 
-# {{{ conditions and cells that only data decides, at two lines: where they are the same
-
-
 @dataclass(frozen=True)
 class Matching:
     """Two nodes are the same where all ``words`` stand for the same, and all ``pairs`` are equal.
@@ -375,6 +372,3 @@ def _forms(mine: Form, other: Form) -> Matching | None:
         del left[there]
         found = found.joined(part)
     return None if left else found
-
-
-# }}}

@@ -94,8 +94,6 @@ class Scope:
         """Whether a loop is one of those around; another may look the same."""
         return any(other is loop for other in self.loops)
 
-    # {{{ how large things get
-
     def range_of_name(self, name: str) -> Interval:
         """Bounds of a name, from the bounds of the loop or constant that made it."""
         return self.ranges.get(name, (-FAR, FAR))
@@ -132,5 +130,3 @@ class Scope:
             else:
                 self._never[form] = bool((self.set & negative).is_empty())
         return self._never[form]
-
-    # }}}

@@ -39,8 +39,6 @@ class SignatureCheck(Check):
         """A finding; one for each array."""
         self.recorder.found(Finding("call", what, Place(self.line), array=array))
 
-    # {{{ the text and the program
-
     def head(self) -> None:
         """The name that is looked up, the threads that are launched, and how it is compiled."""
         function, program = self.subject.function, self.subject.program
@@ -103,10 +101,6 @@ class SignatureCheck(Check):
         if is_written and isinstance(given, ArrayParam) and not given.is_written:
             others = " and may overlap others" if own.is_restrict else ""
             self.wrong(f"the text writes '{own.name}', which a call takes for unchanged{others}")
-
-    # }}}
-
-    # {{{ the program and the kernel
 
     def arguments(self) -> None:
         """What a call passes are the kernel's arguments, as large and laid out as the kernel's."""
@@ -184,8 +178,6 @@ class SignatureCheck(Check):
             spaces = (AddressSpace.GLOBAL, AddressSpace.AUTO)
             if temporary is None or temporary.address_space not in spaces:
                 self.wrong(f"'{name}' is passed as memory for a temporary, which it is not")
-
-    # }}}
 
     def assumptions(self) -> None:
         """Sizes that a call lets through are those that the kernel is made for."""

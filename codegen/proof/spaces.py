@@ -57,8 +57,6 @@ class Space:
             domain = _sets.project_out(domain, missing)
         return domain.align_params(self.space)
 
-    # {{{ affine functions
-
     def aff(self, form: Form) -> isl.Aff:
         """An affine form without extrema; raises :class:`NotAffineError` for others."""
         if form in self._affs:
@@ -102,10 +100,6 @@ class Space:
                 part = isl.PwAff.from_aff(self.aff(Form({monomial: value})))
             total = total.add(part)
         return total
-
-    # }}}
-
-    # {{{ conditions
 
     def at_least_zero(self, form: Form) -> isl.Set:
         """Where a form is not negative."""
@@ -175,8 +169,6 @@ class Space:
         for other in others:
             result = result & other
         return result
-
-    # }}}
 
     def without(self, domain: isl.Set, names: Iterable[str]) -> isl.Set:
         """The projection along some names, one by one: they become free."""

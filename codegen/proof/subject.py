@@ -21,15 +21,8 @@ from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.tree import HARDWARE
 from loopkit.codegen.c.types import WHOLE, in_registers
+from loopkit.codegen.proof import forms
 from loopkit.codegen.proof.conditions import Condition, conjuncts, joined, names_in
-from loopkit.codegen.proof.forms import (
-    Atom,
-    Form,
-    Monomial,
-    constant,
-    product,
-    variable,
-)
 from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.report import Place
 from loopkit.codegen.proof.scopes import FAR, Scope
@@ -71,8 +64,6 @@ class Subject:
         self.sites = builder.sites
         self._domains: dict[object, isl.Set] = {}
         self._cell_spaces: dict[int, Space] = {}
-
-    # {{{ names
 
     def _types_in_kernel(self) -> dict[str, DType]:
         """The types of the kernel's names.
@@ -135,12 +126,12 @@ class Subject:
         return tuple(w for w in self.words if w in CUDA.thread_index)
 
     @cached_property
-    def thread_number(self) -> Form:
+    def thread_number(self) -> forms.Form:
         """The linear index of a thread in its block, by which warps are cut."""
-        total, stride = constant(0), 1
+        total, stride = forms.constant(0), 1
         for word, extent in zip(CUDA.thread_index, self.program.block, strict=True):
             if word in self.thread_words:
-                total = total.plus(variable(word), stride)
+                total = total.plus(forms.variable(word), stride)
             stride *= extent
         return total
 
@@ -176,19 +167,15 @@ class Subject:
             self._cell_spaces[rank] = Space([*self.space.names, *cells, hidden("earlier")])
         return self._cell_spaces[rank]
 
-    # }}}
-
-    # {{{ the launch and the sizes
-
-    def extent(self, word: str) -> Form:
+    def extent(self, word: str) -> forms.Form:
         """How many values a hardware index has."""
         extents = (*self.program.grid, *self.program.block)
         return self.meaning.form(extents[HARDWARE.index(word)])
 
     def launched(self, word: str) -> Condition:
         """``0 <= word < extent``."""
-        own = variable(word)
-        return joined("and", [at_most(constant(0), own), less(own, self.extent(word))])
+        own = forms.variable(word)
+        return joined("and", [at_most(forms.constant(0), own), less(own, self.extent(word))])
 
     @cached_property
     def root(self) -> Scope:
@@ -220,12 +207,12 @@ class Subject:
                 dtype = np.dtype(argument.dtype or np.int32)
                 if dtype not in INTEGERS:
                     continue  # the text has another type, which is found
-                own, (low, high) = variable(argument.name), of_dtype(dtype)
-                wanted += at_most(constant(low), own), at_most(own, constant(high))
+                own, (low, high) = forms.variable(argument.name), of_dtype(dtype)
+                wanted += at_most(forms.constant(low), own), at_most(own, forms.constant(high))
             elif isinstance(argument, ArrayArg):
                 # No array has a negative extent.
                 extents = map(self.meaning.form, argument.shape or ())
-                wanted += (at_most(constant(0), extent) for extent in extents)
+                wanted += (at_most(forms.constant(0), extent) for extent in extents)
         known = dict.fromkeys(split(*wanted)[0])
         here = self.space.position.keys()
         return self.space.all_of(part for part in known if names_in(part) <= here)
@@ -233,10 +220,6 @@ class Subject:
     def reached(self, scope: Scope, space: Space, name: Callable[[str], str]) -> isl.Set:
         """Where a scope is reached, in names of another space that an instance has there."""
         return space.renamed(scope.set, name)
-
-    # }}}
-
-    # {{{ hardware coordinates
 
     @cached_property
     def coordinates(self) -> Mapping[str, tuple[str, int]]:
@@ -251,7 +234,9 @@ class Subject:
                 form = self.text.form(node.value, self.root)
                 words = form.names & set(self.words)
                 shift = (
-                    form.minus(variable(next(iter(words)))).constant if len(words) == 1 else None
+                    form.minus(forms.variable(next(iter(words)))).constant
+                    if len(words) == 1
+                    else None
                 )
                 if shift is not None:
                     found[node.name] = (next(iter(words)), shift)
@@ -278,16 +263,14 @@ class Subject:
         result = []
         for iname in sorted(inames & self.coordinates.keys()):
             word, shift = self.coordinates[iname]
-            result.append(equal(variable(iname), variable(word).plus(constant(shift))))
+            result.append(
+                equal(forms.variable(iname), forms.variable(word).plus(forms.constant(shift)))
+            )
         return result
 
     def words_of(self, inames: frozenset[str]) -> frozenset[str]:
         """The hardware indices that the inames fix."""
         return frozenset(self.coordinates[i][0] for i in inames & self.coordinates.keys())
-
-    # }}}
-
-    # {{{ meaning of statements
 
     def domain(self, statement: Statement) -> tuple[isl.Set, frozenset[Condition]]:
         """The instances that the kernel has, and the conditions on data beyond that."""
@@ -321,28 +304,20 @@ class Subject:
         except Exception:
             return None
 
-    # }}}
-
-    # {{{ polynomials in sizes
-
-    def coefficients(self, form: Form) -> dict[Monomial, Form]:
+    def coefficients(self, form: forms.Form) -> dict[forms.Monomial, forms.Form]:
         """A form as a polynomial in sizes whose coefficients are affine."""
-        groups: dict[Monomial, dict[Monomial, int]] = {}
+        groups: dict[forms.Monomial, dict[forms.Monomial, int]] = {}
         for monomial, value in form.terms.items():
             inner = [a for a in monomial if not self._is_size(a)]
             outer = [a for a in monomial if self._is_size(a)]
             if not inner and len(outer) == 1:
                 inner, outer = outer, []
-            groups.setdefault(product(outer), {})[product(inner)] = value
-        return {outer: Form(terms) for outer, terms in groups.items()}
+            groups.setdefault(forms.product(outer), {})[forms.product(inner)] = value
+        return {outer: forms.Form(terms) for outer, terms in groups.items()}
 
-    def _is_size(self, atom: Atom) -> bool:
-        names = Form({(atom,): 1}).names
+    def _is_size(self, atom: forms.Atom) -> bool:
+        names = forms.Form({(atom,): 1}).names
         return bool(names) and names <= self.shared_names
-
-    # }}}
-
-    # {{{ points
 
     def place(self, leaf: Leaf, point: Mapping[str, int], copy: int = 0) -> Place:
         """The execution of a leaf that a point of a set stands for."""
@@ -369,8 +344,6 @@ class Subject:
     def sizes_at(self, point: Mapping[str, int]) -> dict[str, int]:
         """The sizes of a point."""
         return {n: point[n] for n in self.sizes if n in point}
-
-    # }}}
 
 
 def _bounds(domain: isl.Set, name: str, otherwise: Interval) -> Interval:

@@ -63,9 +63,6 @@ class Read:
     of_text: bool
 
 
-# {{{ types
-
-
 @lru_cache(maxsize=1024)
 def keeps_values(source: DType, target: DType) -> bool:
     """Whether every value of one type is a value of another."""
@@ -85,9 +82,6 @@ def keeps_values(source: DType, target: DType) -> bool:
 
 
 _DIGITS = {FLOAT16: 11, BFLOAT16: 8, FLOAT32: 24, FLOAT64: 53}
-
-
-# }}}
 
 
 def const(value: Any, dtype: DType) -> Term:

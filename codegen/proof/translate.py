@@ -18,31 +18,7 @@ from loopkit._types import operands
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.types import common
-from loopkit.codegen.proof.conditions import (
-    FALSE,
-    TRUE,
-    Condition,
-    Unknown,
-    comparison,
-    joined,
-    negated,
-)
-from loopkit.codegen.proof.forms import (
-    ZERO,
-    Form,
-    absolute,
-    bitwise,
-    choice,
-    constant,
-    extreme,
-    floor,
-    floored,
-    loaded,
-    opaque,
-    power,
-    remainder,
-    variable,
-)
+from loopkit.codegen.proof import conditions, forms
 from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.terms import Read, keeps_values
@@ -55,13 +31,13 @@ _LARGEST_POWER = 64
 _EXTREMA = {"min": "min", "max": "max", "lk_min": "min", "lk_max": "max"}
 
 
-def truncated(numerator: Form, by: int, scope: Scope) -> Form:
+def truncated(numerator: forms.Form, by: int, scope: Scope) -> forms.Form:
     """C's quotient, which rounds towards zero."""
-    down = floor(numerator, by)
+    down = forms.floor(numerator, by)
     if scope.never_below_zero(numerator):
         return down
-    up = floor(numerator.scaled(-1), by).scaled(-1)
-    return extreme("max", (down, ZERO)).plus(extreme("min", (up, ZERO)))
+    up = forms.floor(numerator.scaled(-1), by).scaled(-1)
+    return forms.extreme("max", (down, forms.ZERO)).plus(forms.extreme("min", (up, forms.ZERO)))
 
 
 class _Unreadable:
@@ -87,17 +63,17 @@ class TextTranslator:
         """What expressions mean at a point of the text, as typed terms."""
 
         def at_least(expr: c.CExpression, bound: int) -> bool:
-            return scope.never_below_zero(self.form(expr, scope).minus(constant(bound)))
+            return scope.never_below_zero(self.form(expr, scope).minus(forms.constant(bound)))
 
         return TextValues(self.names, at_least)
 
-    def offset_of(self, array: str, indices: tuple[Form, ...]) -> Form:
+    def offset_of(self, array: str, indices: tuple[forms.Form, ...]) -> forms.Form:
         """An element's place in its array, in elements; scalars have none."""
         if not indices:
-            return ZERO
+            return forms.ZERO
         return flat(indices, self.names.dimensions.get(array, (None,)))
 
-    def form(self, expr: c.CExpression, scope: Scope) -> Form:
+    def form(self, expr: c.CExpression, scope: Scope) -> forms.Form:
         """An expression's value, exact or opaque."""
         # Long sums lean to the left.
         spine: list[c.Binary] = []
@@ -116,9 +92,9 @@ class TextTranslator:
             scope.forms[id(whole)] = whole, result
         return result
 
-    def _first(self, expr: c.CExpression, scope: Scope) -> Form:
+    def _first(self, expr: c.CExpression, scope: Scope) -> forms.Form:
         if isinstance(expr, c.Name) or (isinstance(expr, c.Element) and expr.array in self.scalars):
-            return variable(expr.name if isinstance(expr, c.Name) else expr.array)
+            return forms.variable(expr.name if isinstance(expr, c.Name) else expr.array)
         if isinstance(expr, c.Element):
             return self._element(expr.array, expr.indices, scope)
         if isinstance(expr, c.Cast) and self._is_kept(expr, scope):
@@ -126,22 +102,26 @@ class TextTranslator:
         if not self._is_exact(expr):
             return self._typed(expr, scope)
         if isinstance(expr, c.Number):
-            return constant(int(expr.value))
+            return forms.constant(int(expr.value))
         if isinstance(expr, c.Unary) and expr.operator == "-":
             return self.form(expr.operand, scope).scaled(-1)
         if isinstance(expr, c.Choice):
             condition = self.condition(expr.condition, scope)
-            return choice(condition, self.form(expr.then, scope), self.form(expr.other, scope))
+            return forms.choice(
+                condition, self.form(expr.then, scope), self.form(expr.other, scope)
+            )
         if isinstance(expr, c.Call):
             found = self._call(expr, scope)
             if found is not None:
                 return found
         if isinstance(expr, c.Binary) and expr.operator in (*COMPARISONS, "&&", "||"):
-            return opaque("condition", self.condition(expr, scope))
+            return forms.opaque("condition", self.condition(expr, scope))
         return self._typed(expr, scope)
 
-    def _element(self, array: str, indices: tuple[c.CExpression, ...], scope: Scope) -> Form:
-        return loaded(array, self.offset_of(array, tuple(self.form(i, scope) for i in indices)))
+    def _element(self, array: str, indices: tuple[c.CExpression, ...], scope: Scope) -> forms.Form:
+        return forms.loaded(
+            array, self.offset_of(array, tuple(self.form(i, scope) for i in indices))
+        )
 
     def _is_exact(self, expr: c.CExpression) -> bool:
         """Whether an operation on exact operands gives the exact result, or another check fails."""
@@ -166,25 +146,25 @@ class TextTranslator:
         low, high = limits(dtype)
         form = self.form(expr.operand, scope)
         least, most = scope.range_of(form)
-        return (low <= least or scope.never_below_zero(form.minus(constant(low)))) and (
-            most <= high or scope.never_below_zero(constant(high).minus(form))
+        return (low <= least or scope.never_below_zero(form.minus(forms.constant(low)))) and (
+            most <= high or scope.never_below_zero(forms.constant(high).minus(form))
         )
 
-    def _typed(self, expr: c.CExpression, scope: Scope) -> Form:
+    def _typed(self, expr: c.CExpression, scope: Scope) -> forms.Form:
         try:
             return self._forms(scope).form(self.values(scope).value(expr))
         except UnreadableError:
-            return opaque(("value", _Unreadable()))
+            return forms.opaque(("value", _Unreadable()))
 
     def _forms(self, scope: Scope) -> TypedForms:
-        def read(what: Read) -> Form:
+        def read(what: Read) -> forms.Form:
             if not what.indices or what.array in self.scalars:
-                return variable(what.array)
+                return forms.variable(what.array)
             return self._element(what.array, what.indices, scope)
 
         return TypedForms(read, scope.range_of_name)
 
-    def _binary(self, expr: c.Binary, left: Form, scope: Scope) -> Form:
+    def _binary(self, expr: c.Binary, left: forms.Form, scope: Scope) -> forms.Form:
         right = self.form(expr.right, scope)
         operator = expr.operator
         if operator == "+":
@@ -201,40 +181,40 @@ class TextTranslator:
             return quotient if operator == "/" else left.minus(quotient.scaled(known))
         return of_bits(operator, left, right)
 
-    def _call(self, expr: c.Call, scope: Scope) -> Form | None:
+    def _call(self, expr: c.Call, scope: Scope) -> forms.Form | None:
         arguments = [self.form(a, scope) for a in expr.arguments]
         if expr.function in _EXTREMA:
-            return extreme(_EXTREMA[expr.function], arguments)
+            return forms.extreme(_EXTREMA[expr.function], arguments)
         if expr.function in ("lk_floordiv", "lk_mod"):
             if arguments[1].constant == -1 and self.names.reads_memory(expr):
                 return None  # the least integer wraps around
             return divided(expr.function == "lk_floordiv", *arguments)
         if expr.function == "abs":
-            return absolute(arguments[0])
+            return forms.absolute(arguments[0])
         exponent = expr.function.partition("<")[2].rstrip(">")
         if expr.function.startswith("lk_power<") and not self.names.reads_memory(expr):
-            return power(arguments[0], int(exponent))
+            return forms.power(arguments[0], int(exponent))
         return None
 
-    def condition(self, expr: c.CExpression, scope: Scope) -> Condition:
+    def condition(self, expr: c.CExpression, scope: Scope) -> conditions.Condition:
         """An expression as a condition."""
         if isinstance(expr, c.Binary) and expr.operator in ("&&", "||"):
             word = "and" if expr.operator == "&&" else "or"
             sides = (expr.left, expr.right)
-            return joined(word, [self.condition(s, scope) for s in sides])
+            return conditions.joined(word, [self.condition(s, scope) for s in sides])
         if isinstance(expr, c.Unary) and expr.operator == "!":
-            return negated(self.condition(expr.operand, scope))
+            return conditions.negated(self.condition(expr.operand, scope))
         if isinstance(expr, c.Number):
-            return TRUE if expr.value else FALSE
+            return conditions.TRUE if expr.value else conditions.FALSE
         if isinstance(expr, c.Binary) and expr.operator in COMPARISONS:
             if not self._compares_values(expr):
                 return self._typed_condition(expr, scope)
             left, right = self.form(expr.left, scope), self.form(expr.right, scope)
-            return comparison(expr.operator, left, right, is_integer=True)
+            return conditions.comparison(expr.operator, left, right, is_integer=True)
         is_truth = isinstance(expr, (c.Cast, c.Call, c.Choice)) and self.names.type_of(expr) == BOOL
         if is_truth or not self.names.is_integer(expr):
             return self._typed_condition(expr, scope)
-        return comparison("!=", self.form(expr, scope), ZERO, is_integer=True)
+        return conditions.comparison("!=", self.form(expr, scope), forms.ZERO, is_integer=True)
 
     def _compares_values(self, expr: c.Binary) -> bool:
         """Whether C compares the values of two integers as they are."""
@@ -246,17 +226,17 @@ class TextTranslator:
             return True
         return not self.names.reads_memory(expr)  # what becomes unsigned is looked at
 
-    def _typed_condition(self, expr: c.CExpression, scope: Scope) -> Condition:
+    def _typed_condition(self, expr: c.CExpression, scope: Scope) -> conditions.Condition:
         try:
             return self._forms(scope).condition(self.values(scope).condition(expr))
         except UnreadableError:
-            return Unknown("!=", ZERO, opaque(("value", _Unreadable())))
+            return conditions.Unknown("!=", forms.ZERO, forms.opaque(("value", _Unreadable())))
 
 
 _BINARY = frozenset(("+", "-", "*", "/", "%", ">>", "<<", "&", "|", "^"))
 
 
-def flat(indices: tuple[Form, ...], dimensions: tuple[int | None, ...]) -> Form:
+def flat(indices: tuple[forms.Form, ...], dimensions: tuple[int | None, ...]) -> forms.Form:
     """The offset of C's ``a[i][j]`` in an array of those dimensions."""
     offset = indices[0]
     for index, extent in zip(indices[1:], dimensions[1:], strict=True):
@@ -265,17 +245,17 @@ def flat(indices: tuple[Form, ...], dimensions: tuple[int | None, ...]) -> Form:
     return offset
 
 
-def divided(is_floor: bool, numerator: Form, denominator: Form) -> Form:
+def divided(is_floor: bool, numerator: forms.Form, denominator: forms.Form) -> forms.Form:
     """Python's quotient or remainder."""
     if not denominator.constant:
-        return opaque("//" if is_floor else "%", numerator, denominator)
-    return (floored if is_floor else remainder)(numerator, denominator.constant)
+        return forms.opaque("//" if is_floor else "%", numerator, denominator)
+    return (forms.floored if is_floor else forms.remainder)(numerator, denominator.constant)
 
 
-def of_bits(operator: str, left: Form, right: Form) -> Form:
+def of_bits(operator: str, left: forms.Form, right: forms.Form) -> forms.Form:
     """``<<``, ``>>``, ``&``, ``|`` or ``^`` of integers."""
-    found = bitwise(operator, left, right)
-    return opaque(operator, left, right) if found is None else found
+    found = forms.bitwise(operator, left, right)
+    return forms.opaque(operator, left, right) if found is None else found
 
 
 _NOT_UNDERSTOOD = (LoopkitError, UnreadableError, NotImplementedError, KeyError)
@@ -295,21 +275,21 @@ class KernelTranslator:
         self.names = names
         self.values = values
         self.typed = TypedForms(self._read, range_of_name)
-        self._forms: dict[int, tuple[Expression, Form]] = {}
-        self._strides: dict[str, tuple[Form, ...]] = {}
-        self._offsets: dict[tuple[object, ...], tuple[tuple[Expression, ...], Form]] = {}
+        self._forms: dict[int, tuple[Expression, forms.Form]] = {}
+        self._strides: dict[str, tuple[forms.Form, ...]] = {}
+        self._offsets: dict[tuple[object, ...], tuple[tuple[Expression, ...], forms.Form]] = {}
 
-    def _read(self, what: Read) -> Form:
+    def _read(self, what: Read) -> forms.Form:
         if not what.indices:
-            return variable(what.array)
-        return loaded(what.array, self.offset(what.array, what.indices))
+            return forms.variable(what.array)
+        return forms.loaded(what.array, self.offset(what.array, what.indices))
 
-    def offset(self, array: str, indices: tuple[Expression, ...]) -> Form:
+    def offset(self, array: str, indices: tuple[Expression, ...]) -> forms.Form:
         """An element's place in its array, in elements."""
         key = (array, *map(id, indices))
         if key not in self._offsets:
             held = self.kernel.array(array)
-            offset = self.form(held.offset) if isinstance(held, ArrayArg) else ZERO
+            offset = self.form(held.offset) if isinstance(held, ArrayArg) else forms.ZERO
             if array not in self._strides:
                 self._strides[array] = tuple(map(self.form, strides_of(held)))
             for stride, index in zip(self._strides[array], indices, strict=True):
@@ -317,7 +297,7 @@ class KernelTranslator:
             self._offsets[key] = indices, offset
         return self._offsets[key][1]
 
-    def form(self, expr: Expression) -> Form:
+    def form(self, expr: Expression) -> forms.Form:
         """A subscript or an extent: sums, products and quotients of integers are exact there.
 
         All else that data enter is computed in types.
@@ -327,30 +307,30 @@ class KernelTranslator:
             self._forms[id(expr)] = expr, made
         return self._forms[id(expr)][1]
 
-    def _typed(self, expr: Expression) -> Form:
+    def _typed(self, expr: Expression) -> forms.Form:
         try:
             return self.typed.form(as_term(self.values.value(expr), INT64))
         except _NOT_UNDERSTOOD:
-            return opaque(("value", _Unreadable()))
+            return forms.opaque(("value", _Unreadable()))
 
-    def condition(self, expr: Expression) -> Condition:
+    def condition(self, expr: Expression) -> conditions.Condition:
         """A predicate: what data enter is computed in types."""
         if isinstance(expr, (bool, np.bool_)):
-            return TRUE if expr else FALSE
+            return conditions.TRUE if expr else conditions.FALSE
         if isinstance(expr, (prim.LogicalAnd, prim.LogicalOr)):
             word = "and" if isinstance(expr, prim.LogicalAnd) else "or"
-            return joined(word, [self.condition(c) for c in expr.children])
+            return conditions.joined(word, [self.condition(c) for c in expr.children])
         if isinstance(expr, prim.LogicalNot):
-            return negated(self.condition(expr.child))
+            return conditions.negated(self.condition(expr.child))
         if not self._is_index_arithmetic(expr):
             try:
                 return self.typed.condition(self.values.condition(expr))
             except _NOT_UNDERSTOOD:
-                return Unknown("!=", ZERO, opaque(("value", _Unreadable())))
+                return conditions.Unknown("!=", forms.ZERO, forms.opaque(("value", _Unreadable())))
         if isinstance(expr, prim.Comparison):
             left, right = self.form(expr.left), self.form(expr.right)
-            return comparison(expr.operator, left, right, is_integer=True)
-        return comparison("!=", self.form(expr), ZERO, is_integer=True)
+            return conditions.comparison(expr.operator, left, right, is_integer=True)
+        return conditions.comparison("!=", self.form(expr), forms.ZERO, is_integer=True)
 
     def _is_index_arithmetic(self, expr: Expression) -> bool:
         """Whether an expression is of inames, sizes and integers alone."""
@@ -365,17 +345,19 @@ class KernelTranslator:
         except _NOT_UNDERSTOOD:
             return False
 
-    def _exact(self, expr: Expression) -> Form:
+    def _exact(self, expr: Expression) -> forms.Form:
         """An integer expression, whose parts are integers, too."""
         if isinstance(expr, (bool, int, np.integer, np.bool_)):
-            return constant(int(expr))
+            return forms.constant(int(expr))
         if isinstance(expr, prim.Variable):
-            return variable(expr.name)
+            return forms.variable(expr.name)
         if isinstance(expr, prim.Subscript):
-            return loaded(expr.aggregate.name, self.offset(expr.aggregate.name, index_tuple(expr)))
+            return forms.loaded(
+                expr.aggregate.name, self.offset(expr.aggregate.name, index_tuple(expr))
+            )
         if isinstance(expr, prim.If):
             then, other = self._exact(expr.then), self._exact(expr.else_)
-            return choice(self.condition(expr.condition), then, other)
+            return forms.choice(self.condition(expr.condition), then, other)
         rule = _EXACT.get(type(expr))
         if rule is not None:
             return rule(*map(self._exact, operands(expr)))
@@ -384,25 +366,25 @@ class KernelTranslator:
             if isinstance(expr, prim.LeftShift):
                 return of_bits("<<", self._exact(expr.shiftee), self._exact(expr.shift))
             if isinstance(expr, prim.Power) and expr.exponent in range(_LARGEST_POWER + 1):
-                return power(self._exact(expr.base), int(expr.exponent))
+                return forms.power(self._exact(expr.base), int(expr.exponent))
             if isinstance(expr, prim.Call) and expr.function.name == "abs":
-                return absolute(self._exact(expr.parameters[0]))
+                return forms.absolute(self._exact(expr.parameters[0]))
         return self._typed(expr)
 
 
-def _folded(rule: Callable[[Form, Form], Form]) -> Callable[..., Form]:
+def _folded(rule: Callable[[forms.Form, forms.Form], forms.Form]) -> Callable[..., forms.Form]:
     return lambda *parts: reduce(rule, parts)
 
 
-_EXACT: dict[type, Callable[..., Form]] = {
-    prim.Sum: _folded(Form.plus),
-    prim.Product: _folded(Form.times),
+_EXACT: dict[type, Callable[..., forms.Form]] = {
+    prim.Sum: _folded(forms.Form.plus),
+    prim.Product: _folded(forms.Form.times),
     prim.FloorDiv: partial(divided, True),
     prim.Remainder: partial(divided, False),
     prim.BitwiseAnd: _folded(partial(of_bits, "&")),
     prim.BitwiseOr: _folded(partial(of_bits, "|")),
     prim.BitwiseXor: _folded(partial(of_bits, "^")),
     prim.RightShift: partial(of_bits, ">>"),
-    prim.Min: lambda *parts: extreme("min", parts),
-    prim.Max: lambda *parts: extreme("max", parts),
+    prim.Min: lambda *parts: forms.extreme("min", parts),
+    prim.Max: lambda *parts: forms.extreme("max", parts),
 }

@@ -7,12 +7,7 @@ from dataclasses import dataclass, field
 
 from loopkit._nodes import Expression
 from loopkit.codegen.c import tree as c
-from loopkit.codegen.proof.conditions import (
-    Condition,
-    conjuncts,
-    is_known,
-    negated,
-)
+from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.forms import Form, floor, variable
 from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.scopes import Scope
@@ -145,8 +140,6 @@ class TreeBuilder:
         parent.children.append(made)
         self.leaves.append(made)
 
-    # {{{ scopes
-
     def _let(self, group: Group, node: c.Let, scope: Scope) -> Scope:
         reads = self._reads((node.value,), scope, node.line)
         if reads:
@@ -191,10 +184,6 @@ class TreeBuilder:
             self.sites.append(Site(part, inner, node.line, is_guard=True))
             inner = narrowed(self.translate, inner, part, node)
         self._fill(self._group(group, node, inner), node.body, inner)
-
-    # }}}
-
-    # {{{ accesses
 
     def _touches(self, node: c.Assign, scope: Scope) -> tuple[Touch, ...]:
         found: dict[tuple[str, Form, bool, int], Touch] = {}
@@ -274,8 +263,6 @@ class TreeBuilder:
         if key not in found:
             found[key] = Touch(name, indices, offset, scope, is_write, is_atomic)
 
-    # }}}
-
 
 def and_parts(expr: c.CExpression) -> list[c.CExpression]:
     """The operands of ``a && b && c``, in the order in which C looks at them."""
@@ -294,17 +281,19 @@ def narrowed(
 ) -> Scope:
     """The scope in which a condition holds, or does not."""
     condition = translator.condition(expr, scope)
-    known, unknown = split(condition if holds else negated(condition))
+    known, unknown = split(condition if holds else conditions.negated(condition))
     return Scope(scope.space, scope, node, known, unknown)
 
 
-def split(*parts: Condition) -> tuple[tuple[Condition, ...], tuple[Condition, ...]]:
+def split(
+    *parts: conditions.Condition,
+) -> tuple[tuple[conditions.Condition, ...], tuple[conditions.Condition, ...]]:
     """The conditions that sets can hold, and the others."""
-    known: list[Condition] = []
-    unknown: list[Condition] = []
+    known: list[conditions.Condition] = []
+    unknown: list[conditions.Condition] = []
     for part in parts:
-        for one in conjuncts(part):
-            (known if is_known(one) else unknown).append(one)
+        for one in conditions.conjuncts(part):
+            (known if conditions.is_known(one) else unknown).append(one)
     return tuple(known), tuple(unknown)
 
 

@@ -172,9 +172,6 @@ def limits(dtype: DType) -> Interval:
     return _intervals.of_dtype(dtype) if dtype in INTEGERS else (0, 1)
 
 
-# {{{ exact arithmetic
-
-
 def _exact(term: Term, parts: list[Known]) -> tuple[Form, Interval] | None:
     """An operation on integers without end: its form, and bounds; None where there is no form."""
     forms, ranges = [p.form for p in parts], [p.range for p in parts]
@@ -216,5 +213,3 @@ _RULES: dict[str, tuple[Callable[..., Form | None], Callable[..., Interval]]] = 
 }
 _LEAVES = frozenset(("const", "name", "read"))
 _NAMED = frozenset(("call", "part", "power"))
-
-# }}}

@@ -132,9 +132,6 @@ def extremum(word: str, common: dt.DType, a: Term, b: Term) -> Term:
     return converted(common, ops.extremum(word, compute, left, right))
 
 
-# {{{ functions
-
-
 def raised(base: Value, exponent: Value) -> Value:
     """A power: of a small constant exponent by products, of one half by a root."""
     result = dt.power_type(kind_of(base), kind_of(exponent), asked)
@@ -221,6 +218,3 @@ def _of_integers(name: str, common: dt.DType, values: list[Value]) -> Term | Non
         compute = in_registers(common)
         return ops.cast(common, ops.call(name, compute, ops.cast(compute, first)))
     return ops.call(name, common, first) if name == "sign" else None
-
-
-# }}}

@@ -43,8 +43,6 @@ class KernelValues:
         self.dtypes = dtypes
         self.operations = {o.name: o for o in kernel.reductions}
 
-    # {{{ statements
-
     def assigned(self, statement: Statement) -> Term:
         """What a statement leaves in the cell that it writes."""
         name, _ = statement.write
@@ -68,8 +66,6 @@ class KernelValues:
         if statement.operation == "product":
             return ops.multiply(dtype, old, new)
         return extremum(statement.operation, dtype, old, new)
-
-    # }}}
 
     def condition(self, expr: Expression) -> Term:
         """An expression as a condition."""
@@ -97,8 +93,6 @@ class KernelValues:
     def subscript(self, expr: Any) -> Value:
         name = expr.aggregate.name
         return Term("read", self.dtypes[name], (), Read(name, index_tuple(expr), False))
-
-    # {{{ arithmetic
 
     def binary(self, node: type, a: Value, b: Value) -> Value:
         """One operation on two values."""
@@ -196,8 +190,6 @@ class KernelValues:
             return ops.negation(value)
         return ops.invert(value.dtype, value)
 
-    # }}}
-
     def power(self, expr: prim.Power) -> Value:
         return self.called("pow", [self.value(expr.base), self.value(expr.exponent)])
 
@@ -216,8 +208,6 @@ class KernelValues:
 
     def _strong(self, value: Value) -> Value:
         return typed(dt.natural(value.kind), value) if isinstance(value, Late) else value
-
-    # {{{ truth
 
     def comparison(self, expr: prim.Comparison) -> Value:
         a, b, operator = self.value(expr.left), self.value(expr.right), expr.operator
@@ -265,8 +255,6 @@ class KernelValues:
 
     def type_cast(self, expr: TypeCast) -> Value:
         return typed(expr.dtype, self.value(expr.operand))
-
-    # }}}
 
 
 def _beside_integer(x: Value, other: Value) -> Value:

@@ -101,8 +101,6 @@ class TextValues:
         """An expression as a condition."""
         return ops.truth(self.value(expr))
 
-    # {{{ operators
-
     def binary(self, expr: c.Binary, dtype: DType) -> Term:
         operator, word = expr.operator, _WORDS.get(expr.operator, "")
         if operator in ("&&", "||"):
@@ -148,8 +146,6 @@ class TextValues:
         a, b = self.value(left), self.value(expr.right)
         kind = a.dtype if a.dtype == b.dtype else common(a.dtype, b.dtype)
         return ops.compare(expr.operator, ops.cast(kind, a), ops.cast(kind, b))
-
-    # }}}
 
     def call(self, name: str, dtype: DType, args: list[Term]) -> Term:
         """A function of CUDA's, or one of the preamble's, that gives a value of a type."""

@@ -86,8 +86,6 @@ class ValueCheck(Check):
         )
         return False
 
-    # {{{ values for which they differ
-
     def refuted(
         self,
         leaf: Leaf,
@@ -141,10 +139,6 @@ class ValueCheck(Check):
                 self.found(kind, told, leaf, point, array=statement.written)
                 return True
         return False
-
-    # }}}
-
-    # {{{ guards
 
     def predicates(self, leaf: Leaf, statement: Statement) -> None:
         """Guards that test data test what the predicates say."""
@@ -212,8 +206,6 @@ class ValueCheck(Check):
             return
         what = f"whether the guards test what '{statement.id}' asks, {to_text(predicate)}"
         self.recorder.open("value", what, [leaf])
-
-    # }}}
 
 
 def _wanted(subject: Subject, statement: Statement) -> list[Any]:

@@ -94,10 +94,6 @@ class WidthCheck(Check):
             what = f"whether '{loop.name}' reaches the end of its loop as {C_TYPES[kind]}"
             self.recorder.open("width", what, line=loop.line)
 
-    # }}}
-
-    # {{{ expressions
-
     def expression(self, site: Site) -> None:
         """Check an expression and all that it is computed from."""
         own = self.names.computed_in(site.expr)
@@ -198,8 +194,6 @@ class WidthCheck(Check):
         """The exact value of an expression."""
         return self.subject.text.form(expr, scope)
 
-    # }}}
-
     def fits(
         self,
         form: Form,
@@ -298,8 +292,6 @@ class WidthCheck(Check):
                     return
         self.recorder.open("width", f"whether {shown(form)} fits 32 bits", line=site.line)
 
-    # {{{ reports
-
     def place(self, form: Form, value: int, point: dict[str, int], site: Site, what: str) -> None:
         """A finding at a point."""
         subject = self.subject
@@ -310,8 +302,6 @@ class WidthCheck(Check):
 
     def _statement(self, site: Site) -> str | None:
         return next((f.statement for f in self.subject.leaves if f.line == site.line), None)
-
-    # }}}
 
 
 def _extreme(domain: isl.Set, aff: isl.Aff) -> int | None:

@@ -78,8 +78,10 @@ def names_among(nodes: Iterable[Expression]) -> frozenset[str]:
     for node in nodes:
         if isinstance(node, prim.Variable):
             found.add(node.name)
-        elif isinstance(node, prim.Subscript):
+        elif isinstance(node, prim.Subscript) and isinstance(node.aggregate, prim.Variable):
             found.add(node.aggregate.name)
+        elif isinstance(node, prim.Subscript):  # of what a rule stands for: refused later
+            found |= variable_names(node.aggregate)
         elif isinstance(node, Reduction):
             found.update(node.inames)
     return frozenset(found)

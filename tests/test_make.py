@@ -429,3 +429,12 @@ def test_cells_that_no_set_can_name_may_have_been_written() -> None:
     text = "for i\n<> s[i*n] = a[i]\nend\nfor j\ny[j] = s[j*n]\nend"
     held = TemporaryVariable("s", shape=("n*n",))
     make_kernel("{ [i, j]: 0 <= i, j < n }", text, [held, ...], dtypes={"a": "float32"})
+
+
+@pytest.mark.parametrize("value", ["a[x]", "2*a[x]", "2"])
+def test_what_a_rule_stands_for_has_no_subscripts(value: str) -> None:
+    text = f"c := {value.replace('x', 'i')}\n"
+    with pytest.raises(InvalidArgumentError, match="only a name is called, or has subscripts"):
+        make_kernel("{ [i]: 0 <= i < n }", text + "b[i] = 1 + c[i]")
+    with pytest.raises(ParseError, match="'c' is a substitution rule and cannot be assigned to"):
+        make_kernel("{ [i]: 0 <= i < n }", text + "c[i] = 1")

@@ -16,6 +16,7 @@ from loopkit._errors import TypeInferenceError
 from loopkit._expression import to_text
 from loopkit._functions import call_type
 from loopkit._nodes import Expression, TypeCast
+from loopkit._types import asked_of
 from loopkit.codegen import wrapping
 from loopkit.codegen.c.tree import Binary, CExpression, Choice, Unary
 from loopkit.codegen.calls import lower_call
@@ -40,7 +41,7 @@ from loopkit.codegen.operands import (
     whole,
     wrapped,
 )
-from loopkit.codegen.operations import BITWISE, OperationLowering, asked_in, typed_as_computed
+from loopkit.codegen.operations import BITWISE, OperationLowering, typed_as_computed
 
 
 class ExpressionLowering(OperationLowering):
@@ -108,7 +109,7 @@ class ExpressionLowering(OperationLowering):
 
     def comparison(self, expr: Any) -> Operand:
         symbol: str = expr.operator
-        asked = asked_in(expr)
+        asked = asked_of(expr)
         a, b = whole(self.rec(expr.left)), whole(self.rec(expr.right))
         dt.check_comparison(typed(a), symbol, typed(b), asked)
         if not isinstance(a, Value) and not isinstance(b, Value):
@@ -160,7 +161,7 @@ class ExpressionLowering(OperationLowering):
 
     def _called(self, name: str, operands: list[Operand], expr: Any) -> Operand:
         """A call; of what has no type it is computed in the types that C computes with."""
-        asked = asked_in(expr)
+        asked = asked_of(expr)
         for operand in operands[1:] if name == "pow" else operands:
             whole(operand)
         if any(isinstance(o, Value) for o in operands) and all(is_late(o) for o in operands):

@@ -18,8 +18,8 @@ from typing import Any
 import pymbolic.primitives as prim
 
 from loopkit import _promotion as dt
-from loopkit._expression import to_text
 from loopkit._nodes import Expression
+from loopkit._types import asked_of
 from loopkit.codegen import wrapping
 from loopkit.codegen.c.tree import Binary, Call, CExpression, Unary
 from loopkit.codegen.operands import (
@@ -42,11 +42,6 @@ from loopkit.codegen.operands import (
     unify,
     whole,
 )
-
-
-def asked_in(expr: Expression) -> Callable[[], str]:
-    """What an error says was asked; the text is made only when it is read."""
-    return lambda: f"in '{to_text(expr)}'"
 
 
 class OperationLowering(ABC):
@@ -121,7 +116,7 @@ class OperationLowering(ABC):
             node = prim.Sum if subtracted is None else dt.Subtraction
             term = self.rec(child if subtracted is None else subtracted)
             part = prim.Sum(expr.children[:number])
-            total = self.operation(node, total, term, part, asked_in(expr))
+            total = self.operation(node, total, term, part, asked_of(expr))
         return total
 
     def _added(self, node: type, a: Operand, b: Operand, common: dt.DType, of: Expression) -> Value:
@@ -142,7 +137,7 @@ class OperationLowering(ABC):
     def product(self, expr: prim.Product) -> Operand:
         first = expr.children[0]
         if type(first) is int and first == -1 and len(expr.children) > 1:
-            negated = self._negated(self.rec(expr.children[1]), asked_in(expr))
+            negated = self._negated(self.rec(expr.children[1]), asked_of(expr))
             return self._from_left(negated, 2, expr)
         return self.from_left(expr)
 
@@ -154,7 +149,7 @@ class OperationLowering(ABC):
         """``result``, of the first operands, combined with the others."""
         for number, child in enumerate(expr.children[count:], count + 1):
             part = type(expr)(expr.children[:number])
-            result = self.operation(type(expr), result, self.rec(child), part, asked_in(expr))
+            result = self.operation(type(expr), result, self.rec(child), part, asked_of(expr))
         return result
 
     def _multiplied(
@@ -186,7 +181,7 @@ class OperationLowering(ABC):
 
     def division(self, expr: Any) -> Operand:
         a, b = self.rec(expr.numerator), self.rec(expr.denominator)
-        return self.operation(type(expr), a, b, expr, asked_in(expr))
+        return self.operation(type(expr), a, b, expr, asked_of(expr))
 
     def _quotient(
         self, node: type, a: Operand, b: Operand, common: dt.DType, of: Expression
@@ -234,11 +229,11 @@ class OperationLowering(ABC):
     def bitwise_not(self, expr: prim.BitwiseNot) -> Operand:
         operand = self.rec(expr.child)
         if not isinstance(operand, Value):
-            return dt.fold(lambda x: ~x, operand, asked=asked_in(expr))  # type: ignore[no-any-return]
+            return dt.fold(lambda x: ~x, operand, asked=asked_of(expr))  # type: ignore[no-any-return]
         if operand.dtype == dt.BOOL:
             return Value(Unary("!", operand.node), dt.BOOL)
         if operand.dtype not in dt.INTEGERS:
-            raise dt.refuse("'~'", operand.dtype, asked_in(expr)())
+            raise dt.refuse("'~'", operand.dtype, asked_of(expr)())
         weak = operand.weak
         if weak is not None:
             operand = typed_as_computed(operand, is_wide=True)
@@ -249,7 +244,7 @@ class OperationLowering(ABC):
 
     def shift(self, expr: Any) -> Operand:
         a, count = self.rec(expr.shiftee), self.rec(expr.shift)
-        return self.operation(type(expr), a, count, expr, asked_in(expr))
+        return self.operation(type(expr), a, count, expr, asked_of(expr))
 
     def _shifted(
         self, node: type, a: Operand, count: Operand, common: dt.DType, of: Expression
@@ -269,7 +264,7 @@ class OperationLowering(ABC):
         # Nested to the right, as min(a, min(b, c)).
         result = self.rec(expr.children[-1])
         for child in reversed(expr.children[:-1]):
-            result = self.operation(type(expr), self.rec(child), result, expr, asked_in(expr))
+            result = self.operation(type(expr), self.rec(child), result, expr, asked_of(expr))
         return result
 
     def extremum(

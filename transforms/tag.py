@@ -232,8 +232,9 @@ def _check_clashes(kernel: Kernel, iname: str, tag: Tag) -> None:
                     f"statement '{statement.id}' is inside both",
                     instead=f"use another axis, or join them: join_inames(['{other}', '{iname}'])",
                 )
+    mine = _length(kernel, iname) if same else None
     for other in same:
-        mine, its = _length(kernel, iname), _length(kernel, other)
+        its = _length(kernel, other)
         if mine is None or its is None or mine == its:
             continue
         if _sets.is_nowhere(kernel.assumptions.set, [prim.Comparison(mine, "!=", its)]):

@@ -74,6 +74,15 @@ VIOLATIONS = 40
 COPIES_FOLLOWED = 300
 """Copies of copies that one check follows back to what was copied."""
 
+POINTS = 30_000_000
+"""Numbers in a table of points that are enumerated: 240 MB of memory, half a second."""
+
+PATTERNS = 20_000
+"""Patterns of threads and addresses of one access: some 50 microseconds each."""
+
+BOX_ROUNDS = 64
+"""Rounds in which bounds of names narrow each other before they count as good enough."""
+
 TRIES = 120
 """Steps that are tried before a refusal is told."""
 

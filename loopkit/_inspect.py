@@ -17,6 +17,7 @@ from loopkit._spelling import shown
 from loopkit._target import CUDA
 
 if TYPE_CHECKING:
+    from loopkit._costs.costs import Costs
     from loopkit._program import Program
     from loopkit._run.nvrtc import CompiledProgram
     from loopkit._run.resources import Resources
@@ -117,6 +118,22 @@ def launch_config(kernel: Kernel, /, **sizes: int) -> LaunchConfig:
     grid = plan.grid_of(plan.check_sizes(sizes))
     check_grid(made, grid, CUDA)
     return LaunchConfig(grid, made.block, made.dynamic_shared)
+
+
+def costs(kernel: Kernel, /, **sizes: int) -> Costs:
+    """What a launch with these sizes does, counted exactly: see ``loopkit._costs``.
+
+    Operations by kind and type; bytes that an array is touched in, and bytes of the sectors that
+    warps ask for; for each access to global memory, requests and sectors of 32 bytes, and for
+    each to shared memory, wavefronts: those that bank conflicts cost among them.  ``sizes`` are
+    the kernel's integer parameters.
+
+    Returns plain data that prints as tables.  Raises :class:`InvalidArgumentError` for sizes
+    that are missing or that no call may have, :class:`UnknownNameError` for others.
+    """
+    from loopkit._costs.costs import costs
+
+    return costs(kernel, **sizes)
 
 
 def prove(kernel: Kernel, *, text: bool = False) -> Proof:

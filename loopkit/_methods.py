@@ -27,6 +27,7 @@ class Methods:
     resources = _inspect.resources
     launch_config = _inspect.launch_config
     prove = _inspect.prove
+    costs = _inspect.costs
     script = _inspect.script
 
     _default_executor = cached_property(_execute.default_executor)

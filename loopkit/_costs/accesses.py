@@ -1,0 +1,159 @@
+"""The accesses of a schedule to memory: which threads touch which addresses, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, strides_of
+from loopkit._expression import substitute
+from loopkit._frozen import dataclass
+from loopkit._guarded import Guards, guarded_reads
+from loopkit._hidden import hidden
+from loopkit._kernel import Kernel, Statement
+from loopkit._linear import Linear, NotAffineError, linear, total
+from loopkit._nodes import Expression
+from loopkit._poly.dataflow import is_update
+from loopkit._poly.model import Model
+from loopkit._poly.pairs import Instance
+from loopkit._poly.parallel_axes import Axis
+from loopkit._same import key_of
+from loopkit.codegen.bounds import determined_value
+
+THREADS: tuple[Axis, ...] = (("l", 0), ("l", 1), ("l", 2))
+
+
+@dataclass(frozen=True)
+class Access:
+    """One read or write of an array in a statement: of one element by each thread that runs it.
+
+    ``guards`` are the conditions of the statement's text under which it is made.
+    """
+
+    statement: str
+    array: str
+    indices: tuple[Expression, ...]
+    is_write: bool
+    guards: Guards = ()
+
+
+@dataclass(frozen=True, eq=False)
+class AddressMap:
+    """``{ blocks, threads, loops, others, sizes : the access is made }`` and its address.
+
+    ``requests`` names what tells the requests of one thread apart, ``lanes`` a thread's index on
+    each axis: a name and what it begins with, or None where only index 0 runs; ``others`` have one
+    value for those of all these.  ``address`` is a linear form over all of them, in elements of
+    the array.
+    """
+
+    domain: isl.Set
+    requests: tuple[str, ...]
+    lanes: tuple[tuple[str, int] | None, ...]
+    others: tuple[str, ...]
+    address: Linear
+
+
+def accesses_of(kernel: Kernel) -> Iterator[Access]:
+    """What the statements of a kernel without rules access: each once a statement."""
+    for statement in kernel.statements:
+        known: dict[object, Access] = {}
+        name, indices = statement.write
+        reads = guarded_reads(statement)
+        if is_update(statement):
+            reads = [(name, indices, ()), *reads]
+        for array, subscripts, guards in reads:
+            if kernel.is_array(array) and subscripts:
+                key = key_of((array, subscripts))
+                first = known.setdefault(
+                    key, Access(statement.id, array, subscripts, False, guards)
+                )
+                if first.guards and not guards:
+                    known[key] = Access(statement.id, array, subscripts, False)
+        yield from known.values()
+        if indices:
+            yield Access(statement.id, name, indices, True)
+
+
+def space_of(kernel: Kernel, array: str) -> AddressSpace:
+    """Where an array lies; arguments lie in global memory."""
+    declared = kernel.array(array)
+    if isinstance(declared, ArrayArg):
+        return AddressSpace.GLOBAL
+    return declared.address_space
+
+
+def address_map(model: Model, access: Access, sizes: Mapping[str, int]) -> AddressMap:
+    """Which threads make an access to which addresses, at these sizes.
+
+    Raises :class:`NotAffineError` where data decide that.
+    """
+    statement = model.statement[access.statement]
+    if model.depends_on_data(statement) or model.bounds_from_data(access.statement):
+        raise NotAffineError
+    if any(model.condition(guard) is None for guard in access.guards):
+        raise NotAffineError
+    at = Instance(access.statement, "")
+    bounds, everywhere = model.everywhere(at)
+    domain = model.domain(at) & model.where_evaluated(access.guards, "") & bounds
+    address, quotients = _address(model.array(access.array), access.indices, sizes)
+    for name, atom in quotients.items():
+        domain = domain & _sets.equality(name, atom)
+    lanes = tuple(_lane(model, statement, axis, everywhere) for axis in THREADS)
+    taken = {lane[0] for lane in lanes if lane is not None}
+    blocks = {v.name for axis, v in everywhere.items() if axis[0] == "g"}
+    tied = _tied(model, statement)
+    requests = tuple(sorted((statement.inames | blocks) - taken - tied))
+    return AddressMap(domain, requests, lanes, (*sorted(tied), *quotients), address)
+
+
+def _tied(model: Model, statement: Statement) -> set[str]:
+    """Inames of a statement that are no loops: they have one value for those of the others."""
+    kernel = model.kernel
+    visible = {iname for iname in statement.inames if model.axis_of(iname) is not None}
+    found = set()
+    for iname, _ in kernel.paths[statement.id]:
+        domain = kernel.domains[kernel.home_domain[iname]]
+        hidden_inames = frozenset(domain.inames) - visible - {iname}
+        if iname not in visible and determined_value(domain.set, iname, hidden_inames) is not None:
+            found.add(iname)
+        visible.add(iname)
+    return found
+
+
+def _lane(
+    model: Model, statement: Statement, axis: Axis, everywhere: Mapping[Axis, Expression]
+) -> tuple[str, int] | None:
+    """The name of a thread's index on an axis, and the value that index 0 has."""
+    for iname in model.inames_on.get(axis, ()):
+        if iname in statement.inames:
+            return iname, model.lower(iname)
+    return (everywhere[axis].name, 0) if axis in everywhere else None
+
+
+def _address(
+    array: ArrayArg | TemporaryVariable, indices: Sequence[Expression], sizes: Mapping[str, int]
+) -> tuple[Linear, dict[str, Expression]]:
+    """An element's place in an array, and what its quotients and extrema stand for."""
+    parts = []
+    quotients: dict[str, Expression] = {}
+    for index, stride in zip(indices, strides_of(array), strict=True):
+        index = substitute(index, sizes)
+        try:
+            form = linear(index)
+        except NotAffineError:
+            if not _sets.is_pw_affine(index):
+                raise
+            form = Linear({index: 1})
+        terms: dict[Expression, int] = {}
+        for atom, coefficient in form.terms.items():
+            if not isinstance(atom, prim.Variable):
+                name = hidden("quotient", len(quotients))
+                quotients[name] = atom
+                atom = prim.Variable(name)
+            terms[atom] = coefficient
+        parts.append(Linear(terms, form.constant) * _sets.value_at(stride, sizes))
+    return total(parts), quotients

@@ -1,0 +1,324 @@
+"""Integer points of sets whose sizes are numbers: how many there are, and which, exactly.
+
+A set is taken apart into disjoint systems of linear constraints over its names and isl's
+quotients; what no constraint links is counted apart, and counts multiply.  What is linked is
+enumerated, all partial points at once, one name after the other; the last one is not enumerated
+but counted between its bounds.  So a tiled product of 4096 needs a few thousand points, not 7e10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import islpy as isl
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit import _budget, _sets
+from loopkit._cached import cached_property
+from loopkit._frozen import dataclass
+from loopkit._sets import maximum_value, minimum_value
+
+PARAM, DIV = isl.dim_type.param, isl.dim_type.div
+Rows = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class TooManyPointsError(Exception):
+    """A part of a set cannot be taken apart, and has more points than may be enumerated."""
+
+
+class EndlessError(Exception):
+    """A name has no smallest or no largest value."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+@dataclass(frozen=True, eq=False)
+class System:
+    """Linear constraints over ``names``; those of quotients are empty.
+
+    A row holds a coefficient for each name, and the constant: ``row @ (values, 1)`` is 0 for
+    ``equalities``, at least 0 for ``inequalities``.  A quotient has one value for those of the
+    others, so that points with and without quotients are as many.
+    """
+
+    names: tuple[str, ...]
+    equalities: Rows
+    inequalities: Rows
+    domain: isl.Set
+
+    @cached_property
+    def box(self) -> tuple[list[int], list[int]] | None:
+        """The least and the largest value of each name, or bounds of them; None if it is empty."""
+        return _box(self)
+
+    def column(self, name: str) -> int:
+        """Where a name's coefficients stand."""
+        return self.names.index(name)
+
+    @cached_property
+    def parts(self) -> tuple[System, ...]:
+        """The systems over names that no constraint links."""
+        return tuple(map(self._part, self._groups))
+
+    @cached_property
+    def _groups(self) -> list[list[int]]:
+        """Columns that constraints link."""
+        numbers = [str(n) for n in range(len(self.names))]
+        links = [
+            [numbers[n] for n in np.flatnonzero(row[:-1])]
+            for row in (*self.equalities, *self.inequalities)
+        ]
+        return [sorted(map(int, group)) for group in _sets.linked(numbers, links)]
+
+    def restricted(self, names: Sequence[str]) -> System:
+        """The constraints on ``names``, which no constraint links with others, and quotients."""
+        columns = [n for group in self._groups for n in group if not self._others(group, names)]
+        return self._part(sorted(columns))
+
+    def _others(self, group: list[int], names: Sequence[str]) -> bool:
+        return any(self.names[n] not in (*names, "") for n in group) or not any(
+            self.names[n] for n in group
+        )
+
+    def _part(self, columns: list[int]) -> System:
+        others = [n for n in range(len(self.names)) if n not in columns]
+        equalities, inequalities = (
+            rows[~rows[:, others].any(axis=1)][:, [*columns, -1]]
+            for rows in (self.equalities, self.inequalities)
+        )
+        names = tuple(self.names[c] for c in columns)
+        return System(names, equalities, inequalities, self.domain)
+
+
+def systems(domain: isl.Set, names: Collection[str], sizes: Mapping[str, int]) -> list[System]:
+    """Disjoint systems that have, together, the points of ``{ names, sizes : ... }``.
+
+    ``sizes`` gives each other name that the set is about a number.
+    """
+    for name, value in sizes.items():
+        position = domain.find_dim_by_name(PARAM, name)
+        if position >= 0:
+            domain = domain.fix_val(PARAM, position, _sets.val(value))
+    order = tuple(names)
+    stray = _sets.involved_names(domain) - sizes.keys() - set(order)
+    if stray:
+        raise ValueError(f"nothing says what {', '.join(sorted(stray))} is")
+    domain = _sets.project_onto(domain, order).compute_divs()
+    if domain.n_basic_set() > 1:
+        domain = domain.make_disjoint().compute_divs()
+    return [_system(basic, order) for basic in domain.get_basic_sets()]
+
+
+def _system(basic: isl.BasicSet, order: tuple[str, ...]) -> System:
+    """The constraints of one basic set, those that define its quotients among them."""
+    quotients = basic.dim(DIV)
+    place = {name: position for position, name in enumerate(_sets.names_of(basic))}
+
+    def row(of: Any, value: Any) -> list[int]:
+        own = [value(of, PARAM, place[n]) if n in place else 0 for n in order]
+        return own + [value(of, DIV, n) for n in range(quotients)]
+
+    def coefficient(of: Any, kind: Any, position: int) -> int:
+        return _sets.integer(of.get_coefficient_val(kind, position))
+
+    equalities: list[list[int]] = []
+    inequalities: list[list[int]] = []
+    for constraint in basic.get_constraints():
+        coefficients = row(constraint, coefficient)
+        coefficients.append(_sets.integer(constraint.get_constant_val()))
+        (equalities if constraint.is_equality() else inequalities).append(coefficients)
+    for number in range(quotients):
+        floor = basic.get_div(number)
+        divisor = _sets.integer(floor.get_denominator_val())
+        whole = floor.scale_val(_sets.val(divisor))
+        remainder = [*row(whole, coefficient), _sets.integer(whole.get_constant_val())]
+        remainder[len(order) + number] -= divisor
+        inequalities.append(remainder)
+        inequalities.append([-c for c in remainder[:-1]] + [divisor - 1 - remainder[-1]])
+    columns = len(order) + quotients + 1
+    return System(
+        order + ("",) * quotients,
+        np.array(equalities, np.int64).reshape(-1, columns),
+        np.array(inequalities, np.int64).reshape(-1, columns),
+        basic.to_set(),
+    )
+
+
+# {{{ bounds
+
+
+UNKNOWN = 1 << 62
+
+
+def _box(system: System) -> tuple[list[int], list[int]] | None:
+    """Bounds of each name, from those of the others, until nothing gets narrower."""
+    low, high = [-UNKNOWN] * len(system.names), [UNKNOWN] * len(system.names)
+    rows = [[int(c) for c in row] for row in system.inequalities]
+    for row in system.equalities:
+        rows += [[int(c) for c in row], [-int(c) for c in row]]
+    if not _narrowed(rows, low, high):
+        return None
+    for column, name in enumerate(system.names):
+        # Where no name is bounded alone, isl looks at several constraints together.
+        if name and (low[column] == -UNKNOWN or high[column] == UNKNOWN):
+            ends = [f(system.domain, prim.Variable(name)) for f in (minimum_value, maximum_value)]
+            if ends[0] is None or ends[1] is None:
+                if system.domain.is_empty():
+                    return None
+                raise EndlessError(name)
+            low[column], high[column] = max(low[column], ends[0]), min(high[column], ends[1])
+    return (low, high) if _narrowed(rows, low, high) else None
+
+
+def _narrowed(rows: list[list[int]], low: list[int], high: list[int]) -> bool:
+    """Narrow bounds by all constraints until nothing changes; False where no value is left."""
+    for _ in range(_budget.BOX_ROUNDS):
+        before = low[:], high[:]
+        for row in rows:
+            _narrow(row, low, high)
+        if any(a > b for a, b in zip(low, high, strict=True)):
+            return False
+        if (low, high) == before:
+            break
+    return True
+
+
+def _narrow(row: list[int], low: list[int], high: list[int]) -> None:
+    """Narrow the bounds of each name by ``row @ (values, 1) >= 0``."""
+    used = [n for n, c in enumerate(row[:-1]) if c]
+    most = {n: row[n] * (high[n] if row[n] > 0 else low[n]) for n in used}
+    open_ = [n for n in used if (high[n] if row[n] > 0 else -low[n]) == UNKNOWN]
+    if len(open_) > 1:
+        return
+    total = row[-1] + sum(most.values())
+    for n in open_ or used:
+        rest = row[-1] + sum(most[m] for m in used if m != n) if open_ else total - most[n]
+        if row[n] > 0:
+            low[n] = max(low[n], -(rest // row[n]))
+        else:
+            high[n] = min(high[n], rest // -row[n])
+    if not used and row[-1] < 0:
+        low[:1], high[:1] = [1], [0]
+
+
+# }}}
+
+# {{{ counting
+
+
+def count(domain: isl.Set, names: Collection[str], sizes: Mapping[str, int]) -> int:
+    """How many values of ``names`` there are in ``{ names, sizes : ... }``, exactly.
+
+    Raises :class:`TooManyPointsError` where a part of it has more points than may be enumerated,
+    and :class:`EndlessError` where it has endlessly many.
+    """
+    return sum(points_of(system) for system in systems(domain, names, sizes))
+
+
+def points_of(system: System) -> int:
+    """How many points a system has."""
+    if not system.names:
+        return int(not _is_broken(system))
+    return prod(_linked_points(part) for part in system.parts)
+
+
+def _is_broken(system: System) -> bool:
+    """Whether constants alone do not meet a system without names."""
+    return bool(system.equalities[:, -1].any() or (system.inequalities[:, -1] < 0).any())
+
+
+def _linked_points(system: System) -> int:
+    walk = _Walk(system, ())
+    rows = walk.rows(walk.order[:-1])
+    if rows is None:
+        return 0
+    low, high = walk.bounds(rows, walk.order[:-1], walk.order[-1])
+    return int(np.maximum(high - low + 1, 0).sum())
+
+
+def enumerated(system: System, first: Iterable[str] = ()) -> Rows:
+    """All points of a system, a row each, in the order of its names.
+
+    ``first`` names are enumerated before others.
+    """
+    walk = _Walk(system, [system.column(name) for name in first])
+    rows = walk.rows(walk.order)
+    if rows is None:
+        return np.zeros((0, len(system.names)), np.int64)
+    return rows[:, np.argsort(walk.order)]
+
+
+class _Walk:
+    """The points of a system, name by name: each between bounds that those before it give."""
+
+    def __init__(self, system: System, first: Sequence[int]) -> None:
+        self.box = system.box
+        both = [*system.equalities, *-system.equalities, *system.inequalities]
+        self.constraints = np.array(both, np.int64).reshape(-1, len(system.names) + 1)
+        self.order = self._order(list(first)) if self.box is not None else []
+
+    def _order(self, known: list[int]) -> list[int]:
+        """Names with few values first, what others say of them considered."""
+        left = [n for n in range(self.constraints.shape[1] - 1) if n not in known]
+        while left:
+            name = min(left, key=lambda n: (self._width(n, known), n))
+            known.append(name)
+            left.remove(name)
+        return known
+
+    def _width(self, name: int, known: list[int]) -> int:
+        """About how many values a name has where those of ``known`` ones are given."""
+        low, high = self.box or ([], [])
+        width = high[name] - low[name] + 1
+        others = [n for n in range(len(low)) if n != name and n not in known]
+        rows = self.constraints[self.constraints[:, name] != 0]
+        near = rows[~rows[:, others].any(axis=1)]
+        for one in near[near[:, name] > 0]:
+            for two in near[near[:, name] < 0]:
+                if one[name] == -two[name] and not (one[:-1] + two[:-1]).any():
+                    width = min(width, max(int(one[-1] + two[-1]) // int(one[name]) + 1, 0))
+        return width
+
+    def bounds(self, rows: Rows, known: list[int], name: int) -> tuple[Rows, Rows]:
+        """The values of a name at each of the partial points: all between two numbers.
+
+        Exact where no other name is left, else a superset.
+        """
+        least, most = self.box or ([], [])
+        low = np.full(len(rows), least[name], np.int64)
+        high = np.full(len(rows), most[name], np.int64)
+        later = [n for n in range(len(least)) if n != name and n not in known]
+        for constraint in self.constraints[self.constraints[:, name] != 0]:
+            factor = int(constraint[name])
+            rest = rows @ constraint[known] + int(constraint[-1])
+            for n in later:
+                rest += max(int(constraint[n]) * least[n], int(constraint[n]) * most[n])
+            if factor > 0:
+                np.maximum(low, -(rest // factor), out=low)
+            else:
+                np.minimum(high, rest // -factor, out=high)
+        return low, high
+
+    def rows(self, order: list[int]) -> Rows | None:
+        """All partial points over ``order``, which have a column each; None for an empty set."""
+        if self.box is None:
+            return None
+        rows: Rows = np.zeros((1, 0), np.int64)
+        for number, name in enumerate(order):
+            low, high = self.bounds(rows, order[:number], name)
+            widths = np.maximum(high - low + 1, 0)
+            total = int(widths.sum())
+            if total * (number + 1) > _budget.POINTS:
+                raise TooManyPointsError
+            begin = np.cumsum(widths) - widths
+            values = np.arange(total) - np.repeat(begin - low, widths)
+            rows = np.column_stack([np.repeat(rows, widths, axis=0), values])
+        return rows
+
+
+# }}}

@@ -119,13 +119,7 @@ class _Enlarger:
         temporary = kernel.temporary_by_name.get(name)
         if temporary is None or temporary.address_space is not AddressSpace.PRIVATE:
             return nothing
-        touching = {s.id: s for s in (*kernel.writers.get(name, ()), *kernel.readers.get(name, ()))}
-        uses = [
-            (s, indices)
-            for s in touching.values()
-            for n, indices in (s.write, *s.reads)
-            if n == name
-        ]
+        uses = [(s, i) for s in kernel.users(name) for n, i in s.accesses if n == name]
         parallel = self.hardware.local_inames | self.hardware.group_inames
         for statement, _ in uses:
             parallel &= statement.inames
@@ -195,7 +189,7 @@ class _Enlarger:
             # Where nothing has written a condition, it may be anything.
             return False
         domain = None
-        for name, indices in (statement.write, *statement.reads):
+        for name, indices in statement.accesses:
             array = kernel.temporary_by_name.get(name)
             if array is None:
                 if name in kernel.home_domain or isinstance(kernel.arg_by_name.get(name), ValueArg):

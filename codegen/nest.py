@@ -78,7 +78,7 @@ def has_barrier(node: PlacedNode) -> bool:
 def index_divisions(statement: Statement) -> list[Expression]:
     """The affine quotients and remainders in a statement's subscripts."""
     found: dict[Expression, None] = {}
-    for _, indices in (statement.write, *statement.reads):
+    for _, indices in statement.accesses:
         for index in indices:
             found.update(dict.fromkeys(d for d in divisions_in(index) if _sets.is_affine(d)))
     return list(found)

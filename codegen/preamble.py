@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from loopkit._relations import reachable
+
 # A line "@ name needs" begins each piece: its name, with a dot that of more overloads of what
 # stands before the dot, and what else it needs.
 
@@ -214,13 +216,7 @@ _PIECES = {
 
 def preamble(needed: Iterable[str]) -> str:
     """The text that must stand before code which uses ``needed``; empty if that is nothing."""
-    wanted: set[str] = set()
-    pending = list(needed)
-    while pending:
-        name = pending.pop()
-        if name not in wanted:
-            wanted.add(name)
-            pending += _PIECES[name][0]
+    wanted = reachable(needed, lambda name: _PIECES[name][0])
     lines: list[str] = []
     before = ""
     for name, (_, text) in _PIECES.items():

@@ -74,7 +74,7 @@ def _expand_private(kernel: Kernel, iname: str) -> Kernel:
                 f"iname '{iname}' is tagged ilp, but its length is not a constant",
                 instead=f"split it first: split_iname('{iname}', 4, inner_tag='ilp')",
             )
-        for statement in (*writers, *kernel.readers.get(temporary.name, ())):
+        for statement in kernel.users(temporary.name):
             if iname not in statement.inames:
                 raise IllegalTransformError(
                     f"'{temporary.name}' has one value per '{iname}' (ilp), but statement "

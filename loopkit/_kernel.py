@@ -21,6 +21,7 @@ from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameErr
 from loopkit._expression import Access, accesses, variable_names
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
+from loopkit._relations import grouped
 from loopkit._same import Exact, digest_of
 from loopkit._tags import Tag
 from loopkit._tree import Loop, Path, Tree, flatten
@@ -88,6 +89,11 @@ class Statement(Exact):
         if self.operation is not None:
             found.append(self.write)
         return tuple(found)
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        """What is written, then all that is read."""
+        return (self.write, *self.reads)
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
@@ -262,19 +268,17 @@ class Kernel(Exact, Methods):
     @cached_property
     def writers(self) -> Mapping[str, tuple[Statement, ...]]:
         """The statements that write each name, in order."""
-        found: dict[str, list[Statement]] = {}
-        for statement in self.statements:
-            found.setdefault(statement.written, []).append(statement)
-        return {name: tuple(them) for name, them in found.items()}
+        return grouped((s.written, s) for s in self.statements)
 
     @cached_property
     def readers(self) -> Mapping[str, tuple[Statement, ...]]:
         """The statements that read each array or temporary, in order."""
-        found: dict[str, dict[str, Statement]] = {}
-        for statement in self.statements:
-            for name, _ in statement.reads:
-                found.setdefault(name, {})[statement.id] = statement
-        return {name: tuple(them.values()) for name, them in found.items()}
+        return grouped((n, s) for s in self.statements for n in dict(s.reads))
+
+    def users(self, name: str) -> tuple[Statement, ...]:
+        """The statements that write an array or temporary, then those that only read it."""
+        writers = self.writers.get(name, ())
+        return (*writers, *(s for s in self.readers.get(name, ()) if s.written != name))
 
     def reduced_inames(self, statement: Statement) -> tuple[str, ...]:
         """The inames that an update runs over: those that its accumulator's start is not in."""

@@ -17,6 +17,7 @@ from loopkit._expression import called_names, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit._relations import reachable
 
 
 @dataclass(frozen=True)
@@ -102,13 +103,15 @@ def _names(kernel: Kernel, statement: Statement, field: str) -> Iterable[str]:
 
 def rules_used(kernel: Kernel, expressions: Iterable[Expression]) -> frozenset[str]:
     """The substitution rules that expressions use, also through others."""
-    rules, found = kernel.rule_by_name, set[str]()
-    waiting = list(expressions) if rules else []
-    while waiting:
-        new = called_names(waiting.pop()) & rules.keys() - found
-        found |= new
-        waiting += [rules[name].expression for name in new]
-    return frozenset(found)
+    rules = kernel.rule_by_name
+
+    def used_in(expression: Expression) -> frozenset[str]:
+        return called_names(expression) & rules.keys()
+
+    if not rules:
+        return frozenset()
+    start = frozenset().union(*map(used_in, expressions))
+    return reachable(start, lambda name: used_in(rules[name].expression))
 
 
 def rules_of(kernel: Kernel, statement: Statement) -> frozenset[str]:

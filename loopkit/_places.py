@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._cached import memoised
 from loopkit._expression import names_outside_accesses, variable_names
 from loopkit._kernel import Kernel, Statement
+from loopkit._relations import grouped, reachable
 from loopkit._tags import GroupAxis, LocalAxis
 
 
@@ -39,8 +40,8 @@ def space_of(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:
     tags = {kernel.iname_tags.get(n) for index in indices for n in variable_names(index)}
     blocks = {tag for tag in tags if isinstance(tag, GroupAxis)}
     plain = {kernel.iname_tags.get(n) for index in indices for n in names_outside_accesses(index)}
-    touching = (*writers, *kernel.readers.get(temporary.name, ()))
-    inside = [{kernel.iname_tags.get(i) for i in statement.inames} for statement in touching]
+    users = kernel.users(temporary.name)
+    inside = [{kernel.iname_tags.get(i) for i in statement.inames} for statement in users]
     if blocks & plain or any(not blocks <= axes for axes in inside):
         return AddressSpace.GLOBAL
     threads = any(isinstance(tag, LocalAxis) for tag in tags)
@@ -58,35 +59,27 @@ def first_block_alone(kernel: Kernel) -> Mapping[str, frozenset[int]]:
 
     Address spaces must have been decided.
     """
-    on_axis: dict[int, set[str]] = {}
-    for iname, tag in kernel.tags:
-        if isinstance(tag, GroupAxis):
-            on_axis.setdefault(tag.axis, set()).add(iname)
+    on_axis = grouped((tag.axis, i) for i, tag in kernel.tags if isinstance(tag, GroupAxis))
     inside = {t.name for t in kernel.temporaries if t.address_space is not AddressSpace.GLOBAL}
     if not (on_axis and inside):
         return {}
     alone: dict[str, frozenset[int]] = dict.fromkeys(inside, frozenset())
     for axis, inames in on_axis.items():
-        for name in inside - _wanted(kernel, inside, inames):
+        for name in inside - _wanted(kernel, inside, frozenset(inames)):
             alone[name] |= {axis}
     return alone
 
 
-def _wanted(kernel: Kernel, inside: set[str], inames: set[str]) -> set[str]:
+def _wanted(kernel: Kernel, inside: set[str], inames: frozenset[str]) -> frozenset[str]:
     """Those of some temporaries that not block 0 alone looks at, along the axis of ``inames``."""
+
+    def read_by(statements: Iterable[Statement]) -> set[str]:
+        return inside & {name for s in statements for name, _ in s.reads}
+
     # Every block comes to a loop, and must know its bounds.
-    wanted = inside & frozenset().union(*(d.parameters for d in kernel.domains))
-    waiting = list(wanted)
-    statements = [s for s in kernel.statements if s.inames & inames]
-    while statements or waiting:
-        if not statements:
-            statements += kernel.writers.get(waiting.pop(), ())
-            continue
-        for name, _ in statements.pop().reads:
-            if name in inside and name not in wanted:
-                wanted.add(name)
-                waiting.append(name)
-    return wanted
+    bounds = inside & frozenset().union(*(d.parameters for d in kernel.domains))
+    start = bounds | read_by(s for s in kernel.statements if s.inames & inames)
+    return reachable(start, lambda name: read_by(kernel.writers.get(name, ())))
 
 
 def runs_once_along(kernel: Kernel, statement: Statement) -> frozenset[tuple[str, int]]:

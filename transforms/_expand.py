@@ -60,10 +60,9 @@ def settled(old: Kernel, change: Change) -> Change:
 
 
 def _uses(old: Kernel, new: Kernel, name: str, maps: Mapping[str, InstanceMap]) -> list[_Use]:
-    statements = {s.id: s for s in (*new.writers.get(name, ()), *new.readers.get(name, ()))}
     result = []
-    for id_, statement in statements.items():
-        step = maps.get(id_, InstanceMap(id_, id_))
+    for statement in new.users(name):
+        step = maps.get(statement.id, InstanceMap(statement.id, statement.id))
         if step.old in old.statement_by_id:
             result.append(_Use(statement, step.old, step.values))
     return result
@@ -136,8 +135,7 @@ def _is_separated(new: Kernel, temporary: TemporaryVariable, uses: list[_Use], i
 
 
 def _indices(statement: Statement, name: str) -> list[tuple[Expression, ...]]:
-    found = (statement.write, *statement.reads)
-    return list(dict.fromkeys(i for n, i in found if n == name and i))
+    return list(dict.fromkeys(i for n, i in statement.accesses if n == name and i))
 
 
 def _expanded(

@@ -12,6 +12,7 @@ from loopkit._errors import IllegalTransformError
 from loopkit._hidden import OTHER, instance
 from loopkit._kernel import Domain, Kernel
 from loopkit._nodes import Expression
+from loopkit._relations import reachable
 from loopkit._simplify import simplify
 from loopkit._tree import Entry, Path, build, common_prefix, flatten, path_inames
 
@@ -24,14 +25,7 @@ def loaded_parameters(kernel: Kernel, iname: str) -> frozenset[str]:
 
 def ancestors_of(kernel: Kernel, inames: Iterable[str]) -> frozenset[str]:
     """``inames`` and all inames that their bounds need."""
-    found: set[str] = set()
-    waiting = list(inames)
-    while waiting:
-        iname = waiting.pop()
-        if iname not in found:
-            found.add(iname)
-            waiting += kernel.parents_of(iname)
-    return frozenset(found)
+    return reachable(inames, kernel.parents_of)
 
 
 def ordered_domains(domains: Sequence[Domain]) -> tuple[Domain, ...]:

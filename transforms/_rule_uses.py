@@ -40,7 +40,7 @@ def expand_rules_that_use(kernel: Kernel, name: str, selected: Collection[str]) 
     for statement in kernel.statements:
         if statement.id in selected and rules_of(kernel, statement) & using.keys():
             statement = statement.map_expressions(lambda e: expand_in(e, using))
-        touched = [i for n, i in (statement.write, *statement.reads) if n == name]
+        touched = [i for n, i in statement.accesses if n == name]
         called = frozenset().union(
             *(_expression.called_names(i) for indices in touched for i in indices)
         )

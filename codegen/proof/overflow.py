@@ -66,7 +66,7 @@ class OverflowCheck(Check):
         """The indices of the kernel's accesses at an offset: each lies in its axis."""
         meaning = self.subject.meaning
         for statement in self.subject.kernel.statements:
-            for name, indices in (*statement.reads, statement.write):
+            for name, indices in statement.accesses:
                 if name == array and indices and meaning.offset(name, indices) == offset:
                     shape = self.subject.kernel.array(name).shape or ()
                     for index, extent in zip(indices, shape, strict=True):

@@ -18,6 +18,7 @@ from loopkit._hidden import OTHER, SOURCE, copied
 from loopkit._kernel import Statement
 from loopkit._poly.model import Cell
 from loopkit._poly.pairs import Instance, Undecided, nonempty, parts_in
+from loopkit._relations import grouped
 
 
 class CopyChains:
@@ -119,16 +120,16 @@ class CopyChains:
 
     def by_time(
         self, array: str, event: ReadEvent, label: str
-    ) -> list[tuple[float, list[tuple[Statement, isl.Set]]]]:
+    ) -> list[tuple[float, tuple[tuple[Statement, isl.Set], ...]]]:
         """Copies of an array before the event, by the loop that carries them, latest first.
 
         With each copy ``{ inames of the copy·label, inames of the event's time }``, exactly.
         """
-        groups: dict[float, list[tuple[Statement, isl.Set]]] = {}
-        for statement in self.check.copy_statements(array):
-            at = Instance(statement.id, label)
-            for key, piece in self.pieces(at, event.time):
-                groups.setdefault(key, []).append((statement, piece))
+        groups = grouped(
+            (key, (statement, piece))
+            for statement in self.check.copy_statements(array)
+            for key, piece in self.pieces(Instance(statement.id, label), event.time)
+        )
         return sorted(groups.items(), key=lambda g: -g[0])
 
     def pieces(self, at: Instance, time: Instance) -> Iterator[tuple[float, isl.Set]]:

@@ -13,6 +13,7 @@ from loopkit._cached import cached_property
 from loopkit._expression import substitute
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
+from loopkit._relations import grouped
 
 if TYPE_CHECKING:
     from loopkit._change import Change
@@ -61,10 +62,8 @@ class Lineage:
     @cached_property
     def images_from(self) -> Mapping[str, tuple[Image, ...]]:
         """Images by the id of their origin."""
-        found: dict[str, list[Image]] = {s.id: [] for s in self.root.statements}
-        for image in self.images:
-            found[image.origin].append(image)
-        return {origin: tuple(images) for origin, images in found.items()}
+        found = grouped((image.origin, image) for image in self.images)
+        return {s.id: found.get(s.id, ()) for s in self.root.statements}
 
     @cached_property
     def sizes(self) -> isl.Set:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from loopkit import _sets
 from loopkit._cached import cached_property, memoised
 from loopkit._check.schedule_check import Check
 from loopkit._kernel import Statement
+from loopkit._relations import reachable
 from loopkit._same import Key as Identity
 from loopkit._same import key_of
 
@@ -65,14 +65,12 @@ class QuestionKeys:
     def _domains(self, inames: tuple[str, ...]) -> Key:
         """The domains of some inames, and of those that their bounds use."""
         kernel = self.new.kernel
-        found: dict[int, None] = {}
-        waiting = [kernel.home_domain[i] for i in inames]
-        while waiting:
-            index = waiting.pop()
-            if index not in found:
-                found[index] = None
-                names = _sets.involved_names(kernel.domains[index].set)
-                waiting += [kernel.home_domain[n] for n in names if n in kernel.home_domain]
+        home = kernel.home_domain
+
+        def outer(index: int) -> list[int]:
+            return [home[n] for n in kernel.domains[index].parameters if n in home]
+
+        found = reachable([home[i] for i in inames], outer)
         return tuple(kernel.domains[i].text for i in sorted(found))
 
     def array(self, name: str) -> Key:
@@ -87,15 +85,8 @@ class QuestionKeys:
 
     def family(self, start: Iterable[str], statements: Iterable[str] = ()) -> Key:
         """All that the values in some arrays depend on, and what some statements compute."""
-        arrays: set[str] = set()
-        members, waiting = set(statements), list(start)
-        while waiting:
-            name = waiting.pop()
-            if name not in arrays:
-                arrays.add(name)
-                more, inside = self._beside(name)
-                members |= inside
-                waiting += more
+        arrays = reachable(start, lambda name: self._beside(name)[0])
+        members = set(statements).union(*(self._beside(name)[1] for name in arrays))
         return (
             self.everywhere,
             tuple(self.array(a) for a in sorted(arrays) if self.new.kernel.is_array(a)),
@@ -141,9 +132,8 @@ class QuestionKeys:
 
     def of_bounds(self, statement: str) -> Key:
         """The key of whether a statement stays in its arrays."""
-        mine = self.new.statement[statement]
-        names = {name for name, _ in (mine.write, *mine.reads)}
-        arrays = tuple(self.array(n) for n in sorted(names) if self.new.kernel.is_array(n))
+        names = sorted(dict(self.new.statement[statement].accesses))
+        arrays = tuple(self.array(n) for n in names if self.new.kernel.is_array(n))
         return ("bounds", self.everywhere, self.statement(statement), arrays)
 
     def of_races(self, array: str) -> Key:

@@ -35,6 +35,7 @@ from loopkit._poly.dataflow import is_update
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Instance, equal
 from loopkit._poly.parallel_axes import Axis
+from loopkit._relations import reachable
 from loopkit._same import key_of, same
 
 if TYPE_CHECKING:
@@ -245,19 +246,12 @@ class StepProof:
     def same_domains(self, inames: frozenset[str]) -> bool:
         """Whether what bounds some inames is what it was."""
         old, new = self.old.kernel, self.new.kernel
-        waiting, seen = list(inames), set(inames)
-        while waiting:
-            iname = waiting.pop()
-            if iname not in old.home_domain or iname not in new.home_domain:
-                return False
-            one = old.domains[old.home_domain[iname]]
-            two = new.domains[new.home_domain[iname]]
-            if one is not two and one != two:
-                return False
-            for name in one.parameters & old.home_domain.keys() - seen:
-                seen.add(name)
-                waiting.append(name)
-        return True
+        if not inames <= old.home_domain.keys():
+            return False
+        around = reachable(inames, old.parents_of)
+        return around <= new.home_domain.keys() and all(
+            old.domains[old.home_domain[i]] == new.domains[new.home_domain[i]] for i in around
+        )
 
     @cached_property
     def new_axes(self) -> tuple[Axis, ...]:

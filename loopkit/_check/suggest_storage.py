@@ -71,7 +71,7 @@ def _carriers(refusal: Refusal) -> tuple[str, ...]:
 
 def _inames_around(kernel: Kernel, temporary: str) -> list[str]:
     """The inames that all statements are inside that use a temporary."""
-    users = (*kernel.writers.get(temporary, ()), *kernel.readers.get(temporary, ()))
+    users = kernel.users(temporary)
     shared = frozenset.intersection(*(u.inames for u in users)) if users else frozenset()
     return [i for i in kernel.all_inames if i in shared]
 

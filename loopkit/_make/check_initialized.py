@@ -17,6 +17,7 @@ from loopkit._poly.dataflow import Dataflow
 from loopkit._poly.model import Model
 from loopkit._poly.program_order import ProgramOrder
 from loopkit._poly.smallest_case import smallest_access
+from loopkit._relations import grouped
 from loopkit._rules import expand_rules
 
 
@@ -41,9 +42,7 @@ class Checker:
         self.order = ProgramOrder(self.kernel)
         self.temporaries = kernel.temporary_by_name
         self.reads = [(s, read) for s in self.kernel.statements for read in self._reads(s)]
-        self.reads_of: dict[str, list[tuple[Statement, Access]]] = {}
-        for statement, (name, indices, _) in self.reads:
-            self.reads_of.setdefault(name, []).append((statement, (name, indices)))
+        self.reads_of = grouped((read[0], (s, read[:2])) for s, read in self.reads)
 
     @cached_property
     def dataflow(self) -> Dataflow:

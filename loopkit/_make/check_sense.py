@@ -76,7 +76,7 @@ def check_sense(statements: Iterable[Statement], inames: Collection[str]) -> Non
     """
     for statement in statements:
         _check_nesting(statement)
-        for name, indices in (statement.write, *statement.reads):
+        for name, indices in statement.accesses:
             if indices and name in inames:
                 raise InvalidArgumentError(
                     f"'{name}' is an iname and has no elements",

@@ -96,7 +96,7 @@ class _Watch(Typer):
     def statement(self, statement: Statement, declared: Collection[str]) -> None:
         """Look at a statement's right side, conditions, indices, and what it is stored in."""
         name, _ = statement.write
-        for _, indices in (statement.write, *statement.reads):
+        for _, indices in statement.accesses:
             for index in indices:
                 _check_index(index, self.env)
         for predicate in statement.predicates:

@@ -6,12 +6,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import pymbolic.primitives as prim
 
+from loopkit._cached import once
 from loopkit._errors import InvalidArgumentError, ParseError
 from loopkit._expression import index_tuple, variable_names
 from loopkit._frozen import dataclass
 from loopkit._make.domain_factors import Domains
 from loopkit._make.drafts import Draft
 from loopkit._nodes import Expression
+from loopkit._relations import grouped, reachable
 from loopkit._tree import Path
 
 
@@ -35,15 +37,7 @@ class Inames:
         """``inames`` with all that their domains need."""
         if not self.any_parents:
             return inames
-        found = self._closed.get(inames)
-        if found is None:
-            whole, new = set(inames), set(inames)
-            while new:
-                new = {p for i in new for p in self._parents[i]} - whole
-                whole |= new
-            found = frozenset(whole)
-            self._closed[inames] = found
-        return found
+        return once(self._closed, inames, reachable, inames, self._parents.__getitem__)
 
     def loaded(self, inames: frozenset[str]) -> frozenset[str]:
         """The temporaries that bounds of ``inames`` read."""
@@ -100,11 +94,11 @@ def find_inames(
         needed = inames.closure(draft.reduced) - draft.reduced
         draft.inames = inames.closure(draft.given_inames | (draft.names & names) | needed)
     reads = {d: _temporaries_read(d, inames, temporaries) for d in drafts}
-    readers = _by_name((name, d) for d in drafts for name in reads[d])
-    writers = _by_name((d.written, d) for d in drafts if d.written in temporaries)
+    readers = grouped((name, d) for d in drafts for name in reads[d])
+    writers = grouped((d.written, d) for d in drafts if d.written in temporaries)
     sources = {
         # What a statement makes of the variable's own value does not say where it lives.
-        name: [d for d in them if name not in reads[d]] or them
+        name: tuple(d for d in them if name not in reads[d]) or them
         for name, them in writers.items()
     }
 
@@ -133,18 +127,11 @@ def find_inames(
             iname = min(clash)
             _fail_at_clash(draft, iname, [name for name in reads[draft] if iname in home(name)])
     return [
-        Source(draft, name, tuple(sources[name]), home(name))
+        Source(draft, name, sources[name], home(name))
         for draft in drafts
         for name in reads[draft]
         if home(name) and draft not in sources[name]
     ]
-
-
-def _by_name(pairs: Iterable[tuple[str, Draft]]) -> dict[str, list[Draft]]:
-    found: dict[str, list[Draft]] = {}
-    for name, draft in pairs:
-        found.setdefault(name, []).append(draft)
-    return found
 
 
 def check_sources(sources: Iterable[Source], paths: Mapping[str, Path]) -> None:

@@ -10,6 +10,7 @@ from functools import cache
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._make.drafts import Draft, Nop
 from loopkit._make.enclosing_loops import Inames
+from loopkit._relations import grouped, reachable
 from loopkit._syntax import position_of_name
 
 Node = Draft | Nop
@@ -47,10 +48,7 @@ def in_order(nodes: Sequence[Node], inames: Inames, temporaries: Collection[str]
         node.names | inames.loaded(node.inames) if isinstance(node, Draft) else frozenset()
         for node in nodes
     ]
-    writers: dict[str, list[int]] = {}
-    for position, node in enumerate(nodes):
-        if isinstance(node, Draft):
-            writers.setdefault(node.written, []).append(position)
+    writers = grouped((node.written, p) for p, node in enumerate(nodes) if isinstance(node, Draft))
     for name in temporaries:
         if len(writers.get(name, ())) != 1:
             continue
@@ -68,7 +66,9 @@ def in_order(nodes: Sequence[Node], inames: Inames, temporaries: Collection[str]
     for position in order:
         node = nodes[position]
         if isinstance(node, Draft):
-            node.resolved = _without_nops(node, nodes, number)
+            # Of places without work, what these wait for counts.
+            named = reachable(node.resolved, lambda i: _through(nodes[number[i]]))
+            node.resolved = frozenset(i for i in named if isinstance(nodes[number[i]], Draft))
             result.append(node)
     return result
 
@@ -82,12 +82,7 @@ def _keep_text_order(
     @cache
     def all_before(position: int) -> frozenset[int]:
         """Everything that must come before ``position``, by demand."""
-        whole: set[int] = set()
-        new = set(demanded[position])
-        while new:
-            whole |= new
-            new = {p for n in new for p in demanded[n]} - whole
-        return frozenset(whole)
+        return reachable(demanded[position], demanded.__getitem__)
 
     last_write: dict[str, int] = {}
     readers: dict[str, list[int]] = {}
@@ -144,19 +139,6 @@ def _cycle(left: set[int], before: Sequence[set[int]]) -> list[int]:
         path.append(following)
 
 
-def _without_nops(node: Draft, nodes: Sequence[Node], number: dict[str, int]) -> frozenset[str]:
-    """The ids of real statements that ``node`` depends on, through places without work."""
-    found: set[str] = set()
-    seen: set[str] = set()
-    waiting = list(node.resolved)
-    while waiting:
-        id_ = waiting.pop()
-        if id_ in seen:
-            continue
-        seen.add(id_)
-        other = nodes[number[id_]]
-        if isinstance(other, Nop):
-            waiting.extend(other.resolved)
-        else:
-            found.add(id_)
-    return frozenset(found)
+def _through(node: Node) -> frozenset[str]:
+    """What else those depend on that depend on a node: nothing, unless it is without work."""
+    return node.resolved if isinstance(node, Nop) else frozenset()

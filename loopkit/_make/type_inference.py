@@ -14,6 +14,7 @@ from loopkit._make.free_names import closure
 from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression
 from loopkit._promotion import Choice, RunTime, Typed, promote, run_time
+from loopkit._relations import grouped
 from loopkit._rules import expand_rules
 from loopkit._types import Kind, concrete, dtype_of, known_types
 
@@ -64,10 +65,11 @@ class Types:
         What needs a type that only a call will say stays open.  Names that are computed from
         each other, or from themselves, grow until all their writers agree.
         """
-        writers: dict[str, list[Statement]] = {}
-        for statement in self.statements:
-            if statement.written in self.unknown and statement.kind != "init":
-                writers.setdefault(statement.written, []).append(statement)
+        writers = grouped(
+            (s.written, s)
+            for s in self.statements
+            if s.written in self.unknown and s.kind != "init"
+        )
         needs = {
             name: frozenset().union(*(typed_names(s.rhs) for s in them))
             for name, them in writers.items()

@@ -14,6 +14,7 @@ from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._places import first_block_alone
 from loopkit._poly.pairs import Instance
+from loopkit._relations import grouped
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
 
 Axis = tuple[str, object]
@@ -53,12 +54,8 @@ class ParallelAxes:
     @cached_property
     def inames_on(self) -> dict[Axis, tuple[str, ...]]:
         """The inames on each axis."""
-        found: dict[Axis, list[str]] = {}
-        for iname in self.kernel.iname_tags:
-            axis = self.axis_of(iname)
-            if axis is not None and iname in self.kernel.home_domain:
-                found.setdefault(axis, []).append(iname)
-        return {axis: tuple(inames) for axis, inames in found.items()}
+        inames = (i for i in self.kernel.iname_tags if i in self.kernel.home_domain)
+        return grouped((a, i) for i in inames if (a := self.axis_of(i)) is not None)
 
     @memoised
     def lower(self, iname: str) -> int:

@@ -11,7 +11,7 @@ a kernel without races.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
+from loopkit._relations import reachable
 from loopkit._same import Key, key_of
 from loopkit._tree import Loop, Tree, build, flatten
 
@@ -61,18 +62,14 @@ def structure_key(kernel: Kernel) -> Key:
 
 def live_arrays(kernel: Kernel) -> frozenset[str]:
     """The arrays that some output may depend on."""
-    arguments = kernel.arg_by_name
-    found = {name for name in kernel.writers if name in arguments}
-    waiting = list(found)
-    while waiting:
-        for statement in kernel.writers.get(waiting.pop(), ()):
-            names = {name for name, _ in statement.reads}
+
+    def needed_for(name: str) -> Iterator[str]:
+        for statement in kernel.writers.get(name, ()):
+            yield from dict(statement.reads)
             for iname in statement.inames:
-                names |= kernel.domains[kernel.home_domain[iname]].parameters
-            new = names - found
-            found |= new
-            waiting += new
-    return frozenset(found)
+                yield from kernel.domains[kernel.home_domain[iname]].parameters
+
+    return reachable(kernel.writers.keys() & kernel.arg_by_name.keys(), needed_for)
 
 
 class _BinaryOperations(ExpressionMapper):

@@ -131,7 +131,7 @@ def _objections(
         for statement in model.kernel.statements:
             if statement.id not in paired:
                 yield from _more_than_copies(model, statement)
-            for name, indices in (statement.write, *statement.reads):
+            for name, indices in statement.accesses:
                 # Such cells are compared by nobody.
                 is_temporary = name in model.kernel.temporary_by_name
                 if is_temporary and any(variable_names(i) & model.data for i in indices):
@@ -156,7 +156,7 @@ def data_dependent_race(model: Model) -> str:
         array, one = writer.written, Instance(writer.id, BASE)
         for other in model.kernel.statements:
             two = Instance(other.id, OTHER)
-            for name, indices in (other.write, *other.reads):
+            for name, indices in other.accesses:
                 if name != array:
                     continue
                 cell = model.cell(name, [model.named(i, OTHER) for i in indices], two)

@@ -1,0 +1,189 @@
+"""Elements of HTML and SVG, built so that no text in them can become markup.
+
+Trees of :mod:`xml.etree.ElementTree`, whose serializer escapes text and attributes; what it does
+not guard (names of elements and attributes, addresses, style sheets, control characters) is
+checked here.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+from xml.etree.ElementTree import Element, tostring
+
+from loopkit._display.style import SHEET, lighting
+from loopkit._kernel import Kernel
+
+Part = Element | str | int | None | Iterable[Any]
+"""What stands in an element: elements, text, numbers, or several of these; None is nothing."""
+
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*", re.ASCII)
+_STYLE = re.compile(r"(?:[\w\s:;.,%#+*/-]|var\(--[\w-]+\))*", re.ASCII)
+_ADDRESSES = frozenset(("action", "data", "formaction", "href", "poster", "src", "srcset"))
+_ACTIVE = frozenset(("base", "embed", "iframe", "link", "meta", "object", "script", "style"))
+
+
+def element(tag: str, *parts: Part, **attributes: object) -> Element:
+    """An element with parts inside: ``element("td", "x < y", class_="lk-number")``.
+
+    ``_`` in the name of an attribute is ``-``, and one at the end is dropped.  An attribute
+    that is None or False is left out, and one that is True has no value.  Raises
+    :class:`ValueError` for what could act: scripts, event handlers, addresses outside of the page.
+    """
+    if not _NAME.fullmatch(tag) or tag.lower() in _ACTIVE:
+        raise ValueError(f"no element of this page is called {tag!r}")
+    made = Element(tag)
+    for key, value in attributes.items():
+        name = key.rstrip("_").replace("_", "-")
+        if value is not None and value is not False:
+            made.set(name, _attribute(name, "" if value is True else visible(str(value))))
+    return add(made, *parts)
+
+
+def _attribute(name: str, value: str) -> str:
+    plain = name.lower()
+    if not _NAME.fullmatch(name) or plain.startswith("on"):
+        raise ValueError(f"no attribute of this page is called {name!r}")
+    if plain in _ADDRESSES and not value.startswith("#"):
+        raise ValueError(f"a page that stands alone has no address {value!r}")
+    if plain == "style" and not _STYLE.fullmatch(value):
+        raise ValueError(f"no plain style: {value!r}")
+    return value
+
+
+def add(to: Element, *parts: Part) -> Element:
+    """The element itself, with parts added behind those that it has."""
+    for part in parts:
+        if isinstance(part, Element):
+            to.append(part)
+        elif isinstance(part, (str, int)):
+            text = visible(str(part))
+            if len(to):
+                to[-1].tail = (to[-1].tail or "") + text
+            else:
+                to.text = (to.text or "") + text
+        elif part is not None:
+            add(to, *part)
+    return to
+
+
+def _shown(code: int) -> str:
+    if code < 32:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 127 else f"\\u{code:04x}"
+
+
+_UNSEEN = {
+    code: _shown(code)
+    for code in (
+        *(c for c in range(32) if c not in (9, 10)),
+        *range(127, 160),
+        *(0x061C, 0x200E, 0x200F, 0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF),
+        *range(0x202A, 0x202F),
+        *range(0x2066, 0x206A),
+        *range(0xD800, 0xE000),
+    )
+}
+"""Control characters, marks that turn the order of text around, and halves of characters."""
+
+
+def visible(text: str) -> str:
+    """Text in which what cannot be seen is spelled out: ``␛`` for an escape."""
+    return text if text.isascii() and text.isprintable() else text.translate(_UNSEEN)
+
+
+def inline(role: str, *parts: Part, **attributes: object) -> Element:
+    """A word with the looks of a role of :data:`loopkit._display.style.ROLES`."""
+    return element("span", *parts, class_=f"lk-{role}", **attributes)
+
+
+def fold(summary: Part, *body: Part, is_open: bool = True, **attributes: object) -> Element:
+    """What can be folded away under its first line."""
+    return element("details", element("summary", summary), *body, open=is_open, **attributes)
+
+
+def table(
+    columns: Sequence[Part],
+    rows: Iterable[Sequence[Part]],
+    *,
+    numbers: Collection[int] = (),
+    marks: Iterable[dict[str, object]] = (),
+) -> Element:
+    """A table; columns ``numbers`` stand to the right, ``marks`` are attributes of the rows."""
+
+    def cells(tag: str, row: Sequence[Part]) -> list[Element]:
+        return [
+            element(tag, cell, class_="lk-number" if at in numbers else None)
+            for at, cell in enumerate(row)
+        ]
+
+    given = iter(marks)
+    body = [element("tr", cells("td", row), **next(given, {})) for row in rows]
+    head = element("thead", element("tr", cells("th", columns)))
+    return element("table", head, element("tbody", body))
+
+
+def statement(position: int | None) -> dict[str, object]:
+    """The attributes of what belongs to a statement: its position in ``kernel.statements``."""
+    return {} if position is None else {"data_lk_s": position}
+
+
+def scope_of(kernel: Kernel) -> str:
+    """What all outputs of a kernel are called, so that statements of others do not light up."""
+    return kernel.key[:16]
+
+
+def output(*parts: Part, kernel: Kernel | None = None, **attributes: object) -> Element:
+    """One output: an element with class ``lk`` that brings its own style sheet.
+
+    With ``kernel``, whatever has the attributes of :func:`statement` lights up in all outputs of
+    that kernel while the pointer is on one of them.
+    """
+    sheet = Element("style")
+    sheet.text = SHEET
+    if kernel is not None:
+        attributes["data_lk_k"] = scope_of(kernel)
+        sheet.text += lighting(scope_of(kernel), len(kernel.statements))
+    made = element("div", class_="lk", **attributes)
+    made.append(sheet)
+    return add(made, *parts)
+
+
+def html_text(made: Element) -> str:
+    """An element as HTML."""
+    return tostring(made, encoding="unicode", method="html")
+
+
+def svg_text(picture: Element) -> str:
+    """An ``svg`` element as a file of its own, which brings the style sheet along."""
+    alone = Element("svg", {**picture.attrib, "xmlns": "http://www.w3.org/2000/svg"})
+    alone.set("class", " ".join(filter(None, ("lk", picture.get("class")))))
+    sheet = Element("style")
+    sheet.text = SHEET.replace(".lk svg ", "svg.lk ")
+    alone.extend([sheet, *picture])
+    return tostring(alone, encoding="unicode", method="xml")
+
+
+def bundle(
+    html: Callable[[], str],
+    text: Callable[[], str],
+    include: Collection[str] | None = None,
+    exclude: Collection[str] | None = None,
+) -> dict[str, str]:
+    """What ``_repr_mimebundle_`` returns; a form that nobody asks for is not made."""
+    forms = {"text/plain": text, "text/html": html}
+    wanted = [
+        form
+        for form in forms
+        if (not include or form in include) and form not in (exclude or ()) and _is_active(form)
+    ]
+    return {form: forms[form]() for form in wanted}
+
+
+def _is_active(form: str) -> bool:
+    """Whether the shell that runs, if one does, shows this form: terminals show text alone."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is None or form in shell.display_formatter.active_types

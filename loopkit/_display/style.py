@@ -1,0 +1,205 @@
+"""The one table of roles: what each part of a kernel looks like, in light and in dark.
+
+Nest, source, tables and pictures take their colours from here: as custom properties of one small
+style sheet (``var(--lk-thread)``), or as hex numbers, for matplotlib.  No role rests on its colour
+alone: ``css`` adds weight, slant or underline, ``mark`` a sign where one is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from loopkit._frozen import dataclass
+
+
+@dataclass(frozen=True)
+class Role:
+    """A kind of thing, and its looks: colours of text and lines as ``#rrggbb``.
+
+    ``css`` is what tells it from others without colour, ``dash`` the same for lines in pictures,
+    as lengths of ink and gap; ``mark`` is a sign that stands for it.
+    """
+
+    name: str
+    meaning: str
+    light: str
+    dark: str
+    css: str = ""
+    dash: str = ""
+    mark: str = ""
+
+    def colour(self, dark: bool = False) -> str:
+        """Its colour on a light or a dark ground."""
+        return self.dark if dark else self.light
+
+    def tint(self, dark: bool = False) -> str:
+        """A pale ground of its colour, on which both its own colour and plain text read well."""
+        return mixed(self.colour(dark), GROUND["ground"].colour(dark), 0.12)
+
+
+_BOLD, _SLANTED = "font-weight:650;", "font-style:italic;"
+
+
+def _underlined(how: str) -> str:
+    return f"text-decoration:underline {how} 1px;text-underline-offset:.22em;"
+
+
+_ROLES = (
+    Role("block", "a block axis", "#0b56a4", "#79b8ff", _BOLD + _underlined("double"), "8 3"),
+    Role("thread", "a thread axis", "#a04000", "#ffab66", _BOLD, "3 2"),
+    Role(
+        "unrolled", "unrolled or a vector", "#7b2d9b", "#d9a6f7", _SLANTED + _underlined("dashed")
+    ),
+    Role("loop", "a loop that runs in order", "#1f2933", "#e4e8ee", _BOLD + _SLANTED),
+    Role("shared", "shared memory", "#00665a", "#56d3bf", _underlined("solid"), "6 2"),
+    Role("private", "private to a thread", "#6a5300", "#dcc463", _underlined("dotted"), "2 2"),
+    Role("global", "global memory", "#37474f", "#c3ced6"),
+    Role("constant", "a size or a constant", "#53448f", "#b8adf5", _underlined("dashed"), "4 4"),
+    Role("barrier", "a barrier", "#a8123e", "#ff92aa", _BOLD + _underlined("wavy"), "", "┄┄"),
+    Role("copy", "a copy", "#00607d", "#6ccbe8", _SLANTED + _underlined("dotted"), "5 2 1 2", "⇐"),
+    Role("comment", "a remark", "#5b6570", "#a5b0bb", _SLANTED),
+    Role("statement", "a statement", "#1f2933", "#e4e8ee"),
+    Role("ok", "proven", "#14692d", "#6ed58a", _BOLD, "", "✓"),
+    Role("refused", "refused", "#b00020", "#ff8f86", _BOLD + _underlined("solid"), "", "✗"),
+    Role("undecided", "undecided", "#7a4f00", "#f1bf5b", _BOLD + _underlined("dashed"), "", "?"),
+    Role("added", "a line that is new", "#14692d", "#6ed58a", "", "", "+"),
+    Role("removed", "a line that is gone", "#b00020", "#ff8f86", "", "", "−"),
+)
+
+ROLES: Mapping[str, Role] = {role.name: role for role in _ROLES}
+"""All roles by name."""
+
+GROUND: Mapping[str, Role] = {
+    "ground": Role("ground", "what everything stands on", "#ffffff", "#14181d"),
+    "panel": Role("panel", "heads of tables, every other row", "#f3f5f8", "#1e242b"),
+    "text": Role("text", "plain text", "#1f2933", "#e4e8ee"),
+    "line": Role("line", "borders and grids", "#c9d1d9", "#3b4550"),
+    "lit": Role("lit", "a statement that the pointer is on", "#ffe69c", "#4a3a00"),
+}
+"""What lies behind and between."""
+
+SERIES: tuple[tuple[str, str], ...] = (
+    ("#0072b2", "#56b4e9"),
+    ("#d55e00", "#ff8c42"),
+    ("#009e73", "#3fe0b4"),
+    ("#cc79a7", "#e6a8c9"),
+    ("#e69f00", "#f5c04a"),
+    ("#5d3a9b", "#8f63e6"),
+    ("#56b4e9", "#9ad7ff"),
+    ("#7f7f7f", "#9a9a9a"),
+)
+"""Colours of things that are only to be told apart, light and dark: fills, not text.
+
+After Okabe and Ito, "Color Universal Design" (2008), whose colours differ for all eyes.
+"""
+
+
+def mixed(one: str, other: str, share: float) -> str:
+    """``share`` of one colour and the rest of another, in sRGB."""
+    parts = zip(_channels(one), _channels(other), strict=True)
+    return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in parts)
+
+
+def contrast(one: str, other: str) -> float:
+    """How much lighter one colour is than another, from 1 to 21 (WCAG 2.2, "contrast ratio")."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def _luminance(colour: str) -> float:
+    parts = [c / 255 for c in _channels(colour)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _channels(colour: str) -> tuple[int, int, int]:
+    number = int(colour[1:], 16)
+    return number >> 16, number >> 8 & 255, number & 255
+
+
+def _properties(dark: bool) -> str:
+    def each() -> Iterator[str]:
+        yield f"color-scheme:{'dark' if dark else 'light'}"
+        for role in GROUND.values():
+            yield f"--lk-{role.name}:{role.colour(dark)}"
+        for role in ROLES.values():
+            yield f"--lk-{role.name}:{role.colour(dark)}"
+            yield f"--lk-{role.name}-tint:{role.tint(dark)}"
+        for number, pair in enumerate(SERIES):
+            yield f"--lk-series-{number}:{pair[dark]}"
+
+    return ";".join(each())
+
+
+_DARK = ('[data-jp-theme-light="false"]', ".vscode-dark", '[data-theme="dark"]')
+_LIGHT = ('[data-jp-theme-light="true"]', ".vscode-light", '[data-theme="light"]')
+
+
+def _within(places: tuple[str, ...], properties: str) -> str:
+    return f"{','.join(f'{place} .lk' for place in places)}{{{properties}}}"
+
+
+_MONO = "ui-monospace,'SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace"
+
+_LAYOUT = f"""
+.lk{{background:var(--lk-ground);color:var(--lk-text);font:13px/1.5 {_MONO};
+border:1px solid var(--lk-line);border-radius:6px;padding:.5em .8em;margin:.2em 0;
+max-width:100%;box-sizing:border-box;overflow-x:auto;text-align:left}}
+.lk *{{box-sizing:border-box}}
+.lk pre,.lk code{{font:inherit;color:inherit;background:none;margin:0;padding:0;border:0;
+white-space:pre}}
+.lk table{{border-collapse:collapse;margin:.3em 0;font:inherit;color:inherit;border:0}}
+.lk th,.lk td{{padding:.15em .8em .15em .2em;border:0;border-bottom:1px solid var(--lk-line);
+text-align:left;vertical-align:top;white-space:pre-wrap;background:none;color:inherit}}
+.lk tr{{background:none}}
+.lk th{{font-weight:650;border-bottom-width:2px}}
+.lk td.lk-number,.lk th.lk-number{{text-align:right;font-variant-numeric:tabular-nums;
+padding-left:.8em;white-space:nowrap}}
+.lk details>summary{{cursor:pointer;list-style:none}}
+.lk details>summary::-webkit-details-marker{{display:none}}
+.lk details>summary::before{{content:"▾";display:inline-block;width:1.1em;margin-left:-1.1em;
+color:var(--lk-comment)}}
+.lk details:not([open])>summary::before{{content:"▸"}}
+.lk summary:focus-visible{{outline:2px solid var(--lk-block);outline-offset:1px}}
+.lk .lk-head{{font-weight:650}}
+.lk .lk-mark{{display:inline-block;min-width:1.4em;text-align:center}}
+.lk [data-lk-s]{{border-radius:3px}}
+"""
+
+
+def _role_rules() -> Iterator[str]:
+    for role in ROLES.values():
+        yield f".lk .lk-{role.name}{{color:var(--lk-{role.name});{role.css}}}"
+        # In pictures: lines, and the areas that they bound.
+        yield f".lk svg .lk-{role.name}{{stroke:var(--lk-{role.name})}}"
+        yield f".lk svg text.lk-{role.name}{{fill:var(--lk-{role.name});stroke:none}}"
+
+
+def _sheet() -> str:
+    parts = (
+        f".lk{{{_properties(False)}}}",
+        f"@media (prefers-color-scheme:dark){{.lk{{{_properties(True)}}}}}",
+        _within(_DARK, _properties(True)),
+        _within(_LIGHT, _properties(False)),
+        _LAYOUT.replace("\n", ""),
+        *_role_rules(),
+    )
+    return "".join(parts)
+
+
+SHEET = _sheet()
+"""The style sheet that every output brings along."""
+
+
+def lighting(scope: str, count: int) -> str:
+    """Rules that light a statement wherever it is shown while the pointer is on it.
+
+    ``scope`` is what ``data-lk-k`` says of the kernel, whose ``count`` statements are numbered
+    by ``data-lk-s``.
+    """
+    here = f'.lk[data-lk-k="{scope}"]'
+    each = (
+        f'body:has({here} [data-lk-s="{n}"]:is(:hover,:focus)) {here} [data-lk-s="{n}"]'
+        for n in range(count)
+    )
+    return f"{','.join(each)}{{background:var(--lk-lit);outline:1px solid}}" if count else ""

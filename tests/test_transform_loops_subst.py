@@ -13,6 +13,7 @@ from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._make import make_kernel
 from loopkit._transform import replay
+from loopkit._verify import verify
 
 
 @pytest.fixture(scope="module")
@@ -260,6 +261,32 @@ def test_fix_parameters_errors(squares: Kernel) -> None:
 # }}}
 
 # {{{ types
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.int64])
+def test_a_scalar_of_open_type_becomes_data(dtype: type) -> None:
+    text = make_kernel("{ [i] : 0 <= i < n }", "y[i] = a*x[i] + y[i] {if=a != 3}")
+    steps = [
+        lambda k: k.add_dtypes({"a": dtype, "x, y": dtype}),
+        lambda k: k.split_iname("i", 4, inner_tag="l.0"),
+    ]
+    for order in (steps, steps[::-1]):
+        made = text
+        for step in order:
+            made = step(made)
+        assert made.prove().ok
+        assert verify(steps[0](text), made)
+        x = np.arange(5).astype(dtype)
+        made.executor("reference")(x=x, y=(y := x.copy()), a=dtype(2))
+        assert (y == 3 * x).all()
+
+
+def test_what_is_assumed_of_a_scalar_makes_it_whole() -> None:
+    text = make_kernel("{ [i] : 0 <= i < n }", "y[i] = a*x[i]").assume("a >= 4")
+    assert "the kernel assumes something of it, as of a whole number" in error_of(
+        text.add_dtypes, {"a": "float32"}
+    )
+    assert text.add_dtypes({"a": "int64"}).arg_by_name["a"].dtype == np.int64
 
 
 def test_add_dtypes() -> None:

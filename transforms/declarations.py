@@ -164,6 +164,11 @@ def _with_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Kernel:
                 f"'{name}' has the type {dtype_name(known)} already, and cannot become "
                 f"{dtype_name(dtype)}"
             )
+        if name in kernel.assumptions.parameters and dtype.kind not in "iu":
+            raise InvalidArgumentError(
+                f"'{name}' cannot become {dtype_name(dtype)}: the kernel assumes something of it, "
+                f"as of a whole number: {kernel.assumptions.text}"
+            )
 
     changed = {n: replace(variables[n], dtype=dtype) for n, dtype in wanted.items()}
     new = with_arrays(kernel, changed)

@@ -9,6 +9,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._arrays import ValueArg
 from loopkit._cached import cached_property
 from loopkit._expression import substitute
 from loopkit._frozen import dataclass
@@ -101,7 +102,28 @@ def descend(lineage: Lineage, before: Kernel, change: Change) -> Lineage:
         if fixed:
             values = tuple((i, substitute(e, fixed)) for i, e in values)
         images.append(Image(statement.id, earlier.origin, values))
-    return Lineage(lineage.root, tuple(images), (*lineage.fixed, *sorted(fixed.items())))
+    root = _with_types(lineage.root, change.kernel)
+    return Lineage(root, tuple(images), (*lineage.fixed, *sorted(fixed.items())))
+
+
+def _with_types(root: Kernel, new: Kernel) -> Kernel:
+    """``root`` with the types of scalars that turn out to be data, where it left their types open.
+
+    What has no type yet counts as a size: the text means either.
+    """
+    data = {
+        argument.name
+        for argument in root.args
+        if isinstance(argument, ValueArg)
+        and argument.dtype is None
+        and argument.name in new.arg_by_name
+        and argument.name not in new.sizes
+    }
+    if not data:
+        return root
+    return root.with_(
+        args=tuple(new.arg_by_name[a.name] if a.name in data else a for a in root.args)
+    )
 
 
 def lineage_of(kernel: Kernel) -> Lineage:

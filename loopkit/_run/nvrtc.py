@@ -78,16 +78,18 @@ def supported_archs() -> tuple[str, ...]:
     return tuple(f"sm_{arch}" for arch in archs)
 
 
-def compile_program(program: Program, arch: str) -> CompiledProgram:
+def compile_program(program: Program, arch: str, *, with_lines: bool = False) -> CompiledProgram:
     """Compile ``program`` for ``arch`` (``sm_80``, ``sm_90a``, ...), or recall it.
 
+    ``with_lines`` adds the table of lines that debuggers use, and changes no instruction.
     Raises `CompileError` with the numbered source if the compiler rejects it.
     """
     version = nvrtc_version()
     fault = known_fault(version)
     if fault:
         _once.warn("nvrtc", f"{fault}: {UPGRADE}")
-    made = _compiled(program.name, program.source, arch, version, program.options)
+    options = (*program.options, *(("--generate-line-info",) if with_lines else ()))
+    made = _compiled(program.name, program.source, arch, version, options)
     return CompiledProgram(program, arch, *made)
 
 

@@ -109,13 +109,21 @@ def find_tool(*names: str) -> str:
 def disassemble(cubin: bytes, tools: Sequence[str] = tuple(_DISASSEMBLERS)) -> str:
     """The machine code of a binary as text, by the first of ``tools`` that is there."""
     tool = find_tool(*tools)
-    command = [tool, _DISASSEMBLERS[Path(tool).stem]]
+    return _run_tool(tool, cubin, _DISASSEMBLERS[Path(tool).stem])
+
+
+def nvdisasm(cubin: bytes, *options: str) -> str:
+    """What ``nvdisasm`` prints about a binary."""
+    return _run_tool(find_tool("nvdisasm"), cubin, *options)
+
+
+def _run_tool(tool: str, cubin: bytes, *options: str) -> str:
     with tempfile.TemporaryDirectory(prefix="loopkit-") as folder:
         path = Path(folder) / "kernel.cubin"
         path.write_bytes(cubin)
         done = subprocess.run(
-            [*command, str(path)], capture_output=True, text=True, check=False, timeout=300
+            [tool, *options, str(path)], capture_output=True, text=True, check=False, timeout=300
         )
     if done.returncode:
-        raise CompileError(f"{command[0]} cannot read the binary", log=done.stderr)
+        raise CompileError(f"{tool} cannot read the binary", log=done.stderr)
     return done.stdout

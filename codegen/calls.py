@@ -8,27 +8,13 @@ import numpy as np
 
 from loopkit import _promotion as dt
 from loopkit._functions import call_type, fold_call
+from loopkit.codegen import operands as op
 from loopkit.codegen import wrapping
 from loopkit.codegen.c.calls import SPELLED
 from loopkit.codegen.c.printer import expression_text
 from loopkit.codegen.c.tree import Call, CExpression, Element, Member, Name, Number, Unary
 from loopkit.codegen.c.types import C_TYPES
-from loopkit.codegen.operands import (
-    NARROW,
-    Operand,
-    Value,
-    argument,
-    binary,
-    called,
-    cast,
-    computed_in,
-    exact,
-    function_of,
-    joined,
-    reduced,
-    typed,
-    unify,
-)
+from loopkit.codegen.operands import Operand, Value
 
 _SPELLED = {name: spelled for spelled, name in SPELLED.items()}
 """Functions that C knows by another name; ``round`` rounds halves to even, as NumPy does."""
@@ -40,7 +26,7 @@ _LARGEST_UNROLLED = 64
 
 def lower_call(name: str, operands: Sequence[Operand], asked: Callable[[], str]) -> Operand:
     """A call of one of the functions that the language knows."""
-    types = [typed(o) for o in operands]
+    types = [op.typed(o) for o in operands]
     result = call_type(name, types, asked)
     if name == "pow":
         return _power(operands[0], operands[1], asked)
@@ -57,49 +43,49 @@ def lower_call(name: str, operands: Sequence[Operand], asked: Callable[[], str])
         if special is not None:
             return special
     if name == "imag":
-        return exact(0, result)
+        return op.exact(0, result)
     if name in ("real", "conj"):
-        return exact(operands[0], common)
+        return op.exact(operands[0], common)
     given = common if common in dt.FLOATS else dt.FLOAT64
     if name in _PREDICATES:
-        return called(name, [argument(o, given) for o in operands], dt.BOOL)
-    is_single = computed_in(given) == dt.FLOAT32
+        return op.called(name, [op.argument(o, given) for o in operands], dt.BOOL)
+    is_single = op.computed_in(given) == dt.FLOAT32
     c_name = "lk_sign" if name == "sign" else _SPELLED.get(name, name) + "f" * is_single
-    return exact(function_of(c_name, operands, given), result)
+    return op.exact(op.function_of(c_name, operands, given), result)
 
 
 def _integer_call(name: str, operands: Sequence[Operand], common: dt.DType) -> Value | None:
     """A function of integers whose result is no floating-point number."""
     if name in _PREDICATES:
-        return exact(_PREDICATES[name], dt.BOOL)
+        return op.exact(_PREDICATES[name], dt.BOOL)
     if name in ("fmin", "fmax"):
-        return function_of(name[1:], operands, common)
+        return op.function_of(name[1:], operands, common)
     if name == "imag":
-        return exact(0, common)
-    value = exact(operands[0], common)
+        return op.exact(0, common)
+    value = op.exact(operands[0], common)
     has_no_sign = common == dt.BOOL or common in dt.UNSIGNED
     if name in _INTEGER_IDENTITIES or (name == "abs" and has_no_sign):
         return value
-    value = reduced(value)
+    value = op.reduced(value)
     if name == "sign":
-        return called("lk_sign", [value], common)
+        return op.called("lk_sign", [value], common)
     if name != "abs":
         return None
     if wrapping.overflows(wrapping.magnitude(value, common), common):
-        return called("lk_abs", [value], common)
-    return called("abs", [value], common, common in NARROW)
+        return op.called("lk_abs", [value], common)
+    return op.called("abs", [value], common, common in op.NARROW)
 
 
 def _complex_call(name: str, operand: Operand, result: dt.DType) -> Value:
     assert isinstance(operand, Value)
     if name in ("real", "imag"):
         return Value(Member(operand.node, name[:2]), dt.real_of(operand.dtype))
-    return called(f"lk_{name}", [operand], result)
+    return op.called(f"lk_{name}", [operand], result)
 
 
 def _power(base: Operand, exponent: Operand, asked: Callable[[], str]) -> Operand:
     """``base ** exponent``: products for small constant exponents, else a function."""
-    types = [typed(o) for o in (base, exponent)]
+    types = [op.typed(o) for o in (base, exponent)]
     result = dt.power_type(types[0], types[1], asked)
     if not isinstance(result, np.dtype):
         return result
@@ -110,35 +96,35 @@ def _power(base: Operand, exponent: Operand, asked: Callable[[], str]) -> Operan
         if type(number) is int and abs(number) <= _LARGEST_UNROLLED:
             return _constant_power(base, number, result)
         if number == 0.5 and result in dt.FLOATS:
-            return lower_call("sqrt", [exact(base, result)], asked)
+            return lower_call("sqrt", [op.exact(base, result)], asked)
     if result in dt.COMPLEXES:
-        return called("lk_pow", [exact(x, result) for x in (base, exponent)], result)
+        return op.called("lk_pow", [op.exact(x, result) for x in (base, exponent)], result)
     if result in dt.INTEGERS:
-        arguments = [reduced(exact(x, result)) for x in (base, exponent)]
-        return called(f"lk_ipow<{C_TYPES[result]}>", arguments, result)
-    name = "powf" if computed_in(result) == dt.FLOAT32 else "pow"
-    return function_of(name, (base, exponent), result)
+        arguments = [op.reduced(op.exact(x, result)) for x in (base, exponent)]
+        return op.called(f"lk_ipow<{C_TYPES[result]}>", arguments, result)
+    name = "powf" if op.computed_in(result) == dt.FLOAT32 else "pow"
+    return op.function_of(name, (base, exponent), result)
 
 
 def _constant_power(base: Value, exponent: int, result: dt.DType) -> Operand:
-    base = reduced(exact(base, result))
+    base = op.reduced(op.exact(base, result))
     if exponent == 0:
-        return exact(1, result)
+        return op.exact(1, result)
     if exponent == 1:
         return base
     if exponent < 0:
-        left, right = unify(1, _constant_power(base, -exponent, result), result)
-        return binary(left, "/", right, result)
+        left, right = op.unify(1, _constant_power(base, -exponent, result), result)
+        return op.binary(left, "/", right, result)
     if result in dt.SMALL_FLOATS and exponent > 2:  # rounded once, not after each multiplication
-        return exact(_constant_power(cast(base, dt.FLOAT32), exponent, dt.FLOAT32), result)
+        return op.exact(_constant_power(op.cast(base, dt.FLOAT32), exponent, dt.FLOAT32), result)
     first = base
     if result in dt.INTEGERS:
         most = wrapping.magnitude(base, result) ** exponent
         first = wrapping.guarded(base, most, result)
-    wide = result in NARROW or first.unsigned
+    wide = result in op.NARROW or first.unsigned
     node: CExpression = Call(f"lk_power<{exponent}>", (first.node,))
     if exponent <= 3 and _is_short(base.node):
-        node = joined("*", [first.node, *[base.node] * (exponent - 1)])
+        node = op.joined("*", [first.node, *[base.node] * (exponent - 1)])
     return Value(node, result, wide, unsigned=first.unsigned)
 
 

@@ -17,30 +17,11 @@ from loopkit._expression import to_text
 from loopkit._functions import call_type
 from loopkit._nodes import Expression, TypeCast
 from loopkit._types import asked_of
+from loopkit.codegen import operands as op
 from loopkit.codegen import wrapping
 from loopkit.codegen.c.tree import Binary, CExpression, Choice, Unary
 from loopkit.codegen.calls import lower_call
-from loopkit.codegen.operands import (
-    Operand,
-    Value,
-    binary,
-    called,
-    cast,
-    exact,
-    integer,
-    is_late,
-    joined,
-    literal,
-    of_constant,
-    reduced,
-    scalar_value,
-    stored,
-    truth_of,
-    typed,
-    unify,
-    whole,
-    wrapped,
-)
+from loopkit.codegen.operands import Operand, Value
 from loopkit.codegen.operations import BITWISE, OperationLowering, typed_as_computed
 
 
@@ -54,8 +35,8 @@ class ExpressionLowering(OperationLowering):
         """
         operand = self.rec(expr)
         if dtype is not None:
-            return stored(operand, dtype).node
-        return reduced(exact(operand, concrete_type(operand))).node
+            return op.stored(operand, dtype).node
+        return op.reduced(op.exact(operand, concrete_type(operand))).node
 
     def update(
         self, target: CExpression, dtype: dt.DType, operation: str, expr: Expression
@@ -67,22 +48,22 @@ class ExpressionLowering(OperationLowering):
         value = self.rec(expr)
         connectives = _OF_TRUTH if dtype == dt.BOOL else _CONNECTIVES
         if operation in connectives:
-            return "=", Binary(connectives[operation], target, truth_of(value).node)
+            return "=", Binary(connectives[operation], target, op.truth_of(value).node)
         if operation in ("sum", "product"):
             symbol = "+" if operation == "sum" else "*"
-            term = stored(value, dtype)
+            term = op.stored(value, dtype)
             if dtype in dt.INTEGERS and not (isinstance(value, Value) and value.dtype in dt.FLOATS):
                 term = wrapping.addend(symbol, dtype, term, value)
             return f"{symbol}=", term.node
         if operation in ("max", "min"):
             node = prim.Max if operation == "max" else prim.Min
-            stored(value, dtype)  # whether it may be stored at all
+            op.stored(value, dtype)  # whether it may be stored at all
             return "=", self.extremum(node, Value(target, dtype), value, dtype).node
         raise TypeInferenceError(f"there is no update for the reduction '{operation}'")
 
     def truth(self, expr: Expression) -> CExpression:
         """``expr`` as a condition of C."""
-        return truth_of(self.rec(expr)).node
+        return op.truth_of(self.rec(expr)).node
 
     def rec(self, expr: Expression) -> Operand:
         """``expr`` as a value with its type, or as the constant that it is."""
@@ -90,8 +71,8 @@ class ExpressionLowering(OperationLowering):
         if rule is not None:
             return rule(self, expr)
         if isinstance(expr, np.generic):
-            value, dtype = scalar_value(expr)
-            return literal(value, dtype)
+            value, dtype = op.scalar_value(expr)
+            return op.literal(value, dtype)
         raise TypeInferenceError(f"'{to_text(expr)}' cannot be printed as C")
 
     def constant(self, expr: dt.Constant) -> Operand:
@@ -110,8 +91,8 @@ class ExpressionLowering(OperationLowering):
     def comparison(self, expr: Any) -> Operand:
         symbol: str = expr.operator
         asked = asked_of(expr)
-        a, b = whole(self.rec(expr.left)), whole(self.rec(expr.right))
-        dt.check_comparison(typed(a), symbol, typed(b), asked)
+        a, b = op.whole(self.rec(expr.left)), op.whole(self.rec(expr.right))
+        dt.check_comparison(op.typed(a), symbol, op.typed(b), asked)
         if not isinstance(a, Value) and not isinstance(b, Value):
             return dt.fold(dt.COMPARE[symbol], a, b, asked=asked)  # type: ignore[no-any-return]
         known = _known_outcome(a, symbol, b)
@@ -120,16 +101,16 @@ class ExpressionLowering(OperationLowering):
         common = _compared_in(a, b)
         if common is None:
             assert isinstance(a, Value) and isinstance(b, Value)
-            order = called("lk_compare", (reduced(a), reduced(b)), dt.INT32)
-            return binary(order, symbol, Value(integer(0), dt.INT32), dt.BOOL)
+            order = op.called("lk_compare", (op.reduced(a), op.reduced(b)), dt.INT32)
+            return op.binary(order, symbol, Value(op.integer(0), dt.INT32), dt.BOOL)
         if common in dt.COMPLEXES:
-            return binary(exact(a, common), symbol, exact(b, common), dt.BOOL)
-        left, right = unify(a, b, common)
-        return binary(reduced(left), symbol, reduced(right), dt.BOOL)
+            return op.binary(op.exact(a, common), symbol, op.exact(b, common), dt.BOOL)
+        left, right = op.unify(a, b, common)
+        return op.binary(op.reduced(left), symbol, op.reduced(right), dt.BOOL)
 
     def connective(self, expr: prim.LogicalAnd | prim.LogicalOr) -> Operand:
         symbol = "&&" if isinstance(expr, prim.LogicalAnd) else "||"
-        return Value(joined(symbol, map(self.truth, expr.children)), dt.BOOL)
+        return Value(op.joined(symbol, map(self.truth, expr.children)), dt.BOOL)
 
     def logical_not(self, expr: prim.LogicalNot) -> Operand:
         child = expr.child
@@ -144,12 +125,12 @@ class ExpressionLowering(OperationLowering):
         if not isinstance(then, Value) and not isinstance(else_, Value):
             return dt.Choice(condition, then, else_)
         weak = None
-        if is_late(then) and is_late(else_):
-            weak = dt.run_time(dt.Choice(None, typed(then), typed(else_)))  # type: ignore[arg-type]
+        if op.is_late(then) and op.is_late(else_):
+            weak = dt.run_time(dt.Choice(None, op.typed(then), op.typed(else_)))  # type: ignore[arg-type]
             common = self.late(weak, (then, else_), expr)
         else:
-            common = dt.promote(typed(then), typed(else_))
-        branches = (reduced(exact(branch, common)).node for branch in (then, else_))
+            common = dt.promote(op.typed(then), op.typed(else_))
+        branches = (op.reduced(op.exact(branch, common)).node for branch in (then, else_))
         chosen = Value(Choice(condition, *branches), common)
         return chosen if weak is None else self.late_value(chosen, weak, expr)
 
@@ -163,9 +144,9 @@ class ExpressionLowering(OperationLowering):
         """A call; of what has no type it is computed in the types that C computes with."""
         asked = asked_of(expr)
         for operand in operands[1:] if name == "pow" else operands:
-            whole(operand)
-        if any(isinstance(o, Value) for o in operands) and all(is_late(o) for o in operands):
-            kind = call_type(name, [typed(o) for o in operands], asked)
+            op.whole(operand)
+        if any(isinstance(o, Value) for o in operands) and all(op.is_late(o) for o in operands):
+            kind = call_type(name, [op.typed(o) for o in operands], asked)
             is_wide = name in _OF_INTEGERS
             strong = [
                 typed_as_computed(o, is_wide=is_wide) if isinstance(o, Value) else o
@@ -181,10 +162,10 @@ class ExpressionLowering(OperationLowering):
         operand = self.rec(expr.operand)
         dtype = expr.dtype
         if not isinstance(operand, Value):
-            return of_constant(operand, dtype, _cast_literal)
+            return op.of_constant(operand, dtype, _cast_literal)
         if operand.dtype == dtype and operand.weak is None:
             return operand
-        strong = reduced(cast(operand, dtype))
+        strong = op.reduced(op.cast(operand, dtype))
         return Value(strong.node, dtype, most=strong.most)
 
 
@@ -207,7 +188,7 @@ def concrete_type(value: Operand) -> dt.DType:
 
 
 def _cast_literal(value: dt.Constant, dtype: dt.DType) -> Value:
-    return literal(wrapped(value, dtype), dtype)
+    return op.literal(op.wrapped(value, dtype), dtype)
 
 
 def _compared_in(a: Operand, b: Operand) -> dt.DType | None:
@@ -218,11 +199,11 @@ def _compared_in(a: Operand, b: Operand) -> dt.DType | None:
         if dt.UINT64 in types and any(has_sign):
             return None
         return dt.promote(*types)
-    if all(is_late(x) for x in (a, b)):
+    if all(op.is_late(x) for x in (a, b)):
         return dt.promote(*types)
-    if dt.BOOL in (typed(a), typed(b)) and int in (type(a), type(b)):
+    if dt.BOOL in (op.typed(a), op.typed(b)) and int in (type(a), type(b)):
         return dt.INT32  # NumPy compares them in int64, with the same outcome
-    return dt.promote(typed(a), typed(b))
+    return dt.promote(op.typed(a), op.typed(b))
 
 
 def _known_outcome(a: Operand, symbol: str, b: Operand) -> bool | None:

@@ -20,28 +20,10 @@ import pymbolic.primitives as prim
 from loopkit import _promotion as dt
 from loopkit._nodes import Expression
 from loopkit._types import asked_of
+from loopkit.codegen import operands as op
 from loopkit.codegen import wrapping
 from loopkit.codegen.c.tree import Binary, Call, CExpression, Unary
-from loopkit.codegen.operands import (
-    NARROW,
-    SIGNED,
-    Operand,
-    Value,
-    beside,
-    binary,
-    called,
-    cast,
-    exact,
-    function_of,
-    integer,
-    is_late,
-    narrowed,
-    reduced,
-    truth_of,
-    typed,
-    unify,
-    whole,
-)
+from loopkit.codegen.operands import Operand, Value
 
 
 class OperationLowering(ABC):
@@ -81,10 +63,10 @@ class OperationLowering(ABC):
         """Two operands combined; ``of`` is the expression that this is."""
         if not isinstance(a, Value) and not isinstance(b, Value):
             return dt.fold(dt.FOLD[node], a, b, asked=asked)  # type: ignore[no-any-return]
-        if not (is_late(a) and is_late(b)):
-            common = dt.operation_type(node, typed(a), typed(b), asked)
+        if not (op.is_late(a) and op.is_late(b)):
+            common = dt.operation_type(node, op.typed(a), op.typed(b), asked)
             return _OPERATIONS[node](self, node, a, b, common, of)
-        weak = dt.run_time(dt.fold(dt.FOLD[node], typed(a), typed(b), asked=asked))
+        weak = dt.run_time(dt.fold(dt.FOLD[node], op.typed(a), op.typed(b), asked=asked))
         common = self.late(weak, (a, b), of)
         return self.late_value(_OPERATIONS[node](self, node, a, b, common, of), weak, of)
 
@@ -121,7 +103,7 @@ class OperationLowering(ABC):
 
     def _added(self, node: type, a: Operand, b: Operand, common: dt.DType, of: Expression) -> Value:
         if common == dt.BOOL:
-            return binary(truth_of(a), "||", truth_of(b), dt.BOOL)
+            return op.binary(op.truth_of(a), "||", op.truth_of(b), dt.BOOL)
         if node is prim.Sum and type(b) in (int, float) and b < 0:  # type: ignore[operator]
             return self._arithmetic("-", a, -b, common, of)  # type: ignore[operator]
         return self._arithmetic("+" if node is prim.Sum else "-", a, b, common, of)
@@ -129,9 +111,9 @@ class OperationLowering(ABC):
     def _arithmetic(
         self, symbol: str, a: Operand, b: Operand, common: dt.DType, of: Expression
     ) -> Value:
-        left, right = unify(a, b, common)
+        left, right = op.unify(a, b, common)
         if common not in dt.INTEGERS:
-            return binary(left, symbol, right, common)
+            return op.binary(left, symbol, right, common)
         return wrapping.combined(symbol, (left, right), (a, b), common, lambda: self.largest(of))
 
     def product(self, expr: prim.Product) -> Operand:
@@ -156,7 +138,7 @@ class OperationLowering(ABC):
         self, node: type, a: Operand, b: Operand, common: dt.DType, of: Expression
     ) -> Value:
         if common == dt.BOOL:
-            return binary(truth_of(a), "&&", truth_of(b), dt.BOOL)
+            return op.binary(op.truth_of(a), "&&", op.truth_of(b), dt.BOOL)
         return self._arithmetic("*", a, b, common, of)
 
     @staticmethod
@@ -164,7 +146,7 @@ class OperationLowering(ABC):
         if not isinstance(operand, Value):
             return dt.fold(lambda x: -1 * x, operand, asked=asked)  # type: ignore[no-any-return]
         if operand.dtype == dt.BOOL:  # -1 is an integer, and so is the result
-            operand = cast(operand, dt.INT64)
+            operand = op.cast(operand, dt.INT64)
         dtype, most, weak, beyond = operand.dtype, None, operand.weak, operand.beyond
         if dtype in dt.INTEGERS:
             most = wrapping.magnitude(operand, dtype)
@@ -172,9 +154,9 @@ class OperationLowering(ABC):
         return Value(
             Unary("-", operand.node),
             dtype,
-            dtype in NARROW or operand.unsigned,
+            dtype in op.NARROW or operand.unsigned,
             unsigned=operand.unsigned,
-            most=most if dtype in SIGNED else None,
+            most=most if dtype in op.SIGNED else None,
             weak=weak,
             beyond=beyond,
         )
@@ -186,21 +168,21 @@ class OperationLowering(ABC):
     def _quotient(
         self, node: type, a: Operand, b: Operand, common: dt.DType, of: Expression
     ) -> Value:
-        left, right = unify(a, b, common)
-        return binary(left, "/", right, common)
+        left, right = op.unify(a, b, common)
+        return op.binary(left, "/", right, common)
 
     def _floored(self, node: type, a: Operand, b: Operand, common: dt.DType, of: Any) -> Value:
         """A quotient that is rounded down, or the remainder of it."""
         is_floor = node is prim.FloorDiv
         name = "lk_floordiv" if is_floor else "lk_mod"
-        if is_late(a) and is_late(b):
-            whole(a), whole(b)
+        if op.is_late(a) and op.is_late(b):
+            op.whole(a), op.whole(b)
         if common in dt.FLOATS:
-            return function_of(name, (a, b), common)
+            return op.function_of(name, (a, b), common)
         before = (a, b)
-        a, b = narrowed(a, common), narrowed(b, common)
+        a, b = op.narrowed(a, common), op.narrowed(b, common)
         is_whole = before == (a, b)  # else signs are no longer those of the expressions
-        left, right = (reduced(x) for x in unify(a, b, common))
+        left, right = (op.reduced(x) for x in op.unify(a, b, common))
         most = None
         if type(b) is int and b > 0:
             most = wrapping.magnitude(left, common) // b + 1 if is_floor else b - 1
@@ -209,8 +191,8 @@ class OperationLowering(ABC):
         if type(b) is int and b > 0 and b & (b - 1) == 0:
             # Shifting and masking round down for negative numbers, too.
             symbol, by = (">>", b.bit_length() - 1) if is_floor else ("&", b - 1)
-            return Value(Binary(symbol, left.node, integer(by)), common, most=most)
-        wide = common in NARROW and common not in dt.UNSIGNED
+            return Value(Binary(symbol, left.node, op.integer(by)), common, most=most)
+        wide = common in op.NARROW and common not in dt.UNSIGNED
         return Value(Call(name, (left.node, right.node)), common, wide, most=most)
 
     def _divides_like_c(self, expr: Any, common: dt.DType, divisor: Operand) -> bool:
@@ -221,7 +203,7 @@ class OperationLowering(ABC):
         return positive and (common in dt.UNSIGNED or self.is_nonnegative(expr.numerator))
 
     def _bits(self, node: type, a: Operand, b: Operand, common: dt.DType, of: Expression) -> Value:
-        left, right = unify(narrowed(a, common), narrowed(b, common), common)
+        left, right = op.unify(op.narrowed(a, common), op.narrowed(b, common), common)
         wide, unsigned = left.wide or right.wide, left.unsigned or right.unsigned
         bits = Binary(BITWISE[node], left.node, right.node)
         return Value(bits, common, wide, unsigned=unsigned)
@@ -237,7 +219,7 @@ class OperationLowering(ABC):
         weak = operand.weak
         if weak is not None:
             operand = typed_as_computed(operand, is_wide=True)
-        wide = operand.wide or operand.dtype in NARROW
+        wide = operand.wide or operand.dtype in op.NARROW
         node, unsigned = Unary("~", operand.node), operand.unsigned
         value = Value(node, operand.dtype, wide, unsigned=unsigned)
         return value if weak is None else self.late_value(value, weak, expr)
@@ -250,15 +232,15 @@ class OperationLowering(ABC):
         self, node: type, a: Operand, count: Operand, common: dt.DType, of: Expression
     ) -> Value:
         is_left = node is prim.LeftShift
-        if is_late(a) and is_late(count):
+        if op.is_late(a) and op.is_late(count):
             common = dt.INT64
-            whole(count if is_left else a), whole(count)
-        left = reduced(exact(a, common))
+            op.whole(count if is_left else a), op.whole(count)
+        left = op.reduced(op.exact(a, common))
         if type(count) is int and 0 <= count < 8 * common.itemsize:
-            shifted = Binary("<<" if is_left else ">>", left.node, integer(count))
-            return Value(shifted, common, is_left and common in NARROW)
-        right = reduced(beside(narrowed(count, common), common))
-        return called("lk_shl" if is_left else "lk_shr", (left, right), common)
+            shifted = Binary("<<" if is_left else ">>", left.node, op.integer(count))
+            return Value(shifted, common, is_left and common in op.NARROW)
+        right = op.reduced(op.beside(op.narrowed(count, common), common))
+        return op.called("lk_shl" if is_left else "lk_shr", (left, right), common)
 
     def extrema(self, expr: Any) -> Operand:
         # Nested to the right, as min(a, min(b, c)).
@@ -273,17 +255,17 @@ class OperationLowering(ABC):
         """The larger or smaller of two operands, in the type ``common``."""
         if common == dt.BOOL:
             symbol = "||" if node is prim.Max else "&&"
-            return binary(truth_of(a), symbol, truth_of(b), dt.BOOL)
-        if is_late(a) and is_late(b):
-            a, b = whole(a), whole(b)
+            return op.binary(op.truth_of(a), symbol, op.truth_of(b), dt.BOOL)
+        if op.is_late(a) and op.is_late(b):
+            a, b = op.whole(a), op.whole(b)
         name = "max" if node is prim.Max else "min"
-        return function_of("lk_" + name if common in dt.FLOATS else name, (a, b), common)
+        return op.function_of("lk_" + name if common in dt.FLOATS else name, (a, b), common)
 
 
 def typed_as_computed(operand: Value, *, is_wide: bool) -> Value:
     """A number without a type in that which C computes it in, or in the widest of its kind."""
     assert operand.weak is not None
-    value = exact(operand, dt.natural(operand.weak)) if is_wide else operand
+    value = op.exact(operand, dt.natural(operand.weak)) if is_wide else operand
     unsigned, most = value.unsigned, operand.most
     return Value(value.node, value.dtype, value.wide, unsigned=unsigned, most=most)
 

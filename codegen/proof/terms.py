@@ -12,19 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from loopkit import _promotion as dt
 from loopkit._intervals import contains, of_dtype
-from loopkit._promotion import (
-    BFLOAT16,
-    BOOL,
-    COMPLEXES,
-    FLOAT16,
-    FLOAT32,
-    FLOAT64,
-    INTEGERS,
-    SMALL_FLOATS,
-    DType,
-    real_of,
-)
+from loopkit._promotion import DType
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,39 +56,39 @@ class Read:
 @lru_cache(maxsize=1024)
 def keeps_values(source: DType, target: DType) -> bool:
     """Whether every value of one type is a value of another."""
-    if source in (target, BOOL):
+    if source in (target, dt.BOOL):
         return True
-    if target == BOOL or source in COMPLEXES:
+    if target == dt.BOOL or source in dt.COMPLEXES:
         return False
-    if target in COMPLEXES:
-        return keeps_values(source, real_of(target))
-    if source in INTEGERS:
-        if target in INTEGERS:
+    if target in dt.COMPLEXES:
+        return keeps_values(source, dt.real_of(target))
+    if source in dt.INTEGERS:
+        if target in dt.INTEGERS:
             return contains(of_dtype(target), of_dtype(source))
         return 8 * source.itemsize - (source.kind == "i") <= _DIGITS[target]
-    if target in INTEGERS or target in SMALL_FLOATS:
+    if target in dt.INTEGERS or target in dt.SMALL_FLOATS:
         return False
     return source.itemsize < target.itemsize
 
 
-_DIGITS = {FLOAT16: 11, BFLOAT16: 8, FLOAT32: 24, FLOAT64: 53}
+_DIGITS = {dt.FLOAT16: 11, dt.BFLOAT16: 8, dt.FLOAT32: 24, dt.FLOAT64: 53}
 
 
 def const(value: Any, dtype: DType) -> Term:
     """A number as a value of a type: integers wrap around, others are rounded."""
-    if dtype == BOOL:
+    if dtype == dt.BOOL:
         return Term("const", dtype, (), bool(value))
-    if dtype in INTEGERS:
+    if dtype in dt.INTEGERS:
         if isinstance(value, float) and not math.isfinite(value):
-            return Term("cast", dtype, (Term("const", FLOAT64, (), value),))
+            return Term("cast", dtype, (Term("const", dt.FLOAT64, (), value),))
         bits = 8 * dtype.itemsize
         number = int(value) & ((1 << bits) - 1)
         if dtype.kind == "i" and number >> (bits - 1):
             number -= 1 << bits
         return Term("const", dtype, (), number)
-    if dtype in COMPLEXES:
+    if dtype in dt.COMPLEXES:
         whole = complex(value)
-        parts = (_rounded(part, real_of(dtype)) for part in (whole.real, whole.imag))
+        parts = (_rounded(part, dt.real_of(dtype)) for part in (whole.real, whole.imag))
         return Term("const", dtype, (), complex(*parts))
     return Term("const", dtype, (), _rounded(value, dtype))
 

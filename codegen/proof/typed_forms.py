@@ -15,31 +15,9 @@ from loopkit import _intervals
 from loopkit._intervals import Interval
 from loopkit._promotion import BOOL, INT64, INTEGERS, DType
 from loopkit._same import key_of
-from loopkit.codegen.proof.conditions import (
-    FALSE,
-    TRUE,
-    Condition,
-    Unknown,
-    comparison,
-    joined,
-    negated,
-)
-from loopkit.codegen.proof.forms import (
-    ZERO,
-    Form,
-    Node,
-    Opaque,
-    absolute,
-    bitwise,
-    choice,
-    constant,
-    extreme,
-    floored,
-    opaque,
-    power,
-    remainder,
-    variable,
-)
+from loopkit.codegen.proof import conditions, forms
+from loopkit.codegen.proof.conditions import Condition
+from loopkit.codegen.proof.forms import Form
 from loopkit.codegen.proof.terms import Read, Term
 
 RangeOf = Callable[[str], Interval]
@@ -120,51 +98,54 @@ class TypedForms:
             form = self.read(term.data)
             condition = None
             if term.dtype == BOOL:
-                condition = comparison("!=", form, ZERO, is_integer=True)
+                condition = conditions.comparison("!=", form, forms.ZERO, is_integer=True)
             is_exact = term.dtype in INTEGERS or term.dtype == BOOL
             return Known(form, limits(term.dtype), is_exact, True, condition)
         if term.op == "name":
             bounds = _intervals.intersection(self.range_of_name(term.data), limits(term.dtype))
-            return Known(variable(term.data), bounds, term.dtype in INTEGERS, False)
+            return Known(forms.variable(term.data), bounds, term.dtype in INTEGERS, False)
         if term.dtype == BOOL:
             value = int(term.data)
-            condition = TRUE if term.data else FALSE
-            return Known(constant(value), (value, value), True, False, condition)
+            condition = conditions.TRUE if term.data else conditions.FALSE
+            return Known(forms.constant(value), (value, value), True, False, condition)
         if term.dtype in INTEGERS:
-            return Known(constant(term.data), (term.data, term.data), True, False)
+            return Known(forms.constant(term.data), (term.data, term.data), True, False)
         word = ("number", term.dtype, key_of(term.data))
-        return Known(opaque(word), limits(term.dtype), False, False)
+        return Known(forms.opaque(word), limits(term.dtype), False, False)
 
     def _truth(self, term: Term, parts: list[Known], of_data: bool) -> Known:
-        conditions = [p.condition for p in parts if p.condition is not None]
+        known = [p.condition for p in parts if p.condition is not None]
         if term.op == "cmp":
             left, right = (p.form for p in parts)
             is_integer = all(p.is_exact for p in parts)
-            condition = comparison(term.data, left, right, is_integer=is_integer)
-        elif term.op in ("all", "any") and len(conditions) == len(parts):
-            condition = joined("and" if term.op == "all" else "or", conditions)
-        elif term.op == "not" and conditions:
-            condition = negated(conditions[0])
-        elif term.op == "choice" and len(conditions) == 3:
-            asked, then, other = conditions
-            sides = [joined("and", [asked, then]), joined("and", [negated(asked), other])]
-            condition = joined("or", sides)
+            condition = conditions.comparison(term.data, left, right, is_integer=is_integer)
+        elif term.op in ("all", "any") and len(known) == len(parts):
+            condition = conditions.joined("and" if term.op == "all" else "or", known)
+        elif term.op == "not" and known:
+            condition = conditions.negated(known[0])
+        elif term.op == "choice" and len(known) == 3:
+            asked, then, other = known
+            sides = [
+                conditions.joined("and", [asked, then]),
+                conditions.joined("and", [conditions.negated(asked), other]),
+            ]
+            condition = conditions.joined("or", sides)
         else:
-            condition = Unknown("!=", ZERO, _opaque(term, parts))
-        return Known(opaque("condition", condition), (0, 1), True, of_data, condition)
+            condition = conditions.Unknown("!=", forms.ZERO, _opaque(term, parts))
+        return Known(forms.opaque("condition", condition), (0, 1), True, of_data, condition)
 
 
 def _opaque(term: Term, parts: list[Known]) -> Form:
     """An operation as a whole; sums and products that lean to the left are of many operands."""
     word = (term.op, term.dtype, term.data if term.op in _NAMED else None)
-    forms: tuple[Node, ...] = tuple(p.form for p in parts)
+    nodes: tuple[forms.Node, ...] = tuple(p.form for p in parts)
     if term.op == "power" and term.dtype in INTEGERS:
-        return opaque(("mul", term.dtype, None), *forms * term.data)
+        return forms.opaque(("mul", term.dtype, None), *nodes * term.data)
     if term.op in ("add", "mul"):
         first = parts[0].form.only
-        if isinstance(first, Opaque) and first.word == word:
-            forms = (*first.inside, *forms[1:])
-    return opaque(word, *forms)
+        if isinstance(first, forms.Opaque) and first.word == word:
+            nodes = (*first.inside, *nodes[1:])
+    return forms.opaque(word, *nodes)
 
 
 def limits(dtype: DType) -> Interval:
@@ -174,18 +155,20 @@ def limits(dtype: DType) -> Interval:
 
 def _exact(term: Term, parts: list[Known]) -> tuple[Form, Interval] | None:
     """An operation on integers without end: its form, and bounds; None where there is no form."""
-    forms, ranges = [p.form for p in parts], [p.range for p in parts]
+    values, ranges = [p.form for p in parts], [p.range for p in parts]
     if term.op == "power":
-        return power(forms[0], term.data), _intervals.power(ranges[0], (term.data, term.data))
+        return forms.power(values[0], term.data), _intervals.power(
+            ranges[0], (term.data, term.data)
+        )
     if term.op == "choice":
         asked = parts[0].condition
-        whole = None if asked is None else choice(asked, *forms[1:])
+        whole = None if asked is None else forms.choice(asked, *values[1:])
         return None if whole is None else (whole, _intervals.hull(*ranges[1:]))
     rules = _RULES.get(term.data if term.op == "call" else term.op)
     if rules is None:
         return None
     of_forms, of_ranges = rules
-    whole = of_forms(*forms)
+    whole = of_forms(*values)
     return None if whole is None else (whole, of_ranges(*ranges))
 
 
@@ -198,16 +181,18 @@ _RULES: dict[str, tuple[Callable[..., Form | None], Callable[..., Interval]]] = 
     "neg": (lambda x: x.scaled(-1), _intervals.negate),
     "add": (Form.plus, _intervals.add),
     "mul": (Form.times, _intervals.multiply),
-    "fdiv": (_by_number(floored), _intervals.floor_divide),
-    "mod": (_by_number(remainder), lambda _, by: _intervals.floor_remainder(by)),
-    "shr": (lambda x, by: bitwise(">>", x, by), _intervals.shift_right),
-    "shl": (lambda x, by: bitwise("<<", x, by), _intervals.shift_left),
-    "and": (lambda x, mask: bitwise("&", x, mask), _intervals.bitwise_and),
-    "min": (lambda *parts: extreme("min", parts), _intervals.least),
-    "max": (lambda *parts: extreme("max", parts), _intervals.greatest),
-    "abs": (absolute, _intervals.absolute),
+    "fdiv": (_by_number(forms.floored), _intervals.floor_divide),
+    "mod": (_by_number(forms.remainder), lambda _, by: _intervals.floor_remainder(by)),
+    "shr": (lambda x, by: forms.bitwise(">>", x, by), _intervals.shift_right),
+    "shl": (lambda x, by: forms.bitwise("<<", x, by), _intervals.shift_left),
+    "and": (lambda x, mask: forms.bitwise("&", x, mask), _intervals.bitwise_and),
+    "min": (lambda *parts: forms.extreme("min", parts), _intervals.least),
+    "max": (lambda *parts: forms.extreme("max", parts), _intervals.greatest),
+    "abs": (forms.absolute, _intervals.absolute),
     "sign": (
-        lambda x: extreme("max", (constant(-1), extreme("min", (constant(1), x)))),
+        lambda x: forms.extreme(
+            "max", (forms.constant(-1), forms.extreme("min", (forms.constant(1), x)))
+        ),
         lambda _: (-1, 1),
     ),
 }

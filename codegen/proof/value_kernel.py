@@ -16,23 +16,9 @@ from loopkit._nodes import Expression, TypeCast
 from loopkit.codegen.c.types import WHOLE, in_registers
 from loopkit.codegen.proof import operations as ops
 from loopkit.codegen.proof import terms
+from loopkit.codegen.proof import value_functions as vf
 from loopkit.codegen.proof.terms import Read, Term
-from loopkit.codegen.proof.value_functions import (
-    Late,
-    Value,
-    as_term,
-    asked,
-    call_of,
-    converted,
-    extremum,
-    has_imaginary,
-    is_late,
-    kind_of,
-    kind_of_both,
-    operands,
-    truth_of,
-    typed,
-)
+from loopkit.codegen.proof.value_functions import Late, Value
 
 
 class KernelValues:
@@ -48,28 +34,28 @@ class KernelValues:
         name, _ = statement.write
         dtype = self.dtypes[name]
         if statement.operation is None:
-            return typed(dtype, self.value(statement.rhs))
+            return vf.typed(dtype, self.value(statement.rhs))
         own = self.operations.get(statement.operation)
         if own is not None:
-            return typed(dtype, self.value(own.combine(statement.lhs, statement.rhs)))
-        old = as_term(self.value(statement.lhs), dtype)
+            return vf.typed(dtype, self.value(own.combine(statement.lhs, statement.rhs)))
+        old = vf.as_term(self.value(statement.lhs), dtype)
         if statement.operation in ("any", "all"):
             parts = [ops.truth(old), self.condition(statement.rhs)]
             return ops.cast(dtype, ops.logic(statement.operation, parts))
         value = self.value(statement.rhs)
         if dtype == dt.BOOL and statement.operation in ("sum", "product"):
             word = "any" if statement.operation == "sum" else "all"
-            return ops.logic(word, [old, truth_of(value)])
-        new = typed(dtype, value)
+            return ops.logic(word, [old, vf.truth_of(value)])
+        new = vf.typed(dtype, value)
         if statement.operation == "sum":
             return ops.add(dtype, old, new)
         if statement.operation == "product":
             return ops.multiply(dtype, old, new)
-        return extremum(statement.operation, dtype, old, new)
+        return vf.extremum(statement.operation, dtype, old, new)
 
     def condition(self, expr: Expression) -> Term:
         """An expression as a condition."""
-        return truth_of(self.value(expr))
+        return vf.truth_of(self.value(expr))
 
     def value(self, expr: Expression) -> Value:
         """``expr`` as a term, or as the constant that it is."""
@@ -96,29 +82,29 @@ class KernelValues:
 
     def binary(self, node: type, a: Value, b: Value) -> Value:
         """One operation on two values."""
-        if is_late(a, b):
-            kind = dt.run_time(dt.fold(dt.FOLD[node], kind_of(a), kind_of(b), asked=asked))
+        if vf.is_late(a, b):
+            kind = dt.run_time(dt.fold(dt.FOLD[node], vf.kind_of(a), vf.kind_of(b), asked=vf.asked))
             wide = dt.natural(kind)
             # A real number beside a complex one stays real.
-            parts = [dt.COMPLEX128 if has_imaginary(x) else dt.FLOAT64 for x in (a, b)]
+            parts = [dt.COMPLEX128 if vf.has_imaginary(x) else dt.FLOAT64 for x in (a, b)]
             kinds = parts if wide in dt.COMPLEXES else [wide, wide]
-            sides = [typed(kind, x) for kind, x in zip(kinds, (a, b), strict=True)]
-            return Late(as_term(self.binary(node, *sides), wide), kind)
+            sides = [vf.typed(kind, x) for kind, x in zip(kinds, (a, b), strict=True)]
+            return Late(vf.as_term(self.binary(node, *sides), wide), kind)
         if not isinstance(a, Term) and not isinstance(b, Term):
-            return dt.fold(dt.FOLD[node], a, b, asked=asked)  # type: ignore[no-any-return]
-        common = dt.operation_type(node, kind_of(a), kind_of(b), asked)
+            return dt.fold(dt.FOLD[node], a, b, asked=vf.asked)  # type: ignore[no-any-return]
+        common = dt.operation_type(node, vf.kind_of(a), vf.kind_of(b), vf.asked)
         if node in (prim.FloorDiv, prim.Remainder):
             return self.division("fdiv" if node is prim.FloorDiv else "mod", common, a, b)
         if node in _SHIFTS:
-            count = b if isinstance(b, Term) else typed(common, b)
-            return ops.shift(_SHIFTS[node], common, typed(common, a), count)
+            count = b if isinstance(b, Term) else vf.typed(common, b)
+            return ops.shift(_SHIFTS[node], common, vf.typed(common, a), count)
         if node in (prim.Min, prim.Max):
-            left, right = typed(common, a), typed(common, b)
-            return extremum("min" if node is prim.Min else "max", common, left, right)
+            left, right = vf.typed(common, a), vf.typed(common, b)
+            return vf.extremum("min" if node is prim.Min else "max", common, left, right)
         if common == dt.BOOL and node in (prim.Sum, prim.Product):
             word = "any" if node is prim.Sum else "all"
-            return ops.logic(word, [truth_of(a), truth_of(b)])
-        left, right = operands(common, a, b)
+            return ops.logic(word, [vf.truth_of(a), vf.truth_of(b)])
+        left, right = vf.operands(common, a, b)
         if node in _BITS:
             return ops.bits(_BITS[node], common, left, right)
         return _ARITHMETIC[node](common, left, right)
@@ -126,10 +112,10 @@ class KernelValues:
     def division(self, word: str, common: dt.DType, a: Value, b: Value) -> Term:
         if common in dt.FLOATS:
             compute = dt.FLOAT32 if common in dt.SMALL_FLOATS else common
-            sides = [ops.cast(compute, typed(common, x)) for x in (a, b)]
-            return converted(common, ops.call(word, compute, *sides))
+            sides = [ops.cast(compute, vf.typed(common, x)) for x in (a, b)]
+            return vf.converted(common, ops.call(word, compute, *sides))
         compute = in_registers(common)
-        left, right = (ops.cast(compute, typed(common, x)) for x in (a, b))
+        left, right = (ops.cast(compute, vf.typed(common, x)) for x in (a, b))
         return ops.cast(common, ops.quotient(word, compute, left, right))
 
     def chain(self, expr: Any) -> Value:
@@ -167,9 +153,9 @@ class KernelValues:
     def negated(self, value: Value) -> Value:
         if isinstance(value, Late):
             wide = dt.natural(value.kind)
-            return Late(ops.neg(wide, typed(wide, value)), value.kind)
+            return Late(ops.neg(wide, vf.typed(wide, value)), value.kind)
         if not isinstance(value, Term):
-            return dt.fold(lambda x: -1 * x, value, asked=asked)  # type: ignore[no-any-return]
+            return dt.fold(lambda x: -1 * x, value, asked=vf.asked)  # type: ignore[no-any-return]
         if value.dtype == dt.BOOL:
             value = ops.cast(dt.INT64, value)
         return ops.neg(value.dtype, value)
@@ -183,9 +169,9 @@ class KernelValues:
     def inverted(self, expr: prim.BitwiseNot) -> Value:
         value = self.value(expr.child)
         if isinstance(value, Late):
-            return Late(ops.invert(dt.INT64, typed(dt.INT64, value)), value.kind)
+            return Late(ops.invert(dt.INT64, vf.typed(dt.INT64, value)), value.kind)
         if not isinstance(value, Term):
-            return dt.fold(lambda x: ~x, value, asked=asked)  # type: ignore[no-any-return]
+            return dt.fold(lambda x: ~x, value, asked=vf.asked)  # type: ignore[no-any-return]
         if value.dtype == dt.BOOL:
             return ops.negation(value)
         return ops.invert(value.dtype, value)
@@ -198,25 +184,25 @@ class KernelValues:
 
     def called(self, name: str, values: list[Value]) -> Value:
         """A function; of numbers without a type it has none either."""
-        if not is_late(*values):
-            return call_of(name, values)
-        kind = call_type(name, [kind_of(v) for v in values], asked)
-        result = call_of(name, [self._strong(v) for v in values])
+        if not vf.is_late(*values):
+            return vf.call_of(name, values)
+        kind = call_type(name, [vf.kind_of(v) for v in values], vf.asked)
+        result = vf.call_of(name, [self._strong(v) for v in values])
         if isinstance(kind, np.dtype):
             return result
-        return Late(as_term(result, dt.natural(kind)), dt.run_time(kind))
+        return Late(vf.as_term(result, dt.natural(kind)), dt.run_time(kind))
 
     def _strong(self, value: Value) -> Value:
-        return typed(dt.natural(value.kind), value) if isinstance(value, Late) else value
+        return vf.typed(dt.natural(value.kind), value) if isinstance(value, Late) else value
 
     def comparison(self, expr: prim.Comparison) -> Value:
         a, b, operator = self.value(expr.left), self.value(expr.right), expr.operator
-        if is_late(a, b):
-            wide = dt.natural(kind_of_both(a, b))
-            return ops.compare(operator, typed(wide, a), typed(wide, b))
+        if vf.is_late(a, b):
+            wide = dt.natural(vf.kind_of_both(a, b))
+            return ops.compare(operator, vf.typed(wide, a), vf.typed(wide, b))
         a, b = _beside_integer(a, b), _beside_integer(b, a)
         if not isinstance(a, Term) and not isinstance(b, Term):
-            return dt.fold(dt.COMPARE[operator], a, b, asked=asked)  # type: ignore[no-any-return]
+            return dt.fold(dt.COMPARE[operator], a, b, asked=vf.asked)  # type: ignore[no-any-return]
         for one, two, order in ((a, b, (0, 1)), (b, a, (1, 0))):
             if isinstance(one, Term) and one.dtype in dt.INTEGERS and type(two) is int:
                 if not dt.fits(two, one.dtype):  # known, whatever the other is
@@ -226,13 +212,13 @@ class KernelValues:
                     operator,
                     *(x if isinstance(x, Term) else terms.const(x, dt.INT64) for x in (a, b)),
                 )
-        kinds = [kind_of(a), kind_of(b)]
+        kinds = [vf.kind_of(a), vf.kind_of(b)]
         if isinstance(a, Term) and isinstance(b, Term) and WHOLE.issuperset(kinds):
             return ops.compare(operator, a, b)
         if type(a) in (bool, int) or type(b) in (bool, int):
             kinds = [dt.INT64 if k == dt.BOOL else k for k in kinds]
         common = dt.promote(*kinds)
-        return ops.compare(operator, typed(common, a), typed(common, b))
+        return ops.compare(operator, vf.typed(common, a), vf.typed(common, b))
 
     def logical(self, expr: Any) -> Value:
         word = "all" if isinstance(expr, prim.LogicalAnd) else "any"
@@ -244,17 +230,17 @@ class KernelValues:
     def conditional(self, expr: prim.If) -> Value:
         condition = self.condition(expr.condition)
         then, other = self.value(expr.then), self.value(expr.else_)
-        if is_late(then, other):
-            kind = kind_of_both(then, other)
-            sides = (typed(dt.natural(kind), v) for v in (then, other))
+        if vf.is_late(then, other):
+            kind = vf.kind_of_both(then, other)
+            sides = (vf.typed(dt.natural(kind), v) for v in (then, other))
             return Late(ops.choice(condition, *sides), kind)
         if not isinstance(then, (Term, Late)) and not isinstance(other, (Term, Late)):
             return dt.Choice(condition, then, other)
-        common = dt.promote(kind_of(then), kind_of(other))
-        return ops.choice(condition, typed(common, then), typed(common, other))
+        common = dt.promote(vf.kind_of(then), vf.kind_of(other))
+        return ops.choice(condition, vf.typed(common, then), vf.typed(common, other))
 
     def type_cast(self, expr: TypeCast) -> Value:
-        return typed(expr.dtype, self.value(expr.operand))
+        return vf.typed(expr.dtype, self.value(expr.operand))
 
 
 def _beside_integer(x: Value, other: Value) -> Value:

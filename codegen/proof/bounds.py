@@ -14,7 +14,7 @@ from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import in_range
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Leaf, Touch
+from loopkit.codegen.proof.tree import Touch
 
 
 class BoundsCheck(Check):
@@ -30,30 +30,29 @@ class BoundsCheck(Check):
 
     def run(self) -> None:
         """Check all accesses."""
-        for leaf in self.subject.leaves:
-            for touch in leaf.touches:
-                what = f"whether '{touch.array}' has the cell"
-                with self.recorder.question("bounds", what, leaf):
-                    self.touch(leaf, touch)
+        for touch in self.subject.touches:
+            what = f"whether '{touch.array}' has the cell"
+            with self.recorder.question("bounds", what, touch.leaf):
+                self.touch(touch)
 
-    def touch(self, leaf: Leaf, touch: Touch) -> None:
+    def touch(self, touch: Touch) -> None:
         """Whether an access lies in its array."""
         if touch.cell is None:
             what = f"{touch.array}[{shown(touch.offset)}]: the cell is not affine"
-            self.recorder.open("bounds", what, [leaf])
+            self.recorder.open("bounds", what, [touch.leaf])
             return
         for axis, (index, extent) in enumerate(zip(touch.cell, touch.extents, strict=True)):
             if extent is None:
                 continue
             if not index.is_affine:
-                self.by_assertions(leaf, touch, axis)
+                self.by_assertions(touch, axis)
                 continue
             key = (id(touch.scope), index, extent)
             if key not in self._outside:
                 self._outside[key] = self.outside(touch.scope, index, extent)
             outside = self._outside[key]
             if outside is not None:
-                self.report(leaf, touch, axis, outside)
+                self.report(touch, axis, outside)
                 return
 
     def outside(self, scope: Scope, index: Form, extent: Form) -> isl.Set | None:
@@ -64,55 +63,55 @@ class BoundsCheck(Check):
         found = scope.set & scope.space.where(negated(in_range(index, extent)))
         return None if found.is_empty() else found
 
-    def by_assertions(self, leaf: Leaf, touch: Touch, axis: int) -> None:
+    def by_assertions(self, touch: Touch, axis: int) -> None:
         """An index that only data decides, and what is asserted of the data."""
         assert touch.cell is not None
-        if not self.data.is_inside(leaf, touch, axis):
-            if self.is_kernels_own(leaf, touch):
-                self.trust(leaf, touch, axis)
+        if not self.data.is_inside(touch, axis):
+            if self.is_kernels_own(touch):
+                self.trust(touch, axis)
                 return
             what = (
                 f"{touch.array}[{shown(touch.cell[axis])}] along axis {axis}: only data decides it"
             )
-            self.recorder.open("bounds", what, [leaf])
+            self.recorder.open("bounds", what, [touch.leaf])
 
-    def is_kernels_own(self, leaf: Leaf, touch: Touch) -> bool:
+    def is_kernels_own(self, touch: Touch) -> bool:
         """Whether an access is one of its statement's, and happens for its instances alone.
 
         Then it leaves its array exactly where the kernel's text does.
         """
         is_argument = touch.array in self.subject.kernel.arg_by_name
-        matched = touch.origin is not None and leaf.statement is not None
-        return is_argument and matched and id(leaf) not in self.surplus
+        matched = touch.origin is not None and touch.leaf.statement is not None
+        return is_argument and matched and id(touch.leaf) not in self.surplus
 
-    def trust(self, leaf: Leaf, touch: Touch, axis: int) -> None:
+    def trust(self, touch: Touch, axis: int) -> None:
         """Note that the kernel's text takes an access to be in bounds."""
         assert touch.origin is not None
         kernel = self.subject.kernel
-        index = self.data.followed(leaf, touch.origin[axis])
+        index = self.data.followed(touch.leaf, touch.origin[axis])
         deciding = dict.fromkeys(n for n, _ in accesses(index) if kernel.is_array(n))
-        deciding.update(dict.fromkeys(self.data.arrays_around(leaf, touch)))
+        deciding.update(dict.fromkeys(self.data.arrays_around(touch)))
         text = ", ".join(to_text(i) for i in touch.origin)
         what = f"{touch.array}[{text}] lies in '{touch.array}' along axis {axis}"
-        self.recorder.trust(what, deciding, leaf)
+        self.recorder.trust(what, deciding, touch.leaf)
 
-    def report(self, leaf: Leaf, touch: Touch, axis: int, outside: isl.Set) -> None:
+    def report(self, touch: Touch, axis: int, outside: isl.Set) -> None:
         """An access that leaves its array, if what is known of data does not prevent it."""
         assert touch.cell is not None
-        outside = outside & self.data.ranges(leaf)
+        outside = outside & self.data.ranges(touch.leaf)
         if outside.is_empty():
             return
         extent = touch.extents[axis]
         what = (
             f"index {axis} of {touch.array} leaves its {shown(extent) if extent else ''} elements"
         )
-        data = self.data.names_around(leaf, touch)
-        if data and self.is_kernels_own(leaf, touch):
-            self.trust(leaf, touch, axis)
+        data = self.data.names_around(touch)
+        if data and self.is_kernels_own(touch):
+            self.trust(touch, axis)
             return
         if data:
-            self.recorder.open("bounds", f"{what} unless data ({data}) prevents it", [leaf])
+            self.recorder.open("bounds", f"{what} unless data ({data}) prevents it", [touch.leaf])
             return
         point = self.point(outside, *self.subject.kernel.all_inames)
         cell = values_of(touch.cell, point)
-        self.found("bounds", what, leaf, point, array=touch.array, cell=cell)
+        self.found("bounds", what, touch.leaf, point, array=touch.array, cell=cell)

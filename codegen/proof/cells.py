@@ -43,7 +43,7 @@ class CellCheck(Check):
                     key = (name, self.subject.meaning.offset(name, indices))
                     guards[key] = (name, indices)
         for leaf in self.subject.leaves:
-            own = self.subject.kernel.statement_by_id.get(leaf.statement or "")
+            own = self.subject.statement_of(leaf)
             what = f"which cells line {leaf.line} touches"
             with self.recorder.question("access", what, leaf):
                 if isinstance(leaf.node, Assign):

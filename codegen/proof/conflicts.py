@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement, product
+
 import islpy as isl
 
 from loopkit._cached import cached_property
@@ -19,7 +21,6 @@ from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
 
 _MANY = 4
-Use = tuple[Leaf, Touch]
 
 
 class ConflictCheck(Check):
@@ -37,29 +38,26 @@ class ConflictCheck(Check):
         subject = self.subject
         if not subject.words:
             return
-        by_array: dict[str, list[Use]] = {}
-        for leaf in subject.leaves:
-            for touch in leaf.touches:
-                if subject.place_of(touch.array) != "private":
-                    by_array.setdefault(touch.array, []).append((leaf, touch))
-        for array, uses in by_array.items():
-            if not any(touch.is_write for _, touch in uses):
+        by_array: dict[str, list[Touch]] = {}
+        for touch in subject.touches:
+            if subject.place_of(touch.array) != "private":
+                by_array.setdefault(touch.array, []).append(touch)
+        for array, touches in by_array.items():
+            if not any(touch.is_write for touch in touches):
                 continue
-            alike: dict[tuple[object, ...], list[Use]] = {}
-            for use in uses:
-                key = (self._key(use), use[1].is_write, use[1].is_atomic)
-                alike.setdefault(key, []).append(use)
-            groups = list(alike.values())
-            for i, first in enumerate(groups):
-                for second in groups[i:]:
-                    self.groups(array, first, second)
+            alike: dict[tuple[object, ...], list[Touch]] = {}
+            for touch in touches:
+                key = (self._key(touch), touch.is_write, touch.is_atomic)
+                alike.setdefault(key, []).append(touch)
+            for first, second in combinations_with_replacement(alike.values(), 2):
+                self.groups(array, first, second)
 
-    def groups(self, array: str, first: list[Use], second: list[Use]) -> None:
+    def groups(self, array: str, first: list[Touch], second: list[Touch]) -> None:
         """Check accesses of one array; those of one list agree in cells and guards."""
         subject, one, two = self.subject, first[0], second[0]
-        if not (one[1].is_write or two[1].is_write) or (one[1].is_atomic and two[1].is_atomic):
+        if not (one.is_write or two.is_write) or (one.is_atomic and two.is_atomic):
             return
-        leaves = (one[0], two[0])
+        leaves = (one.leaf, two.leaf)
         if subject.block_words and subject.place_of(array) == "global":
             what = f"whether blocks meet in a cell of '{array}'"
             with self.recorder.question("cross-block", what, *leaves):
@@ -72,13 +70,9 @@ class ConflictCheck(Check):
             with self.recorder.question("barrier", what, *leaves):
                 if not self.base(self.near, one, two, same_block=True):
                     return
-        pairs = (
-            [(a, b) for i, a in enumerate(first) for b in first[i:]]
-            if first is second
-            else [(a, b) for a in first for b in second]
-        )
-        for a, b in pairs:
-            with self.recorder.question("barrier", what, a[0], b[0]):
+        same = combinations_with_replacement(first, 2)
+        for a, b in same if first is second else product(first, second):
+            with self.recorder.question("barrier", what, a.leaf, b.leaf):
                 self.threads(array, a, b)
 
     @cached_property
@@ -86,11 +80,11 @@ class ConflictCheck(Check):
         """Names of two threads of one block."""
         return self.subject.pair_space(self.subject.block_words)
 
-    def threads(self, array: str, first: Use, second: Use) -> None:
+    def threads(self, array: str, first: Touch, second: Touch) -> None:
         """Whether two threads of a block meet in no order."""
-        ways: list[tuple[Order, Use, Use]] = []
+        ways: list[tuple[Order, Touch, Touch]] = []
         for one, two in ((first, second), (second, first)):
-            ways += [(o, one, two) for o in orders(one[0], two[0]) if o.cut != "block"]
+            ways += [(o, one, two) for o in orders(one.leaf, two.leaf) if o.cut != "block"]
             if first is second:
                 break
         if not ways:
@@ -118,7 +112,7 @@ class ConflictCheck(Check):
 
         return equal(warp(first), warp(second))
 
-    def base(self, space: Space, first: Use, second: Use, *, same_block: bool) -> list[isl.Set]:
+    def base(self, space: Space, first: Touch, second: Touch, *, same_block: bool) -> list[isl.Set]:
         """Pairs of executions, by different threads (or blocks), that touch one cell."""
         key = (same_block, self._key(first), self._key(second))
         if key not in self._bases:
@@ -134,27 +128,25 @@ class ConflictCheck(Check):
         return self._bases[key]
 
     @staticmethod
-    def _key(use: Use) -> tuple[object, ...]:
-        touch = use[1]
+    def _key(touch: Touch) -> tuple[object, ...]:
         cell = touch.cell if touch.cell is not None else touch.origin and key_of(touch.origin)
         # What data decides may have changed from one statement to the next.
-        own = use[0].statement if is_open(touch.cell) else None
+        own = touch.leaf.statement if is_open(touch.cell) else None
         return (touch.array, id(touch.scope), cell, touch.offset, own)
 
-    def side(self, space: Space, use: Use, copy: int) -> isl.Set:
+    def side(self, space: Space, touch: Touch, copy: int) -> isl.Set:
         """The executions of an access, in the names of that copy (memoised)."""
-        scope = use[1].scope
+        scope = touch.scope
         key = (id(space), id(scope), copy)
         if key not in self._sides:
             self._sides[key] = self.subject.reached(scope, space, space.renaming(copy))
         return self._sides[key]
 
-    def one_cell(self, space: Space, one: Use, two: Use) -> isl.Set:
+    def one_cell(self, space: Space, first: Touch, second: Touch) -> isl.Set:
         """Where two accesses touch one cell, or may: what data decides is not excluded."""
-        first, second = one[1], two[1]
         known = space.everything
         if is_open(first.cell) or is_open(second.cell):
-            known = self.data.one_cell(space, one, two)
+            known = self.data.one_cell(space, first, second)
         if first.cell is None or second.cell is None or len(first.cell) != len(second.cell):
             return known
         pairs = [
@@ -164,10 +156,10 @@ class ConflictCheck(Check):
         ]
         return known & space.all_of(pairs)
 
-    def apart(self, same_block: bool, first: Use, second: Use) -> list[Condition]:
+    def apart(self, same_block: bool, first: Touch, second: Touch) -> list[Condition]:
         """The ways in which two threads, or blocks, differ; one of each two that mirror."""
         subject = self.subject
-        mirrored = first[0] is second[0] and self._key(first) == self._key(second)
+        mirrored = first.leaf is second.leaf and self._key(first) == self._key(second)
         if same_block:
             forms = [self.subject.thread_number]
         else:
@@ -177,7 +169,7 @@ class ConflictCheck(Check):
             other = form.renamed(lambda n: copy_of(n, 1))
             found.append(less(form, other))
             # Loops order the two otherwise: only without any are they exchangeable.
-            if not mirrored or (same_block and first[0].scope.loops):
+            if not mirrored or (same_block and first.leaf.scope.loops):
                 found.append(less(other, form))
         return found
 
@@ -215,42 +207,36 @@ class ConflictCheck(Check):
         """Names of two threads of any blocks."""
         return self.subject.pair_space(())
 
-    def blocks(self, array: str, first: Use, second: Use) -> None:
+    def blocks(self, array: str, first: Touch, second: Touch) -> None:
         """Whether two blocks meet."""
         for meeting in self.base(self.far, first, second, same_block=False):
             self.report("cross-block", array, first, second, meeting)
             return
 
-    def report(self, kind: str, array: str, first: Use, second: Use, meeting: isl.Set) -> None:
+    def report(self, kind: str, array: str, first: Touch, second: Touch, meeting: isl.Set) -> None:
         """Two executions that meet in a cell."""
         subject = self.subject
-        verbs = ["writes" if use[1].is_write else "reads" for use in (first, second)]
+        verbs = ["writes" if touch.is_write else "reads" for touch in (first, second)]
         who = "threads of a block" if kind == "barrier" else "blocks"
         why = self.doubts(first, second)
         if why:
             what = f"two {who} may meet in a cell of '{array}': only data decides ({why})"
-            self.recorder.open(kind, what, (first[0], second[0]))
+            self.recorder.open(kind, what, (first.leaf, second.leaf))
             return
-        inames = [i for use in (first, second) for i in self._inames(use[0])]
+        inames = [i for touch in (first, second) for i in subject.inames_of(touch.leaf)]
         others = [copy_of(n, 1) for n in (*subject.words, *inames)]
         point = self.point(meeting, *inames, *others)
         order = "with no barrier between" if kind == "barrier" else "in no order"
         what = f"one of two {who} {verbs[0]} what the other {verbs[1]}, {order}"
-        cell = None if first[1].cell is None else values_of(first[1].cell, point)
-        there = subject.place(second[0], point, 1)
-        self.found(kind, what, first[0], point, second=there, array=array, cell=cell)
+        cell = None if first.cell is None else values_of(first.cell, point)
+        there = subject.place(second.leaf, point, 1)
+        self.found(kind, what, first.leaf, point, second=there, array=array, cell=cell)
 
-    def _inames(self, leaf: Leaf) -> list[str]:
-        statement = self.subject.kernel.statement_by_id.get(leaf.statement or "")
-        if statement is None:
-            return [loop.name for loop in leaf.scope.loops]
-        return [i for i in self.subject.kernel.all_inames if i in statement.inames]
-
-    def doubts(self, first: Use, second: Use) -> str:
+    def doubts(self, first: Touch, second: Touch) -> str:
         """What only data decides about two accesses; empty where sets are exact."""
         found: dict[str, None] = {}
-        for leaf, touch in (first, second):
-            around = self.data.names_around(leaf, touch)
+        for touch in (first, second):
+            around = self.data.names_around(touch)
             if around:
                 found[around] = None
             if touch.cell is None:

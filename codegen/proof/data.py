@@ -19,8 +19,6 @@ from loopkit.codegen.proof.spaces import Space, copy_of
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
 
-Use = tuple[Leaf, Touch]
-
 
 class DataFacts:
     """The kernel's assertions, asked about accesses of the text."""
@@ -36,21 +34,21 @@ class DataFacts:
 
     def followed(self, leaf: Leaf, index: Expression) -> Expression:
         """An index of a line's statement over the arrays that it comes from."""
-        statement = self.kernel.statement_by_id.get(leaf.statement or "")
+        statement = self.subject.statement_of(leaf)
         return index if statement is None else followed(self.kernel, statement, index)
 
-    def is_inside(self, leaf: Leaf, touch: Touch, axis: int) -> bool:
+    def is_inside(self, touch: Touch, axis: int) -> bool:
         """Whether assertions put an index into its range."""
         held = self.subject.held(touch.array)
         shape = held.shape if held is not None else None
         if not self.kernel.assertions or touch.origin is None or not shape:
             return False
-        index = self.followed(leaf, touch.origin[axis])
+        index = self.followed(touch.leaf, touch.origin[axis])
         sure = surely_inside(self.kernel.assertions, index, shape[axis], self.data)
         space = self.subject.space
         if any(n not in space.position for n in _sets.involved_names(sure)):
             return False
-        return bool((touch.scope.set & self.ranges(leaf)).is_subset(space.aligned(sure)))
+        return bool((touch.scope.set & self.ranges(touch.leaf)).is_subset(space.aligned(sure)))
 
     def ranges(self, leaf: Leaf) -> isl.Set:
         """What is known of the private integers that a line depends on."""
@@ -72,27 +70,27 @@ class DataFacts:
             names = names.union(*(i.names for i in touch.indices))
         return names & self.subject.data_names
 
-    def arrays_around(self, leaf: Leaf, touch: Touch) -> list[str]:
+    def arrays_around(self, touch: Touch) -> list[str]:
         """The arrays whose values decide whether and where a line runs."""
         found: dict[str, None] = {}
-        statement = self.kernel.statement_by_id.get(leaf.statement or "")
+        statement = self.subject.statement_of(touch.leaf)
         if statement is not None and touch.scope.unknown:
             for predicate in statement.predicates:
                 found.update((n, None) for n, _ in accesses(predicate) if self.kernel.is_array(n))
-        for name in sorted(self._data_names(leaf)):
-            source = self.followed(leaf, prim.Variable(name))
+        for name in sorted(self._data_names(touch.leaf)):
+            source = self.followed(touch.leaf, prim.Variable(name))
             found.update((n, None) for n, _ in accesses(source) if self.kernel.is_array(n))
         return list(found)
 
-    def names_around(self, leaf: Leaf, touch: Touch) -> str:
+    def names_around(self, touch: Touch) -> str:
         """The data that decides whether and where a line runs, for people."""
         found = dict.fromkeys(shown(u) for u in touch.scope.unknown)
-        found.update(dict.fromkeys(sorted(self._data_names(leaf))))
+        found.update(dict.fromkeys(sorted(self._data_names(touch.leaf))))
         return ", ".join(found)
 
-    def one_cell(self, space: Space, first: Use, second: Use) -> isl.Set:
+    def one_cell(self, space: Space, first: Touch, second: Touch) -> isl.Set:
         """Where two accesses may be one cell; the second has names of its own."""
-        one, two = first[1].origin, second[1].origin
+        one, two = first.origin, second.origin
         if not self.kernel.assertions or one is None or two is None:
             return space.everything
         copies = {
@@ -100,8 +98,8 @@ class DataFacts:
             for n in self.subject.space.names
             if copy_of(n, 1) in space.position
         }
-        left = [self.followed(first[0], i) for i in one]
-        right = [substitute(self.followed(second[0], i), copies) for i in two]
+        left = [self.followed(first.leaf, i) for i in one]
+        right = [substitute(self.followed(second.leaf, i), copies) for i in two]
         found = equal_cells(self.kernel.assertions, left, right, self.data)
         return space.aligned(found)
 

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 import islpy as isl
 
 from loopkit._hidden import hidden
-from loopkit.codegen.c import tree as c
+from loopkit._kernel import Statement
 from loopkit.codegen.proof.conditions import Condition, conjuncts
-from loopkit.codegen.proof.forms import ZERO, Form, constant, variable
+from loopkit.codegen.proof.forms import Form, constant, variable
 from loopkit.codegen.proof.instances import InstanceCheck, Surplus
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.spaces import Space, equal
@@ -75,22 +75,21 @@ class ExtraInstancesCheck(Check):
 
     def reads(self, space: Space, leaf: Leaf, array: str) -> Iterator[tuple[Indices, isl.Set]]:
         """The reads of an array by a line or a guard, each with the instances that need it."""
-        if leaf.statement is None:
-            # What C looks at first decides whether the rest of a guard is read.
-            for touch in leaf.touches:
-                if touch.array == array and not touch.is_write:
+        statement = self.subject.statement_of(leaf)
+        needed = None
+        for touch in leaf.touches:
+            if touch.array == array and not touch.is_write:
+                if statement is None:
+                    # What C looks at first decides whether the rest of a guard is read.
                     yield touch.indices, space.aligned(touch.scope.set)
-            return
-        found = reads_of(self.subject, leaf, array)
-        if found:
-            needed = self.needed(space, leaf)
-            yield from ((indices, needed) for indices in found)
+                else:
+                    if needed is None:
+                        needed = self.needed(space, leaf, statement)
+                    yield touch.indices, needed
 
-    def needed(self, space: Space, leaf: Leaf) -> isl.Set:
+    def needed(self, space: Space, leaf: Leaf, statement: Statement) -> isl.Set:
         """The instances of a line that the kernel has, on the threads that run them."""
         subject = self.subject
-        statement = subject.kernel.statement_by_id.get(leaf.statement or "")
-        assert statement is not None
         domain, _ = subject.domain(statement)
         conditions: list[Condition] = subject.coordinate_conditions(statement.inames)
         conditions += [p for w in subject.words for p in conjuncts(subject.launched(w))]
@@ -130,17 +129,3 @@ class ExtraInstancesCheck(Check):
         what += f"a cell that '{reader.statement or 'a guard'}' (line {reader.line}) reads"
         at_cell = tuple(point[name] for name in cells)
         self.found("instances", what, surplus.leaf, instance, array=array, cell=at_cell)
-
-
-def reads_of(subject: Subject, leaf: Leaf, array: str) -> list[Indices]:
-    """The indices with which a line, or a guard or loop around it, reads a private array."""
-    found = {t.offset: t.indices for t in leaf.touches if t.array == array and not t.is_write}
-    for scope in leaf.scope.chain():
-        for expr in () if scope.node is None else c.expressions(scope.node):
-            for part in c.walk(expr) if array in subject.names.used(expr) else ():
-                if isinstance(part, c.Name) and part.name == array:
-                    found.setdefault(ZERO, ())
-                elif isinstance(part, c.Element) and part.array == array:
-                    indices = tuple(subject.text.form(i, scope) for i in part.indices)
-                    found.setdefault(subject.text.offset_of(array, indices), indices)
-    return list(found.values())

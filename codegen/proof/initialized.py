@@ -15,7 +15,7 @@ from loopkit import _sets
 from loopkit.codegen.proof.forms import variable
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.liveness import Liveness, written_by
-from loopkit.codegen.proof.reaching_definitions import Cell, Lines, ReachingDefinitions, Read, Write
+from loopkit.codegen.proof.reaching_definitions import Cell, ReachingDefinitions
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space, equal, in_range
@@ -29,27 +29,22 @@ _WHOSE = {"private": "this thread", "shared": "this block", "global": "any threa
 class InitializedCheck(Check):
     """Finds for each read of a temporary the writes before it."""
 
-    def __init__(self, subject: Subject, recorder: Recorder, instances: InstanceCheck) -> None:
+    def __init__(
+        self, subject: Subject, recorder: Recorder, instances: InstanceCheck, varying: set[str]
+    ) -> None:
         super().__init__(subject, recorder)
         self.surplus = {id(s.leaf): s.statement for s in instances.surplus}
-        self.writes: dict[str, list[Write]] = {}
-        self.reads: dict[str, list[Read]] = {}
-        for position, leaf in enumerate(subject.leaves):
-            for touch in leaf.touches:
-                if touch.array in subject.temporaries and touch.cell is not None:
-                    if touch.is_write:
-                        write = Write(position, leaf, touch.cell)
-                        self.writes.setdefault(touch.array, []).append(write)
-                    else:
-                        read = Read(position, leaf, touch, touch.cell)
-                        self.reads.setdefault(touch.array, []).append(read)
-        self.lines = Lines(subject)
+        self.varying = varying
         self.uses = Liveness(subject)
+        alike: dict[tuple[str, int], list[Touch]] = {}
+        for touch in subject.touches:
+            if touch.array in subject.temporaries and touch.cell is not None:
+                alike.setdefault((touch.array, len(touch.cell)), []).append(touch)
         self.arrays: dict[str, list[_OneArray]] = {}
-        for array, reads in self.reads.items():
-            for rank in sorted({len(read.cell) for read in reads}):
-                own = [read for read in reads if len(read.cell) == rank]
-                self.arrays.setdefault(array, []).append(_OneArray(self, array, own))
+        for (array, rank), touches in alike.items():
+            if not all(touch.is_write for touch in touches):
+                one = _OneArray(self, array, rank, touches)
+                self.arrays.setdefault(array, []).append(one)
 
     def run(self) -> None:
         """Check all reads of all temporaries."""
@@ -87,24 +82,25 @@ class InitializedCheck(Check):
 
 
 class _OneArray:
-    """The reads of one array."""
+    """The reads of one array, whose cells all have as many indices."""
 
-    def __init__(self, check: InitializedCheck, array: str, reads: list[Read]) -> None:
+    def __init__(
+        self, check: InitializedCheck, array: str, rank: int, touches: list[Touch]
+    ) -> None:
         self.check = check
         self.subject = check.subject
         self.array = array
-        self.reads = reads
-        rank = len(reads[0].cell)
-        self.writes = [w for w in check.writes.get(array, ()) if len(w.cell) == rank]
-        self.fills = ReachingDefinitions(check.lines, array, rank, self.writes)
+        self.reads = [touch for touch in touches if not touch.is_write]
+        self.writes = [touch for touch in touches if touch.is_write]
+        self.fills = ReachingDefinitions(check.subject, array, rank, self.writes, check.varying)
         self.cells, self.space = self.fills.cells, self.fills.space
-        self._by_cell: dict[Cell, list[Write]] = {}
+        self._by_cell: dict[Cell | None, list[Touch]] = {}
         for write in self.writes:
             self._by_cell.setdefault(write.cell, []).append(write)
         self._whole: dict[int, bool] = {}
         self._known: set[tuple[object, ...]] = set()
-        self._counts: dict[int, set[Cell]] = {}
-        for read in reads:
+        self._counts: dict[int, set[Cell | None]] = {}
+        for read in self.reads:
             self._counts.setdefault(id(read.scope), set()).add(read.cell)
 
     def run(self) -> None:
@@ -122,11 +118,11 @@ class _OneArray:
                 if self.covered(read) and not self.fills.memory(read.cell):
                     self._known.add(key)
 
-    def obvious(self, read: Read) -> bool:
+    def obvious(self, read: Touch) -> bool:
         """Whether a line before, under no more guards and in no other loops, writes that cell."""
         around = None
         for write in self._by_cell.get(read.cell, ()):
-            if write.position >= read.position:
+            if write.leaf.position >= read.leaf.position:
                 return False
             if around is None:
                 around = set(map(id, read.scope.chain()))
@@ -134,11 +130,11 @@ class _OneArray:
                 return True
         return False
 
-    def covered(self, read: Read) -> bool:
+    def covered(self, read: Touch) -> bool:
         """Whether the cells of a read were written before; tells what is found otherwise."""
         several = len(self._counts[id(read.scope)]) >= _MANY
         if several and id(read.scope) not in self._whole:
-            extents = read.touch.extents
+            extents = read.extents
             if extents and None not in extents:
                 whole = self.space.all_of(
                     in_range(variable(c), e)
@@ -162,11 +158,11 @@ class _OneArray:
         self.report(read, left)
         return False
 
-    def addresses(self, read: Read) -> bool:
+    def addresses(self, read: Touch) -> bool:
         """Whether what is read decides which cells the line touches, and so must be sound."""
         return self.array in self.check.uses.addressing(read.leaf)
 
-    def asked(self, read: Read) -> isl.Set:
+    def asked(self, read: Touch) -> isl.Set:
         """Cells and instances of a read, as far as anything depends on them."""
         where = self.fills.aligned(read.scope)
         statement = self.check.surplus.get(id(read.leaf))
@@ -176,7 +172,7 @@ class _OneArray:
             where = where & self.space.aligned(domain)
             where = where & self.space.all_of(self.subject.coordinate_conditions(statement.inames))
         parts = []
-        for name, index, extent in zip(self.cells, read.cell, read.touch.extents, strict=False):
+        for name, index, extent in zip(self.cells, read.cell or (), read.extents, strict=False):
             if index.is_affine:
                 parts.append(equal(variable(name), index))
             elif extent is not None:
@@ -184,7 +180,7 @@ class _OneArray:
         return where & self.space.all_of(parts)
 
     def without_written(
-        self, read: Read, asked: isl.Set, after: Leaf | None = None
+        self, read: Touch, asked: isl.Set, after: Leaf | None = None
     ) -> isl.Set | None:
         """What of ``asked`` was not written before (behind a line); None if all was."""
         if asked.is_empty():
@@ -200,11 +196,10 @@ class _OneArray:
 
     def hides(self, leaf: Leaf) -> bool:
         """Whether all that a line writes is overwritten before it is read."""
-        position = self.check.lines.position[leaf]
         for read in self.reads:
             if not (self.check.uses.is_used(read.leaf) or self.addresses(read)):
                 continue
-            if read.position <= position:
+            if read.leaf.position <= leaf.position:
                 if any(loop in leaf.scope.loops for loop in read.scope.loops):
                     return False
             elif self.without_written(read, self.asked(read), leaf) is not None:
@@ -239,16 +234,16 @@ class _OneArray:
             result = result | self.space.project_onto(asked, kept & self.space.position.keys())
         return result
 
-    def writes_all(self, leaf: Leaf, read: Read, asked: isl.Set) -> bool:
+    def writes_all(self, leaf: Leaf, read: Touch, asked: isl.Set) -> bool:
         """Whether a line writes all that is asked of a read in the iteration around both."""
         for write in self.writes:
-            if write.leaf is leaf and write.position < read.position:
+            if write.leaf is leaf and leaf.position < read.leaf.position:
                 piece = self.fills.piece(write, read, None)
                 if piece is not None and asked.is_subset(piece):
                     return True
         return False
 
-    def report(self, read: Read, left: isl.Set) -> None:
+    def report(self, read: Touch, left: isl.Set) -> None:
         """A read of something that nothing has written."""
         subject = self.subject
         whose = _WHOSE[self.fills.place]
@@ -256,7 +251,7 @@ class _OneArray:
         if not self.writes:
             what = f"the line reads '{self.array}', which nothing writes"
         involved = set(_sets.involved_names(left)) & subject.data_names
-        doubts = read.scope.unknown or involved or not all(c.is_affine for c in read.cell)
+        doubts = read.scope.unknown or involved or not all(c.is_affine for c in read.cell or ())
         if self.writes and not doubts:
             sure = left
             for piece in self.fills.perhaps(read):

@@ -165,8 +165,8 @@ class InstanceCheck(Check):
             first = self.subject.space.where(_first(word))
             # Each guard, loop and constant that reads has a leaf of its own.  In `a && x[i]`,
             # x[i] is read where `a` holds: it is the access's scope that says where.
-            touches = (t for leaf in self.subject.leaves for t in leaf.touches)
-            scopes = {id(t.scope): t.scope for t in touches if t.array == array and not t.is_write}
+            reads = (t for t in self.subject.touches if t.array == array and not t.is_write)
+            scopes = {id(t.scope): t.scope for t in reads}
             self._first_alone[key] = all(s.set.is_subset(first) for s in scopes.values())
         return self._first_alone[key]
 

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 
 import islpy as isl
 
-from loopkit._cached import cached_property
 from loopkit._hidden import hidden
 from loopkit.codegen.c.tree import For, Let
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.barrier_order import route
-from loopkit.codegen.proof.divergence import varying_names
 from loopkit.codegen.proof.forms import DATA, Form, Loaded, Monomial, Node, Variable, variable, walk
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import equal, less
@@ -24,105 +22,38 @@ _EARLIER = hidden("earlier")
 Cell = tuple[Form, ...]
 
 
-@dataclass(frozen=True, eq=False)
-class Write:
-    """One write of a temporary, and where in the text it stands."""
-
-    position: int
-    leaf: Leaf
-    cell: Cell
-
-    @property
-    def scope(self) -> Scope:
-        """Where it happens."""
-        return self.leaf.scope
-
-
-@dataclass(frozen=True, eq=False)
-class Read:
-    """One read, with what is asked of it."""
-
-    position: int
-    leaf: Leaf
-    touch: Touch
-    cell: Cell
-
-    @property
-    def scope(self) -> Scope:
-        """Where it happens: inside of ``c ? x[i] : y[i]``, more holds than around."""
-        return self.touch.scope
-
-
-class Lines:
-    """Where lines stand in the text, and what they change."""
-
-    def __init__(self, subject: Subject) -> None:
-        self.subject = subject
-        self.position = {leaf: number for number, leaf in enumerate(subject.leaves)}
-        self._spans: dict[int, tuple[int, int]] = {}
-
-    @cached_property
-    def varying(self) -> set[str]:
-        """What threads of a block may see differently."""
-        return varying_names(self.subject)
-
-    def span(self, node: Group | Leaf, position: int) -> tuple[int, int]:
-        """The first and the last position of the leaves in a node, one of which is known."""
-        if isinstance(node, Leaf):
-            return position, position
-        if not self._spans:
-            self._measure(self.subject.tree, 0)
-        return self._spans[id(node)]
-
-    def _measure(self, group: Group, start: int) -> int:
-        end = start
-        for child in group.children:
-            end = self._measure(child, end) if isinstance(child, Group) else end + 1
-        self._spans[id(group)] = (start, end - 1)
-        return end
-
-    def written_in(self, span: tuple[int, int], names: frozenset[str]) -> bool:
-        """Whether lines of a part of the text write what lies in memory by these names."""
-        leaves = self.subject.leaves[span[0] : span[1] + 1]
-        return any(t.is_write and t.array in names for leaf in leaves for t in leaf.touches)
-
-    def between(self, write: Write, read: Read) -> tuple[int, int]:
-        """All lines that may run between two others in one iteration of what is around both."""
-        one, two = _path(write.leaf), _path(read.leaf)
-        depth = 0
-        while depth < min(len(one), len(two)) and one[depth] is two[depth]:
-            depth += 1
-        if depth == min(len(one), len(two)):
-            return self.span(one[depth - 1], write.position)
-        first = self.span(one[depth], write.position)[0]
-        return first, self.span(two[depth], read.position)[1]
-
-
 class ReachingDefinitions:
     """The cells of one array that were written before a read of it, as sets.
 
     ``cells`` name the indices of a cell in ``space``, beside all names of the proof.
     """
 
-    def __init__(self, lines: Lines, array: str, rank: int, writes: list[Write]) -> None:
-        self.lines = lines
-        self.subject = lines.subject
-        self.place = self.subject.place_of(array)
+    def __init__(
+        self, subject: Subject, array: str, rank: int, writes: list[Touch], varying: set[str]
+    ) -> None:
+        self.subject = subject
+        self.place = subject.place_of(array)
         self.writes = writes
+        self.varying = varying
         self.cells = [hidden("cell", axis) for axis in range(rank)]
         self.space = self.subject.cell_space(rank)
         self._aligned: dict[int, isl.Set] = {}
         self._pieces: dict[tuple[object, ...], isl.Set | None] = {}
 
-    def is_fixed(self, write: Write, read: Read) -> bool:
+    def is_fixed(self, write: Touch, read: Touch) -> bool:
         """Whether the written cell is called the same until it is read."""
         names = self.memory(write.cell)
-        return not names or not self.lines.written_in(self.lines.between(write, read), names)
+        return not names or not self._written_in(_between(write.leaf, read.leaf), names)
 
-    def memory(self, cell: Cell) -> frozenset[str]:
+    def _written_in(self, span: tuple[int, int], names: frozenset[str]) -> bool:
+        """Whether lines of a part of the text write what lies in memory by these names."""
+        leaves = self.subject.leaves[span[0] : span[1] + 1]
+        return any(t.is_write and t.array in names for leaf in leaves for t in leaf.touches)
+
+    def memory(self, cell: Cell | None) -> frozenset[str]:
         """What lies in memory and decides which cell is meant."""
         words: set[str] = set()
-        for form in cell:
+        for form in cell or ():
             words |= form.names & self.subject.data_names
             for atom in form.atoms:
                 if isinstance(atom, DATA):
@@ -137,7 +68,7 @@ class ReachingDefinitions:
             found = self._aligned[id(scope)] = self.space.aligned(scope.set)
         return found
 
-    def pieces(self, read: Read, after: Leaf | None = None) -> Iterator[isl.Set]:
+    def pieces(self, read: Touch, after: Leaf | None = None) -> Iterator[isl.Set]:
         """The cells that were written before a read, by what is around both; nearest first.
 
         Only by what surely comes behind a line, if one is given that stands before the read.
@@ -147,7 +78,7 @@ class ReachingDefinitions:
             if found is not None:
                 yield found
 
-    def perhaps(self, read: Read) -> Iterator[isl.Set]:
+    def perhaps(self, read: Touch) -> Iterator[isl.Set]:
         """Cells that may have been written before a read, as data have it, beside `pieces`."""
         for write, carried in self.before(read):
             if self.same_data(write, read, carried) is None:
@@ -156,11 +87,11 @@ class ReachingDefinitions:
                 if found is not None:
                     yield found
 
-    def before(self, read: Read, after: Leaf | None = None) -> Iterator[tuple[Write, For | None]]:
+    def before(self, read: Touch, after: Leaf | None = None) -> Iterator[tuple[Touch, For | None]]:
         """The writes that come before a read, and the loop in whose earlier iterations they do."""
-        start = self.lines.position[after] if after is not None else -1
+        start = after.position if after is not None else -1
         for write in reversed(self.writes):
-            if start < write.position < read.position:
+            if start < write.leaf.position < read.leaf.position:
                 yield write, None
         for loop in reversed(read.scope.loops):
             if after is not None and after.scope.is_inside(loop):
@@ -169,7 +100,7 @@ class ReachingDefinitions:
                 if write.scope.is_inside(loop):
                     yield write, loop
 
-    def piece(self, write: Write, read: Read, carried: For | None) -> isl.Set | None:
+    def piece(self, write: Touch, read: Touch, carried: For | None) -> isl.Set | None:
         """The cells written by a line; ``carried``: in earlier iterations of a loop.
 
         None where only data decides that they are.
@@ -179,13 +110,13 @@ class ReachingDefinitions:
             return None
         common = _common(write.scope, read.scope, carried)
         # Cells that data decide are those of the read, which may not be those of the next one.
-        cell = tuple(None if a.is_affine else a for a in write.cell)
-        key = (write.position, id(write.leaf), id(common), id(carried), same, cell)
+        cell = tuple(None if a.is_affine else a for a in write.cell or ())
+        key = (id(write), id(common), id(carried), same, cell)
         if key not in self._pieces:
             self._pieces[key] = self.make_piece(write, common, carried, same)
         return self._pieces[key]
 
-    def same_data(self, write: Write, read: Read, carried: For | None) -> Matching | None:
+    def same_data(self, write: Touch, read: Touch, carried: For | None) -> Matching | None:
         """Where what only data decides, conditions and cells, is the same for write and read.
 
         None if the read does not ask for the same, or what lies in memory may have changed.
@@ -199,7 +130,7 @@ class ReachingDefinitions:
             if match is None:
                 return None
             same = same.joined(match)
-        for own, due in zip(write.cell, read.cell, strict=True):
+        for own, due in zip(write.cell or (), read.cell or (), strict=True):
             if not own.is_affine:
                 match = matching(own, due)
                 if match is None:
@@ -210,7 +141,7 @@ class ReachingDefinitions:
         if data:
             for known in write.scope.all_conditions:
                 words |= conditions.names_in(known) & data
-            used = (*write.cell, *(form for pair in same.pairs for form in pair))
+            used = (*(write.cell or ()), *(form for pair in same.pairs for form in pair))
             for form in used:
                 words |= form.names & data
         if not words:
@@ -221,18 +152,18 @@ class ReachingDefinitions:
             return None
         if self.place != "private":
             threads_own = {m for m in memory if places[m] == "private"}
-            if threads_own & self.lines.varying:
+            if threads_own & self.varying:
                 return None
         if memory:
-            span = self.lines.between(write, read)
+            span = _between(write.leaf, read.leaf)
             if carried is not None:
-                span = self.lines.span(_group_of(write.leaf, carried), write.position)
-            if self.lines.written_in(span, memory):
+                span = next(g.span for g, _ in route(write.leaf) if g.node is carried)
+            if self._written_in(span, memory):
                 return None
         return Matching(frozenset(words), same.pairs)
 
     def make_piece(
-        self, write: Write, common: Scope, carried: For | None, same: Matching
+        self, write: Touch, common: Scope, carried: For | None, same: Matching
     ) -> isl.Set | None:
         """The cells that all executions of a write reach, by the names around it and the read."""
         kept = same.words
@@ -248,7 +179,7 @@ class ReachingDefinitions:
             where = where & space.where(less(variable(_EARLIER), variable(carried.name)))
         where = where & space.all_of(
             equal(variable(c), i.renamed(name))
-            for c, i in zip(self.cells, write.cell, strict=True)
+            for c, i in zip(self.cells, write.cell or (), strict=True)
             if i.is_affine
         )
         where = where & space.all_of(equal(a.renamed(name), b) for a, b in same.pairs)
@@ -277,14 +208,17 @@ class ReachingDefinitions:
         return space.without(where, gone)
 
 
-def _path(leaf: Leaf) -> list[Group | Leaf]:
-    """The groups around a leaf, outermost first, and the leaf."""
-    return [*(group for group, _ in route(leaf)), leaf]
-
-
-def _group_of(leaf: Leaf, loop: For) -> Group:
-    """The loop around a leaf as a part of the tree."""
-    return next(group for group, _ in route(leaf) if group.node is loop)
+def _between(first: Leaf, second: Leaf) -> tuple[int, int]:
+    """The span of all that may run between two lines in one iteration of what is around both."""
+    # The groups around each, outermost first, and the line itself.
+    one: list[Group | Leaf] = [*(group for group, _ in route(first)), first]
+    two: list[Group | Leaf] = [*(group for group, _ in route(second)), second]
+    depth = 0
+    while depth < min(len(one), len(two)) and one[depth] is two[depth]:
+        depth += 1
+    if depth == min(len(one), len(two)):
+        return one[depth - 1].span
+    return one[depth].span[0], two[depth].span[1]
 
 
 def _common(one: Scope, two: Scope, carried: For | None) -> Scope:

@@ -61,9 +61,8 @@ class SignatureCheck(Check):
         if len(taken) != len(passed):
             self.wrong(f"a launch passes {len(passed)} values, but the text takes {len(taken)}")
             return
-        touches = [t for leaf in self.subject.leaves for t in leaf.touches]
-        written = {t.array for t in touches if t.is_write}
-        self.exchanged(written & {t.array for t in touches if not t.is_write})
+        written = {t.array for t in self.subject.touches if t.is_write}
+        self.exchanged(written & {t.array for t in self.subject.touches if not t.is_write})
         for number, (own, given) in enumerate(zip(taken, passed, strict=True), 1):
             if own.name != given.name:
                 self.wrong(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import islpy as isl
 import numpy as np
@@ -28,7 +28,7 @@ from loopkit.codegen.proof.report import Place
 from loopkit.codegen.proof.scopes import FAR, Scope
 from loopkit.codegen.proof.spaces import Space, at_most, copy_of, equal, less
 from loopkit.codegen.proof.translate import KernelTranslator, TextTranslator
-from loopkit.codegen.proof.tree import Leaf, TreeBuilder, split
+from loopkit.codegen.proof.tree import Leaf, Touch, TreeBuilder, split
 from loopkit.codegen.proof.typed_forms import limits
 from loopkit.codegen.proof.value_kernel import KernelValues
 
@@ -319,18 +319,29 @@ class Subject:
         names = forms.Form({(atom,): 1}).names
         return bool(names) and names <= self.shared_names
 
+    @property
+    def touches(self) -> Iterator[Touch]:
+        """All accesses, in the order of the text."""
+        return (touch for leaf in self.leaves for touch in leaf.touches)
+
+    def statement_of(self, leaf: Leaf) -> Statement | None:
+        """The statement that a line executes."""
+        return self.kernel.statement_by_id.get(leaf.statement or "")
+
+    def inames_of(self, leaf: Leaf) -> list[str]:
+        """The inames that tell the executions of a line apart."""
+        statement = self.statement_of(leaf)
+        if statement is None:
+            return [loop.name for loop in leaf.scope.loops]
+        return [i for i in self.kernel.all_inames if i in statement.inames]
+
     def place(self, leaf: Leaf, point: Mapping[str, int], copy: int = 0) -> Place:
         """The execution of a leaf that a point of a set stands for."""
 
         def value(name: str) -> int:
             return point.get(copy_of(name, copy), point.get(name, 0))
 
-        statement = self.kernel.statement_by_id.get(leaf.statement or "")
-        if statement is not None:
-            inames = [i for i in self.kernel.all_inames if i in statement.inames]
-        else:
-            inames = [loop.name for loop in leaf.scope.loops]
-        values = {i: value(i) for i in inames} if point else {}
+        values = {i: value(i) for i in self.inames_of(leaf)} if point else {}
         block = tuple(value(w) for w in CUDA.block_index)
         thread = tuple(value(w) for w in CUDA.thread_index)
         return Place(

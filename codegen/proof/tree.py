@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
 
 from loopkit._nodes import Expression
 from loopkit.codegen.c import tree as c
@@ -17,13 +17,17 @@ from loopkit.codegen.proof.translate import TextTranslator
 
 @dataclass(eq=False)
 class Group:
-    """A loop, a guard, or braces; ``scope`` is what holds inside."""
+    """A loop, a guard, or braces; ``scope`` is what holds inside.
+
+    ``span`` are the positions of the first and the last of the leaves in it.
+    """
 
     node: c.For | c.If | c.Block | None
     scope: Scope
     parent: Group | None
     index: int
     children: list[Group | Leaf] = field(default_factory=list)
+    span: tuple[int, int] = (0, -1)
 
     @property
     def is_loop(self) -> bool:
@@ -33,7 +37,7 @@ class Group:
 
 @dataclass(eq=False)
 class Touch:
-    """One access: the element's place in its array, as the text computes it.
+    """One access of a leaf: the element's place in its array, as the text computes it.
 
     ``indices`` are those of the text, one per dimension of a declared array.
     ``scope`` is where it happens: inside of ``c ? x[i] : y[i]``, more holds than around.
@@ -41,6 +45,7 @@ class Touch:
     is known to be one of its statement's; ``origin`` are that access's subscripts.
     """
 
+    leaf: Leaf
     array: str
     indices: tuple[Form, ...]
     offset: Form
@@ -54,13 +59,27 @@ class Touch:
 
 @dataclass(eq=False)
 class Leaf:
-    """An assignment, a barrier, or reads that a guard, a loop's bounds or a constant do."""
+    """An assignment, a barrier, or reads that a guard, a loop's bounds or a constant do.
+
+    ``position`` counts the leaves of the text, ``index`` the children of the parent.
+    """
 
     node: c.Assign | c.Wait | c.If | c.For | c.Let
     scope: Scope
     parent: Group
     index: int
-    touches: tuple[Touch, ...] = ()
+    position: int
+    found: dict[tuple[object, ...], Touch] = field(default_factory=dict)
+
+    @property
+    def touches(self) -> Collection[Touch]:
+        """All accesses, one for those that are alike."""
+        return self.found.values()
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """That of a group of this leaf alone."""
+        return self.position, self.position
 
     @property
     def line(self) -> int:
@@ -119,31 +138,43 @@ class TreeBuilder:
                 self._loop(group, node, scope)
             elif isinstance(node, c.If):
                 self._guard(group, node, scope)
-            elif isinstance(node, c.Wait):
-                self._leaf(group, node, scope, ())
             elif not isinstance(node, c.Declaration):
-                self._leaf(group, node, scope, self._touches(node, scope))
+                leaf = self._add(self._leaf(group, node, scope))
+                if isinstance(node, c.Assign):
+                    self._assign(leaf, node)
+        group.span = group.span[0], len(self.leaves) - 1
 
     def _group(self, parent: Group, node: c.For | c.If | c.Block, scope: Scope) -> Group:
-        made = Group(node, scope, parent, len(parent.children))
+        made = Group(node, scope, parent, len(parent.children), span=(len(self.leaves), 0))
         parent.children.append(made)
         return made
 
     def _leaf(
-        self,
-        parent: Group,
-        node: c.Assign | c.Wait | c.If | c.For | c.Let,
-        scope: Scope,
-        touches: tuple[Touch, ...],
-    ) -> None:
-        made = Leaf(node, scope, parent, len(parent.children), touches)
-        parent.children.append(made)
-        self.leaves.append(made)
+        self, parent: Group, node: c.Assign | c.Wait | c.If | c.For | c.Let, scope: Scope
+    ) -> Leaf:
+        return Leaf(node, scope, parent, len(parent.children), len(self.leaves))
+
+    def _add(self, leaf: Leaf) -> Leaf:
+        leaf.parent.children.append(leaf)
+        self.leaves.append(leaf)
+        return leaf
+
+    def _reads(
+        self, group: Group, node: c.If | c.For | c.Let, scope: Scope, *parts: c.CExpression
+    ) -> Leaf | None:
+        """A leaf for what a guard, bounds or a constant reads of memory, if that is anything."""
+        leaf = self._leaf(group, node, scope)
+        for part in parts:
+            self._collect(part, scope, leaf)
+        return self._add(leaf) if leaf.found else None
+
+    def _again(self, reads: Leaf, group: Group, scope: Scope) -> None:
+        """A leaf that reads the same in another place."""
+        leaf = self._add(self._leaf(group, reads.node, scope))
+        leaf.found = {key: replace(touch, leaf=leaf) for key, touch in reads.found.items()}
 
     def _let(self, group: Group, node: c.Let, scope: Scope) -> Scope:
-        reads = self._reads((node.value,), scope, node.line)
-        if reads:
-            self._leaf(group, node, scope, reads)
+        self._reads(group, node, scope, node.value)
         self.sites.append(Site(node.value, scope, node.line, node.ctype))
         value = self.translate.form(node.value, scope)
         holds, unknown = split(equal(variable(node.name), value))
@@ -154,9 +185,7 @@ class TreeBuilder:
         self.sites.append(Site(node.lower, scope, node.line, node.ctype))
         lower = self.translate.form(node.lower, scope)
         upper = self.translate.form(node.upper, scope)
-        reads = self._reads((node.lower, node.upper), scope, node.line)
-        if reads:
-            self._leaf(group, node, scope, reads)
+        reads = self._reads(group, node, scope, node.lower, node.upper)
         own = variable(node.name)
         end = at_most(own, upper) if node.inclusive else less(own, upper)
         parts = [at_most(lower, own), end]
@@ -169,85 +198,66 @@ class TreeBuilder:
         inner = Scope(self.space, scope, node, holds, unknown, ranges)
         self.sites.append(Site(node.upper, scope, node.line))
         body = self._group(group, node, inner)
-        if reads:
-            self._leaf(body, node, inner, reads)
+        if reads is not None:
+            self._again(reads, body, inner)
         self._fill(body, node.body, inner)
-        if reads:
-            self._leaf(group, node, scope, reads)
+        if reads is not None:
+            self._again(reads, group, scope)
 
     def _guard(self, group: Group, node: c.If, scope: Scope) -> None:
         inner = scope
         for part in and_parts(node.condition):
-            reads = self._reads((part,), inner, node.line)
-            if reads:
-                self._leaf(group, node, scope, reads)
+            self._reads(group, node, inner, part)
             self.sites.append(Site(part, inner, node.line, is_guard=True))
             inner = narrowed(self.translate, inner, part, node)
         self._fill(self._group(group, node, inner), node.body, inner)
 
-    def _touches(self, node: c.Assign, scope: Scope) -> tuple[Touch, ...]:
-        found: dict[tuple[str, Form, bool, int], Touch] = {}
-        target = node.target
+    def _assign(self, leaf: Leaf, node: c.Assign) -> None:
+        scope, target = leaf.scope, node.target
         if node.operator != "=":
-            self._touch(target, scope, found, is_atomic=node.atomic)
-        self._touch(target, scope, found, is_write=True, is_atomic=node.atomic)
+            self._touch(target, scope, leaf, is_atomic=node.atomic)
+        self._touch(target, scope, leaf, is_write=True, is_atomic=node.atomic)
         if isinstance(target, c.Element):
-            for axis, index in enumerate(target.indices):
-                self._collect(index, scope, node.line, found)
-                place = (target.array, axis)
-                self.sites.append(Site(index, scope, node.line, axis=place))
-        self._collect(node.value, scope, node.line, found)
-        return tuple(found.values())
+            self._subscripts(target, scope, leaf)
+        self._collect(node.value, scope, leaf)
 
-    def _reads(
-        self, expressions: tuple[c.CExpression, ...], scope: Scope, line: int
-    ) -> tuple[Touch, ...]:
-        """What guards, bounds and constants read of memory."""
-        found: dict[tuple[str, Form, bool, int], Touch] = {}
-        for expr in expressions:
-            self._collect(expr, scope, line, found)
-        return tuple(found.values())
+    def _subscripts(self, expr: c.Element, scope: Scope, leaf: Leaf) -> None:
+        for axis, index in enumerate(expr.indices):
+            self._collect(index, scope, leaf)
+            self.sites.append(Site(index, scope, leaf.line, axis=(expr.array, axis)))
 
-    def _collect(
-        self,
-        expr: c.CExpression,
-        scope: Scope,
-        line: int,
-        found: dict[tuple[str, Form, bool, int], Touch],
-    ) -> None:
+    def _collect(self, expr: c.CExpression, scope: Scope, leaf: Leaf) -> None:
         """All reads in an expression; operands that C may skip are under its conditions."""
         if isinstance(expr, c.Name):
             if self.names.places.get(expr.name, "value") != "value":
-                self._touch(expr, scope, found)
+                self._touch(expr, scope, leaf)
         elif isinstance(expr, c.Element):
-            self._touch(expr, scope, found)
-            for axis, index in enumerate(expr.indices):
-                self._collect(index, scope, line, found)
-                self.sites.append(Site(index, scope, line, axis=(expr.array, axis)))
+            self._touch(expr, scope, leaf)
+            self._subscripts(expr, scope, leaf)
         elif isinstance(expr, c.Choice):
-            self._collect(expr.condition, scope, line, found)
+            self._collect(expr.condition, scope, leaf)
             for branch, holds in ((expr.then, True), (expr.other, False)):
                 inner = narrowed(self.translate, scope, expr.condition, holds=holds)
-                self._collect(branch, inner, line, found)
+                self._collect(branch, inner, leaf)
         elif isinstance(expr, c.Binary) and expr.operator in ("&&", "||"):
-            self._collect(expr.left, scope, line, found)
+            self._collect(expr.left, scope, leaf)
             inner = narrowed(self.translate, scope, expr.left, holds=expr.operator == "&&")
-            self._collect(expr.right, inner, line, found)
+            self._collect(expr.right, inner, leaf)
         else:
             spine: list[c.CExpression] = [expr]  # long sums lean to the left
             while isinstance(expr, c.Binary) and expr.operator not in ("&&", "||"):
                 spine.append(expr := expr.left)
             if len(spine) > 1:
-                self._collect(spine.pop(), scope, line, found)
+                self._collect(spine.pop(), scope, leaf)
             for whole in reversed(spine):
                 for child in c.children(whole)[1 if isinstance(whole, c.Binary) else 0 :]:
-                    self._collect(child, scope, line, found)
+                    self._collect(child, scope, leaf)
 
     def _touch(
         self,
         expr: c.Name | c.Element,
         scope: Scope,
-        found: dict[tuple[str, Form, bool, int], Touch],
+        leaf: Leaf,
         *,
         is_write: bool = False,
         is_atomic: bool = False,
@@ -260,8 +270,8 @@ class TreeBuilder:
             indices = tuple(self.translate.form(i, scope) for i in expr.indices)
             offset = self.translate.offset_of(expr.array, indices)
         key = (name, offset, is_write, id(scope))
-        if key not in found:
-            found[key] = Touch(name, indices, offset, scope, is_write, is_atomic)
+        if key not in leaf.found:
+            leaf.found[key] = Touch(leaf, name, indices, offset, scope, is_write, is_atomic)
 
 
 def and_parts(expr: c.CExpression) -> list[c.CExpression]:

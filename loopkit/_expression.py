@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pymbolic.primitives as prim
-from pymbolic.mapper import CombineMapper, IdentityMapper, Mapper
+from pymbolic.mapper import IdentityMapper
 from pymbolic.mapper.stringifier import (
     PREC_COMPARISON,
     PREC_NONE,
@@ -20,7 +20,7 @@ from pymbolic.mapper.stringifier import (
 
 from loopkit._hidden import is_hidden, plain
 from loopkit._nodes import Expression, Reduction, TypeCast, TypeName
-from loopkit._same import Key, fields_of, key_of, remembered
+from loopkit._same import fields_of, remembered, unique
 
 Access = tuple[str, tuple[Expression, ...]]
 """A name and the subscripts that it has, none for a scalar."""
@@ -46,7 +46,7 @@ def nodes_of(
         kind: Any = type(node)
         if kind is tuple:
             waiting += node[::-1]
-        elif (names := _parts_of(kind)) is not None:
+        elif (names := places_of_parts(kind)) is not None:
             yield node
             if names and (into is None or into(node)):
                 for name in names:
@@ -54,7 +54,7 @@ def nodes_of(
 
 
 @cache
-def _parts_of(kind: Any) -> tuple[str, ...] | None:
+def places_of_parts(kind: Any) -> tuple[str, ...] | None:
     """Where a node of some type has its parts, the last one first; None for what is no node."""
     if issubclass(kind, (prim.Call, prim.Subscript)):
         return ("parameters",) if issubclass(kind, prim.Call) else ("index",)
@@ -62,6 +62,15 @@ def _parts_of(kind: Any) -> tuple[str, ...] | None:
         return fields_of(kind)
     is_leaf = kind is prim.Variable or issubclass(kind, (int, float, complex, np.generic))
     return () if is_leaf else None
+
+
+def parts_of(node: Expression) -> list[Expression]:
+    """The parts of a node, from left to right, with those of tuples in their place."""
+    found: list[Expression] = []
+    for name in reversed(places_of_parts(type(node)) or ()):
+        part = getattr(node, name)
+        found += part if type(part) is tuple else [part]
+    return [part for part in found if places_of_parts(type(part)) is not None]
 
 
 def is_no_access(node: Expression) -> bool:
@@ -110,46 +119,6 @@ def called_names(expr: Expression) -> frozenset[str]:
     return variable_names(expr).union(call.function.name for call in calls)
 
 
-class Walker(CombineMapper):  # type: ignore[misc]
-    """Visits every child; results are thrown away."""
-
-    def combine(self, values: Iterable[Any]) -> None:
-        for _ in values:
-            pass
-
-    def map_constant(self, expr: Expression) -> None:
-        return None
-
-    def map_variable(self, expr: prim.Variable) -> None:
-        return None
-
-    def map_call(self, expr: prim.Call) -> None:
-        for parameter in expr.parameters:
-            self.rec(parameter)
-
-    def map_reduction(self, expr: Reduction) -> None:
-        self.rec(expr.operand)
-
-    def map_type_name(self, expr: TypeName) -> None:
-        return None
-
-    def map_type_cast(self, expr: TypeCast) -> None:
-        self.rec(expr.operand)
-
-
-class _DivisionCollector(Walker):
-    def __init__(self, found: dict[Key, Expression]) -> None:
-        super().__init__()
-        self.found = found
-
-    def _division(self, expr: Expression) -> None:
-        self.rec(expr.numerator)
-        self.found.setdefault(key_of(expr), expr)
-
-    map_floor_div = _division
-    map_remainder = _division
-
-
 _INTEGER_CALLS = frozenset(("abs", "sign", "fmin", "fmax", "pow"))
 """Functions whose results are integers where their arguments are."""
 
@@ -183,10 +152,8 @@ def is_integer_arithmetic(expr: Expression, *, calls: bool = True) -> bool:
 
 def divisions_in(expr: Expression) -> tuple[Expression, ...]:
     """All quotients ``a // b`` and remainders ``a % b`` in ``expr``, inner ones first."""
-    found: dict[Key, Expression] = {}
-    if not is_constant(expr):
-        _DivisionCollector(found)(expr)
-    return tuple(found.values())
+    nodes = [n for n in nodes_of(expr) if isinstance(n, (prim.FloorDiv, prim.Remainder))]
+    return tuple(unique(nodes[::-1]))
 
 
 def index_tuple(expr: prim.Subscript) -> tuple[Expression, ...]:
@@ -395,60 +362,34 @@ def to_text(expr: Expression) -> str:
     return str(_Stringifier()(expr, PREC_NONE))
 
 
-class _PythonPrinter(Mapper):  # type: ignore[misc]
-    """Prints integer expressions over sizes as Python source; ``spelled`` prints a name."""
-
-    def __init__(self, spelled: Callable[[str], str]) -> None:
-        super().__init__()
-        self.spelled = spelled
-
-    def joined(self, expr: Any, symbol: str) -> str:
-        """Operands with a symbol between them."""
-        return "(" + symbol.join(self.rec(c) for c in expr.children) + ")"
-
-    def map_constant(self, expr: Expression) -> str:
-        return repr(expr.item() if isinstance(expr, np.generic) else expr)
-
-    def map_variable(self, expr: prim.Variable) -> str:
-        return self.spelled(expr.name)
-
-    def map_sum(self, expr: prim.Sum) -> str:
-        return self.joined(expr, " + ")
-
-    def map_product(self, expr: prim.Product) -> str:
-        return self.joined(expr, " * ")
-
-    def map_floor_div(self, expr: prim.FloorDiv) -> str:
-        return f"({self.rec(expr.numerator)} // {self.rec(expr.denominator)})"
-
-    def map_remainder(self, expr: prim.Remainder) -> str:
-        return f"({self.rec(expr.numerator)} % {self.rec(expr.denominator)})"
-
-    def map_min(self, expr: prim.Min | prim.Max) -> str:
-        word = "min" if isinstance(expr, prim.Min) else "max"
-        return (word if len(expr.children) > 1 else "") + self.joined(expr, ", ")
-
-    map_max = map_min
-
-    def map_comparison(self, expr: prim.Comparison) -> str:
-        return f"({self.rec(expr.left)} {expr.operator} {self.rec(expr.right)})"
-
-    def map_logical_and(self, expr: prim.LogicalAnd) -> str:
-        return self.joined(expr, " and ")
-
-    def map_logical_or(self, expr: prim.LogicalOr) -> str:
-        return self.joined(expr, " or ")
-
-    def map_logical_not(self, expr: prim.LogicalNot) -> str:
-        return f"(not {self.rec(expr.child)})"
-
-    def map_if(self, expr: prim.If) -> str:
-        return f"({self.rec(expr.then)} if {self.rec(expr.condition)} else {self.rec(expr.else_)})"
+_JOINED_BY = {
+    prim.Sum: " + ",
+    prim.Product: " * ",
+    prim.FloorDiv: " // ",
+    prim.Remainder: " % ",
+    prim.LogicalAnd: " and ",
+    prim.LogicalOr: " or ",
+    prim.Min: ", ",
+    prim.Max: ", ",
+}
 
 
 def python_source(expr: Expression, spelled: Callable[[str], str]) -> str:
     """An integer expression over sizes as Python source, names as ``spelled`` prints them."""
-    return str(_PythonPrinter(spelled)(expr))
+    if is_constant(expr):
+        return repr(expr.item() if isinstance(expr, np.generic) else expr)
+    if isinstance(expr, prim.Variable):
+        return spelled(expr.name)
+    parts = [python_source(part, spelled) for part in parts_of(expr)]
+    if isinstance(expr, prim.Comparison):
+        return f"({parts[0]} {expr.operator} {parts[1]})"
+    if isinstance(expr, prim.LogicalNot):
+        return f"(not {parts[0]})"
+    if isinstance(expr, prim.If):
+        condition, then, else_ = parts
+        return f"({then} if {condition} else {else_})"
+    word = {prim.Min: "min", prim.Max: "max"}.get(type(expr), "") if len(parts) > 1 else ""
+    return f"{word}({_JOINED_BY[type(expr)].join(parts)})"
 
 
 BUILTINS: Mapping[str, Any] = {"__builtins__": {}, "min": min, "max": max}

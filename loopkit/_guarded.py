@@ -7,13 +7,14 @@ accesses nothing, and what it would have accessed need not be there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import partial
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._expression import Walker, index_tuple, is_constant, variable_names
+from loopkit._expression import index_tuple, is_constant, parts_of, variable_names
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._same import remembered
@@ -35,73 +36,48 @@ def conjuncts(condition: Expression) -> Guards:
     return (condition,)
 
 
-class GuardedWalker(Walker):
-    """Visits every child; ``guards`` are the conditions under which it is evaluated.
+def guarded_nodes(
+    expr: Expression,
+    into: Callable[[Expression], bool] | None = None,
+    says: Callable[[Expression], bool] | None = None,
+) -> Iterator[tuple[Expression, Guards]]:
+    """All nodes, as :func:`nodes_of` gives them, each with the conditions that lead to it.
 
     Of these only those that ``says`` wants are kept: what a thousand others guard is as quick.
     """
 
-    def __init__(
-        self, guards: Guards = (), says: Callable[[Expression], bool] | None = None
-    ) -> None:
-        super().__init__()
-        self.guards = guards
-        self._says = says
+    def and_if(guards: Guards, condition: Expression) -> Guards:
+        return guards + tuple(filter(says, conjuncts(condition)) if says else conjuncts(condition))
 
-    def _add(self, condition: Expression) -> None:
-        parts = conjuncts(condition)
-        if self._says is not None:
-            parts = tuple(filter(self._says, parts))
-        if parts:
-            self.guards = (*self.guards, *parts)
-
-    def map_if(self, expr: prim.If) -> None:
-        self.rec(expr.condition)
-        guards = self.guards
-        self._add(expr.condition)
-        self.rec(expr.then)
-        self.guards = guards
-        self._add(prim.LogicalNot(expr.condition))
-        self.rec(expr.else_)
-        self.guards = guards
-
-    def map_logical_and(self, expr: prim.LogicalAnd) -> None:
-        guards = self.guards
-        for child in expr.children:
-            self.rec(child)
-            self._add(child)
-        self.guards = guards
-
-    def map_logical_or(self, expr: prim.LogicalOr) -> None:
-        guards = self.guards
-        for child in expr.children:
-            self.rec(child)
-            self._add(prim.LogicalNot(child))
-        self.guards = guards
+    waiting: list[tuple[Expression, Guards]] = [(expr, ())]
+    while waiting:
+        node, guards = waiting.pop()
+        yield node, guards
+        if into is not None and not into(node):
+            continue
+        parts = [(part, guards) for part in parts_of(node)]
+        if isinstance(node, prim.If):
+            otherwise = and_if(guards, prim.LogicalNot(node.condition))
+            parts[1:] = [(node.then, and_if(guards, node.condition)), (node.else_, otherwise)]
+        elif isinstance(node, (prim.LogicalAnd, prim.LogicalOr)):
+            for number, child in enumerate(node.children):
+                parts[number] = child, guards
+                is_or = isinstance(node, prim.LogicalOr)
+                guards = and_if(guards, prim.LogicalNot(child) if is_or else child)
+        waiting += parts[::-1]
 
 
-class _Collector(GuardedWalker):
-    """Collects ``(name, indices, guards)``."""
-
-    def __init__(self, says: Callable[[Expression], bool] | None = None) -> None:
-        super().__init__(says=says)
-        self.found: list[Guarded] = []
-
-    def map_variable(self, expr: prim.Variable) -> None:
-        self.found.append((expr.name, (), self.guards))
-
-    def map_subscript(self, expr: prim.Subscript) -> None:
-        indices = index_tuple(expr)
-        self.found.append((expr.aggregate.name, indices, self.guards))
-        for index in indices:
-            self.rec(index)
+def _collected(expr: Expression, says: Callable[[Expression], bool] | None) -> Iterator[Guarded]:
+    for node, guards in guarded_nodes(expr, says=says):
+        if isinstance(node, prim.Variable):
+            yield node.name, (), guards
+        elif isinstance(node, prim.Subscript):
+            yield node.aggregate.name, index_tuple(node), guards
 
 
 @remembered(1 << 14)
 def _guarded(expr: Expression) -> tuple[Guarded, ...]:
-    collector = _Collector()
-    collector(expr)
-    return tuple(collector.found)
+    return tuple(_collected(expr, None))
 
 
 def guarded_accesses(expr: Expression) -> tuple[Guarded, ...]:
@@ -109,18 +85,12 @@ def guarded_accesses(expr: Expression) -> tuple[Guarded, ...]:
     return () if is_constant(expr) else _guarded(expr)
 
 
-def _affinely_guarded(expr: Expression) -> list[Guarded]:
-    collector = _Collector(_sets.is_condition)
-    collector(expr)
-    return collector.found
-
-
 def guarded_reads(statement: Statement, *, affinely: bool = False) -> list[Guarded]:
     """Everything that a statement reads; the target of an update is not among it.
 
     ``affinely``: with the affine ones of the conditions alone.
     """
-    of = _affinely_guarded if affinely else guarded_accesses
+    of = partial(_collected, says=_sets.is_condition) if affinely else guarded_accesses
     found: list[Guarded] = []
     guards: Guards = ()
     for predicate in statement.predicates:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import pymbolic.primitives as prim
-from pymbolic.mapper import CombineMapper
 
 from loopkit import _budget
 from loopkit._errors import ParseError
-from loopkit._expression import ExpressionMapper, is_constant, substitute
+from loopkit._expression import ExpressionMapper, is_constant, nodes_of, substitute
 from loopkit._kernel import Kernel, SubstitutionRule
-from loopkit._nodes import Expression, Reduction, TypeCast
+from loopkit._nodes import Expression
 from loopkit._same import remembered
 
 Rules = Mapping[str, SubstitutionRule]
@@ -45,43 +44,34 @@ class _Expander(ExpressionMapper):
         return expr if rule is None or rule.arguments else self._expand(expr.name, ())
 
 
-class _Counter(CombineMapper):  # type: ignore[misc]
+class _Counter:
     """Counts what an expression holds once its rules are expanded, without expanding them."""
 
     def __init__(self, rules: Rules) -> None:
-        super().__init__()
         self.rules = rules
         self.active: tuple[str, ...] = ()
         self.known: dict[str, Count] = {}
 
-    def combine(self, values: Iterable[Count]) -> Count:
-        total: Count = Counter({OTHERS: 1})
-        for value in values:
-            total.update(value)
+    def __call__(self, expr: Expression) -> Count:
+        total: Count = Counter()
+        for node in nodes_of(expr, into=lambda node: self.rule_of(node) is None):
+            rule = self.rule_of(node)
+            if rule is not None:
+                total.update(self.of_rule(rule, tuple(map(self, getattr(node, "parameters", ())))))
+            elif isinstance(node, prim.Variable):
+                total[node.name] += 1
+            else:
+                total[OTHERS] += 1
+                if isinstance(node, prim.Subscript):
+                    total.update(self(node.aggregate))
         return total
 
-    def map_constant(self, expr: Expression) -> Count:
-        return Counter({OTHERS: 1})
-
-    def map_variable(self, expr: prim.Variable) -> Count:
-        rule = self.rules.get(expr.name)
-        if rule is None or rule.arguments:
-            return Counter({expr.name: 1})
-        return self.of_rule(rule, ())
-
-    def map_call(self, expr: prim.Call) -> Count:
-        arguments = tuple(self.rec(p) for p in expr.parameters)
-        rule = self.rules.get(expr.function.name)
-        return self.combine(arguments) if rule is None else self.of_rule(rule, arguments)
-
-    def map_reduction(self, expr: Reduction) -> Count:
-        return self.combine([self.rec(expr.operand)])
-
-    def map_type_cast(self, expr: TypeCast) -> Count:
-        return self.combine([self.rec(expr.operand)])
-
-    def map_tuple(self, expr: tuple[Expression, ...]) -> Count:
-        return self.combine([self.rec(e) for e in expr])
+    def rule_of(self, node: Expression) -> SubstitutionRule | None:
+        """The rule that a node is a use of; a name alone is one of a rule without arguments."""
+        if isinstance(node, prim.Call):
+            return self.rules.get(node.function.name)
+        rule = self.rules.get(node.name) if isinstance(node, prim.Variable) else None
+        return None if rule is None or rule.arguments else rule
 
     def of_rule(self, rule: SubstitutionRule, arguments: tuple[Count, ...]) -> Count:
         """What one use of a rule stands for."""
@@ -111,7 +101,7 @@ class _Counter(CombineMapper):  # type: ignore[misc]
             raise ParseError(f"substitution rule '{name}' uses itself: {chain}")
         if name not in self.known:
             outside, self.active = self.active, (*self.active, name)
-            self.known[name] = self.rec(rule.expression)
+            self.known[name] = self(rule.expression)
             self.active = outside
         return self.known[name]
 

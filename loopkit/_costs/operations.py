@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pymbolic.primitives as prim
 
-from loopkit._expression import is_constant
+from loopkit._expression import is_constant, is_no_access
 from loopkit._frozen import dataclass
-from loopkit._guarded import GuardedWalker, Guards
+from loopkit._guarded import Guards, guarded_nodes
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression, TypeCast
 from loopkit._promotion import Typed
@@ -55,37 +54,19 @@ def operations_of(statement: Statement, type_of: Callable[[str], Typed]) -> list
 
     A difference is an addition: ``a - b`` is one ``add``. ``type_of`` gives the type of a name.
     """
-    walker = _Operations(type_of)
-    for predicate in statement.predicates:
-        walker(predicate)
-    walker(statement.rhs)
+    found: list[Operation] = []
+    for expr in (*statement.predicates, statement.rhs):
+        for node, guards in guarded_nodes(expr, into=is_no_access):
+            kind, times = _kind_of(node)
+            if times:
+                typed = node.left if isinstance(node, prim.Comparison) else node
+                found.append(
+                    Operation(kind, concrete(dtype_of(typed, type_of)).name, times, guards)
+                )
     if statement.operation is not None:
         kind = _UPDATES.get(statement.operation, statement.operation)
-        walker.found.append(Operation(kind, concrete(dtype_of(statement.lhs, type_of)).name, 1))
-    return walker.found
-
-
-class _Operations(GuardedWalker):
-    def __init__(self, type_of: Callable[[str], Typed]) -> None:
-        super().__init__()
-        self.type_of = type_of
-        self.found: list[Operation] = []
-
-    def __call__(self, expr: Expression, *args: Any, **kwargs: Any) -> Any:
-        self._count(expr)
-        return super().__call__(expr, *args, **kwargs)
-
-    rec = __call__
-
-    def map_subscript(self, expr: prim.Subscript) -> None:
-        """What computes an address is not counted."""
-
-    def _count(self, expr: Expression) -> None:
-        kind, times = _kind_of(expr)
-        if times:
-            typed = expr.left if isinstance(expr, prim.Comparison) else expr
-            name = concrete(dtype_of(typed, self.type_of)).name
-            self.found.append(Operation(kind, name, times, self.guards))
+        found.append(Operation(kind, concrete(dtype_of(statement.lhs, type_of)).name, 1))
+    return found
 
 
 def _kind_of(expr: Expression) -> tuple[str, int]:

@@ -8,16 +8,18 @@ and parentheses.  ``and`` binds more strongly than ``or``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from typing import NoReturn
 
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, ParseError, SourcePosition
+from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import called_names, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._relations import reachable
+from loopkit._syntax.tokens import END, Words
 
 
 @dataclass(frozen=True)
@@ -131,96 +133,71 @@ def read_names(kernel: Kernel, statement: Statement) -> frozenset[str]:
 DEEPEST = 50
 """How deep conditions nest."""
 
-_TOKEN = re.compile(
-    r"\s*(?:(?P<paren>[()])|(?P<word>and|or|not)(?![\w:*?\[\].])"
-    r"|(?P<field>[A-Za-z_]\w*)\s*:\s*(?P<glob>[\w*?\[\]!.$-]+)|(?P<bad>\S+))"
-)
+_GLOB = r"[A-Za-z_]\w*\s*:\s*[\w*?\[\]!.$-]+"
+_EXAMPLE = "conditions look like 'id:w* and (writes:acc or not tag:input)'"
 
 
-class _Parser:
+class _MatchParser(Words):
+    pattern = re.compile(rf"[()]|(?:and|or|not)(?![\w:*?\[\].])|{_GLOB}|\S+")
+    asked = "a match string"
+
+    __slots__ = ("depth",)
+
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.tokens = [m for m in _TOKEN.finditer(text) if m.group().strip()]
-        self.at = 0
+        super().__init__(text)
         self.depth = 0
 
-    def fail(
-        self, why: str, token: re.Match[str] | None = None, *, instead: str = ""
-    ) -> ParseError:
-        if token is None:
-            start, length = len(self.text.rstrip()), 1
-        else:
-            shown = token.group().strip()
-            start, length = token.end() - len(shown), len(shown)
-        position = SourcePosition(self.text, 1, start + 1, length)
-        return ParseError(why, position=position, asked="a match string", instead=instead)
-
-    def peek(self, kind: str, value: str) -> bool:
-        if self.at < len(self.tokens) and self.tokens[self.at][kind] == value:
-            self.at += 1
-            return True
-        return False
-
     def either(self) -> Match:
-        return self.chain("or", self.both)
+        return _joined("or", self.series(("or",), self.both))
 
     def both(self) -> Match:
-        return self.chain("and", self.single)
-
-    def chain(self, word: str, part: Callable[[], Match]) -> Match:
-        """Parts with a word between them; a part alone is itself."""
-        children = [part()]
-        while self.peek("word", word):
-            children.append(part())
-        return children[0] if len(children) == 1 else Joined(word, tuple(children))
+        return _joined("and", self.series(("and",), self.single))
 
     def single(self) -> Match:
         self.depth += 1
         if self.depth > DEEPEST:
-            raise self.fail(f"this is nested more than {DEEPEST} deep", self.tokens[self.at - 1])
+            self.fail(self.at - 1, f"this is nested more than {DEEPEST} deep")
         found = self.condition()
         self.depth -= 1
         return found
 
     def condition(self) -> Match:
-        if self.at == len(self.tokens):
-            raise self.fail("a condition is missing here", instead=_EXAMPLE)
-        if self.peek("word", "not"):
+        if self.took("not"):
             return Not(self.single())
-        token = self.tokens[self.at]
-        if self.peek("paren", "("):
+        if self.took("("):
             inner = self.either()
-            if not self.peek("paren", ")"):
-                found = self.tokens[self.at] if self.at < len(self.tokens) else None
-                raise self.fail("')' is missing", found)
+            if not self.took(")"):
+                self.fail(self.at, "')' is missing")
             return inner
-        if token["field"]:
-            if token["field"] not in FIELDS:
-                known = ", ".join(f"{f}:" for f in FIELDS)
-                raise self.fail(
-                    f"statements are not matched by '{token['field']}:'",
-                    token,
-                    instead=f"they are matched by {known}",
-                )
-            self.at += 1
-            return Glob(token["field"], token["glob"])
-        raise self.fail(f"'{token.group().strip()}' is no condition", token, instead=_EXAMPLE)
+        at, word = self.at, self.words[self.at]
+        if not re.fullmatch(_GLOB, word):
+            why = f"'{word}' is no condition" if word else "a condition is missing here"
+            self.fail(at, why, instead=_EXAMPLE)
+        field, glob = map(str.strip, word.split(":"))
+        if field not in FIELDS:
+            known = ", ".join(f"{f}:" for f in FIELDS)
+            why = f"statements are not matched by '{field}:'"
+            self.fail(at, why, instead=f"they are matched by {known}")
+        self.at += 1
+        return Glob(field, glob)
+
+    def fail_at_leftover(self) -> NoReturn:
+        word = self.words[self.at]
+        self.fail(self.at, f"'{word}' cannot stand here: 'and' or 'or' is missing")
 
 
-_EXAMPLE = "conditions look like 'id:w* and (writes:acc or not tag:input)'"
+def _joined(word: str, parts: list[Match]) -> Match:
+    """Parts with a word between them; a part alone is itself."""
+    return parts[0] if len(parts) == 1 else Joined(word, tuple(parts))
 
 
 @lru_cache(maxsize=1 << 10)
 def _parse(text: str) -> Match:
-    parser = _Parser(text)
-    if not parser.tokens:
+    parser = _MatchParser(text)
+    if parser.words[0] == END:
         return All()
     match = parser.either()
-    if parser.at < len(parser.tokens):
-        token = parser.tokens[parser.at]
-        raise parser.fail(
-            f"'{token.group().strip()}' cannot stand here: 'and' or 'or' is missing", token
-        )
+    parser.finish()
     return match
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Container, Iterator
-from typing import NoReturn, TypeVar
+from typing import ClassVar, NoReturn, TypeVar
 
 from loopkit._errors import ParseError, SourcePosition
 
@@ -33,8 +33,6 @@ END = ""
 OPENING = {"(": ")", "[": "]", "{": "}"}
 CLOSING = {")": "(", "]": "[", "}": "{"}
 
-words_of = _WORDS.findall
-
 
 def position_in(text: str, offset: int, length: int = 1) -> SourcePosition:
     """The place ``offset`` characters into ``text``, as line and column."""
@@ -50,21 +48,25 @@ def position_in(text: str, offset: int, length: int = 1) -> SourcePosition:
 class Words:
     """The words of one text with a place to read from; knows how to report an error.
 
-    ``words`` ends in :data:`END`; ``at`` is the next word's number.
+    ``words`` ends in :data:`END`; ``at`` is the next word's number.  ``pattern`` finds the words
+    of a language, and ``asked`` is what its errors say that was asked.
     """
+
+    pattern: ClassVar[re.Pattern[str]] = _WORDS
+    asked: ClassVar[str] = ""
 
     __slots__ = ("at", "position_of", "text", "words")
 
     def __init__(self, text: str, position_of: PositionOf | None = None) -> None:
         self.text = text
-        self.words: list[str] = words_of(text)
+        self.words: list[str] = self.pattern.findall(text)
         self.words.append(END)
         self.at = 0
         self.position_of = position_of
 
     def position(self, number: int, last: int | None = None) -> SourcePosition:
         """Where word ``number`` (or the words up to ``last``) stands in the user's text."""
-        spans = [match.span() for match in _WORDS.finditer(self.text)]
+        spans = [match.span() for match in self.pattern.finditer(self.text)]
         end = spans[-1][1] if spans else 0
         spans.append((end, end + 1))
         start = spans[min(number, len(spans) - 1)][0]
@@ -77,7 +79,8 @@ class Words:
         self, number: int, why: str, *, instead: str = "", last: int | None = None
     ) -> NoReturn:
         """Report an error at word ``number``."""
-        raise ParseError(why, position=self.position(number, last), instead=instead) from None
+        where = self.position(number, last)
+        raise ParseError(why, position=where, asked=self.asked, instead=instead) from None
 
     def fail_expecting(self, what: str, instead: str = "", *, at: int | None = None) -> NoReturn:
         """Report that something else stands next, or at word ``at``."""

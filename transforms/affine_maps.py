@@ -10,9 +10,8 @@ import pymbolic.primitives as prim
 
 from loopkit import _arguments as kind
 from loopkit import _sets
-from loopkit._budget import is_spent
 from loopkit._change import Change
-from loopkit._errors import IllegalTransformError, InvalidArgumentError, ParseError
+from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._match import Match
@@ -28,22 +27,6 @@ from loopkit.transforms.duplicate import isolated
 from loopkit.transforms.tag import with_tags
 
 _EXAMPLE = 'for example map_domain("{ [t, i] -> [w, i]: w = t + i }")'
-
-
-def _parsed_map(kernel: Kernel, transform_map: str | isl.Map | isl.BasicMap) -> isl.Map:
-    if isinstance(transform_map, isl.BasicMap):
-        return transform_map.to_map()
-    if isinstance(transform_map, isl.Map):
-        return transform_map
-    try:
-        return parse_map(transform_map)
-    except isl.Error as error:
-        if is_spent():
-            raise
-        reason = str(error).split("failed:")[-1].split(" in /")[0].strip()
-        raise ParseError(
-            f"'{transform_map}' is no map in isl's notation: {reason}", instead=_EXAMPLE
-        ) from None
 
 
 def _as_graph(relation: isl.Map, marks: Sequence[str]) -> isl.Set:
@@ -105,7 +88,9 @@ def map_domain(
     :raises IllegalTransformError: where the map is not one to one, an iname that it changes is
         tagged, or the new order would change a result.
     """
-    relation = _parsed_map(kernel, transform_map)
+    relation = parse_map(transform_map) if isinstance(transform_map, str) else transform_map
+    if isinstance(relation, isl.BasicMap):
+        relation = relation.to_map()
     names = [
         relation.get_dim_name(isl.dim_type.in_, k) for k in range(relation.dim(isl.dim_type.in_))
     ]

@@ -24,6 +24,8 @@ from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
+from loopkit._syntax.expression_parser import parse_expression
+from loopkit._syntax.tokens import split_outside_brackets
 from loopkit._transform import transform
 from loopkit.transforms._common import with_arrays
 
@@ -111,8 +113,10 @@ def _parse_dim_tags(tags: kind.DimTags, rank: int, name: str) -> tuple[DimTag, .
         given: list[str | DimTag] = list(last_fastest)
         for axis, tag in tags.items():
             given[_checked_axis(axis, rank, name)] = tag
+    elif isinstance(tags, str):
+        given = [tags[a:b] for a, b in split_outside_brackets(tags, 0, len(tags), ",")]
     else:
-        given = list(_split(tags)) if isinstance(tags, str) else list(tags)
+        given = list(tags)
     if len(given) != rank:
         raise InvalidArgumentError(
             f"dim_tags has {len(given)} tags, but '{name}' has {rank} axes",
@@ -133,21 +137,7 @@ def _last_fastest(rank: int) -> tuple[Nested, ...]:
     return tuple(Nested(rank - 1 - axis) for axis in range(rank))
 
 
-def _split(text: str) -> list[str]:
-    """The parts between commas that are in no parentheses."""
-    parts, depth = [""], 0
-    for letter in text:
-        depth += (letter in "([") - (letter in ")]")
-        if letter == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    return parts
-
-
 def _parse_dim_tag(tag: str | DimTag) -> DimTag:
-    from loopkit._syntax.expression_parser import parse_expression
-
     if isinstance(tag, (Nested, Strided)):
         return tag
     text = str(tag).strip()

@@ -50,7 +50,7 @@ class DomainText:
     def set(self) -> isl.Set:
         """The set that the text spells."""
         pieces = "; ".join(p.text for p in self.pieces)
-        return _read(f"[{', '.join(self.parameters)}] -> {{ {pieces} }}")
+        return _read(isl.Set, f"[{', '.join(self.parameters)}] -> {{ {pieces} }}")
 
 
 def read_domain(text: str) -> DomainText:
@@ -84,18 +84,18 @@ def parse_assumptions(text: str) -> isl.Set:
         return isl.Set("{ : }")
     condition = parser.condition()
     parser.finish()
-    return _read(f"[{', '.join(parser.found)}] -> {{ : {condition.text} }}").params()
+    return _read(isl.Set, f"[{', '.join(parser.found)}] -> {{ : {condition.text} }}").params()
 
 
-def _read(text: str) -> isl.Set:
+def _read(kind: type[T], text: str, instead: str = "") -> T:
     """What isl makes of a text that this module took for one of its own."""
     try:
-        return isl.Set(text)
+        return kind(text)  # type: ignore[call-arg]
     except isl.Error as error:
         if is_spent():
             raise
         reason = str(error).split("failed:")[-1].split(" in /")[0].strip()
-        raise ParseError(f"isl does not take '{text}': {reason}") from None
+        raise ParseError(f"isl does not take '{text}': {reason}", instead=instead) from None
 
 
 def parse_map(text: str) -> isl.Map:
@@ -133,7 +133,7 @@ class _SetParser(ConditionParser):
 
     def map(self) -> isl.Map:
         parameters, pieces = self.whole(self.arrow, "a map stands in braces", _MAP)
-        return isl.Map(f"[{', '.join(parameters)}] -> {{ {'; '.join(pieces)} }}")
+        return _read(isl.Map, f"[{', '.join(parameters)}] -> {{ {'; '.join(pieces)} }}", _MAP)
 
     def whole(
         self, one: Callable[[], T], what: str, written: str

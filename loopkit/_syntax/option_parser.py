@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from loopkit._compat.ignored import IGNORED_OPTIONS
@@ -12,7 +11,7 @@ from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._syntax.expression_parser import parse_expression
 from loopkit._syntax.items import Options
-from loopkit._syntax.tokens import CLOSING, OPENING, PositionOf
+from loopkit._syntax.tokens import PositionOf, split_outside_brackets
 
 _PATTERN = re.compile(r"[\w*?\[\]!.$-]+\Z")
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
@@ -121,21 +120,3 @@ class _Value:
 
             found.append(parse_expression(self.value[start:stop], position_of=position_of))
         return tuple(found)
-
-
-def split_outside_brackets(
-    text: str, start: int, stop: int, separator: str
-) -> Iterator[tuple[int, int]]:
-    """The pieces of ``text[start:stop]`` between separators that no bracket encloses."""
-    depth = 0
-    begin = start
-    for at in range(start, stop):
-        character = text[at]
-        if character in OPENING:
-            depth += 1
-        elif character in CLOSING:
-            depth -= 1
-        elif character == separator and depth == 0:
-            yield begin, at
-            begin = at + 1
-    yield begin, stop

@@ -45,6 +45,24 @@ def position_in(text: str, offset: int, length: int = 1) -> SourcePosition:
     return SourcePosition(text, line, offset - start + 1, max(1, min(length, end - offset)))
 
 
+def split_outside_brackets(
+    text: str, start: int, stop: int, separator: str
+) -> Iterator[tuple[int, int]]:
+    """The pieces of ``text[start:stop]`` between separators that no bracket encloses."""
+    depth = 0
+    begin = start
+    for at in range(start, stop):
+        character = text[at]
+        if character in OPENING:
+            depth += 1
+        elif character in CLOSING:
+            depth -= 1
+        elif character == separator and depth == 0:
+            yield begin, at
+            begin = at + 1
+    yield begin, stop
+
+
 class Words:
     """The words of one text with a place to read from; knows how to report an error.
 

@@ -11,12 +11,12 @@ twice as wide as that of ``x``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import reduce
 from typing import Any
 
 import numpy as np
 import pymbolic.primitives as prim
 
+from loopkit._expression import parts_of
 from loopkit._nodes import Expression
 
 Interval = tuple[int, int]
@@ -160,17 +160,17 @@ def invert(values: Interval) -> Interval:
     return ~values[1], ~values[0]
 
 
-def bitwise_and(left: Interval, right: Interval) -> Interval:
-    """``x & y``."""
-    if max(left[0], right[0]) >= 0:
-        return 0, min(high for low, high in (left, right) if low >= 0)
-    return bitwise_or(left, right)
+def bitwise_and(*parts: Interval) -> Interval:
+    """``x & y & ...``."""
+    if max(low for low, _ in parts) >= 0:
+        return 0, min(high for low, high in parts if low >= 0)
+    return bitwise_or(*parts)
 
 
-def bitwise_or(left: Interval, right: Interval) -> Interval:
-    """``x | y``, or ``x ^ y``."""
-    bits = max((end if end >= 0 else ~end).bit_length() for end in (*left, *right))
-    return (0 if min(left[0], right[0]) >= 0 else -(1 << bits)), (1 << bits) - 1
+def bitwise_or(*parts: Interval) -> Interval:
+    """``x | y | ...``, or ``x ^ y ^ ...``."""
+    bits = max((end if end >= 0 else ~end).bit_length() for part in parts for end in part)
+    return (0 if min(low for low, _ in parts) >= 0 else -(1 << bits)), (1 << bits) - 1
 
 
 def of_expression(
@@ -185,61 +185,43 @@ def of_expression(
     Parts like no other lie in ``unknown``; without ``may_wrap``, so do bits, powers and
     calls, which the integers of a machine compute otherwise than mathematics does.
     """
-
-    def of(part: Expression) -> Interval:
-        return of_expression(part, of_name, unknown, may_wrap=may_wrap)
-
-    if isinstance(expr, (prim.Variable, prim.Subscript)):
-        return of_name(expr.name if isinstance(expr, prim.Variable) else expr.aggregate.name)
-    found = _of_arithmetic(expr, of)
-    if found is None and may_wrap:
-        found = _of_operation(expr, of)
-    return found or unknown
-
-
-def _of_arithmetic(expr: Expression, of: Callable[[Expression], Interval]) -> Interval | None:
-    """What subscripts are made of."""
     if isinstance(expr, (int, np.integer)):
         return int(expr), int(expr)
-    if isinstance(expr, prim.Sum):
-        return add(*map(of, expr.children))
-    if isinstance(expr, prim.Product):
-        return multiply(*map(of, expr.children))
-    if isinstance(expr, prim.FloorDiv):
-        return floor_divide(of(expr.numerator), of(expr.denominator))
-    if isinstance(expr, prim.Remainder):
-        return floor_remainder(of(expr.denominator))
-    if isinstance(expr, prim.Min):
-        return least(*map(of, expr.children))
-    if isinstance(expr, prim.Max):
-        return greatest(*map(of, expr.children))
-    if isinstance(expr, prim.If):
-        return hull(of(expr.then), of(expr.else_))
-    return None
-
-
-def _of_operation(expr: Expression, of: Callable[[Expression], Interval]) -> Interval | None:
-    """What else gives integers; None where nothing is known of it."""
-    if isinstance(expr, prim.Power):
-        return power(of(expr.base), of(expr.exponent))
-    if isinstance(expr, prim.LeftShift):
-        return shift_left(of(expr.shiftee), of(expr.shift))
-    if isinstance(expr, prim.RightShift):
-        return shift_right(of(expr.shiftee), of(expr.shift))
-    if isinstance(expr, prim.BitwiseNot):
-        return invert(of(expr.child))
-    if isinstance(expr, prim.BitwiseAnd):
-        return reduce(bitwise_and, map(of, expr.children))
-    if isinstance(expr, (prim.BitwiseOr, prim.BitwiseXor)):
-        return reduce(bitwise_or, map(of, expr.children))
-    if isinstance(expr, prim.Call):
-        function = _FUNCTIONS.get(expr.function.name)
-        return None if function is None else function(*map(of, expr.parameters))
-    if isinstance(expr, (prim.Comparison, prim.LogicalNot, prim.LogicalAnd, prim.LogicalOr)):
+    if isinstance(expr, (prim.Variable, prim.Subscript)):
+        return of_name(expr.name if isinstance(expr, prim.Variable) else expr.aggregate.name)
+    kind = type(expr)
+    if may_wrap and kind in _CONDITIONS:
         return 0, 1
-    return None
+    function = _ARITHMETIC.get(kind) or (_OPERATIONS.get(kind) if may_wrap else None)
+    if may_wrap and kind is prim.Call:
+        function = _FUNCTIONS.get(expr.function.name)
+    if function is None:
+        return unknown
+    operands = (expr.then, expr.else_) if kind is prim.If else parts_of(expr)
+    return function(*(of_expression(o, of_name, unknown, may_wrap=may_wrap) for o in operands))
 
 
+_ARITHMETIC: dict[type, Callable[..., Interval]] = {
+    prim.Sum: add,
+    prim.Product: multiply,
+    prim.FloorDiv: floor_divide,
+    prim.Remainder: lambda x, y: floor_remainder(y),
+    prim.Min: least,
+    prim.Max: greatest,
+    prim.If: hull,
+}
+"""What subscripts are made of."""
+
+_OPERATIONS: dict[type, Callable[..., Interval]] = {
+    prim.Power: power,
+    prim.LeftShift: shift_left,
+    prim.RightShift: shift_right,
+    prim.BitwiseNot: invert,
+    prim.BitwiseAnd: bitwise_and,
+    prim.BitwiseOr: bitwise_or,
+    prim.BitwiseXor: bitwise_or,
+}
+_CONDITIONS = (prim.Comparison, prim.LogicalNot, prim.LogicalAnd, prim.LogicalOr)
 _FUNCTIONS: dict[str, Callable[..., Interval]] = {
     "sign": lambda x: (-1, 1),
     "abs": absolute,

@@ -529,18 +529,18 @@ def integer(value: isl.Val) -> int:
 
 def maximum_value(domain: isl.Set, expr: Expression) -> int | None:
     """The largest value of an affine ``expr`` in ``domain``; None if unbounded or empty."""
-    return _extreme(_values(domain, expr), 1)
+    return _whole(_values(domain, expr).dim_max_val(0))
 
 
 def minimum_value(domain: isl.Set, expr: Expression) -> int | None:
     """The smallest value of an affine ``expr`` in ``domain``; None if unbounded or empty."""
-    return _extreme(_values(domain, expr), -1)
+    return _whole(_values(domain, expr).dim_min_val(0))
 
 
 def value_range(domain: isl.Set, expr: Expression) -> tuple[int | None, int | None]:
     """The smallest and the largest value of an affine ``expr`` in ``domain``, like these two."""
     values = _values(domain, expr)
-    return _extreme(values, -1), _extreme(values, 1)
+    return _whole(values.dim_min_val(0)), _whole(values.dim_max_val(0))
 
 
 def _values(domain: isl.Set, expr: Expression) -> isl.Set:
@@ -553,20 +553,9 @@ def _values(domain: isl.Set, expr: Expression) -> isl.Set:
     return as_dimension(project_onto(graph, [value]), value)
 
 
-def _extreme(values: isl.Set, sign: int) -> int | None:
-    """The largest value, or for a ``sign`` of -1 the smallest; None if unbounded or empty."""
-    if values.is_empty():
-        return None
-    best = values.max_val(_identity(sign))
-    if best.is_infty() or best.is_nan() or best.is_neginfty():
-        return None
-    return sign * integer(best)
-
-
-@lru_cache(maxsize=2)
-def _identity(sign: int) -> isl.Aff:
-    space = isl.LocalSpace.from_space(isl.Space.set_alloc(isl.DEFAULT_CONTEXT, 0, 1))
-    return isl.Aff.zero_on_domain(space).set_coefficient_val(isl.dim_type.in_, 0, isl.Val(sign))
+def _whole(value: isl.Val) -> int | None:
+    """A number; None for what isl says of values without an end, and where there are none."""
+    return integer(value) if value.is_int() else None
 
 
 def factors(domain: isl.Set, inames: Iterable[str]) -> list[tuple[tuple[str, ...], isl.Set]]:

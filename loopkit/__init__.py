@@ -5,8 +5,7 @@ of the kernel, and functions here), look at it (``print(knl)``, ``knl.cuda()``)
 and call it with arrays.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._assertions.values import Assertion, Disjoint, Increasing, Injective, Within
@@ -35,8 +34,9 @@ from loopkit._errors import (
 from loopkit._kernel import Kernel, Options, Statement, SubstitutionRule
 from loopkit._make import ConstantArg, GlobalArg, make_kernel, register_reduction
 from loopkit._methods import Methods as _Methods  # noqa: F401 - makes them methods
+from loopkit._registry import later as _later
+from loopkit._registry import transforms as _transforms
 from loopkit._transform import replay
-from loopkit.transforms import __all__ as _transforms
 
 if TYPE_CHECKING:
     from loopkit._compare import auto_test_vs_ref
@@ -47,26 +47,19 @@ __version__ = "0.1.0"
 
 _LATER = {
     "auto_test_vs_ref": "loopkit._compare",
-    "Difference": "loopkit._verify",
-    "Verdict": "loopkit._verify",
-    "verify": "loopkit._verify",
+    **dict.fromkeys(("Difference", "Verdict", "verify"), "loopkit._verify"),
     **dict.fromkeys(_transforms, "loopkit.transforms"),
 }
 """What is imported when somebody first asks for it, and from where."""
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'loopkit' has no attribute '{name}'")
-    found = globals()[name] = getattr(import_module(_LATER[name]), name)
-    return found
+__getattr__ = _later(globals(), _LATER)
 
 
 def __dir__() -> list[str]:
     return sorted([*(name for name in globals() if name.startswith("__")), *__all__])
 
 
-__all__ = [  # noqa: PLE0604 - the transforms list their own names
+__all__ = [  # noqa: PLE0604 - the transforms have their own table
     "AddressSpace",
     "ArrayArg",
     "Assertion",

@@ -65,12 +65,13 @@ def places_of_parts(kind: Any) -> tuple[str, ...] | None:
 
 
 def parts_of(node: Expression) -> list[Expression]:
-    """The parts of a node, from left to right, with those of tuples in their place."""
+    """The parts of a node, from left to right; those of a tuple in its place."""
     found: list[Expression] = []
-    for name in reversed(places_of_parts(type(node)) or ()):
+    kind: Any = type(node)
+    for name in reversed(places_of_parts(kind) or ()):
         part = getattr(node, name)
         found += part if type(part) is tuple else [part]
-    return [part for part in found if places_of_parts(type(part)) is not None]
+    return [p for p in found if isinstance(p, prim.ExpressionNode) or is_constant(p)]
 
 
 def is_no_access(node: Expression) -> bool:

@@ -14,6 +14,7 @@ from loopkit import _execute, _inspect, transforms
 from loopkit._cached import cached_property
 from loopkit._compat import names as _compat
 from loopkit._kernel import Kernel
+from loopkit._registry import transforms as registered
 
 
 class Methods:
@@ -89,7 +90,7 @@ def _attach() -> None:
     for name, method in vars(Methods).items():
         if name not in vars(object) and name not in ("__module__", "__dict__", "__weakref__"):
             setattr(Kernel, name, method)
-    for name in transforms.__all__:
+    for name in registered:
         setattr(Kernel, name, _Later(name))
     Kernel.__str__ = _inspect.show  # type: ignore[method-assign, assignment]
 

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 from loopkit._errors import UnknownNameError
 from loopkit._kernel import Kernel
 from loopkit._spelling import check_identifier
+
+
+def later(space: dict[str, Any], homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """``__getattr__`` of the module whose names are ``space``: imports what stands in ``homes``."""
+
+    def find(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module '{space['__name__']}' has no attribute '{name}'")
+        found = space[name] = getattr(import_module(homes[name]), name)
+        return found
+
+    return find
+
 
 _finders: dict[str, Callable[[str], Any]] = {}
 

@@ -37,7 +37,7 @@ def kernel() -> lk.Kernel:
 
 
 def test_every_transform_is_a_function_a_method_and_in_the_table() -> None:
-    assert set(transforms.__all__) == registered.keys()
+    assert all(getattr(transforms, name) is found for name, found in registered.items())
     listed = re.findall(r"(\w+) = transforms\.(\w+)$", inspect.getsource(Methods), re.MULTILINE)
     assert {name for name, same in listed if name == same} == registered.keys()
     for name, function in registered.items():

@@ -11,42 +11,46 @@ compute something else, and :class:`~loopkit.UndecidedError` where that is open;
 ``unchecked=True`` neither of the last two.
 """
 
-from importlib import import_module
-from typing import Any
-
-from loopkit._registry import register
+from loopkit._registry import later, register
 
 _EAGER = False
 if _EAGER:  # for type checkers, which follow what no Python executes
-    from loopkit.transforms.affine_maps import affine_map_inames, join_inames, map_domain
-    from loopkit.transforms.assertions import (
-        assume_disjoint,
-        assume_increasing,
-        assume_injective,
-        assume_within,
+    from loopkit.transforms.affine_maps import affine_map_inames as affine_map_inames
+    from loopkit.transforms.affine_maps import join_inames as join_inames
+    from loopkit.transforms.affine_maps import map_domain as map_domain
+    from loopkit.transforms.assertions import assume_disjoint as assume_disjoint
+    from loopkit.transforms.assertions import assume_increasing as assume_increasing
+    from loopkit.transforms.assertions import assume_injective as assume_injective
+    from loopkit.transforms.assertions import assume_within as assume_within
+    from loopkit.transforms.buffer import buffer_array as buffer_array
+    from loopkit.transforms.declarations import add_and_infer_dtypes as add_and_infer_dtypes
+    from loopkit.transforms.declarations import add_dtypes as add_dtypes
+    from loopkit.transforms.declarations import assume as assume
+    from loopkit.transforms.declarations import fix_parameters as fix_parameters
+    from loopkit.transforms.duplicate import duplicate_inames as duplicate_inames
+    from loopkit.transforms.precomputed import precompute as precompute
+    from loopkit.transforms.prefetch import add_prefetch as add_prefetch
+    from loopkit.transforms.privatize import (
+        privatize_temporaries_with_inames as privatize_temporaries_with_inames,
     )
-    from loopkit.transforms.buffer import buffer_array
-    from loopkit.transforms.declarations import (
-        add_and_infer_dtypes,
-        add_dtypes,
-        assume,
-        fix_parameters,
-    )
-    from loopkit.transforms.duplicate import duplicate_inames
-    from loopkit.transforms.precomputed import precompute
-    from loopkit.transforms.prefetch import add_prefetch
-    from loopkit.transforms.privatize import privatize_temporaries_with_inames
-    from loopkit.transforms.rename import remove_unused_inames, rename_iname, rename_inames
-    from loopkit.transforms.slabs import peel_iname
-    from loopkit.transforms.split import chunk_iname, split_iname
+    from loopkit.transforms.rename import remove_unused_inames as remove_unused_inames
+    from loopkit.transforms.rename import rename_iname as rename_iname
+    from loopkit.transforms.rename import rename_inames as rename_inames
+    from loopkit.transforms.slabs import peel_iname as peel_iname
+    from loopkit.transforms.split import chunk_iname as chunk_iname
+    from loopkit.transforms.split import split_iname as split_iname
+    from loopkit.transforms.storage import add_padding as add_padding
+    from loopkit.transforms.storage import pad_temporary as pad_temporary
     from loopkit.transforms.storage import (
-        add_padding,
-        pad_temporary,
-        set_temporary_address_space,
-        tag_array_axes,
+        set_temporary_address_space as set_temporary_address_space,
     )
-    from loopkit.transforms.subst import assignment_to_subst, expand_subst, extract_subst
-    from loopkit.transforms.tag import prioritize_loops, tag_inames, untag_inames
+    from loopkit.transforms.storage import tag_array_axes as tag_array_axes
+    from loopkit.transforms.subst import assignment_to_subst as assignment_to_subst
+    from loopkit.transforms.subst import expand_subst as expand_subst
+    from loopkit.transforms.subst import extract_subst as extract_subst
+    from loopkit.transforms.tag import prioritize_loops as prioritize_loops
+    from loopkit.transforms.tag import tag_inames as tag_inames
+    from loopkit.transforms.tag import untag_inames as untag_inames
 
 _FAMILIES = {
     "assertions": "assume_disjoint assume_increasing assume_injective assume_within",
@@ -66,49 +70,9 @@ _FAMILIES = {
 }
 """The transforms of each file."""
 
-__all__ = [
-    "add_and_infer_dtypes",
-    "add_dtypes",
-    "add_padding",
-    "add_prefetch",
-    "affine_map_inames",
-    "assignment_to_subst",
-    "assume",
-    "assume_disjoint",
-    "assume_increasing",
-    "assume_injective",
-    "assume_within",
-    "buffer_array",
-    "chunk_iname",
-    "duplicate_inames",
-    "expand_subst",
-    "extract_subst",
-    "fix_parameters",
-    "join_inames",
-    "map_domain",
-    "pad_temporary",
-    "peel_iname",
-    "precompute",
-    "prioritize_loops",
-    "privatize_temporaries_with_inames",
-    "remove_unused_inames",
-    "rename_iname",
-    "rename_inames",
-    "set_temporary_address_space",
-    "split_iname",
-    "tag_array_axes",
-    "tag_inames",
-    "untag_inames",
-]
+_HOMES = {n: f"{__name__}.{file}" for file, names in _FAMILIES.items() for n in names.split()}
 
+__getattr__ = later(globals(), _HOMES)
 
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        family = next(file for file, names in _FAMILIES.items() if name in names.split())
-        found = globals()[name] = getattr(import_module(f"{__name__}.{family}"), name)
-        return found
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-
-
-for _name in __all__:
+for _name in _HOMES:
     register(_name, __getattr__)

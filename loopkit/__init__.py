@@ -40,6 +40,7 @@ from loopkit._transform import replay
 
 if TYPE_CHECKING:
     from loopkit._compare import auto_test_vs_ref
+    from loopkit._costs.devices import Device
     from loopkit._verify import Difference, Verdict, verify
     from loopkit.transforms import *  # noqa: F403
 
@@ -47,6 +48,7 @@ __version__ = "0.1.0"
 
 _LATER = {
     "auto_test_vs_ref": "loopkit._compare",
+    "Device": "loopkit._costs.devices",
     **dict.fromkeys(("Difference", "Verdict", "verify"), "loopkit._verify"),
     **dict.fromkeys(_transforms, "loopkit.transforms"),
 }
@@ -66,6 +68,7 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "AssumptionError",
     "CompileError",
     "ConstantArg",
+    "Device",
     "Difference",
     "Disjoint",
     "GlobalArg",

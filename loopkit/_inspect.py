@@ -18,6 +18,7 @@ from loopkit._target import CUDA
 
 if TYPE_CHECKING:
     from loopkit._costs.costs import Costs
+    from loopkit._costs.devices import Device
     from loopkit._program import Program
     from loopkit._run.nvrtc import CompiledProgram
     from loopkit._run.resources import Resources
@@ -120,7 +121,14 @@ def launch_config(kernel: Kernel, /, **sizes: int) -> LaunchConfig:
     return LaunchConfig(grid, made.block, made.dynamic_shared)
 
 
-def costs(kernel: Kernel, /, **sizes: int) -> Costs:
+def costs(
+    kernel: Kernel,
+    /,
+    *,
+    device: Device | str | None = None,
+    arch: str | None = None,
+    **sizes: int,
+) -> Costs:
     """What a launch with these sizes does, counted exactly: see ``loopkit._costs``.
 
     Operations by kind and type; bytes that an array is touched in, and bytes of the sectors that
@@ -128,12 +136,22 @@ def costs(kernel: Kernel, /, **sizes: int) -> Costs:
     each to shared memory, wavefronts: those that bank conflicts cost among them.  ``sizes`` are
     the kernel's integer parameters.
 
+    ``device`` is what registers, occupancy, the waves of the grid and the roofline are of: a name
+    (``"H100"``, ``"A100"``, ``"RTX 4090"``, ...), or a :class:`Device`; the GPU here, or else an
+    H100, if it is left out.  Its code is compiled for ``arch``, or for just this device.
+
     Returns plain data that prints as tables.  Raises :class:`InvalidArgumentError` for sizes
     that are missing or that no call may have, :class:`UnknownNameError` for others.
     """
     from loopkit._costs.costs import costs
 
-    return costs(kernel, **sizes)
+    # What a kernel calls its sizes are sizes.
+    for name, value in (("device", device), ("arch", arch)):
+        if name in kernel.sizes and value is not None:
+            sizes[name] = value  # type: ignore[assignment]
+    device = None if "device" in kernel.sizes else device
+    arch = None if arch is None or "arch" in kernel.sizes else _arch(arch)
+    return costs(kernel, sizes, device, arch)
 
 
 def prove(kernel: Kernel, *, text: bool = False) -> Proof:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import field
 from math import prod
 
 import islpy as isl
@@ -14,6 +15,8 @@ from loopkit._arrays import AddressSpace
 from loopkit._budget import in_turn
 from loopkit._cached import cached_property
 from loopkit._costs.accesses import Access, accesses_of, address_map, space_of
+from loopkit._costs.devices import Device, chosen
+from loopkit._costs.on_device import OnDevice
 from loopkit._costs.operations import operations_of
 from loopkit._costs.warps import GLOBAL, SECTOR, SHARED, WarpCosts, warp_costs
 from loopkit._errors import InvalidArgumentError, UnknownNameError
@@ -68,12 +71,15 @@ class Footprint:
 
 
 @dataclass(frozen=True)
-class Costs:
+class Costs(OnDevice):
     """What a launch does.
 
     ``operations`` counts by kind and type, such as ``("add", "float32")``; ``instances`` says how
     often each statement runs.  All numbers are exact, but where ``at_most`` says for which
     statements data decide: they are counted as if conditions on data held.
+
+    ``resources``, ``occupancy``, ``tail`` and ``roofline`` are of ``device``, and are found when
+    they are first asked for: see :class:`OnDevice`.
     """
 
     kernel: str
@@ -85,7 +91,10 @@ class Costs:
     operations: tuple[tuple[tuple[str, str], int], ...]
     accesses: tuple[AccessCosts, ...]
     footprints: tuple[Footprint, ...]
+    source: Kernel = field(compare=False, repr=False)
     at_most: tuple[str, ...] = ()
+    asked: Device | None = None
+    arch: str | None = None
 
     @property
     def blocks(self) -> int:
@@ -116,17 +125,25 @@ class Costs:
 
 
 @in_turn
-def costs(kernel: Kernel, /, **sizes: int) -> Costs:
+def costs(
+    kernel: Kernel,
+    sizes: Mapping[str, int],
+    device: Device | str | None = None,
+    arch: str | None = None,
+) -> Costs:
     """What a launch with these sizes does: operations, bytes, sectors and bank conflicts, exactly.
 
     Counted from the kernel's sets, without a GPU and without enumerating instances: a product
     of 4096 takes no longer than one of 64.
 
-    *sizes* are the kernel's integer parameters, each a number.
+    *sizes* are the kernel's integer parameters, each a number.  *device* is what ``resources``,
+    ``occupancy``, ``tail`` and ``roofline`` are of (a name, such as ``"H100"``, or a
+    :class:`Device`; the GPU here or else an H100 if it is left out), *arch* what its code is
+    compiled for.
 
     Returns a :class:`Costs`, which prints as tables.  Raises
     :class:`~loopkit.InvalidArgumentError` for sizes that are missing or that no call may have,
-    :class:`~loopkit.UnknownNameError` for others, and what lowering raises.
+    :class:`~loopkit.UnknownNameError` for others and for devices, and what lowering raises.
     """
     from loopkit.codegen.prepare import prepare
 
@@ -146,7 +163,10 @@ def costs(kernel: Kernel, /, **sizes: int) -> Costs:
         operations=_operations(model, {n: c for n, (c, _) in statements.items()}),
         accesses=tuple(_access_costs(model, a, sizes, launch.block) for a in accesses),
         footprints=tuple(_footprints(model, accesses, sizes)),
+        source=kernel,
         at_most=tuple(name for name, (_, exact) in statements.items() if not exact),
+        asked=None if device is None else chosen(device),
+        arch=arch,
     )
 
 

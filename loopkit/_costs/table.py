@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from loopkit._costs.on_device import device_lines
+
 if TYPE_CHECKING:
     from loopkit._costs.costs import AccessCosts, Costs
 
@@ -40,6 +42,8 @@ def as_text(costs: Costs) -> str:
             lines += _table([_row(a) for a in mine], columns)
     if costs.at_most:
         lines += ["", f"as if conditions on data held: {', '.join(costs.at_most)}"]
+    if costs.asked is not None:
+        lines += ["", *device_lines(costs)]
     return "\n".join(lines)
 
 

@@ -1,0 +1,262 @@
+"""The devices that costs are told for: what NVIDIA publishes of them, or what the GPU here says.
+
+Sources, by the letters that stand behind the numbers below:
+
+- A: NVIDIA A100 Tensor Core GPU Architecture, whitepaper V1.0, 2020, tables 1, 4 and 5; V100, too;
+- B: NVIDIA A100 data sheet, 2021 (80 GB models);
+- C: NVIDIA H100 Tensor Core GPU Architecture, whitepaper V1.04, 2023, tables 2 to 4, with the
+  clock of float32 and float64;
+- D: NVIDIA H200 data sheet, 2024; its L2 is what the device itself says;
+- E: NVIDIA L4 and L40S data sheets and product briefs, 2023;
+- F: NVIDIA Ada GPU Architecture, whitepaper V2.1, 2023, tables 1 and 2;
+- G: NVIDIA DGX B200 data sheet, 2024, an eighth of it; its clock is the one at which 148
+  multiprocessors reach the published 37 TFLOP/s of float64, its L2 what the device itself says;
+- P: CUDA C++ Programming Guide 12.9, "Throughput of Native Arithmetic Instructions" (results a
+  clock and multiprocessor) and "Technical Specifications per Compute Capability";
+- O: `cuda_occupancy.h` of CUDA 13.0: allocation units, configurations of shared memory.
+
+Clocks are the highest that a device boosts to: rates are at most those told here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping
+from dataclasses import field, replace
+
+from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._frozen import dataclass
+from loopkit._spelling import shown
+
+KIB, MIB = 1 << 10, 1 << 20
+SCHEDULERS = 4
+"""Of a multiprocessor: each has a quarter of the registers, an instruction a clock (P)."""
+
+
+@dataclass(frozen=True)
+class Capability:
+    """What multiprocessors of one compute capability hold and do (P, O).
+
+    ``warps`` and ``blocks`` are the most that are there at once; ``registers`` of 32 bits are
+    allocated in units of ``register_unit`` for a warp.  ``shared`` are the sizes in bytes that its
+    shared memory may have, the rest of the same memory being L1; a block takes ``reserved`` bytes
+    beside its own, all in units of ``shared_unit``.  ``rates`` are results a clock: additions and
+    multiplications, or both fused, in a type (two at once in those of 16 bits), other integer
+    operations and comparisons (``int32``), reciprocals, square roots, exponentials (``special``).
+    """
+
+    name: str
+    warps: int
+    blocks: int
+    shared: tuple[int, ...]
+    reserved: int
+    shared_unit: int
+    rates: tuple[tuple[str, int], ...]
+    registers: int = 1 << 16
+    register_unit: int = 256
+    registers_thread: int = 255
+    block_threads: int = 1024
+    shared_clock: int = 128
+
+    @property
+    def arch(self) -> str:
+        """What code is compiled for: ``sm_80``, ``sm_90a``."""
+        number = self.name.replace(".", "")
+        return f"sm_{number}a" if int(number) >= 90 else f"sm_{number}"
+
+    @property
+    def shared_block(self) -> int:
+        """The most bytes of shared memory that a block can ask for."""
+        return self.shared[-1] - self.reserved
+
+
+def _capability(
+    name: str, warps: int, blocks: int, shared: str, rates: tuple[int, int, int, int, int]
+) -> Capability:
+    newer = int(name.partition(".")[0]) >= 8
+    types = ("float16", "bfloat16", "float32", "float64", "int32")
+    return Capability(
+        name,
+        warps,
+        blocks,
+        tuple(int(size) * KIB for size in shared.split()),
+        reserved=KIB if newer else 0,
+        shared_unit=128 if newer else 256,
+        rates=(*zip(types, rates, strict=True), ("special", 16)),
+    )
+
+
+_SMALL, _MIDDLE = "0 8 16 32 64 100", "0 8 16 32 64 100 132 164"
+_LARGE = f"{_MIDDLE} 196 228"
+
+#: Of what 7.x has no bfloat16, float32 does the work.  Of 10.0, what is not published is as in 9.0.
+CAPABILITIES: Mapping[str, Capability] = {
+    made.name: made
+    for made in (
+        _capability("7.0", 64, 32, "0 8 16 32 64 96", (128, 64, 64, 32, 64)),
+        _capability("7.5", 32, 16, "32 64", (128, 64, 64, 2, 64)),
+        _capability("8.0", 64, 32, _MIDDLE, (256, 128, 64, 32, 64)),
+        _capability("8.6", 48, 16, _SMALL, (128, 128, 128, 2, 64)),
+        _capability("8.7", 48, 16, _MIDDLE, (128, 128, 128, 2, 64)),
+        _capability("8.9", 48, 24, _SMALL, (128, 128, 128, 2, 64)),
+        _capability("9.0", 64, 32, _LARGE, (256, 256, 128, 64, 64)),
+        _capability("10.0", 64, 32, _LARGE, (256, 256, 128, 64, 64)),
+        _capability("12.0", 48, 24, _SMALL, (128, 128, 128, 2, 128)),
+        _capability("12.1", 48, 24, _SMALL, (128, 128, 128, 2, 128)),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Device:
+    """A GPU, as far as costs depend on it.
+
+    ``clock`` is in Hz, ``bandwidth`` of its memory in bytes a second, ``l2`` in bytes,
+    ``l2_clock`` in bytes that L2 delivers a clock, where that is known.  ``note`` says how this
+    device came to be taken.
+    """
+
+    name: str
+    capability: Capability
+    multiprocessors: int
+    clock: float
+    bandwidth: float
+    l2: int
+    l2_clock: int | None = None
+    note: str = field(default="", compare=False)
+
+    @property
+    def cycles(self) -> float:
+        """Clocks a second of all multiprocessors together."""
+        return self.multiprocessors * self.clock
+
+    def __str__(self) -> str:
+        text = (
+            f"{self.name}: {self.multiprocessors} multiprocessors of compute capability "
+            f"{self.capability.name} at up to {self.clock / 1e6:.0f} MHz, "
+            f"{self.bandwidth / 1e9:,.0f} GB/s, {self.l2 / MIB:.3g} MiB of L2"
+        )
+        return f"{text} ({self.note})" if self.note else text
+
+
+def _device(
+    name: str,
+    capability: str,
+    multiprocessors: int,
+    megahertz: float,
+    gigabytes: float,
+    l2: float,
+    l2_clock: int | None = None,
+) -> Device:
+    limits = CAPABILITIES[capability]
+    bandwidth, l2_bytes = gigabytes * 1e9, int(l2 * MIB)
+    return Device(name, limits, multiprocessors, megahertz * 1e6, bandwidth, l2_bytes, l2_clock)
+
+
+DEVICES: Mapping[str, Device] = {
+    made.name: made
+    for made in (
+        _device("V100", "7.0", 80, 1530, 900, 6, 2048),  # A
+        _device("A100 40GB", "8.0", 108, 1410, 1555, 40, 5120),  # A
+        _device("A100 80GB", "8.0", 108, 1410, 2039, 40, 5120),  # A, B
+        _device("A100 80GB PCIe", "8.0", 108, 1410, 1935, 40, 5120),  # A, B
+        _device("RTX 4090", "8.9", 128, 2520, 1008, 72),  # F
+        _device("L4", "8.9", 58, 2040, 300, 48),  # E
+        _device("L40S", "8.9", 142, 2520, 864, 96),  # E
+        _device("H100 SXM", "9.0", 132, 1980, 3352, 50),  # C
+        _device("H100 PCIe", "9.0", 114, 1755, 2039, 50),  # C
+        _device("H200", "9.0", 132, 1980, 4800, 60),  # C, D
+        _device("B200", "10.0", 148, 1965, 8000, 126),  # G
+    )
+}
+"""Devices by name, as published; A100 and H100 without PCIe are those of SXM modules."""
+
+_SHORT = {"h10080gb": "H100 SXM", "a100": "A100 80GB", "4090": "RTX 4090"}
+DEFAULT = "H100 SXM"
+
+
+def chosen(device: Device | str | None) -> Device:
+    """The device of a name, or the one given; for None the GPU here, or else an H100.
+
+    ``note`` of what is returned says what was taken where nobody named it.  Raises
+    :class:`UnknownNameError` for a name that there is not, :class:`InvalidArgumentError` for what
+    is no name.
+    """
+    if isinstance(device, Device):
+        return device
+    if device is None:
+        here = device_here()
+        if here is not None:
+            return here
+        return replace(DEVICES[DEFAULT], note="assumed: there is no GPU here, and none was named")
+    if not isinstance(device, str):
+        raise InvalidArgumentError(
+            f"device is a name or a Device, and {shown(device)} is neither",
+            instead=f"names: {', '.join(DEVICES)}",
+        )
+    found = _named(device)
+    if found is None:
+        plain, known = _plain(device), {_plain(name): name for name in DEVICES}
+        near = [
+            name for other, name in known.items() if plain and (plain in other or other in plain)
+        ]
+        near = near or [
+            known[other] for other in difflib.get_close_matches(plain, known, cutoff=0.5)
+        ]
+        error = UnknownNameError(
+            "device",
+            device if device.isprintable() and len(device) < 80 else shown(device),
+            DEVICES,
+        )
+        if near:
+            error.instead = "did you mean " + " or ".join(f"'{name}'" for name in near) + "?"
+        raise error
+    return found
+
+
+def _named(name: str) -> Device | None:
+    known = {_plain(name): made for name, made in DEVICES.items()}
+    plain = _plain(name)
+    return known.get(_plain(_SHORT.get(plain, plain)))
+
+
+def _plain(name: str) -> str:
+    """A name without what people write now and then."""
+    return re.sub(r"nvidia|geforce|tesla|sxm[0-9]?|hbm[0-9]e?|[\s_-]", "", name.lower())
+
+
+def device_here() -> Device | None:
+    """The GPU of this thread, as its driver describes it; None where there is none."""
+    from loopkit._run import driver
+
+    if not driver.has_gpu():
+        return None
+    index = driver.current_device()
+    here = driver.device(index)
+    name = ".".join(map(str, here.capability))
+    if name not in CAPABILITIES:
+        raise InvalidArgumentError(
+            f"{here.name} is of compute capability {name}, of which no rates are known",
+            instead=f"device= names another one: {', '.join(DEVICES)}",
+        )
+
+    def ask(attribute: str) -> int:
+        full = getattr(driver.api().CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{attribute}")
+        return int(driver.call("cuDeviceGetAttribute", full, driver.call("cuDeviceGet", index)))
+
+    # Memory moves data at both edges of its clock; clocks are told in kHz, the bus in bits.
+    bandwidth = 2 * ask("MEMORY_CLOCK_RATE") * 1e3 * ask("GLOBAL_MEMORY_BUS_WIDTH") / 8
+    published = _named(here.name)
+    if not bandwidth and published is not None:
+        bandwidth = published.bandwidth
+    return Device(
+        here.name,
+        CAPABILITIES[name],
+        ask("MULTIPROCESSOR_COUNT"),
+        ask("CLOCK_RATE") * 1e3,
+        bandwidth,
+        ask("L2_CACHE_SIZE"),
+        None if published is None else published.l2_clock,
+        note="the GPU here",
+    )

@@ -1,0 +1,231 @@
+"""The roofline: how long a launch takes at least on a device, and what sets that.
+
+After Williams, Waterman and Patterson, Roofline: an insightful visual performance model, 2009:
+whatever a launch must do of one kind, divided by how fast the device does that, is a time below
+which no run of it is.  The largest of these times is the bound.
+
+======================  ==========================================================================
+term                    amount / rate
+======================  ==========================================================================
+memory                  bytes of inputs that are read and of what is written, each once
+                        / bandwidth of the device's memory
+float32, int32, ...     instructions of a type, a multiplication with an addition being one
+                        / results a clock x multiprocessors x clock
+special                 divisions, square roots, exponentials: one reciprocal or its like each
+issue                   all these instructions together / 4 x 32 threads' a clock
+L2 *                    bytes of the sectors that are asked for / what L2 delivers, where known
+L1 *                    the same / 128 bytes a clock and multiprocessor
+shared memory *         wavefronts / one a clock and multiprocessor
+======================  ==========================================================================
+
+Of multiprocessors those count that a block of the launch can be on. Instructions are those of the
+text: where it spells a value twice and the compiler computes it once, there are fewer.
+
+Terms with a star say what the text asks for: what the compiler keeps in registers, or loads several
+at once, needs less, and what L1 holds does not come from L2. They are told, and set no bound.
+
+The memory term is that of data which are in no cache before: where all of them fit L2, a launch
+right after another one may be faster.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from loopkit._costs.devices import SCHEDULERS, Device
+from loopkit._costs.quantities import bytes_text, number_text, rate_text, seconds_text
+from loopkit._errors import InvalidArgumentError
+from loopkit._frozen import dataclass
+
+if TYPE_CHECKING:
+    from loopkit._costs.costs import Costs
+
+SECTOR = 32
+WARP = 32
+
+
+@dataclass(frozen=True)
+class Term:
+    """One kind of work: ``amount`` in ``unit``, done at ``rate`` a second.
+
+    ``is_floor`` says that no run does less; else it is what the text asks for.
+    """
+
+    name: str
+    amount: float
+    unit: str
+    rate: float
+    is_floor: bool = True
+
+    @property
+    def seconds(self) -> float:
+        """The time that it takes."""
+        return self.amount / self.rate
+
+
+@dataclass(frozen=True)
+class Roofline:
+    """The times that a launch takes at least, by what it does.
+
+    ``moved`` are the bytes that memory must deliver or take, ``operations`` the arithmetic
+    operations of all types.  ``measured`` is a time in seconds to show beside the bound.
+    """
+
+    device: Device
+    terms: tuple[Term, ...]
+    moved: int
+    operations: int
+    measured: float | None = None
+
+    @property
+    def bound(self) -> Term:
+        """The term that takes longest, of those which no run is below."""
+        return max((t for t in self.terms if t.is_floor), key=lambda t: t.seconds)
+
+    @property
+    def seconds(self) -> float:
+        """The time of the bound."""
+        return self.bound.seconds
+
+    @property
+    def intensity(self) -> float | None:
+        """Arithmetic intensity: operations a byte that must be moved; None where none must."""
+        return self.operations / self.moved if self.moved else None
+
+    @property
+    def fits_l2(self) -> bool:
+        """Whether all data fit L2: a launch may find there what the one before left."""
+        return self.moved <= self.device.l2
+
+    @property
+    def share(self) -> float | None:
+        """The bound's time of the time measured: 1 is as fast as can be."""
+        return None if self.measured is None else self.seconds / self.measured
+
+    def beside(self, seconds: float) -> Roofline:
+        """The same with a time measured for the launch."""
+        if not seconds > 0:
+            raise InvalidArgumentError(f"a time is a number of seconds above 0, not {seconds!r}")
+        return Roofline(self.device, self.terms, self.moved, self.operations, float(seconds))
+
+    def __str__(self) -> str:
+        width = max(len(t.name) for t in self.terms) + 2
+        lines = [f"roofline of {self.device}"]
+        for term in sorted(self.terms, key=lambda t: (not t.is_floor, -t.seconds)):
+            name = term.name if term.is_floor else f"{term.name} *"
+            amount = _amount(term.amount, term.unit)
+            lines.append(
+                f"  {name:<{width}}  {seconds_text(term.seconds):>10}"
+                f"  {amount} at {rate_text(term.rate, term.unit)}"
+            )
+        if not all(t.is_floor for t in self.terms):
+            lines.append("  * as the text asks: what stays in registers or in L1 needs less")
+        bound = f"at least {seconds_text(self.seconds)}, set by {self.bound.name}"
+        if self.intensity is not None:
+            bound += f"; {self.intensity:.3g} operations a byte"
+        lines.append(bound)
+        if self.fits_l2 and self.bound.name == "memory":
+            lines.append("all data fit L2: launches that find them there may be faster")
+        if self.measured is not None:
+            lines.append(
+                f"measured {seconds_text(self.measured)}: {self.share:.1%} of the roofline"
+            )
+        return "\n".join(lines)
+
+
+def roofline_of(costs: Costs, device: Device) -> Roofline:
+    """The terms of a launch on a device.
+
+    Raises :class:`InvalidArgumentError` where counts are not numbers: sizes were left open, or
+    data decide what a launch touches.
+    """
+    from loopkit._costs.traffic import bytes_to_move
+
+    moved = bytes_to_move(costs)
+    terms = [Term("memory", moved, "bytes", device.bandwidth)]
+    instructions, operations = _instructions(costs.operations)
+    cycles = min(costs.blocks, device.multiprocessors) * device.clock or device.cycles
+    rates = dict(device.capability.rates)
+    terms += [
+        Term(kind, n, "instructions", rates[kind] * cycles)
+        for kind, n in sorted(instructions.items())
+        if n
+    ]
+    terms.append(
+        Term("issue", sum(instructions.values()), "instructions", SCHEDULERS * WARP * cycles)
+    )
+    terms += _asked(costs, device, cycles)
+    return Roofline(device, tuple(terms), moved, operations)
+
+
+def _asked(costs: Costs, device: Device, cycles: float) -> Iterator[Term]:
+    """What the text asks of caches and of shared memory; nothing where that is not known."""
+    pieces = {"global": 0, "shared": 0}
+    for access in costs.accesses:
+        if access.counts is None:
+            del pieces[access.space]
+            break
+        pieces[access.space] += access.counts.pieces
+    clock = device.capability.shared_clock
+    if sectors := pieces.get("global"):
+        asked = sectors * SECTOR
+        yield Term("L1", asked, "bytes", clock * cycles, False)
+        if device.l2_clock is not None:
+            yield Term("L2", asked, "bytes", device.l2_clock * device.clock, False)
+    if wavefronts := pieces.get("shared"):
+        yield Term("shared memory", wavefronts, "wavefronts", cycles, False)
+
+
+_TYPES = {
+    "float16": ("float16", 1),
+    "bfloat16": ("bfloat16", 1),
+    "float32": ("float32", 1),
+    "float64": ("float64", 1),
+    "complex64": ("float32", 2),
+    "complex128": ("float64", 2),
+    "int64": ("int32", 2),
+    "uint64": ("int32", 2),
+}
+"""Of a type: what does its arithmetic, and how many instructions that are for each at least."""
+
+_SPECIAL = {"div", "sqrt", "rsqrt", "exp", "exp2", "expm1", "tanh", "sigmoid"}
+"""Kinds that are at least one instruction of the special function units, in float32."""
+
+_ON_INTEGERS = {"compare", "select", "min", "max", "bitwise", "logical", "shift", "cast"}
+"""Kinds that no unit for floating-point numbers is needed for."""
+
+
+def _instructions(
+    operations: Iterable[tuple[tuple[str, str], int]],
+) -> tuple[Counter[str], int]:
+    """The least instructions by what executes them; and the operations there are."""
+    sums: Counter[str] = Counter()
+    products: Counter[str] = Counter()
+    found: Counter[str] = Counter()
+    total = 0
+    for (kind, dtype), times in operations:
+        total += times
+        unit, each = _TYPES.get(dtype, ("int32", 1))
+        if kind == "add":
+            sums[dtype] += times * each
+        elif kind == "mul" and dtype.startswith("complex"):
+            sums[dtype] += times * 2
+            products[dtype] += times * 4
+        elif kind == "mul":
+            products[dtype] += times * each
+        elif kind in _SPECIAL and unit == "float32":
+            found["special"] += times
+        elif kind in _ON_INTEGERS:
+            found["int32"] += times
+        else:
+            found[unit] += times * each
+    for dtype in sums | products:
+        unit, _ = _TYPES.get(dtype, ("int32", 1))
+        found[unit] += max(sums[dtype], products[dtype])
+    return found, total
+
+
+def _amount(amount: float, unit: str) -> str:
+    return bytes_text(amount) if unit == "bytes" else f"{number_text(amount)} {unit}"

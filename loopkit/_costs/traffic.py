@@ -1,0 +1,69 @@
+"""The bytes that memory must deliver and take, whatever the caches do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._costs.accesses import accesses_of
+from loopkit._errors import InvalidArgumentError
+from loopkit._expression import substitute
+from loopkit._hidden import hidden
+from loopkit._poly.dataflow import dataflow_of
+from loopkit._poly.integer_points import count
+from loopkit._poly.model import Model, model_of
+
+if TYPE_CHECKING:
+    from loopkit._costs.costs import Costs
+
+
+def bytes_to_move(costs: Costs) -> int:
+    """Bytes of cells that are written, and of those whose value from before the launch is read.
+
+    Each once; a value that the launch itself writes before it reads it need not come from memory.
+    Raises :class:`InvalidArgumentError` where that is not known.
+    """
+    from loopkit.codegen.prepare import prepare
+
+    total = 0
+    for footprint in costs.footprints:
+        read, written = footprint.read, footprint.written
+        if not isinstance(read, int) or not isinstance(written, int):
+            why = "data decide, or there are too many cases"
+            if read is not None and written is not None:
+                why = "sizes were left open"
+            raise InvalidArgumentError(
+                f"how many bytes of '{footprint.array}' a launch moves is not known: {why}",
+                asked=f"the roofline of {costs.kernel}",
+            )
+        if read and written:
+            model = model_of(prepare(costs.source))
+            read = _from_before(model, footprint.array, dict(costs.sizes))
+        total += read + written
+    return total
+
+
+def _from_before(model: Model, array: str, sizes: Mapping[str, int]) -> int:
+    """Bytes of an array's cells that are read before the launch has written them."""
+    flow, cells = dataflow_of(model.kernel), None
+    names: tuple[str, ...] = ()
+    for access in accesses_of(model.kernel):
+        if access.array != array or access.is_write:
+            continue
+        where = flow.unwritten(access.statement, (array, access.indices), access.guards)
+        if where is None:
+            continue
+        names = tuple(hidden("cell", n) for n in range(len(access.indices)))
+        for name, value in sizes.items():
+            where = where & _sets.equality(name, value)
+        for name, index in zip(names, access.indices, strict=True):
+            value = substitute(index, sizes)
+            where = where & _sets.affine_equality(prim.Variable(name), value)
+        touched = _sets.project_onto(where, names)
+        cells = touched if cells is None else (cells | touched).coalesce()
+    dtype = model.array(array).dtype
+    assert dtype is not None  # all types are inferred by now
+    return 0 if cells is None else count(cells, names, {}) * dtype.itemsize

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
@@ -179,6 +179,15 @@ def accesses(expr: Expression) -> tuple[Access, ...]:
     Inames and sizes appear too, as bare names; the caller knows which is what.
     """
     return () if is_constant(expr) else _accesses(expr)
+
+
+def access_of(expr: Expression, data: Collection[str]) -> Access | None:
+    """An expression that is one use of an array, or of a scalar among ``data``; None for others."""
+    if isinstance(expr, prim.Variable):
+        return (expr.name, ()) if expr.name in data else None
+    if isinstance(expr, prim.Subscript):
+        return expr.aggregate.name, index_tuple(expr)
+    return None
 
 
 class ExpressionMapper(IdentityMapper):  # type: ignore[misc]

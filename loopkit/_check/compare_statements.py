@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._expression import index_tuple, is_constant, nodes_of, substitute, variable_names
+from loopkit._expression import Access, access_of, is_constant, nodes_of, substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._linear import linear
@@ -18,22 +18,35 @@ from loopkit._nodes import Expression
 from loopkit._same import same
 
 
-def parts(expr: Expression) -> Iterator[object]:
-    """The fields of an expression, tuples flattened."""
-    for one in dataclasses.fields(expr):
-        value = getattr(expr, one.name)
-        if isinstance(value, tuple):
-            yield len(value)
-            yield from value
-        else:
-            yield value
+def couples(old: Expression, new: Expression) -> list[tuple[Expression, Expression]] | None:
+    """What two expressions are made of, in pairs; None where they are not one operation."""
+    if type(old) is not type(new) or is_constant(old):
+        return None
+    found: list[tuple[Expression, Expression]] = []
+    for one in dataclasses.fields(old):
+        mine, its = getattr(old, one.name), getattr(new, one.name)
+        if not isinstance(mine, tuple):
+            mine, its = (mine,), (its,)
+        if len(mine) != len(its):
+            return None
+        for a, b in zip(mine, its, strict=True):
+            if isinstance(a, prim.ExpressionNode) or is_constant(a):
+                found.append((a, b))
+            elif a != b:
+                return None
+    return found
 
 
-def holds_typed(expr: Expression) -> bool:
-    """Whether a literal that is no plain integer stands in an expression."""
+def is_integer(expr: Expression, integers: Collection[str]) -> bool:
+    """Whether sets know the value of an expression over ``integers``: they know no types.
+
+    2.0 would be 2 to them.
+    """
     if isinstance(expr, prim.Variable):
-        return False
-    return any(is_constant(node) and not isinstance(node, int) for node in nodes_of(expr))
+        return expr.name in integers
+    return variable_names(expr) <= integers and not any(
+        is_constant(node) and not isinstance(node, int) for node in nodes_of(expr)
+    )
 
 
 @dataclass
@@ -95,74 +108,57 @@ class StatementComparison:
             # Small numbers are one object wherever they stand, in subscripts as well.
             self.changes.more |= not same(old, new)
             return same(old, new)
+        mine, its = access_of(old, self.arrays), access_of(new, self.arrays)
         if old is new:
             is_same = True
-        elif self.is_read(new) and self.is_read(old):
-            is_same = self.reads(old, new)
+        elif mine is not None and its is not None:
+            is_same = self.reads(mine, its)
             if not is_same:
                 self.changes.reads = True
                 # Of its indices nothing is known, and one node may stand in many places.
                 self.changes.others |= {id(node) for node in nodes_of(new)}
-        elif isinstance(new, prim.Comparison) and self.are_integers(old, new):
-            is_same = (
-                isinstance(old, prim.Comparison)
-                and old.operator == new.operator
-                and self.same_index(old.left, new.left)
-                and self.same_index(old.right, new.right)
-            )
-            self.changes.more |= not is_same
         else:
-            is_same = self.inner(old, new)
+            found = couples(old, new)
+            if isinstance(new, prim.Comparison) and self.are_integers(old, new):
+                is_same = found is not None and all(self.same_index(a, b) for a, b in found)
+                self.changes.more |= not is_same
+            else:
+                compared = [self.node(a, b) for a, b in found or ()]
+                is_same = found is not None and all(compared)
+                self.changes.more |= found is None
         (self.changes.kept if is_same else self.changes.others).add(id(new))
         return is_same
 
-    def inner(self, old: Expression, new: Expression) -> bool:
-        mine, its = [*parts(old)], [*parts(new)]
-        if type(old) is not type(new) or len(mine) != len(its):
-            self.changes.more = True
-            return False
-        is_same = True
-        for a, b in zip(mine, its, strict=True):
-            if isinstance(a, prim.ExpressionNode) or is_constant(a):
-                is_same = self.node(a, b) and is_same
-            elif a != b:
-                self.changes.more = True
-                is_same = False
-        return is_same
+    def reads(self, mine: Access, its: Access) -> bool:
+        return (mine[0], len(mine[1])) == (its[0], len(its[1])) and all(
+            self.same_index(a, b) for a, b in zip(mine[1], its[1], strict=True)
+        )
 
-    def is_read(self, expr: Expression) -> bool:
-        """Whether an expression is one use of an array or a scalar of data."""
-        if isinstance(expr, prim.Subscript):
-            return True
-        return isinstance(expr, prim.Variable) and expr.name in self.arrays
-
-    def reads(self, old: Expression, new: Expression) -> bool:
-        if isinstance(old, prim.Variable) or isinstance(new, prim.Variable):
-            return type(old) is type(new) and old.name == new.name
-        mine, its = index_tuple(old), index_tuple(new)
-        if old.aggregate.name != new.aggregate.name or len(mine) != len(its):
-            return False
-        return all(self.same_index(a, b) for a, b in zip(mine, its, strict=True))
-
-    def are_integers(self, old: Expression, new: Expression) -> bool:
-        if not variable_names(old) | variable_names(new) <= self.integers:
-            return False
-        # Sets know no types: 2.0 would be 2.
-        return not (holds_typed(old) or holds_typed(new))
+    def are_integers(self, *both: Expression) -> bool:
+        return all(is_integer(expr, self.integers) for expr in both)
 
     def index(self, old: Expression, new: Expression) -> bool:
         """Whether an index is what it was, where the old one speaks of old inames."""
         return self.same_index(substitute(old, self.values), new)
 
     def same_index(self, old: Expression, new: Expression) -> bool:
-        """Whether two indices over new inames are equal wherever the statement runs."""
+        """Whether two indices over new inames are equal wherever the statement runs.
+
+        Those that data decide are compared node by node, their own indices in this way.
+        """
         if old is new:
             return True
         if not self.are_integers(old, new):
-            return self.same_data(old, new)
+            if is_constant(old) or is_constant(new):
+                return same(old, new)
+            mine, its = access_of(old, self.arrays), access_of(new, self.arrays)
+            if mine is not None and its is not None:
+                return self.reads(mine, its)
+            found = couples(old, new)
+            return found is not None and all(self.same_index(a, b) for a, b in found)
         try:
-            mine, its = linear(old), linear(new)
-            if mine.constant == its.constant and mine.terms == its.terms:
+            one, two = linear(old), linear(new)
+            if one.constant == two.constant and one.same_terms(two):
                 return True
         except _sets.NotAffineError:
             pass
@@ -171,17 +167,3 @@ class StatementComparison:
         except _sets.NotAffineError:
             return False
         return bool((differ & self.domain()).is_empty())
-
-    def same_data(self, old: Expression, new: Expression) -> bool:
-        """Whether two indices that data decide are one expression, their own indices compared."""
-        if is_constant(old) or is_constant(new):
-            return same(old, new)
-        if self.are_integers(old, new):
-            return self.same_index(old, new)
-        if self.is_read(old) and self.is_read(new):
-            return self.reads(old, new)
-        mine, its = [*parts(old)], [*parts(new)]
-        return (type(old), len(mine)) == (type(new), len(its)) and all(
-            self.same_data(a, b) if isinstance(a, prim.ExpressionNode) or is_constant(a) else a == b
-            for a, b in zip(mine, its, strict=True)
-        )

@@ -10,20 +10,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from functools import cache, partial
-from itertools import zip_longest
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
-from loopkit._check.compare_statements import holds_typed, parts
+from loopkit._check.compare_statements import couples, is_integer
 from loopkit._check.copy_chains import CopyChains
 from loopkit._check.data_dependent_order import DataDependentOrder
 from loopkit._check.read_check import ReadCheck
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.value_types import ValueTypes
 from loopkit._check.violation import Violation
-from loopkit._expression import Access, index_tuple, is_constant, substitute, variable_names
+from loopkit._expression import Access, access_of, is_constant, substitute, variable_names
 from loopkit._guarded import where_all_hold
 from loopkit._hidden import READER, WRITER, hidden, inlined, instance, labelled, variable
 from loopkit._nodes import Expression, TypeCast
@@ -85,13 +84,7 @@ class ExpressionCheck:
 
     def access(self, expr: Expression, data: frozenset[str]) -> Access | None:
         """An expression that is one use of an array or scalar of data."""
-        if isinstance(expr, Untouched):
-            return expr.array, expr.indices
-        if isinstance(expr, prim.Variable):
-            return (expr.name, ()) if expr.name in data else None
-        if isinstance(expr, prim.Subscript):
-            return expr.aggregate.name, index_tuple(expr)
-        return None
+        return (expr.array, expr.indices) if isinstance(expr, Untouched) else access_of(expr, data)
 
     def is_inlined(self, mine: Access, its: Access | None) -> bool:
         """Whether the schedule computes in place what the text reads from a temporary."""
@@ -176,12 +169,11 @@ class ExpressionCheck:
         if isinstance(old, (prim.LogicalAnd, prim.LogicalOr)):
             self.same_conditions(old, new, event)
             return
-        for a, b in zip_longest(parts(old), parts(new)):
-            if isinstance(a, prim.ExpressionNode) or is_constant(a):
-                self.same(a, b, event)
-            elif a != b:
-                self.different(event)
-                return
+        found = couples(old, new)
+        if found is None:
+            self.different(event)
+        for a, b in found or ():
+            self.same(a, b, event)
 
     def same_terms(
         self, old: tuple[Expression, ...], new: tuple[Expression, ...], kind: type, event: ReadEvent
@@ -227,10 +219,7 @@ class ExpressionCheck:
             self.same(old, new, dataclasses.replace(event, where=here, by_data=by_data))
 
     def are_integers(self, old: Expression, new: Expression) -> bool:
-        mine, its = variable_names(old), variable_names(new)
-        if not (mine <= self.root.integers and its <= self.new.integers):
-            return False
-        return not (holds_typed(old) or holds_typed(new))
+        return is_integer(old, self.root.integers) and is_integer(new, self.new.integers)
 
     def same_integers(self, mine: Expression, its: Expression, event: ReadEvent) -> bool:
         """Whether two integer expressions agree; False where they are not affine."""

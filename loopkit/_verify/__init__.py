@@ -1,10 +1,10 @@
 """Whether two kernels compute the same, with nothing known of how one came from the other.
 
 ``equivalence`` leads the way.  ``canonicalize`` brings both kernels into one form.
-``search`` looks for a correspondence of their statements: ``matching`` leads from statements
-to expressions to the writes that they read, over a ``kernel_view`` of each side;
-``solve_images`` says how inames relate.  ``prove`` hands a correspondence to the checker, and
-``out_of_bounds`` looks for accesses outside of arrays.
+``search`` looks for a correspondence of their statements, from these to expressions to the
+writes that they read, over a ``kernel_view`` of each side; ``solve_images`` says how inames
+relate.  ``prove`` hands a correspondence to the checker, and ``out_of_bounds`` looks for
+accesses outside of arrays.
 
 ``find_difference`` runs both kernels on ``examples``: the ``interpreter`` is the reference
 interpreter on wide numbers, in several orders, and ``provenance`` shows how a cell that

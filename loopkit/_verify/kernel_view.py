@@ -10,9 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 import islpy as isl
-import pymbolic.primitives as prim
 
-from loopkit._expression import Access, index_tuple
+from loopkit._expression import Access, access_of
 from loopkit._hidden import READER, WRITER, instance
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
@@ -44,11 +43,7 @@ class KernelView:
 
     def access(self, expr: Expression) -> Access | None:
         """An expression that is one use of an array or scalar of data."""
-        if isinstance(expr, prim.Variable):
-            return (expr.name, ()) if expr.name in self.model.data else None
-        if isinstance(expr, prim.Subscript):
-            return expr.aggregate.name, index_tuple(expr)
-        return None
+        return access_of(expr, self.model.data)
 
     def is_temporary(self, name: str) -> bool:
         """Whether a name is no argument."""

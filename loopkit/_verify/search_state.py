@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -28,22 +28,27 @@ class State:
 
     ``origin`` and ``where`` hold the origin of each paired statement and how the
     inames relate; ``copies`` only carry values; the operands of ``swapped``
-    nodes of the new kernel change places.
+    nodes of the new kernel change places.  What is ``pending`` has still to be done, and
+    ``later`` what waits until nothing is.
     """
 
     origin: Mapping[str, str] = field(default_factory=dict)
     where: Mapping[str, isl.Set] = field(default_factory=dict)
     copies: frozenset[str] = frozenset()
     swapped: tuple[Expression, ...] = ()
+    pending: Pending = None
     later: tuple[MatchWriters, ...] = ()
 
     def paired(self, new: str, old: str, where: isl.Set) -> State:
         """With one pair more."""
         return replace(self, origin={**self.origin, new: old}, where={**self.where, new: where})
 
-    def related(self, new: str, where: isl.Set) -> State:
-        """With more known about how a pair's inames relate."""
-        return replace(self, where={**self.where, new: where})
+    def still_to(self, *todos: Obligation) -> State:
+        """With more that has still to be done, the last of them first."""
+        pending = self.pending
+        for todo in todos:
+            pending = (todo, pending)
+        return replace(self, pending=pending)
 
 
 class Reader:
@@ -133,8 +138,6 @@ class MatchWriters:
 
 Obligation = ChooseOrigin | MatchValues | MatchWriters
 Pending = tuple[Obligation, "Pending"] | None
-Options = Iterator[tuple[State, Pending]]
-"""The ways to do one thing, each with what is then still to be done."""
 
 
 class SearchContext:
@@ -192,6 +195,11 @@ class SearchContext:
         onto = _sets.project_onto(where, [*names, *self.sizes])
         return _sets.rename(onto, names)
 
+    def composed(self, relation: isl.Set, old: str, new: str) -> isl.Set:
+        """A relation onto the names with the two labels, which become the pair's."""
+        keep = [*self.sizes, *labelled(_sets.names_of(relation), old, new)]
+        return renamed(_sets.project_onto(relation, keep), {old: OLD, new: NEW})
+
     @property
     def parts(self) -> dict[str, list[isl.Set]]:
         """For each statement the sets of instances that have counterparts of their own."""
@@ -240,11 +248,3 @@ def renamed(relation: isl.Set, labels: Mapping[str, str]) -> isl.Set:
         if (label := label_of(name)) in labels
     }
     return _sets.rename(relation, names)
-
-
-def composed(context: SearchContext, relation: isl.Set, old: str, new: str) -> isl.Set:
-    """A relation onto the names with the two labels, which become the pair's."""
-    names = _sets.names_of(relation)
-    keep = [*context.sizes, *labelled(names, old, new)]
-    onto = _sets.project_onto(relation, keep)
-    return renamed(onto, {old: OLD, new: NEW})

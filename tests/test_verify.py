@@ -575,17 +575,17 @@ def test_no_difference_that_is_none(one: str, two: str) -> None:
 
 def test_what_cancels_out_is_close() -> None:
     """Functions round, in one order of a sum otherwise than in another; integers do not."""
-    from loopkit._verify.interpreter import TracedValue, close
+    from loopkit._verify.interpreter import TracedValue
 
     kind = np.dtype(np.float64)
     zero = TracedValue(0.0, "y", (0,))
 
     def near(value: float) -> bool:
-        return close(TracedValue(value, "y", (0,), scale=2.0), zero, kind)
+        return TracedValue(value, "y", (0,), scale=2.0).is_close(zero, kind)
 
     assert near(math.sin(1) + math.sin(2) - math.sin(1) - math.sin(2))
     assert not near(1e-4) and not near(1e-12)
-    assert not close(TracedValue(1, "y", (0,)), zero, np.dtype(np.int32))
+    assert not TracedValue(1, "y", (0,)).is_close(zero, np.dtype(np.int32))
 
 
 @pytest.mark.parametrize("update", ["t*2 + x[i, j]", "t + x[i, j]", "x[i, j] - t"])

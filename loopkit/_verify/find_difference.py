@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,8 @@ from loopkit._budget import SpentError, at_most
 from loopkit._errors import LoopkitError
 from loopkit._poly.model import Model
 from loopkit._reference import run_reference
-from loopkit._verify import interpreter
 from loopkit._verify.examples import ExampleData, Place, Sizes, numbers_in, sizes_to_try
+from loopkit._verify.interpreter import TREE, Cells, Interpreter, TracedValue, UnsupportedError
 from loopkit._verify.provenance import provenance
 from loopkit._verify.verdict import Difference
 
@@ -59,10 +59,12 @@ def look_for_difference(
                 if most <= 0:
                     continue
                 try:
-                    one, two, work = _ready(before, after, sizes, most)
-                    left[special] -= _TRIALS * work
-                    found = compare(one, two, sizes)
-                except (interpreter.UnsupportedError, LoopkitError) as error:
+                    both = _Both(before, after, sizes, most // 2)
+                    if both.work > most:
+                        raise UnsupportedError("too many instances")
+                    left[special] -= _TRIALS * both.work
+                    found = both.compare(_TRIALS)
+                except (UnsupportedError, LoopkitError) as error:
                     hindrance = hindrance or str(error)
                     continue
                 if found is not None:
@@ -74,26 +76,12 @@ def look_for_difference(
     return Outcome(None, tuple(tried), hindrance=hindrance)
 
 
-def _ready(
-    before: Model, after: Model, sizes: Sizes, most: int
-) -> tuple[interpreter.Interpreter, interpreter.Interpreter, int]:
-    """Both kernels at some sizes, and the cells that one trial reads and writes."""
-    one, two = (interpreter.Interpreter(model, sizes, most // 2) for model in (before, after))
-    work = one.work + len(_orders(two)) * two.work
-    if work > most:
-        raise interpreter.UnsupportedError("too many instances")
-    return one, two, work
-
-
 def quick_difference(before: Model, after: Model, context: isl.Set) -> Difference | None:
     """A difference that shows at the smallest sizes of all, found before anything is proven."""
     for sizes in sizes_to_try(context, _sizes_of(before, after), ())[:_GLANCES]:
         try:
-            one, two = (
-                interpreter.Interpreter(m, sizes, _budget.GLANCE_CELLS) for m in (before, after)
-            )
-            found = compare(one, two, sizes, trials=1)
-        except (interpreter.UnsupportedError, LoopkitError):
+            found = _Both(before, after, sizes, _budget.GLANCE_CELLS).compare(trials=1)
+        except (UnsupportedError, LoopkitError):
             return None
         if found is not None:
             return found.difference
@@ -105,114 +93,90 @@ def _sizes_of(before: Model, after: Model) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*before.kernel.sizes, *after.kernel.sizes)))
 
 
-def compare(
-    one: interpreter.Interpreter, two: interpreter.Interpreter, sizes: Sizes, trials: int = _TRIALS
-) -> Outcome | None:
-    """The first difference at one choice of sizes, in any order that nothing forbids."""
-    for trial in range(trials):
-        data = ExampleData(trial, _given(one, two, trial))
-        expected = one.run(data, interpreter.TREE)
-        for order in _orders(two):
-            got = two.run(data, order)
-            found = _first(one, two, data, expected, got)
-            if found is None:
-                continue
-            name, place, mine, its = found
-            if order == interpreter.TREE and not _is_confirmed(one, two, data, name, place):
-                continue
-            for other in _orders(one)[1:]:
-                again = one.run(data, other)[name].get(place) or one.initial(data, name, place)
-                if not interpreter.close(again, mine, one.dtypes[name]):
-                    shown = f"{name}[{', '.join(map(str, place))}]"
-                    return Outcome(ambiguous=f"{shown} depends on the order of its threads")
-            words = provenance(one, mine), provenance(two, its)
-            difference = Difference(dict(sizes), name, place, *words, _words(order, two))
-            return Outcome(difference)
-    return None
+class _Both:
+    """Both kernels at some sizes, where a run of each reads and writes ``most`` cells at most.
 
-
-def _first(
-    one: interpreter.Interpreter,
-    two: interpreter.Interpreter,
-    data: ExampleData,
-    expected: Mapping[str, Mapping[Place, interpreter.TracedValue]],
-    got: Mapping[str, Mapping[Place, interpreter.TracedValue]],
-) -> tuple[str, Place, interpreter.TracedValue, interpreter.TracedValue] | None:
-    """The first cell that differs: outputs in the order of the arguments, cells row by row."""
-    for name in one.outputs:
-        mine, its = expected[name], got.get(name, {})
-        for place in sorted({*mine, *its}):
-            a = mine.get(place) or one.initial(data, name, place)
-            b = its.get(place) or two.initial(data, name, place)
-            if not interpreter.close(a, b, one.dtypes[name]):
-                return name, place, a, b
-    return None
-
-
-def _orders(machine: interpreter.Interpreter) -> Sequence[interpreter.Order]:
-    """The orders in which a kernel is run."""
-    return interpreter.ORDERS if machine.axes and not machine.loads_bounds else (interpreter.TREE,)
-
-
-def _is_confirmed(
-    one: interpreter.Interpreter,
-    two: interpreter.Interpreter,
-    data: ExampleData,
-    name: str,
-    place: Place,
-) -> bool:
-    """Whether the kernels differ in a cell when they compute in their own types, too.
-
-    Wide numbers round otherwise.  A cell that one of them reaches through memory that is not
-    there, or that nothing wrote, is different, too.
+    ``work`` counts those of one trial.
     """
-    if not one.is_inside(name, place):
-        return True
-    given = one.given(data)
-    found = []
-    for machine in (one, two):
-        try:
-            found.append(run_reference(machine.kernel, given)[name][place])
-        except (LoopkitError, TypeError):  # an array may be used with too few subscripts
-            found.append(None)
-    mine, its = found
-    if mine is None or its is None:
-        return mine is not its
-    return not (mine == its or (mine != mine and its != its))
 
+    def __init__(self, before: Model, after: Model, sizes: Sizes, most: int) -> None:
+        self.one, self.two = (Interpreter(model, sizes, most) for model in (before, after))
+        self.sizes = sizes
+        self.work = self.one.work + len(self.two.orders) * self.two.work
 
-def _given(
-    one: interpreter.Interpreter, two: interpreter.Interpreter, trial: int
-) -> dict[str, np.ndarray[Any, Any]]:
-    """Index arrays that obey what both kernels assert of them.
+    def compare(self, trials: int) -> Outcome | None:
+        """The first difference, in any order that nothing forbids."""
+        one, two = self.one, self.two
+        for trial in range(trials):
+            data = ExampleData(trial, self.given(trial))
+            expected = one.run(data, TREE)
+            for order in two.orders:
+                found = self.first(data, expected, two.run(data, order))
+                if found is None:
+                    continue
+                name, place, mine, its = found
+                if order == TREE and not self.is_confirmed(data, name, place):
+                    continue
+                for other in one.orders[1:]:
+                    again = one.run(data, other)[name].get(place) or one.initial(data, name, place)
+                    if not again.is_close(mine, one.dtypes[name]):
+                        shown = f"{name}[{', '.join(map(str, place))}]"
+                        return Outcome(ambiguous=f"{shown} depends on the order of its threads")
+                words = provenance(one, mine), provenance(two, its), order.described(two.axes)
+                return Outcome(Difference(dict(self.sizes), name, place, *words))
+        return None
 
-    Where integers decide how often statements run, they rise, as where rows of a sparse matrix
-    begin.
-    """
-    arrays = {
-        n: (shape, one.dtypes[n])
-        for n, shape in one.shapes.items()
-        if n in one.kernel.arg_by_name and one.dtypes[n].kind in "iu"
-    }
-    found = {}
-    if one.loads_bounds or two.loads_bounds:
-        given = one.given(ExampleData(trial))
-        found = {n: np.sort(given[n]) for n, (shape, _) in arrays.items() if len(shape) == 1}
-    assertions = in_order((*{*one.kernel.assertions, *two.kernel.assertions},))
-    if assertions:
-        rng = np.random.default_rng(trial)
-        found |= obeying_data(assertions, arrays, one.sizes, rng)
-    return found
+    def first(
+        self, data: ExampleData, expected: Cells, got: Cells
+    ) -> tuple[str, Place, TracedValue, TracedValue] | None:
+        """The first cell that differs: outputs in the order of the arguments, cells row by row."""
+        for name in self.one.outputs:
+            mine, its = expected[name], got.get(name, {})
+            for place in sorted({*mine, *its}):
+                a = mine.get(place) or self.one.initial(data, name, place)
+                b = its.get(place) or self.two.initial(data, name, place)
+                if not a.is_close(b, self.one.dtypes[name]):
+                    return name, place, a, b
+        return None
 
+    def is_confirmed(self, data: ExampleData, name: str, place: Place) -> bool:
+        """Whether the kernels differ in a cell when they compute in their own types, too.
 
-def _words(order: interpreter.Order, machine: interpreter.Interpreter) -> str:
-    """What is said of an order that is not that of the loops."""
-    if order == interpreter.TREE:
-        return ""
-    blocks = any(axis[0] == "g" for axis in machine.axes)
-    if order.at_once:
-        return "after, when its threads read before one of them writes"
-    parts = ["blocks one after the other"] if order.by_block and blocks else []
-    if order.backwards:
-        parts.append("the last first" if parts else "the last threads first")
-    return f"after, when it runs {', '.join(parts)}" if parts else ""
+        Wide numbers round otherwise.  A cell that one of them reaches through memory that is not
+        there, or that nothing wrote, is different, too.
+        """
+        if not self.one.is_inside(name, place):
+            return True
+        given = self.one.given(data)
+        found = []
+        for machine in (self.one, self.two):
+            try:
+                found.append(run_reference(machine.kernel, given)[name][place])
+            except (LoopkitError, TypeError):  # an array may be used with too few subscripts
+                found.append(None)
+        mine, its = found
+        if mine is None or its is None:
+            return mine is not its
+        return not (mine == its or (mine != mine and its != its))
+
+    def given(self, trial: int) -> dict[str, np.ndarray[Any, Any]]:
+        """Index arrays that obey what both kernels assert of them.
+
+        Where integers decide how often statements run, they rise, as where rows of a sparse
+        matrix begin.
+        """
+        one, two = self.one, self.two
+        arrays = {
+            n: (shape, one.dtypes[n])
+            for n, shape in one.shapes.items()
+            if n in one.kernel.arg_by_name and one.dtypes[n].kind in "iu"
+        }
+        found = {}
+        if one.loads_bounds or two.loads_bounds:
+            given = one.given(ExampleData(trial))
+            found = {n: np.sort(given[n]) for n, (shape, _) in arrays.items() if len(shape) == 1}
+        assertions = in_order((*{*one.kernel.assertions, *two.kernel.assertions},))
+        if assertions:
+            rng = np.random.default_rng(trial)
+            found |= obeying_data(assertions, arrays, one.sizes, rng)
+        return found

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from loopkit._nodes import Expression, TypeCast
 from loopkit._poly.model import Model
 from loopkit._reference.compile_statement import Compiled, Store
 from loopkit._reference.memory import Memory
-from loopkit._reference.places import column_of, copies_of, find_axes
+from loopkit._reference.places import Key, column_of, copies_of, find_axes
 from loopkit._reference.points import TooManyPointsError
 from loopkit._reference.run import Walker
 from loopkit._verify.examples import ExampleData, Place, Sizes
@@ -56,19 +56,22 @@ class TracedValue:
     used: Sequence[TracedValue] = ()
     scale: float = 0
 
+    def is_close(self, other: TracedValue, dtype: np.dtype[Any]) -> bool:
+        """Whether two results of type ``dtype`` are the same, but for what rounding may do."""
+        one, two = self.value, other.value
+        if one == two or (one != one and two != two):
+            return True
+        if dtype.kind in "iub":
+            return False
+        largest = max(abs(one), abs(two))
+        if largest == math.inf:
+            return False
+        # What should cancel out does so but for a little of what it is made of.
+        return bool(abs(one - two) <= max(1e-6 * largest, 1e-13 * max(self.scale, other.scale)))
 
-def close(a: TracedValue, b: TracedValue, dtype: np.dtype[Any]) -> bool:
-    """Whether two results are the same, but for what rounding may do."""
-    one, two = a.value, b.value
-    if one == two or (one != one and two != two):
-        return True
-    if dtype.kind in "iub":
-        return False
-    largest = max(abs(one), abs(two))
-    if largest == math.inf:
-        return False
-    # What should cancel out does so but for a little of what it is made of.
-    return bool(abs(one - two) <= max(1e-6 * largest, 1e-13 * max(a.scale, b.scale)))
+
+Cells = Mapping[str, Mapping[Place, TracedValue]]
+"""What has been written, by array and place."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,16 @@ class Order:
     by_block: bool = False
     backwards: bool = False
     at_once: bool = False
+
+    def described(self, axes: Iterable[Key]) -> str:
+        """What is said of it where a kernel runs along these axes; nothing of the loops' order."""
+        if self.at_once:
+            return "after, when its threads read before one of them writes"
+        blocks = self.by_block and any(axis[0] == "g" for axis in axes)
+        parts = ["blocks one after the other"] if blocks else []
+        if self.backwards:
+            parts.append("the last first" if parts else "the last threads first")
+        return f"after, when it runs {', '.join(parts)}" if parts else ""
 
 
 TREE = Order()
@@ -173,7 +186,12 @@ class Interpreter(KernelAtSizes):
         if self.work > most:
             raise UnsupportedError("too many instances")
 
-    def run(self, data: ExampleData, order: Order) -> dict[str, Mapping[Place, TracedValue]]:
+    @property
+    def orders(self) -> Sequence[Order]:
+        """The orders in which the kernel is run."""
+        return ORDERS if self.axes and not self.loads_bounds else (TREE,)
+
+    def run(self, data: ExampleData, order: Order) -> Cells:
         """The cells that are written at the end, by array and place.
 
         Where data decide how often statements run, the order is that of the tree.

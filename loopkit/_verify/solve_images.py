@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -34,12 +35,13 @@ def solve_images(context: SearchContext, state: State) -> Iterator[tuple[Image, 
             if origin is None:
                 continue
             where = state.where[statement.id] & context.both(origin, statement.id)
-            image, free = _image(context, statement, origin, where)
+            pair = Pair(context, statement, origin, where)
+            image, free = pair.image()
             if free:
                 guessed = True
                 with suppress(_sets.UnboundedError):
-                    where = guess(context, statement, origin, where, free)
-                image, _ = _image(context, statement, origin, where)
+                    pair = replace(pair, where=guess(pair, free))
+                image, _ = pair.image()
             if image is None:
                 return
             found.append(image)
@@ -48,27 +50,56 @@ def solve_images(context: SearchContext, state: State) -> Iterator[tuple[Image, 
             return
 
 
-def _image(
-    context: SearchContext, statement: Statement, origin: str, where: isl.Set
-) -> tuple[Image | None, list[str]]:
-    """The inames of an origin as expressions of a statement's; and those that are open."""
-    inames = sorted(context.root.model.statement[origin].inames)
-    solver = Solver(
-        where,
-        [instance(i, OLD) for i in inames],
-        {instance(i, NEW): i for i in statement.inames},
-        context.sizes,
-    )
-    values, free = {}, []
-    for iname in inames:
-        value = solver.value(instance(iname, OLD))
-        if value is None:
-            context.note(f"no '{iname}' of '{origin}' was found for '{statement.id}'")
-            return None, []
-        if solver.is_undetermined(instance(iname, OLD)):
-            free.append(iname)
-        values[iname] = value
-    return Image(statement.id, origin, tuple(values.items())), free
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """A statement, its origin, and how the inames of the two relate."""
+
+    context: SearchContext
+    statement: Statement
+    origin: str
+    where: isl.Set
+
+    @property
+    def domains(self) -> tuple[isl.Set, isl.Set]:
+        """The instances of the origin, and those of the statement."""
+        root, new = self.context.root.model, self.context.new.model
+        return root.domain(Instance(self.origin, OLD)), new.domain(Instance(self.statement.id, NEW))
+
+    def image(self) -> tuple[Image | None, list[str]]:
+        """The inames of the origin as expressions of the statement's; and those that are open."""
+        inames = sorted(self.context.root.model.statement[self.origin].inames)
+        wanted = [instance(i, OLD) for i in inames]
+        known = {instance(i, NEW): i for i in self.statement.inames}
+        solver = Solver(self.where, wanted, known, self.context.sizes)
+        values, free = {}, []
+        for iname in inames:
+            value = solver.value(instance(iname, OLD))
+            if value is None:
+                why = f"no '{iname}' of '{self.origin}' was found for '{self.statement.id}'"
+                self.context.note(why)
+                return None, []
+            if solver.is_undetermined(instance(iname, OLD)):
+                free.append(iname)
+            values[iname] = value
+        return Image(self.statement.id, self.origin, tuple(values.items())), free
+
+    def undetermined(self) -> list[str]:
+        """The statement's inames that those of its origin leave open, outermost first."""
+        inames = self.statement.inames
+        known = [instance(i, OLD) for i in self.context.root.model.statement[self.origin].inames]
+        wanted = [instance(i, NEW) for i in inames]
+        solver = Solver(self.where, wanted, {i: i for i in known}, self.context.sizes)
+        found = [i for i in inames if solver.is_undetermined(instance(i, NEW))]
+        return _in_loop_order(self.context.new.model, self.statement.id, found)
+
+    def named_alike(self, free: Sequence[str]) -> Iterator[tuple[str, list[str]]]:
+        """Inames of the origin, with those of the statement that are named after them."""
+        inames = self.statement.inames
+        news = _in_loop_order(self.context.new.model, self.statement.id, sorted(inames))
+        for iname in free:
+            alike = [iname] if iname in inames else [i for i in news if i.startswith(f"{iname}_")]
+            if alike:
+                yield iname, [instance(i, NEW) for i in alike]
 
 
 def _in_loop_order(model: Model, statement: str, inames: Sequence[str]) -> list[str]:
@@ -77,12 +108,10 @@ def _in_loop_order(model: Model, statement: str, inames: Sequence[str]) -> list[
     return sorted(inames, key=lambda i: (i not in loops, loops.index(i) if i in loops else 0, i))
 
 
-def by_name(
-    context: SearchContext, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
-) -> isl.Set:
+def by_name(pair: Pair, free: Sequence[str]) -> isl.Set:
     """Inames of one name have one value, and ``t`` is ``8*t_outer + t_inner``."""
-    domain = context.new.model.domain(Instance(statement.id, NEW))
-    for iname, digits in _named_alike(context, statement, free):
+    where, (_, domain) = pair.where, pair.domains
+    for iname, digits in pair.named_alike(free):
         terms: list[Expression] = []
         weight = 1
         for digit in reversed(digits):
@@ -96,48 +125,27 @@ def by_name(
     return where
 
 
-def by_digits(
-    context: SearchContext, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
-) -> isl.Set:
+def by_digits(pair: Pair, free: Sequence[str]) -> isl.Set:
     """As many steps as ``t`` is from its first value, as many ``t_outer, t_inner`` is."""
-    old_domain = context.root.model.domain(Instance(origin, OLD))
-    new_domain = context.new.model.domain(Instance(statement.id, NEW))
-    for iname, digits in _named_alike(context, statement, free):
-        numbers = []
-        for domain, names in ((old_domain, [instance(iname, OLD)]), (new_domain, digits)):
+    where = pair.where
+    for iname, digits in pair.named_alike(free):
+        mine, its = (
             # Whatever the others are.
-            alone = _sets.project_onto(domain, [*names, *context.sizes])
-            numbers.append(_as_one_number(alone, names))
-        mine, its = numbers
+            _as_one_number(_sets.project_onto(domain, [*names, *pair.context.sizes]), names)
+            for domain, names in zip(pair.domains, ([instance(iname, OLD)], digits), strict=True)
+        )
         if mine is not None and its is not None:
             same = where & mine.eq_set(its)
             where = where if same.is_empty() else same
     return where
 
 
-def _named_alike(
-    context: SearchContext, statement: Statement, free: Sequence[str]
-) -> Iterator[tuple[str, list[str]]]:
-    """Inames of the origin, with those of the statement that are named after them."""
-    news = _in_loop_order(context.new.model, statement.id, sorted(statement.inames))
-    for iname in free:
-        if iname in statement.inames:
-            yield iname, [instance(iname, NEW)]
-            continue
-        digits = [instance(i, NEW) for i in news if i.startswith(f"{iname}_")]
-        if digits:
-            yield iname, digits
-
-
-def by_time(
-    context: SearchContext, statement: Statement, origin: str, where: isl.Set, free: Sequence[str]
-) -> isl.Set:
+def by_time(pair: Pair, free: Sequence[str]) -> isl.Set:
     """The first instances on each side belong together, then the second ones, and so on."""
-    old_domain = context.root.model.domain(Instance(origin, OLD))
-    new_domain = context.new.model.domain(Instance(statement.id, NEW))
-    olds = [instance(i, OLD) for i in _in_loop_order(context.root.model, origin, free)]
-    undetermined = _undetermined_inames(context, statement, origin, where)
-    news = [instance(i, NEW) for i in undetermined]
+    where, (old_domain, new_domain) = pair.where, pair.domains
+    ordered = _in_loop_order(pair.context.root.model, pair.origin, free)
+    olds = [instance(i, OLD) for i in ordered]
+    news = [instance(i, NEW) for i in pair.undetermined()]
     if len(olds) == len(news):
         for one, two in zip(olds, news, strict=True):
             mine = _iteration_number(old_domain, one, olds)
@@ -171,16 +179,3 @@ def _as_one_number(domain: isl.Set, group: Sequence[str]) -> isl.PwAff | None:
                 return None
             weight *= high - low + 1
     return total
-
-
-def _undetermined_inames(
-    context: SearchContext, statement: Statement, origin: str, where: isl.Set
-) -> list[str]:
-    """The inames of a new statement that those of its origin leave open, outermost first."""
-    mine = context.root.model.statement[origin].inames
-    wanted = [instance(i, NEW) for i in statement.inames]
-    solver = Solver(
-        where, wanted, {instance(i, OLD): instance(i, OLD) for i in mine}, context.sizes
-    )
-    found = [i for i in statement.inames if solver.is_undetermined(instance(i, NEW))]
-    return _in_loop_order(context.new.model, statement.id, found)

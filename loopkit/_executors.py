@@ -13,9 +13,9 @@ from loopkit._errors import InvalidArgumentError
 from loopkit._kernel import Kernel
 from loopkit._make.type_inference import infer_types
 from loopkit._program import Program
-from loopkit._run.binding import bound_on_host
+from loopkit._run.host import CpuExecutor, HostExecutor
 from loopkit._run.kinds import kind_of
-from loopkit._run.plan import ArgumentPlan
+from loopkit._run.plan import ArgumentPlan, Resolved
 from loopkit.codegen.functions import parameters
 from loopkit.codegen.lower import checks, program_of
 from loopkit.transforms import add_dtypes
@@ -31,7 +31,7 @@ def make_executor(kernel: Kernel, name: str, options: dict[str, Any]) -> Any:
 def _make(kernel: Kernel, name: str, options: dict[str, Any]) -> Any:
     if name == "reference":
         return ReferenceExecutor(kernel, **options)
-    from loopkit._run.executor import CudaExecutor, HostExecutor
+    from loopkit._run.executor import CudaExecutor
 
     own = {option: value for option, value in options.items() if option != "check_assertions"}
     kind: Any = CudaExecutor if name == "cuda" else HostExecutor
@@ -93,7 +93,7 @@ def _type_of(name: str, value: Any) -> np.dtype[Any]:
     return kind.describe(value, name).dtype
 
 
-class ReferenceExecutor:
+class ReferenceExecutor(CpuExecutor):
     """Runs the kernel's text, instance by instance, in NumPy."""
 
     def __init__(self, kernel: Kernel, *, check_assertions: bool = True) -> None:
@@ -105,23 +105,15 @@ class ReferenceExecutor:
         self.kernel = kernel
         self.plan = ArgumentPlan(_signature_only(kernel))
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def run(self, resolved: Resolved) -> None:
+        """Interpret the text."""
         from loopkit._reference import run_reference
 
-        resolved = self.plan.resolve(args, kwargs)
         arrays = resolved.numpy_arrays()
         outputs = run_reference(self.kernel, {**resolved.values, **arrays})
         for name, value in outputs.items():
             if name in arrays and arrays[name] is not value:
                 arrays[name][...] = value
-        return resolved.result()
-
-    call = __call__
-
-    def bind(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        """The call with its arguments checked and fixed."""
-        self.plan.resolve(args, kwargs)
-        return bound_on_host(self.plan.name, lambda: self(*args, **kwargs))
 
 
 def _signature_only(kernel: Kernel) -> Any:

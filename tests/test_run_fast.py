@@ -82,6 +82,7 @@ class Gpu:
             index=0,
             target=CUDA,
             current=self._current,
+            working=self._current,
             wait=lambda *_: None,
             recover=lambda error: error,
         )

@@ -11,7 +11,7 @@ from _run_programs import MATMUL, SUMDIFF, axpy
 import loopkit as lk
 from loopkit._errors import InvalidArgumentError
 from loopkit._program import Program
-from loopkit._run.executor import HostExecutor
+from loopkit._run.host import HostExecutor
 
 pytestmark = pytest.mark.host
 

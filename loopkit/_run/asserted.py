@@ -66,13 +66,10 @@ class AssertingExecutor:
             check_data(self.plan.name, left, on_host, resolved.values)
             return
         device = driver.device(resolved.location.index)
-        try:
-            with device.current():
-                left = tuple(a for a in left if not _holds(a, arrays, resolved.values, stream))
-                names = sorted({name for a in left for name in a.arrays})
-                copies = {name: _on_host(arrays[name], device, stream) for name in names}
-        except driver.DriverError as error:
-            raise device.recover(error) from None
+        with device.working():
+            left = tuple(a for a in left if not _holds(a, arrays, resolved.values, stream))
+            names = sorted({name for a in left for name in a.arrays})
+            copies = {name: _on_host(arrays[name], device, stream) for name in names}
         check_data(self.plan.name, left, copies, resolved.values)
 
     def bind(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:

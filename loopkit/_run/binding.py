@@ -6,7 +6,6 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
-from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
 from loopkit._run import driver, launch
 from loopkit._run.fast import compiled
@@ -104,18 +103,3 @@ def bound_launch(
     made: Callable[..., Any] = namespace[f"{name}_bound"]
     made.__doc__ = f"Launch {name} with the arguments that it was bound to."
     return made
-
-
-def bound_on_host(name: str, run: Callable[[], Any]) -> Callable[..., Any]:
-    """``run``, called as what `bound_launch` makes is."""
-
-    def call(stream: Any = None) -> Any:
-        if stream is not None:
-            raise InvalidArgumentError(
-                f"{name} runs on the CPU here, which has no streams", instead="leave out stream="
-            )
-        return run()
-
-    call.__name__ = f"{name}_bound"
-    call.__doc__ = f"Run {name} with the arguments that it was bound to."
-    return call

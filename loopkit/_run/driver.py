@@ -189,6 +189,15 @@ class Device:
         call("cuCtxPopCurrent")
 
     @contextlib.contextmanager
+    def working(self) -> Iterator[None]:
+        """`current`, and after an error of the driver `recover`."""
+        try:
+            with self.current():
+                yield
+        except DriverError as error:
+            raise self.recover(error) from None
+
+    @contextlib.contextmanager
     def stream(self) -> Iterator[int]:
         """A stream that nobody else uses; the device must be current."""
         try:

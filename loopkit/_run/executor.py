@@ -1,21 +1,19 @@
-"""The executors: callables that run a program on the caller's arrays."""
+"""The executor on a GPU: a callable that runs a program on the caller's arrays."""
 
 from __future__ import annotations
 
 import contextlib
 import threading
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 from loopkit._errors import LaunchError, LoopkitError
 from loopkit._program import ArrayParam, Program, check_grid
 from loopkit._run import copies, driver, fast, launch
 from loopkit._run.arrays import HOST
-from loopkit._run.binding import Ready, bound_launch, bound_on_host
+from loopkit._run.binding import Ready, bound_launch
 from loopkit._run.module import Modules, stream_handle, take_stream
 from loopkit._run.plan import ArgumentPlan, Resolved
-
-ProgramFor = Callable[[frozenset[str]], Program]
 
 
 class CudaExecutor:
@@ -38,7 +36,7 @@ class CudaExecutor:
         new kinds and shapes of arrays come: read it anew for every call.
     """
 
-    def __init__(self, program_for: ProgramFor) -> None:
+    def __init__(self, program_for: Callable[[frozenset[str]], Program]) -> None:
         self._modules = Modules(program_for)
         self._lock = threading.Lock()
         self._chain: list[tuple[Any, Any]] = []
@@ -80,16 +78,13 @@ class CudaExecutor:
         if resolved.location == HOST:
             return copies.run(resolved, self._modules, stream)
         device = driver.device(resolved.location.index)
-        try:
-            with device.current():
-                ready = self._prepare(resolved, device, stream)
-                launch.launch(ready.loaded, resolved.grid, ready.stream, ready.arguments)
-                if not resolved.stream_ordered:
-                    device.wait(ready.stream, self.plan.name)
-                for pointer in ready.scratch:
-                    driver.call("cuMemFreeAsync", pointer, ready.stream)
-        except driver.DriverError as error:
-            raise device.recover(error) from None
+        with device.working():
+            ready = self._prepare(resolved, device, stream)
+            launch.launch(ready.loaded, resolved.grid, ready.stream, ready.arguments)
+            if not resolved.stream_ordered:
+                device.wait(ready.stream, self.plan.name)
+            for pointer in ready.scratch:
+                driver.call("cuMemFreeAsync", pointer, ready.stream)
         if fast.possible(resolved):
             given, devices = self.plan.given(args, kwargs), driver.device_count()
             made = fast.Writer(resolved, given, ready.loaded, devices, self._checked_call)
@@ -173,11 +168,8 @@ class CudaExecutor:
         if resolved.location == HOST or not resolved.stream_ordered:
             return self._bound_call(args, kwargs, stream)
         device = driver.device(resolved.location.index)
-        try:
-            with device.current():
-                ready = self._prepare(resolved, device, stream)
-        except driver.DriverError as error:
-            raise device.recover(error) from None
+        with device.working():
+            ready = self._prepare(resolved, device, stream)
         constants: dict[str, Any] = {"_fixed_stream": stream}
         current = "_fixed_stream"
         if stream is None:
@@ -193,86 +185,3 @@ class CudaExecutor:
             return self._checked_call(*args, **kwargs, **extra)
 
         return call
-
-
-class HostExecutor:
-    """Runs a kernel on the CPU, from the same source.
-
-    Parameters
-    ----------
-    program_for:
-        Gives the program for arrays of which those named have strides of their own.
-    order:
-        In which order the threads of a block run between barriers: ``"ascending"``,
-        ``"descending"`` or ``"random"``.
-    seed:
-        For the random order.
-    sanitize:
-        Whether accesses outside of arrays are looked for, and reported.
-    """
-
-    def __init__(
-        self,
-        program_for: ProgramFor,
-        *,
-        order: Literal["ascending", "descending", "random"] = "ascending",
-        seed: int = 0,
-        sanitize: bool = False,
-    ) -> None:
-        self._program_for = program_for
-        self._modules: dict[frozenset[str], Any] = {}
-        self.order = order
-        self.seed = seed
-        self.sanitize = sanitize
-        self.plan = ArgumentPlan(program_for(frozenset()))
-
-    def __repr__(self) -> str:
-        return f"<HostExecutor {self.plan.signature()}>"
-
-    def _module(self, strided: frozenset[str]) -> Any:
-        if strided not in self._modules:
-            from loopkit._host import compile_host
-
-            self._modules[strided] = compile_host(
-                self._program_for(strided), sanitize=self.sanitize
-            )
-        return self._modules[strided]
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        """Run the kernel; returns its outputs when it is done."""
-        resolved = self.plan.resolve(args, kwargs)
-        self._run(resolved)
-        return resolved.result()
-
-    call = __call__
-
-    def _run(self, resolved: Resolved) -> None:
-        arrays = resolved.numpy_arrays()
-        grid = resolved.grid
-        if 0 in grid:
-            return
-        module = self._module(resolved.strided)
-        arguments = [
-            arrays[p.name] if isinstance(p, ArrayParam) else resolved.value(p)
-            for p in module.program.params
-        ]
-        module.launch(arguments, grid, order=self.order, seed=self.seed)
-
-    def bind(self, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-        """Check the arguments once; the result runs with them.
-
-        Outputs that are not passed are allocated once, and every call writes them anew.
-        """
-        resolved = self.plan.resolve(args, kwargs)
-        if any(info.kind.immutable for info in resolved.arrays.values()):
-            return bound_on_host(self.plan.name, lambda: self(*args, **kwargs))
-        resolved.numpy_arrays()
-        result = resolved.result()
-        alone = threading.Lock()
-
-        def call() -> Any:
-            with alone:  # what the kernel keeps between launches was allocated once, too
-                self._run(resolved)
-            return result
-
-        return bound_on_host(self.plan.name, call)

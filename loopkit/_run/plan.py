@@ -107,6 +107,14 @@ class Resolved:
         return self.plan.pack_outputs(outputs)
 
 
+def no_streams(name: str) -> InvalidArgumentError:
+    """The error for a stream where there is none."""
+    return InvalidArgumentError(
+        f"{name} runs on the CPU here, which has no streams",
+        instead="leave out stream=, or run the kernel with the cuda executor",
+    )
+
+
 class ArgumentPlan:
     """What calls of one program take and return.
 
@@ -233,10 +241,7 @@ class ArgumentPlan:
             if name == "stream" and name not in self.names:
                 if value is None:
                     continue
-                raise InvalidArgumentError(
-                    f"{self.name} runs on the CPU here, which has no streams",
-                    instead="leave out stream=, or run the kernel with the cuda executor",
-                )
+                raise no_streams(self.name)
             if name not in self.names:
                 raise UnknownNameError(
                     "argument", name, self.names, asked=f"in a call of {self.signature()}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field
 
 import islpy as isl
@@ -37,7 +37,7 @@ def couples(old: Expression, new: Expression) -> list[tuple[Expression, Expressi
     return found
 
 
-def is_integer(expr: Expression, integers: Collection[str]) -> bool:
+def is_integer(expr: Expression, integers: frozenset[str]) -> bool:
     """Whether sets know the value of an expression over ``integers``: they know no types.
 
     2.0 would be 2 to them.

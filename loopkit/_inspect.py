@@ -17,6 +17,9 @@ from loopkit._spelling import shown
 from loopkit._target import CUDA
 
 if TYPE_CHECKING:
+    import os
+    from pathlib import Path
+
     from loopkit._costs.costs import Costs
     from loopkit._costs.devices import Device
     from loopkit._program import Program
@@ -164,6 +167,29 @@ def prove(kernel: Kernel, *, text: bool = False) -> Proof:
     from loopkit.codegen.proof import prove
 
     return prove(kernel, text=text)
+
+
+def view(
+    kernel: Kernel,
+    path: str | os.PathLike[str],
+    /,
+    *,
+    arch: str | None = None,
+    **sizes: int,
+) -> Path:
+    """Write a page that shows the schedule, step by step, down to its machine code.
+
+    One file of HTML that needs no server and no network: the nest, CUDA C, PTX and SASS side by
+    side, in which lines that come from each other light up together; with ``sizes``, what each
+    line costs.  ``arch`` is the architecture of the machine code (default: that of the GPU here,
+    or sm_90a).
+
+    Returns the path of the file.  Raises :class:`InvalidArgumentError` for a path that cannot be
+    written, and what :meth:`costs` raises; then there is no file, or the old one.
+    """
+    from loopkit._view.view import view
+
+    return view(kernel, path, _arch(arch), sizes)
 
 
 def script(kernel: Kernel) -> str:

@@ -29,6 +29,7 @@ class Methods:
     launch_config = _inspect.launch_config
     prove = _inspect.prove
     costs = _inspect.costs
+    view = _inspect.view
     script = _inspect.script
 
     _default_executor = cached_property(_execute.default_executor)

@@ -10,8 +10,9 @@ import importlib.util
 import os
 import pkgutil
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,11 +81,22 @@ def _has_compiler() -> bool:
     return any(name and shutil.which(name.split()[0]) for name in names)
 
 
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+
+
+def find_browser() -> str | None:
+    """Where a browser is that tests can drive, and what drives it is there, too."""
+    if importlib.util.find_spec("playwright") is None:
+        return None
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 # mark: (is it there, what is missing, must it be there in CI)
 NEEDS: dict[str, tuple[Callable[[], bool], str, bool]] = {
     "gpu": (lambda: _gpus() > 0, "no GPU", False),
     "nvrtc": (_has_nvrtc, "NVRTC is not installed", True),
     "host": (_has_compiler, "no C++ compiler", True),
+    "browser": (lambda: find_browser() is not None, "no Chromium, or no playwright", True),
 }
 
 
@@ -138,3 +150,16 @@ def golden(request: pytest.FixtureRequest) -> Golden:
     ``make goldens`` writes the files; read the diff before committing it.
     """
     return Golden(request.config.getoption("--regenerate-goldens"))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A headless browser (``playwright.sync_api.Browser``), for tests that are marked so."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(
+            executable_path=find_browser(), args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield started
+        started.close()

@@ -1,4 +1,4 @@
-"""The command line: ``loopkit demo``, ``loopkit show`` and ``loopkit doctor``.
+"""The command line: ``loopkit demo``, ``show``, ``view`` and ``doctor``.
 
 Nothing here is imported by ``import loopkit``; each command's work is in a module of its own.
 No command ever asks a question or waits for a key.
@@ -120,6 +120,22 @@ def show(target: str, arch: str | None, **views: bool) -> int:
     from loopkit._cli._show import show
 
     return show(target, [view for view in VIEWS if views[view]] or ["nest"], arch)
+
+
+@loopkit.command()
+@click.argument("target", metavar="FILE.py:NAME")
+@click.argument("sizes", nargs=-1, metavar="[n=4096]...")
+@click.option("-o", "--output", metavar="OUT.html", help="By default the kernel's name.")
+@click.option("--arch", metavar="sm_90a", help="Of the machine code; by default this machine's.")
+def view(target: str, sizes: tuple[str, ...], output: str | None, arch: str | None) -> int:
+    """Write a page that shows the kernel NAME in FILE.py, step by step, down to machine code.
+
+    The page is one file, which needs no server and no network. With sizes it says what each
+    line costs.
+    """
+    from loopkit._cli._view import view
+
+    return view(target, sizes, output, arch)
 
 
 @loopkit.command()

@@ -1,0 +1,22 @@
+"""``loopkit view``: the page of one kernel of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from loopkit._cli._output import Output
+from loopkit._cli._show import load
+from loopkit._cli._sizes import sizes_of
+
+
+def view(target: str, words: Sequence[str], to: str | None, arch: str | None) -> int:
+    """Write the page of the kernel that ``target`` names, and say where it is."""
+    sizes = sizes_of(words)
+    kernel = load(target)
+    path = Path(to if to is not None else f"{kernel.name}.html")
+    output = Output()
+    with output.working(f"replaying {len(kernel.history)} steps, compiling, counting"):
+        written = kernel.view(path, arch=arch, **sizes)
+    output.text(str(written))
+    return 0

@@ -1,0 +1,126 @@
+"""The panes of the page: lines of the source, of PTX and of machine code, linked to each other.
+
+A row carries the line of the source that it comes from (``data-line``), the line of the PTX
+(``data-ptx``) and its statement (``data-lk-s``); the page's script follows these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from xml.etree.ElementTree import Element
+
+from loopkit._display.markup import Part, element, statement
+from loopkit._frozen import dataclass
+from loopkit._program import Program
+from loopkit._run.listing import Listing, lines_of
+
+PANES = ("nest", "source", "ptx", "sass")
+"""The panes from left to right, by which keys and buttons call them."""
+
+
+@dataclass(frozen=True)
+class Pane:
+    """One column of the page: what it is called, what it holds, what to say above it."""
+
+    name: str
+    title: str
+    body: Element
+
+
+def column(pane: Pane) -> Element:
+    """A pane with its head."""
+    return element(
+        "div",
+        element("h2", pane.title),
+        element(
+            "div",
+            pane.body,
+            class_="lk-pane",
+            tabindex=0,
+            role="region",
+            aria_label=pane.title,
+        ),
+        class_="lk-column",
+        data_pane=pane.name,
+    )
+
+
+def inset(*parts: Part) -> Element:
+    """What is no list of rows, as the body of a pane."""
+    return element("div", *parts, class_="lk-inset")
+
+
+def source_pane(
+    program: Program,
+    positions: Mapping[str, int],
+    lines: Sequence[Part],
+    costs: Mapping[str, Mapping[int, float]],
+    listing: Listing | None,
+) -> Pane:
+    """The CUDA C: ``lines`` as they are shown, and beside them what each costs.
+
+    ``positions`` says where statements stand in the kernel; ``costs`` holds a number for some
+    lines under the head of its column.
+    """
+    columns: dict[str, Mapping[int, float]] = dict(costs)
+    if listing is not None:
+        columns["instr."] = {line: len(at) for line, at in lines_of(listing).items()}
+    rows = [_head("line", tuple(columns))] if columns else []
+    for number, line in enumerate(lines, 1):
+        origin = program.lines[number - 1].statement if number <= len(program.lines) else None
+        position = positions.get(origin) if origin is not None else None
+        extras = [_figure(column.get(number)) for column in columns.values()]
+        rows.append(_row(str(number), extras, line, data_line=number, **statement(position)))
+    return Pane("source", f"CUDA C, {len(lines)} lines", _rows(rows))
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def ptx_pane(listing: Listing) -> Pane:
+    """The PTX."""
+    rows = [
+        _row(str(number), (), line.text.expandtabs(4), data_line=line.line, data_ptx=number)
+        for number, line in enumerate(listing.ptx, 1)
+        if not line.text.lstrip().startswith(".loc")
+    ]
+    return Pane("ptx", f"PTX, {len(listing.ptx)} lines", _rows(rows))
+
+
+def sass_pane(listing: Listing) -> Pane:
+    """The machine code, with the number of registers in use at each instruction."""
+    rows = [_head("address", ("reg.",))]
+    rows += [
+        _row(
+            "" if one.address is None else f"{one.address:04x}",
+            ["" if one.live is None else str(one.live)],
+            one.text,
+            data_line=one.line,
+            data_ptx=one.ptx_line,
+        )
+        for one in listing.sass
+    ]
+    count = sum(one.address is not None for one in listing.sass)
+    return Pane("sass", f"SASS for {listing.arch}, {count} instructions", _rows(rows))
+
+
+def _rows(rows: Iterable[Element]) -> Element:
+    return element("div", rows)
+
+
+def _head(gutter: str, columns: Sequence[str]) -> Element:
+    made = _row(gutter, columns)
+    made.set("class", "lk-row lk-top")
+    return made
+
+
+def _row(gutter: str, extras: Iterable[str], *parts: Part, **attributes: object) -> Element:
+    return element(
+        "div",
+        element("span", gutter, class_="lk-gutter"),
+        [element("span", extra, class_="lk-extra") for extra in extras],
+        element("span", parts),
+        class_="lk-row",
+        **attributes,
+    )

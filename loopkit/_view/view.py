@@ -1,0 +1,148 @@
+"""``knl.view("out.html", n=4096)``: what stands on the page, from the kernel and its steps."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from loopkit._costs.costs import Costs
+from loopkit._costs.costs import costs as costs_of
+from loopkit._display.markup import Part, element
+from loopkit._errors import InvalidArgumentError, LoopkitError
+from loopkit._history import Step
+from loopkit._kernel import Kernel
+from loopkit._run.listing import Listing, listing_of
+from loopkit._spelling import shown
+from loopkit._transform import replay
+from loopkit._view.page import Section, failed, page
+from loopkit._view.panes import Pane, inset, ptx_pane, sass_pane, source_pane
+
+
+def view(kernel: Kernel, path: str | os.PathLike[str], arch: str, sizes: Mapping[str, int]) -> Path:
+    """Write the page for a kernel; returns where it is."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise InvalidArgumentError(f"{shown(path)} is no path of a file", instead='"out.html"')
+    target = Path(path)
+    if target.is_dir() or not target.absolute().parent.is_dir():
+        why = "is a folder" if target.is_dir() else "is in no folder that exists"
+        raise InvalidArgumentError(f"the page cannot be written: {target} {why}")
+    costs = costs_of(kernel, sizes) if sizes or not kernel.sizes else None
+    made = page(kernel, list(_sections(kernel, arch, costs)), _facts(kernel, sizes))
+    _write(target, made)
+    return target
+
+
+def _write(target: Path, text: str) -> None:
+    """Put a text in place of a file, whole or not at all."""
+    handle, name = tempfile.mkstemp(prefix=".loopkit-", dir=target.absolute().parent)
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(name, 0o666 & ~mask)
+        os.replace(name, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise
+
+
+def _facts(kernel: Kernel, sizes: Mapping[str, int]) -> str:
+    steps = len(kernel.history)
+    parts = [f"{steps} step{'' if steps == 1 else 's'}"]
+    parts += [f"{name} = {value:,}" for name, value in sizes.items()]
+    return ", ".join(parts)
+
+
+def _sections(kernel: Kernel, arch: str, costs: Costs | None) -> Iterator[Section]:
+    """A section for the text, and one for each step; machine code for the last."""
+    stages = list(_stages(kernel))
+    for number, (step, made) in enumerate(stages):
+        is_last = number == len(stages) - 1
+        yield Section(
+            "text" if step is None else _label(step),
+            _about(step),
+            tuple(_panes(made, arch if is_last else None, costs if is_last else None)),
+            tuple(_below(costs)) if is_last and costs is not None else (),
+        )
+
+
+def _label(step: Step) -> str:
+    """``split_iname i``: the transform and the first name that it is given."""
+    values = [value for _, value in step.arguments if isinstance(value, str)]
+    first = values[0] if values and len(values[0]) <= 20 else ""
+    return f"{step.transform} {first}".rstrip()
+
+
+def _stages(kernel: Kernel) -> Iterator[tuple[Step | None, Kernel]]:
+    """The kernel of the text, and the kernel after each step."""
+    made = kernel.lineage.root if kernel.lineage is not None else kernel
+    yield None, made
+    for step in kernel.history:
+        made = replay(made, [step])
+        yield step, made
+
+
+def _about(step: Step | None) -> Part:
+    if step is None:
+        return "what every schedule must compute"
+    return [
+        element("code", step.call()),
+        "  ",
+        element("span", step.verdict, class_=f"lk-{_ROLE[step.verdict]}"),
+        f" in {1e3 * step.seconds:.0f} ms" if step.seconds else None,
+    ]
+
+
+_ROLE = {"proven": "ok", "assumed": "undecided", "unchecked": "refused"}
+
+
+def _panes(kernel: Kernel, arch: str | None, costs: Costs | None) -> Iterator[Pane]:
+    yield Pane("nest", "nest", inset(element("pre", str(kernel))))
+    try:
+        program = kernel.program()
+    except LoopkitError as error:
+        yield failed("source", "CUDA C", error)
+        return
+    listing: Listing | LoopkitError | None = None
+    if arch is not None:
+        try:
+            listing = listing_of(program, arch)
+        except LoopkitError as error:
+            listing = error
+    positions = {s.id: n for n, s in enumerate(kernel.statements)}
+    linked = listing if isinstance(listing, Listing) else None
+    by_line = _costs_by_line(kernel, costs) if costs is not None else {}
+    yield source_pane(program, positions, program.source.splitlines(), by_line, linked)
+    if linked is not None:
+        yield ptx_pane(linked)
+        yield sass_pane(linked)
+    elif isinstance(listing, LoopkitError):
+        yield failed("sass", "machine code", listing)
+
+
+_UNITS = {"global": "sectors", "shared": "wavefr."}
+
+
+def _costs_by_line(kernel: Kernel, costs: Costs) -> dict[str, dict[int, float]]:
+    """What a request of a line's statement costs, at worst, for each space of memory."""
+    worst: dict[tuple[str, str], float] = {}
+    for access in costs.accesses:
+        if access.counts is not None and access.counts.requests:
+            key = access.space, access.statement
+            mean = access.counts.pieces / access.counts.requests
+            worst[key] = max(worst.get(key, 0.0), mean)
+    found: dict[str, dict[int, float]] = {}
+    for number, line in enumerate(kernel.program().lines, 1):
+        for space, unit in _UNITS.items():
+            if line.statement is not None and (space, line.statement) in worst:
+                found.setdefault(unit, {})[number] = worst[space, line.statement]
+    return found
+
+
+def _below(costs: Costs) -> Iterator[tuple[str, Part]]:
+    yield "costs", element("pre", str(costs))

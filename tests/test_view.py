@@ -1,0 +1,249 @@
+"""The page that stands alone: what it holds, and how it behaves in a browser."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import loopkit as lk
+from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
+from loopkit._run.listing import Listing, listing_of
+
+pytestmark = pytest.mark.nvrtc
+
+
+def staged() -> lk.Kernel:
+    """A product of neighbours, staged in shared memory: a barrier, two statements."""
+    return (
+        lk.make_kernel("{ [i] : 0 <= i < n }", "z[i] = x[i] * x[i + 1]", name="neighbours")
+        .add_dtypes({"x": np.float32})
+        .split_iname("i", 128, outer_tag="g.0", inner_tag="l.0")
+        .add_prefetch("x", ["i_inner"], default_tag="l.auto")
+    )
+
+
+def unrolled(count: int) -> lk.Kernel:
+    """Machine code as long as one likes."""
+    return (
+        lk.make_kernel(
+            f"{{ [i, j] : 0 <= i < n and 0 <= j < {count} }}",
+            "y[i, j] = sin(x[i, j]) + x[i, j]",
+            name="unrolled",
+        )
+        .add_dtypes({"x": np.float32})
+        .tag_inames({"i": "g.0", "j": "unr"})
+    )
+
+
+class Opened:
+    """A page in the browser, and what it did that it should not."""
+
+    def __init__(self, browser: Any, path: Path, **options: Any) -> None:
+        self.page = browser.new_page(viewport={"width": 1500, "height": 900}, **options)
+        self.complaints: list[str] = []
+        self.page.on("console", lambda message: self.complaints.append(message.text))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requested.append(request.url))
+        self.requested: list[str] = []
+        self.page.goto(path.as_uri())
+
+    def rows(self, pane: str, selector: str = "") -> Any:
+        return self.page.locator(
+            f'section:not([hidden]) [data-pane="{pane}"] .lk-row:not(.lk-top){selector}'
+        )
+
+    def lit(self, pane: str) -> list[str]:
+        """The gutters of the rows that are lit."""
+        return [
+            text.strip() for text in self.rows(pane, ".lk-is-lit >> .lk-gutter").all_inner_texts()
+        ]
+
+    def hover(self, pane: str, selector: str) -> None:
+        self.rows(pane, selector).first.locator(".lk-gutter").hover()
+
+    def focused(self) -> str:
+        script = 'document.activeElement.closest(".lk-column")?.dataset.pane ?? ""'
+        return str(self.page.evaluate(script))
+
+    def close(self) -> None:
+        self.page.close()
+        assert self.complaints == []
+        assert len(self.requested) == 1  # the page itself
+
+
+@pytest.fixture(scope="module")
+def kernel() -> lk.Kernel:
+    return staged()
+
+
+@pytest.fixture(scope="module")
+def listing(kernel: lk.Kernel) -> Listing:
+    return listing_of(kernel.program(), "sm_90a")
+
+
+@pytest.fixture(scope="module")
+def written(kernel: lk.Kernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return kernel.view(tmp_path_factory.mktemp("view") / "out.html", arch="sm_90a", n=1000)
+
+
+@pytest.fixture
+def opened(browser: Any, written: Path) -> Iterator[Opened]:
+    page = Opened(browser, written)
+    yield page
+    page.close()
+
+
+def test_the_page_refers_to_nothing_outside(written: Path) -> None:
+    text = written.read_text()
+    assert not re.search(r"""(?:src|href)\s*=\s*["'](?!#)""", text)
+    assert not re.search(r"url\(|@import|https?:", text)
+    assert "default-src 'none'" in text
+
+
+@pytest.mark.browser
+def test_every_pane_fills(opened: Opened, kernel: lk.Kernel, listing: Listing) -> None:
+    page = opened.page
+    assert page.locator("nav button").count() == len(kernel.history) + 1
+    assert opened.rows("source").count() == len(kernel.cuda().splitlines())
+    assert opened.rows("sass").count() == len(listing.sass)
+    assert opened.rows("ptx").count() == sum(".loc" not in line.text for line in listing.ptx)
+    nest = page.locator('section:not([hidden]) [data-pane="nest"]').inner_text()
+    assert "for i_outer" in nest or "blockIdx.x" in nest
+    assert "barrier" in nest
+    assert (
+        "bytes read" in page.locator(".lk-below").inner_text()
+        or page.locator(".lk-below details").count()
+    )
+
+
+@pytest.mark.browser
+def test_lines_that_come_from_each_other_light_up(opened: Opened, listing: Listing) -> None:
+    line = next(n for n, text in enumerate(listing.source, 1) if "z[" in text and "=" in text)
+    opened.hover("source", f'[data-line="{line}"]')
+    assert opened.lit("source") == [str(line)]
+    assert opened.lit("sass") == [
+        f"{one.address:04x}" for one in listing.sass if one.line == line and one.address is not None
+    ]
+    assert opened.lit("ptx") == [
+        str(number) for number, one in enumerate(listing.ptx, 1) if one.line == line
+    ]
+    barrier = next(one for one in listing.sass if one.opcode == "BAR")
+    opened.hover("sass", f':has-text("{barrier.text}")')
+    assert opened.lit("sass") == [
+        f"{one.address:04x}" for one in listing.sass if one.ptx_line == barrier.ptx_line
+    ]
+    assert opened.lit("ptx") == [str(barrier.ptx_line)]
+    assert opened.lit("source") == [str(barrier.line)]
+    opened.page.locator("header h1").hover()
+    assert opened.lit("source") == []
+
+
+@pytest.mark.browser
+def test_keys_do_all_that_the_pointer_does(opened: Opened, kernel: lk.Kernel) -> None:
+    keys = opened.page.keyboard
+    last = len(kernel.history)
+    assert opened.page.locator('[aria-current="step"]').inner_text().startswith(str(last))
+    keys.press("[")
+    assert opened.page.locator('[aria-current="step"]').inner_text().startswith(str(last - 1))
+    assert opened.rows("sass").count() == 0
+    keys.press("]")
+    keys.press("]")
+    assert opened.page.locator('[aria-current="step"]').inner_text().startswith(str(last))
+    keys.press("2")
+    assert opened.focused() == "source"
+    for _ in range(3):
+        keys.press("ArrowDown")
+    assert opened.lit("source")[0] == "3"
+    keys.press("ArrowUp")
+    assert opened.lit("source")[0] == "2"
+    keys.press("Escape")
+    assert opened.lit("source") == []
+    keys.press("4")
+    assert opened.focused() == "sass"
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark(browser: Any, written: Path, scheme: Any) -> None:
+    opened = Opened(browser, written, color_scheme=scheme)
+    ground = "getComputedStyle(document.body).backgroundColor"
+    before = opened.page.evaluate(ground)
+    assert (before == "rgb(255, 255, 255)") == (scheme == "light")
+    opened.page.keyboard.press("d")
+    assert opened.page.evaluate(ground) != before
+    opened.close()
+
+
+@pytest.mark.browser
+def test_panes_can_be_put_away(opened: Opened) -> None:
+    ptx = opened.page.locator('section:not([hidden]) [data-pane="ptx"]')
+    button = opened.page.locator('[data-toggle="ptx"]')
+    assert ptx.is_visible()
+    button.click()
+    assert not ptx.is_visible() and button.get_attribute("aria-pressed") == "false"
+    button.click()
+    assert ptx.is_visible()
+
+
+@pytest.mark.browser
+def test_two_thousand_instructions_are_no_burden(browser: Any, tmp_path: Path) -> None:
+    kernel = unrolled(24)
+    opened = Opened(browser, kernel.view(tmp_path / "long.html", arch="sm_80"))
+    assert opened.rows("sass").count() > 2000
+    line = next(n for n, text in enumerate(kernel.cuda().splitlines(), 1) if "y[" in text)
+    opened.hover("source", f'[data-line="{line}"]')  # makes the index
+    assert len(opened.lit("sass")) > 1500
+    took = opened.page.evaluate(
+        """() => {
+            const rows = document.querySelectorAll('[data-pane="source"] .lk-row[data-line]');
+            const start = performance.now();
+            const event = () => new PointerEvent("pointerover", { bubbles: true });
+            for (const row of rows) row.dispatchEvent(event());
+            return (performance.now() - start) / rows.length;
+        }"""
+    )
+    assert took < 100  # milliseconds a line; some 5 on a machine without other work
+    opened.close()
+
+
+@pytest.mark.browser
+def test_what_cannot_be_lowered_says_so(browser: Any, tmp_path: Path) -> None:
+    untyped = lk.make_kernel("{ [i] : 0 <= i < n }", "y[i] = 2 * x[i]")
+    opened = Opened(browser, untyped.view(tmp_path / "untyped.html", arch="sm_90a"))
+    said = opened.page.locator('[data-pane="source"]').inner_text()
+    assert "the type of 'x'" in said
+    opened.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "says"),
+    [
+        ({"arch": "sm_1"}, InvalidArgumentError, "is no architecture"),
+        ({"arch": "sm_90a", "m": 3}, UnknownNameError, "no size 'm'"),
+        ({"arch": "sm_90a", "n": "many"}, InvalidArgumentError, "'n' is a whole number"),
+    ],
+)
+def test_bad_input_leaves_the_old_page(
+    kernel: lk.Kernel,
+    tmp_path: Path,
+    arguments: dict[str, Any],
+    error: type[LoopkitError],
+    says: str,
+) -> None:
+    target = tmp_path / "out.html"
+    target.write_text("before")
+    with pytest.raises(error, match=says):
+        kernel.view(target, **arguments)
+    assert target.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+@pytest.mark.parametrize("path", [3, None, "nowhere/out.html", "."])
+def test_a_path_that_cannot_be_written(kernel: lk.Kernel, path: Any) -> None:
+    with pytest.raises(InvalidArgumentError):
+        kernel.view(path)

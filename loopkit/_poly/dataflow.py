@@ -21,11 +21,11 @@ from loopkit._cached import memoised, once
 from loopkit._expression import Access, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards
-from loopkit._hidden import KILLER, READER, WRITER, hidden, labelled
+from loopkit._hidden import KILLER, READER, WRITER, hidden
 from loopkit._kernel import Kernel, Statement
 from loopkit._poly.in_bounds import inside
 from loopkit._poly.model import Cell, Model, model_of
-from loopkit._poly.pairs import Instance, Undecided, differ, equal_inames, within_any
+from loopkit._poly.pairs import Instance, Undecided, differ, equal_inames, within_any, without
 from loopkit._same import Key, key_of, same
 from loopkit._tree import Path
 
@@ -43,11 +43,6 @@ class Sources:
     writes: Mapping[str, isl.Set]
     untouched: isl.Set
     sure: Mapping[str, isl.Set] = field(default_factory=dict)
-
-
-def _without(relation: isl.Set, label: str) -> isl.Set:
-    """A relation with the names of one instance projected out."""
-    return _sets.project_out(relation, labelled(_sets.names_of(relation), label))
 
 
 def is_update(statement: Statement) -> bool:
@@ -99,9 +94,7 @@ class Dataflow:
         killers = self._sure_writers(written.array)
         dead = [self._killed_by(killer, domain, written, own, end) for killer in killers]
         left = reduce(isl.Set.subtract, dead, domain).coalesce()
-        if all(
-            not is_update(w) and self.model.is_exact(w) for w in self.model.writers(writer.written)
-        ):
+        if all(map(self._is_sure, self.model.writers(writer.written))):
             # Whatever came later would have replaced it, and it replaces all before.
             itself = left & equal_inames(writer.inames, WRITER, READER)
             return left, Sources({statement: itself}, left - left, {statement: itself})
@@ -134,12 +127,11 @@ class Dataflow:
             far += pieces[is_above:]
         # Most reads follow a write of the same iteration.
         for source, piece in (*near, *far):
-            both = left & model.domain(source) & piece
             try:
-                both = both & model.same_cell(model.write_cell(source), cell)
+                both = left & piece & model.writing(source, cell)
             except Undecided:  # which cell is beyond sets: it may be the one that is read
                 return None
-            left = left - _without(both, WRITER)
+            left = left - without(both, WRITER)
             if left.is_empty():
                 return None
         return None if left.is_empty() else left
@@ -212,12 +204,11 @@ class Dataflow:
         Then nothing is seen of other iterations.  None where no statement does so.
         """
         model = self.model
-        place, path = model.order.place(reader.id)
+        path = model.order.place(reader.id)[1]
         best: Path | None = None
         for writer in model.writers(access[0]):
-            its_place = model.order.place(writer.id)[0]
             depth = len(model.order.shared_loops(writer.id, reader.id))
-            if its_place >= place or is_update(writer) or not model.is_exact(writer):
+            if not model.order.is_above(writer.id, reader.id) or not self._is_sure(writer):
                 continue
             if best is not None and depth <= len(best):
                 continue
@@ -238,10 +229,8 @@ class Dataflow:
         cell = model.cell(access[0], model.indices(at, access[1]), at)
         if cell.by_data:
             return False
-        both = model.domain(source) & equal_inames(inames, WRITER, READER)
-        both = both & model.same_cell(model.write_cell(source), cell)
-        wanted = model.domain(at)
-        return bool(wanted.is_subset(_without(both, WRITER)))
+        both = model.writing(source, cell) & equal_inames(inames, WRITER, READER)
+        return bool(model.domain(at).is_subset(without(both, WRITER)))
 
     def _just_above(self, reader: Statement, access: Access, *, updates: bool) -> Sources | None:
         """The sources of a read whose cell the last writer above sets in the same iteration.
@@ -249,13 +238,12 @@ class Dataflow:
         None where it is not as simple as that.  Chains of definitions and uses are.
         """
         model = self.model
-        place = model.order.place(reader.id)[0]
-        last: Statement | None = None
-        for writer in model.writers(access[0]):
-            if is_update(writer) and not updates:
-                continue
-            if model.order.place(writer.id)[0] < place:
-                last = writer
+        above = [
+            w
+            for w in model.writers(access[0])
+            if (updates or not is_update(w)) and model.order.is_above(w.id, reader.id)
+        ]
+        last = above[-1] if above else None
         if last is None or not self._is_alike(last, reader) or last.write[1] != access[1]:
             return None
         inames = sorted(reader.inames)
@@ -266,8 +254,7 @@ class Dataflow:
         """Whether a sure write happens in each instance of ``other``, in the same loops."""
         model = self.model
         return (
-            not is_update(writer)
-            and model.is_exact(writer)
+            self._is_sure(writer)
             and writer.inames == other.inames
             and same(writer.predicates, other.predicates)
             and model.order.place(writer.id)[1] == model.order.place(other.id)[1]
@@ -276,9 +263,8 @@ class Dataflow:
     def _is_written_again(self, statement: Statement) -> bool:
         """Whether a statement below sets the same cell in the same iteration."""
         model = self.model
-        place = model.order.place(statement.id)[0]
         return any(
-            model.order.place(other.id)[0] > place
+            model.order.is_above(statement.id, other.id)
             and other.write == statement.write
             and self._is_alike(other, statement)
             for other in model.writers(statement.written)
@@ -292,14 +278,15 @@ class Dataflow:
         ``where`` may hold names of the statement's instance, with the label ``KILLER``.
         """
         other, order = Instance(killer.id, KILLER), self.model.order
-        between = where & self.model.domain(other)
-        between = between & self.model.same_cell(cell, self.model.write_cell(other))
-        between = within_any(between, order.before(own, other))
-        return _without(within_any(between, order.before(other, at)), KILLER)
+        between = within_any(where & self.model.writing(other, cell), order.before(own, other))
+        return without(within_any(between, order.before(other, at)), KILLER)
+
+    def _is_sure(self, writer: Statement) -> bool:
+        """Whether a statement sets its cells in all instances, whatever data hold."""
+        return not is_update(writer) and self.model.is_exact(writer)
 
     def _sure_writers(self, array: str) -> list[Statement]:
-        model = self.model
-        return [w for w in model.writers(array) if not is_update(w) and model.is_exact(w)]
+        return [w for w in self.model.writers(array) if self._is_sure(w)]
 
     def _sources(
         self,
@@ -319,8 +306,7 @@ class Dataflow:
             if is_update(writer) and not updates:
                 continue
             source = Instance(writer.id, WRITER)
-            both = domain & model.domain(source) & model.same_cell(model.write_cell(source), cell)
-            both = both & self._same_loads(writer, reader, WRITER)
+            both = domain & model.writing(source, cell) & self._same_loads(writer, reader, WRITER)
             before = within_any(both, model.order.before(source, at))
             if not before.is_empty():
                 reached[writer.id] = before
@@ -351,16 +337,12 @@ class Dataflow:
         if cell.by_data:
             # Which of the writes that may have come last sets the cell, data decide.
             return Sources(writes, domain)
-        untouched = domain
+        untouched, certain = domain, {}
         for other, inames in sure.items():
-            untouched = untouched - _without(
-                reached[other] & equal_inames(inames, WRITER, READER), WRITER
-            )
-        certain = {
-            other: writes[other] & equal_inames(inames, WRITER, READER) if inames else writes[other]
-            for other, inames in sure.items()
-            if other in writes
-        }
+            alike = equal_inames(inames, WRITER, READER)
+            untouched = untouched - without(reached[other] & alike, WRITER)
+            if other in writes:
+                certain[other] = writes[other] & alike if inames else writes[other]
         return Sources(writes, untouched.coalesce(), certain)
 
     def _surely(self, writer: Statement, reader: Statement) -> frozenset[str] | None:

@@ -20,8 +20,8 @@ def inside(index: Expression, extent: Expression) -> isl.Set:
     return _sets.condition_set(prim.LogicalAnd(limits))
 
 
-def between(name: str, low: int, high: int) -> isl.Set:
-    """``{ name : low <= name <= high }``, exactly."""
+def between(name: str, low: Expression, high: Expression) -> isl.Set:
+    """``{ name, names of both ends : low <= name <= high }``, exactly."""
     variable = prim.Variable(name)
     limits = (prim.Comparison(variable, ">=", low), prim.Comparison(variable, "<=", high))
     return _sets.condition_set(prim.LogicalAnd(limits))

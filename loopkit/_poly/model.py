@@ -44,6 +44,12 @@ class Cell:
     by_data: bool = False
 
 
+def _on_shared_axes(a: Cell, b: Cell) -> list[tuple[Expression, Expression]]:
+    """The coordinates of two cells on each axis on which both have one."""
+    mine = dict(a.coordinates)
+    return [(mine[axis], value) for axis, value in b.coordinates if axis in mine]
+
+
 @memoised
 def model_of(kernel: Kernel) -> Model:
     """What is asked of a kernel (memoised on it)."""
@@ -69,16 +75,11 @@ class Model(ParallelAxes):
         assert at.statement is not None
         statement = self.statement[at.statement]
         key = (statement.inames, key_of(statement.predicates), at.label)
-        return once(self._domains, key, self._labelled_domain, statement, at.label)
+        return once(self._domains, key, self._find_domain, statement, at.label)
 
-    def _labelled_domain(self, statement: Statement, label: str) -> isl.Set:
-        return self.labelled(self._plain_domain(statement), label)
-
-    def _plain_domain(self, statement: Statement) -> isl.Set:
-        key = (statement.inames, key_of(statement.predicates))
-        return once(self._domains, key, self._find_domain, statement)
-
-    def _find_domain(self, statement: Statement) -> isl.Set:
+    def _find_domain(self, statement: Statement, label: str) -> isl.Set:
+        if label:
+            return self.labelled(self.domain(Instance(statement.id, "")), label)
         found = self.kernel.statement_domain(statement) & self.kernel.assumptions.set
         for predicate in statement.predicates:
             condition = self.condition(predicate)
@@ -165,30 +166,28 @@ class Model(ParallelAxes):
         """
         if a.by_data or b.by_data:
             result = equal_cells(self.kernel.assertions, a.indices, b.indices, data_of(self.kernel))
+            pairs = _on_shared_axes(a, b)
         else:
             result = _sets.universe()
-            for one, two in zip(a.indices, b.indices, strict=False):
-                if one != two:
-                    result = result & equal(one, two)
-        mine = dict(a.coordinates)
-        for axis, value in b.coordinates:
-            if axis in mine and mine[axis] != value:
-                result = result & equal(mine[axis], value)
+            pairs = [*zip(a.indices, b.indices, strict=False), *_on_shared_axes(a, b)]
+        for one, two in pairs:
+            if one != two:
+                result = result & equal(one, two)
         return result
 
     def other_cell(self, a: Cell, b: Cell) -> tuple[isl.Set, ...]:
         """The complement of :meth:`same_cell`, as a union; exact for cells that no data decide."""
         if len(a.indices) != len(b.indices):
             return (_sets.universe(),)
-        pieces = []
-        for one, two in zip(a.indices, b.indices, strict=True):
-            if one != two:
-                pieces.append(unequal(one, two))
-        mine = dict(a.coordinates)
-        for axis, value in b.coordinates:
-            if axis in mine and mine[axis] != value:
-                pieces.append(_sets.condition_set(prim.Comparison(mine[axis], "!=", value)))
-        return tuple(pieces)
+        pairs = [*zip(a.indices, b.indices, strict=True), *_on_shared_axes(a, b)]
+        return tuple(unequal(one, two) for one, two in pairs if one != two)
+
+    def writing(self, at: Instance, cell: Cell) -> isl.Set:
+        """``{ inames·label, names of the cell : the instance writes the cell }``.
+
+        As exact as :meth:`domain` and :meth:`same_cell`.
+        """
+        return self.domain(at) & self.same_cell(self.write_cell(at), cell)
 
     @cached_property
     def data(self) -> frozenset[str]:
@@ -290,7 +289,7 @@ class Model(ParallelAxes):
 
     @memoised
     def _bounds_from_data(self, statement: str) -> tuple[str, ...]:
-        names = _sets.involved_names(self._plain_domain(self.statement[statement]))
+        names = _sets.involved_names(self.domain(Instance(statement, "")))
         return tuple(sorted(names & self.data))
 
     @cached_property

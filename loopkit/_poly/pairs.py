@@ -15,7 +15,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._expression import to_text, unlabelled
 from loopkit._frozen import dataclass
-from loopkit._hidden import instance, variable
+from loopkit._hidden import instance, labelled, variable
 from loopkit._nodes import Expression
 
 K = TypeVar("K")
@@ -95,6 +95,11 @@ def nonempty(where: isl.Set, pieces: Iterable[tuple[K, isl.Set]]) -> Iterator[tu
 def parts_in(where: isl.Set, pieces: Iterable[isl.Set]) -> Iterator[isl.Set]:
     """Like :func:`nonempty`, of pieces without keys."""
     return (part for _, part in nonempty(where, enumerate(pieces)))
+
+
+def without(relation: isl.Set, *labels: str) -> isl.Set:
+    """A relation with the names of some instances projected out."""
+    return _sets.project_out(relation, labelled(_sets.names_of(relation), *labels))
 
 
 def within_any(base: isl.Set, pieces: Sequence[isl.Set]) -> isl.Set:

@@ -13,6 +13,7 @@ from loopkit._hidden import hidden, instance, variable
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._places import first_block_alone
+from loopkit._poly.in_bounds import between
 from loopkit._poly.pairs import Instance
 from loopkit._relations import grouped
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAuto, LocalAxis
@@ -98,7 +99,6 @@ class ParallelAxes:
     @memoised
     def _launched(self, axis: Axis, name: str) -> isl.Set:
         """``{ name, sizes : a launched index }``: 0, and all up to the largest of an iname."""
-        index = prim.Variable(name)
         result = _sets.equality(name, 0)
         for iname in self.inames_on[axis]:
             reach = _sets.project_onto(
@@ -106,10 +106,7 @@ class ParallelAxes:
                 [iname, *self.kernel.sizes],
             )
             value = prim.Sum((prim.Variable(iname), -self.lower(iname)))
-            between = prim.LogicalAnd(
-                (prim.Comparison(index, ">=", 0), prim.Comparison(index, "<=", value))
-            )
-            result = result | _sets.project_out(reach & _sets.condition_set(between), [iname])
+            result = result | _sets.project_out(reach & between(name, 0, value), [iname])
         return result
 
     def is_global(self, name: str) -> bool:

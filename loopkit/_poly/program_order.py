@@ -18,7 +18,7 @@ from loopkit import _sets
 from loopkit._cached import once
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
-from loopkit._poly.pairs import Instance, equal_inames, steps
+from loopkit._poly.pairs import Instance, equal_inames, intersection, steps
 from loopkit._tags import InstructionParallel
 from loopkit._tree import Path, flatten
 
@@ -41,10 +41,7 @@ def before(steps: Steps) -> list[isl.Set]:
 
 def all_equal(steps: Steps) -> isl.Set:
     """``{ names of the steps : first tuple = second tuple }``, exactly."""
-    result = _sets.universe()
-    for one, two in steps:
-        result = result & _sets.affine_equality(one, two)
-    return result
+    return intersection(_sets.affine_equality(one, two) for one, two in steps)
 
 
 def _before_by_loop(

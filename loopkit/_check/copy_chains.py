@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import islpy as isl
 
-from loopkit import _sets
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._expression import Access
 from loopkit._hidden import OTHER, SOURCE, copied
@@ -43,18 +42,26 @@ class CopyChains:
         for statement in self.check.copy_statements(cell.array):
             self.check_plain(statement, event)
             at = Instance(statement.id, SOURCE)
-            written = self.new.write_cell(at)
-            both = event.where & self.new.domain(at) & self.new.same_cell(written, cell)
+            both = event.where & self.new.writing(at, cell)
             for part in parts_in(both, self.new.order.before(at, event.time)):
                 for writer in others:
-                    other = Instance(writer.id, OTHER)
-                    since = part & self.new.domain(other)
-                    since = since & self.new.same_cell(self.new.write_cell(other), cell)
-                    for first in parts_in(since, self.new.order.before(at, other)):
-                        for dead in parts_in(first, self.new.order.before(other, event.time)):
-                            part = part - self.check.onto(dead, part)
+                    part = self.not_replaced(part, at, writer, cell, event.time)
                 result = result | self.check.onto(part, event.where)
         return result
+
+    def not_replaced(
+        self, where: isl.Set, at: Instance, writer: Statement, cell: Cell, until: Instance
+    ) -> isl.Set:
+        """The cases of ``where`` in which a statement does not write ``cell`` between two others.
+
+        Exact, over the names of ``where``.
+        """
+        other = Instance(writer.id, OTHER)
+        both = where & self.new.writing(other, cell)
+        for first in parts_in(both, self.new.order.before(at, other)):
+            for dead in parts_in(first, self.new.order.before(other, until)):
+                where = where - self.check.onto(dead, where)
+        return where
 
     def check_plain(self, copy: Statement, event: ReadEvent) -> None:
         """Raise :class:`Undecided` for a copy that data may leave out, or that adds up.
@@ -100,7 +107,10 @@ class CopyChains:
                 both = both & self.new.same_cell(written, cell)
                 if both.is_empty():
                     continue
-                self.check_blocks(both, event, at, cell)
+                # Copies in global memory must come from the block that reads them.
+                for how, bad in nonempty(both, self.new.unordered(at, event.time, cell.array)):
+                    source = self.check.side_of(at)
+                    self.check.report(event.violation("order", bad, cell, source=source, how=how))
                 self.check_no_write_since(both, event, at, cell)
                 later = replace(
                     event,
@@ -125,31 +135,14 @@ class CopyChains:
 
         With each copy ``{ inames of the copy·label, inames of the event's time }``, exactly.
         """
-        groups = grouped(
-            (key, (statement, piece))
-            for statement in self.check.copy_statements(array)
-            for key, piece in self.pieces(Instance(statement.id, label), event.time)
-        )
-        return sorted(groups.items(), key=lambda g: -g[0])
-
-    def pieces(self, at: Instance, time: Instance) -> Iterator[tuple[float, isl.Set]]:
-        """Like :meth:`ProgramOrder.before_by_loop`, with keys that are larger nearer in time."""
-        if time.statement is None:
-            yield 0, _sets.universe()
-            return
-        assert at.statement is not None
-        depth = len(self.new.order.shared_loops(at.statement, time.statement))
-        for level, piece in self.new.order.before_by_loop(at, time):
-            yield (depth if level == depth else level + 0.5), piece
-
-    def check_blocks(self, both: isl.Set, event: ReadEvent, at: Instance, cell: Cell) -> None:
-        """Copies in global memory must come from the block that reads them.
-
-        ``both`` is ``{ names of the event, inames of the copy at }``.
-        """
-        for how, bad in nonempty(both, self.new.unordered(at, event.time, cell.array)):
-            source = self.check.side_of(at)
-            self.check.report(event.violation("order", bad, cell, source=source, how=how))
+        found: list[tuple[float, tuple[Statement, isl.Set]]] = []
+        order, time = self.new.order, event.time
+        for copy in self.check.copy_statements(array):
+            depth = len(order.shared_loops(copy.id, time.statement)) if time.statement else 0
+            for level, piece in order.before_by_loop(Instance(copy.id, label), time):
+                # An earlier iteration of a loop is nearer than a statement beside that loop.
+                found.append((depth if level == depth else level + 0.5, (copy, piece)))
+        return sorted(grouped(found).items(), key=lambda group: -group[0])
 
     def check_no_write_since(
         self, both: isl.Set, event: ReadEvent, at: Instance, cell: Cell
@@ -162,8 +155,7 @@ class CopyChains:
             if writer.id not in self.check.lineage.image_of:
                 continue
             other = Instance(writer.id, OTHER)
-            later = both & self.new.domain(other)
-            later = later & self.new.same_cell(self.new.write_cell(other), cell)
+            later = both & self.new.writing(other, cell)
             for since in parts_in(later, self.new.order.before(at, other)):
                 late = self.new.not_before(event.time, other, cell.array, itself=False)
                 for how, bad in nonempty(since, late):
@@ -179,10 +171,5 @@ class CopyChains:
         result = event.where
         cell = self.check.cell(reader, access)
         for statement in self.check.copy_statements(access[0]):
-            later = Instance(statement.id, OTHER)
-            both = event.where & self.new.domain(later)
-            both = both & self.new.same_cell(self.new.write_cell(later), cell)
-            for part in parts_in(both, self.new.order.before(event.time, later)):
-                for dead in parts_in(part, self.new.order.before(later, reader.time)):
-                    result = result - self.check.onto(dead, result)
+            result = self.not_replaced(result, event.time, statement, cell, reader.time)
         return result

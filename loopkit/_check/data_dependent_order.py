@@ -113,9 +113,9 @@ class DataDependentOrder:
         """Whether data decide which cells of an array are written in the text."""
         return any(self.root.cells_by_data(w) for w in self.root.writers(array))
 
-    def concerns(self, mine: Access, its: Access) -> bool:
+    def concerns(self, access: Access) -> bool:
         """Whether a read of the text is decided by order alone."""
-        name, indices = mine
+        name, indices = access
         if name not in self.root.written:
             return False
         data = any(variable_names(i) & self.root.data for i in indices)

@@ -24,10 +24,10 @@ from loopkit._check.value_types import ValueTypes
 from loopkit._check.violation import Violation
 from loopkit._expression import Access, access_of, is_constant, substitute, variable_names
 from loopkit._guarded import where_all_hold
-from loopkit._hidden import READER, WRITER, hidden, inlined, instance, labelled, variable
+from loopkit._hidden import READER, WRITER, hidden, inlined, instance, variable
 from loopkit._nodes import Expression, TypeCast
 from loopkit._poly.dataflow import Sources
-from loopkit._poly.pairs import Undecided, equal
+from loopkit._poly.pairs import Undecided, equal, without
 from loopkit._same import same
 
 DEPTH = 8
@@ -236,7 +236,7 @@ class ExpressionCheck:
 
     def read(self, event: ReadEvent, mine: Access, its: Access, old: Expression = None) -> None:
         """Check that a read sees what the text's read sees, itself or through copies."""
-        if self.order.concerns(mine, its):
+        if self.order.concerns(mine):
             self.order.read(event, mine, its)
             return
         if its[0] in self.new.kernel.temporary_by_name and self.check.is_copy(its[0]):
@@ -352,7 +352,7 @@ class ExpressionCheck:
             where = event.bound & related
             if where.is_empty():
                 continue
-            where = _sets.project_out(where, labelled(_sets.names_of(where), READER))
+            where = without(where, READER)
             statement = self.root.statement[origin]
             if statement.operation is not None or not self.root.is_exact(statement):
                 raise Undecided(

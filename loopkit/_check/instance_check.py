@@ -11,9 +11,9 @@ from loopkit import _sets
 from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import Check
 from loopkit._check.violation import Side, Violation
-from loopkit._hidden import ONE, TWO, WRITER, labelled, variable
+from loopkit._hidden import ONE, TWO, WRITER, variable
 from loopkit._poly.dataflow import is_update
-from loopkit._poly.pairs import Instance, parts_in
+from loopkit._poly.pairs import Instance, parts_in, without
 
 
 def check_instances(check: Check, origin: str) -> None:
@@ -43,8 +43,7 @@ def check_instances(check: Check, origin: str) -> None:
     for extra in parts_in(root.domain(at).complement() & context, run):
         check.report(Violation("extra", extra, side, text=root))
     for instances in run:
-        labels = labelled(_sets.names_of(instances), ONE)
-        wanted = wanted - _sets.project_out(instances, labels)
+        wanted = wanted - without(instances, ONE)
         if wanted.is_empty():
             break
     if not wanted.is_empty():

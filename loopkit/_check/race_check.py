@@ -7,7 +7,7 @@ writes or reads.
 from __future__ import annotations
 
 from loopkit._check.injectivity import Injectivity
-from loopkit._check.schedule_check import Check
+from loopkit._check.schedule_check import Check, written_cells
 from loopkit._check.violation import Violation
 from loopkit._expression import variable_names
 from loopkit._guarded import guarded_reads
@@ -16,7 +16,6 @@ from loopkit._kernel import Statement
 from loopkit._poly.dataflow import is_update
 from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance, nonempty
-from loopkit._same import key_of
 
 
 def check_races(check: Check, array: str) -> None:
@@ -32,20 +31,18 @@ def check_races(check: Check, array: str) -> None:
     for number, first in enumerate(writers):
         for second in writers[number:]:
             # Statements that write alike have one answer, but for each with itself.
-            key = (_kind(first), _kind(second), first is second)
+            key = (written_cells(first), written_cells(second), first is second)
             if key in known:
                 continue
             known.add(key)
             if first is second and _shows_its_threads(new, first):
                 continue
             one, two = Instance(first.id, BASE), Instance(second.id, OTHER)
-            pieces = new.unordered(one, two, array)
-            if not pieces:
-                continue
             a, b = new.write_cell(one), new.write_cell(two)
-            if a.by_data or b.by_data:
+            pieces = new.unordered(one, two, array)
+            if not pieces or a.by_data or b.by_data:
                 continue
-            both = new.domain(one) & new.domain(two) & new.same_cell(a, b)
+            both = new.domain(one) & new.writing(two, a)
             for how, bad in nonempty(both, pieces):
                 sides = check.side_of(two), check.side_of(one)
                 found = Violation("rewritten", bad, *sides, None, how, array, b.indices)
@@ -89,24 +86,18 @@ def check_carriers(check: Check, array: str) -> None:
         for writer in writers:
             two = Instance(writer.id, OTHER)
             pieces = [(how, p) for how, p in new.unordered(one, two, array) if how == "blocks"]
-            if not pieces or _kind(writer) in known:
+            if not pieces or written_cells(writer) in known:
                 continue
-            known.add(_kind(writer))
-            written = new.write_cell(two)
-            either = new.domain(one) & new.everywhere(one)[0] & new.domain(two)
+            known.add(written_cells(writer))
+            runs = new.domain(one) & new.everywhere(one)[0]
             for name, indices, guards in dict.fromkeys(guarded_reads(mover)):
                 if name != array:
                     continue
                 read = new.cell(array, new.indices(one, indices), one)
                 if read.by_data:
                     continue
-                both = either & new.where_evaluated(guards, BASE) & new.same_cell(read, written)
+                both = runs & new.where_evaluated(guards, BASE) & new.writing(two, read)
                 for how, bad in nonempty(both, pieces):
                     sides = check.side_of(one), None, check.side_of(two)
                     found = Violation("overwritten", bad, *sides, how, array, read.indices)
                     check.report(found)
-
-
-def _kind(statement: Statement) -> tuple[object, ...]:
-    """What decides which cells a statement writes, and where."""
-    return statement.inames, key_of((statement.predicates, statement.write[1]))

@@ -17,15 +17,18 @@ import islpy as isl
 from loopkit import _hidden, _sets
 from loopkit._cached import once
 from loopkit._check.instance_maps import Image
-from loopkit._check.schedule_check import Check, ReadEvent
+from loopkit._check.schedule_check import Check, ReadEvent, written_cells
 from loopkit._check.violation import Violation
 from loopkit._expression import Access
 from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._poly.dataflow import Sources, is_update
 from loopkit._poly.model import Cell
-from loopkit._poly.pairs import Instance, Undecided, differ, nonempty, parts_in
+from loopkit._poly.pairs import Instance, Undecided, differ, nonempty, parts_in, without
 from loopkit._same import key_of
+
+_TEXT = (_hidden.READER, _hidden.WRITER, _hidden.SIBLING)
+"""The labels of instances of the text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +51,7 @@ class ReadCheck:
         self.check = check
         self.root = check.root
         self.new = check.new
-        self._never_apart: dict[tuple[object, ...], bool] = {}
+        self._meet: dict[tuple[object, ...], bool] = {}
         self._seen: dict[tuple[object, ...], isl.Set] = {}
 
     def direct(self, event: ReadEvent, old: Access, new: Access) -> None:
@@ -124,10 +127,7 @@ class ReadCheck:
         if mine is None or time.statement is None:
             return False
         depth = len(self.new.order.shared_loops(mine, time.statement))
-        return (
-            found.equal == depth
-            and self.new.order.place(mine)[0] < self.new.order.place(time.statement)[0]
-        )
+        return found.equal == depth and self.new.order.is_above(mine, time.statement)
 
     def with_facts(self, both: isl.Set, event: ReadEvent, at: Instance) -> isl.Set:
         """Pairs of an event and another instance, without those that no data can bring about.
@@ -154,8 +154,7 @@ class ReadCheck:
         """
         for writer in self.new.writers(cell.array):
             at = Instance(writer.id, _hidden.OTHER)
-            both = self.with_facts(untouched & self.new.domain(at), event, at)
-            both = both & self.new.same_cell(self.new.write_cell(at), cell)
+            both = self.with_facts(untouched & self.new.writing(at, cell), event, at)
             if sources.writes and not both.is_empty():
                 # Where data decide whether a write happens, its reader may see both.
                 both = both - self.family(event, sources, writer)
@@ -181,23 +180,19 @@ class ReadCheck:
             place, path = self.new.order.place(writer.id)
             # Statements that write alike, at the same places in the order, have one answer.
             kind = (
-                writer.inames,
-                key_of((writer.predicates, writer.write)),
+                written_cells(writer),
                 path,
                 tuple(place < p for p in places),
                 writer.id if writer.id in special else None,
             )
             if kind in harmless:
                 continue
-            renewed = self.renewed_levels(event.time, at, sources, found, cell.array)
-            pieces = self.new.unordered(event.time, at, cell.array)
-            if pieces and self.never_apart(event, at, cell):
-                pieces = []
+            renewed = self.renewed_levels(event.time, at, sources, found)
+            pieces = self.unordered(event.time, cell, at)
             if not pieces and renewed.issuperset(self.new.order.levels_before(at, event.time)):
                 harmless.add(kind)
                 continue
-            both = self.with_facts(event.where & self.new.domain(at), event, at)
-            both = both & self.new.same_cell(self.new.write_cell(at), cell)
+            both = self.with_facts(event.where & self.new.writing(at, cell), event, at)
             if both.is_empty():
                 continue
             family: isl.Set | None = None
@@ -216,7 +211,7 @@ class ReadCheck:
                     self.check.report(self.overwritten(bad, event, sources, at, cell, how))
 
     def renewed_levels(
-        self, time: Instance, at: Instance, sources: Sources, found: list[SourceImage], array: str
+        self, time: Instance, at: Instance, sources: Sources, found: list[SourceImage]
     ) -> frozenset[int]:
         """The ways of ``at`` to come before a reader after which a source sets the cell anew.
 
@@ -232,71 +227,53 @@ class ReadCheck:
         ]
         if not sure or time.statement is None or at.statement is None:
             return frozenset()
-        if not all(self.writes_in_order(at, f.at, array) for f in sure):
+        if any(self.unordered(at, self.new.write_cell(at), f.at) for f in sure):
             return frozenset()
         depth = len(self.new.order.shared_loops(at.statement, time.statement))
         equal = min(f.equal for f in sure)
         levels = set(range(min(depth, equal)))
-        mine = self.new.order.place(at.statement)[0]
         if depth <= equal and all(
-            mine < self.new.order.place(f.image.statement)[0]
+            self.new.order.is_above(at.statement, f.image.statement)
             and len(self.new.order.shared_loops(at.statement, f.image.statement)) == depth
             for f in sure
         ):
             levels.add(depth)
         return frozenset(levels)
 
-    def never_apart(self, event: ReadEvent, at: Instance, cell: Cell) -> bool:
-        """Whether nothing orders an event and a writer only where they touch different cells.
+    def unordered(self, a: Instance, cell: Cell, b: Instance) -> list[tuple[str, isl.Set]]:
+        """:meth:`Model.unordered` of ``a``, at ``cell``, and a writer; none where they never meet.
 
-        Statements that read and write alike have one answer.
+        Statements that read and write alike have one answer to whether they do (memoised).
         """
-        if event.time.statement is None or at.statement is None:
-            return False
-        reader, writer = self.new.statement[event.time.statement], self.new.statement[at.statement]
-        key = (
-            (reader.inames, key_of(reader.predicates), event.time.label, cell),
-            # Where a reader runs hangs on what it writes.
-            self.new.replicated_axes(reader.written),
-            (writer.inames, key_of((writer.predicates, writer.write))),
-            reader.id == writer.id,
-        )
-        return self._touch_in_order(key, cell, event.time, at)
-
-    def writes_in_order(self, a: Instance, b: Instance, array: str) -> bool:
-        """Whether two writers of one array never touch one cell in no order."""
-        if not self.new.unordered(a, b, array):
-            return True
-        assert a.statement is not None and b.statement is not None
+        pieces = self.new.unordered(a, b, cell.array)
+        if a.statement is None or b.statement is None or not pieces:
+            return pieces
         one, two = self.new.statement[a.statement], self.new.statement[b.statement]
-        kinds = ((s.inames, key_of((s.predicates, s.write))) for s in (one, two))
-        key = ("writes", *kinds, one.id == two.id)
-        return self._touch_in_order(key, self.new.write_cell(a), a, b)
+        key = (
+            (one.inames, key_of(one.predicates), a.label, cell),
+            # Where a statement runs hangs on what it writes.
+            self.new.replicated_axes(one.written),
+            (written_cells(two), b.label),
+            one.id == two.id,
+        )
 
-    def _touch_in_order(
-        self, key: tuple[object, ...], cell: Cell, a: Instance, b: Instance
-    ) -> bool:
-        """Whether ``a``, at ``cell``, and the writer ``b`` never meet in no order (memoised)."""
-        found = self._never_apart.get(key)
-        if found is None:
-            both = self.new.domain(a) & self.new.everywhere(a)[0] & self.new.domain(b)
-            both = both & self.new.same_cell(self.new.write_cell(b), cell)
-            pieces = self.new.unordered(a, b, cell.array)
-            found = self._never_apart[key] = all((both & p).is_empty() for _, p in pieces)
-        return found
+        def meet() -> bool:
+            both = self.new.domain(a) & self.new.everywhere(a)[0] & self.new.writing(b, cell)
+            return any(not (both & piece).is_empty() for _, piece in pieces)
+
+        return pieces if once(self._meet, key, meet) else []
 
     def seen(self, event: ReadEvent, image: Image, relation: isl.Set, how: str) -> isl.Set:
         """``{ names of the event, image·SURE, origin·WRITER : the event is to see the write }``.
 
         Exact.  The text's ``relation`` of the two has a name, ``how`` (memoised).
         """
-        key = (event, image.statement, how)
-        return once(self._seen, key, self._find_seen, event, image, relation)
 
-    def _find_seen(self, event: ReadEvent, image: Image, relation: isl.Set) -> isl.Set:
-        return (
-            self.check.instances(image, _hidden.SURE, _hidden.WRITER) & event.bound & relation
-        ).coalesce()
+        def find() -> isl.Set:
+            instances = self.check.instances(image, _hidden.SURE, _hidden.WRITER)
+            return (instances & event.bound & relation).coalesce()
+
+        return once(self._seen, (event, image.statement, how), find)
 
     def overwritten(
         self, bad: isl.Set, event: ReadEvent, sources: Sources, at: Instance, cell: Cell, how: str
@@ -342,7 +319,7 @@ class ReadCheck:
         if image.origin in sources.writes:
             itself = self.check.image_relation(image, _hidden.OTHER, _hidden.WRITER)
             related = event.bound & sources.writes[image.origin] & itself
-            result = result | self.without_root(related)
+            result = result | without(related, *_TEXT)
         origin = self.root.statement[image.origin]
         reader = self.root.statement[event.reader]
         if is_update(origin) and is_update(reader) and origin.write[0] == reader.write[0]:
@@ -356,15 +333,8 @@ class ReadCheck:
                 if start in theirs.writes and not is_update(self.root.statement[start]):
                     both = event.bound & relation & _sets.rename(theirs.writes[start], siblings)
                     both = both & self.check.image_relation(image, _hidden.OTHER, _hidden.SIBLING)
-                    result = result | self.without_root(both)
+                    result = result | without(both, *_TEXT)
         return result
-
-    def without_root(self, relation: isl.Set) -> isl.Set:
-        """A relation with the inames of the text (``READER``, ``WRITER``, ...) projected out."""
-        text = _hidden.labelled(
-            _sets.names_of(relation), _hidden.READER, _hidden.WRITER, _hidden.SIBLING
-        )
-        return _sets.project_out(relation, text)
 
     def not_replaced(
         self, bad: isl.Set, event: ReadEvent, sources: Sources, at: Instance, cell: Cell

@@ -9,22 +9,22 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import islpy as isl
-import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._assertions.values import Assertion, Increasing
-from loopkit._cached import cached_property
+from loopkit._assertions.values import Increasing
+from loopkit._cached import cached_property, memoised
 from loopkit._check.instance_maps import Image, Lineage
 from loopkit._check.violation import Side, Violation
 from loopkit._expression import Access, substitute
 from loopkit._frozen import dataclass
-from loopkit._hidden import READER, instance, plain, variable
+from loopkit._hidden import READER, plain, variable
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import Sources, dataflow_of
 from loopkit._poly.model import Cell, Model
-from loopkit._poly.pairs import Instance, equal
+from loopkit._poly.pairs import Instance, equal, intersection
 from loopkit._poly.parallel_axes import Axis
+from loopkit._same import key_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +98,11 @@ class ReadEvent:
         return replace(self, where=where)
 
 
+def written_cells(statement: Statement) -> tuple[object, ...]:
+    """What decides which cells a statement writes, and in which of its instances."""
+    return statement.inames, key_of((statement.predicates, statement.write))
+
+
 class Check:
     """One schedule compared with the text; ``found`` gathers what is wrong."""
 
@@ -107,26 +112,20 @@ class Check:
         self.root = self.dataflow.model
         self.new = new
         self.found: list[Violation] = []
-        self._relations: dict[tuple[str, str, str], isl.Set] = {}
-        self._instances: dict[tuple[str, str, str], isl.Set] = {}
 
     def report(self, violation: Violation) -> None:
         """Note something wrong; the check goes on, so that the smallest case can be told."""
         names = _sets.involved_names(violation.where)
         bounds = [d for d in self.new.data if any(plain(n) == d for n in names)]
         if bounds:
-            violation = replace(violation, exact=False, settling=self.about_bounds(bounds))
+            loads = [
+                read for name in sorted(bounds) for w in self.new.writers(name) for read in w.reads
+            ]
+            arrays = dict(
+                read for read in loads if read[1] and read[0] in self.new.kernel.arg_by_name
+            )
+            violation = replace(violation, exact=False, settling=tuple(map(Increasing, arrays)))
         self.found.append(violation)
-
-    def about_bounds(self, names: list[str]) -> tuple[Assertion, ...]:
-        """Assertions that may settle what depends on loop bounds held in some temporaries."""
-        found: dict[Assertion, None] = {}
-        for name in sorted(names):
-            for writer in self.new.writers(name):
-                for array, indices in writer.reads:
-                    if indices and array in self.new.kernel.arg_by_name:
-                        found[Increasing(array)] = None
-        return tuple(found)
 
     def origin_side(self, image: Image, at: Instance) -> Side:
         """A schedule's instance as the text knows it."""
@@ -139,29 +138,19 @@ class Check:
         image = self.lineage.image_of.get(at.statement)
         return Side(at, None) if image is None else self.origin_side(image, at)
 
+    @memoised
     def image_relation(self, image: Image, label: str, root_label: str) -> isl.Set:
         """``{ inames·label, inames·root_label of the origin : one executes the other }``."""
-        key = (image.statement, label, root_label)
-        found = self._relations.get(key)
-        if found is None:
-            found = _sets.universe()
-            for iname, value in image.values:
-                named = self.new.named(value, label)
-                found = found & equal(variable(iname, root_label), named)
-            for name in self.root.bounds_from_data(image.origin):
-                here, there = instance(name, label), instance(name, root_label)
-                found = found & equal(prim.Variable(there), prim.Variable(here))
-            self._relations[key] = found
-        return found
+        pairs = [(variable(i, root_label), self.new.named(e, label)) for i, e in image.values]
+        bounds = self.root.bounds_from_data(image.origin)
+        pairs += [(variable(name, root_label), variable(name, label)) for name in bounds]
+        return intersection(equal(origin, value) for origin, value in pairs)
 
+    @memoised
     def instances(self, image: Image, label: str, root_label: str) -> isl.Set:
         """:meth:`image_relation` within the domain of the image's statement (a superset, too)."""
-        key = (image.statement, label, root_label)
-        found = self._instances.get(key)
-        if found is None:
-            domain = self.new.domain(Instance(image.statement, label))
-            found = self._instances[key] = domain & self.image_relation(image, label, root_label)
-        return found
+        domain = self.new.domain(Instance(image.statement, label))
+        return domain & self.image_relation(image, label, root_label)
 
     def cell(self, event: ReadEvent, access: Access) -> Cell:
         """The cell that an event touches."""

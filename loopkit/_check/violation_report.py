@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from loopkit import _budget
 from loopkit._budget import SpentError, apart_from_kept
-from loopkit._check.violation import Violation
-from loopkit._check.witness import Actor, Case, smallest_case
+from loopkit._check.violation import Actor, Case, Violation, smallest_case
 from loopkit._errors import (
     IllegalTransformError,
-    Instance,
     OutOfBoundsError,
     RaceError,
     UndecidedError,
@@ -24,12 +22,53 @@ from loopkit._poly.smallest_case import cell_text
 
 Row = tuple[str, str]
 
+_MEETING = "{sink} {reads} {cell}, which {%s} {writes}, and nothing orders the two"
+
+# By kind of violation and by variant: see :meth:`_Words.said`.
 _SENTENCES = {
-    "updates": "{other} and {sink} would both add to {cell} at the same time",
-    "dropped": "{sink} would not be executed",
-    "extra": "{sink} would be executed, which is no instance of the kernel",
-    "repeated": "{sink} would be executed more than once",
-    "bounds": "{sink} would access {cell}, {detail}",
+    ("updates", ""): "{other} and {sink} would both add to {cell} at the same time",
+    ("dropped", ""): "{sink} would not be executed",
+    ("extra", ""): "{sink} would be executed, which is no instance of the kernel",
+    ("repeated", ""): "{sink} would be executed more than once",
+    ("bounds", ""): "{sink} would access {cell}, {detail}",
+    ("expression", ""): "{sink} would compute something else{why}",
+    ("overlap", ""): "{here} and {there} would lie in the same place",
+    ("order", "at end"): "what {source} leaves in {cell} {would} not be there at the end",
+    ("order", "unordered"): _MEETING % "source",
+    ("order", ""): "{sink} {would} read {cell} before {source} has written it",
+    ("overwritten", "at end"): "{other} {would} overwrite {cell}, where {sink} writes last",
+    ("overwritten", "unordered"): _MEETING % "other",
+    ("overwritten", "stale"): "{sink} {would} read from {cell} what {other} wrote",
+    ("overwritten", ""): "{other} {would} overwrite {cell} before {sink} has read it",
+    ("rewritten", "unordered"): "{source} and {sink} {both} {cell}, and nothing orders the two",
+    ("rewritten", ""): "{source} and {sink} {would} write {cell} in another order",
+    ("place", "copies"): "{sink} would not see what {source} writes to '{array}': "
+    "each {owner} has its own '{array}'",
+    ("place", "at end"): "what {source} leaves in {cell} would end up in another cell",
+    ("place", ""): "{sink} would look for the value of {source} in the wrong cell",
+    ("missing", "at end"): "what {sink} leaves in {cell} would not be there at the end",
+    ("missing", "written"): "{sink} would not find what {source} writes in {here}",
+    ("missing", ""): "{sink} would read {here}, which nothing has written for it",
+}
+_READ = "{source} writes {cell}, then {sink} reads it"
+_KEPT = "{source} writes {cell}, then nothing changes it"
+_IN_THE_TEXT = {
+    **dict.fromkeys(((kind, "") for kind in ("order", "place", "missing")), _READ),
+    **dict.fromkeys(((kind, "at end") for kind in ("order", "place", "missing")), _KEPT),
+    ("overwritten", "at end"): "{other} writes {cell}, later {sink} does",
+    ("overwritten", "stale"): "{other} writes {cell}; what {sink} reads there is written later",
+    ("overwritten", ""): "{sink} reads {cell}, then {other} writes it",
+    ("rewritten", "unordered"): "",
+    ("rewritten", ""): "{source} writes {cell}, then {sink} does",
+}
+_SCHEDULED = {
+    ("place", ""): "{source} writes {there}, {sink} reads {here}",
+    ("missing", ""): "{source} writes to '{instead}' instead",
+}
+_ORDERED = ("order", "overwritten", "rewritten", "updates")
+_ON_DIFFERENT = {
+    "blocks": "; nothing orders blocks within one launch",
+    "together": ", at the same time",
 }
 
 
@@ -53,13 +92,16 @@ def error_for(violations: Sequence[Violation], root: Model, new: Model) -> Witne
     rows = words.rows()
     width = max((len(name) for name, _ in rows), default=0) + 1
     lines = (f"  {name + ':':<{width}} {text}" for name, text in rows)
-    why = "\n".join([words.headline(), *lines])
+    why = "\n".join([words.said(_SENTENCES), *lines])
     numbers = [i for i in words.indices if isinstance(i, int)]
+    is_race = violation.kind in _ORDERED and violation.how in _ON_DIFFERENT
+    # What comes first in the text, or what writes.
+    first = case.other if violation.kind in ("overwritten", "updates") else case.source
     witness = Witness(
-        kind=words.kind(),
+        kind="race" if is_race else violation.kind,
         array=words.array,
         cell=tuple(numbers) if len(numbers) == len(words.indices) else None,
-        source=words.first(),
+        source=first.instance if first else None,
         sink=case.sink.instance,
         parameters=dict(case.sizes),
     )
@@ -102,156 +144,83 @@ class _Words:
         self.array = violation.array if meant is None else meant[0]
         self.indices = case.cell if meant is None else case.meant
         self.cell = cell_text(self.array or "", self.indices)
-        self.unordered = violation.how in ("together", "blocks")
+        array, exact = violation.array or "", violation.exact
+        self.words: dict[str, object] = {
+            "sink": case.sink,
+            "source": case.source,
+            "other": case.other,
+            "cell": cell_text(self.array or "", self.indices),
+            "here": cell_text(array, case.cell),
+            "there": cell_text(array, case.written),
+            "array": array,
+            "owner": self._owner(),
+            "detail": violation.detail,
+            "why": f": {violation.detail}" if violation.detail else "",
+            "would": "would" if exact else "might",
+            "reads": "reads" if exact else "may read",
+            "writes": "writes" if exact else "may write",
+            "both": "both write" if exact else "may both write",
+        }
+        if case.source is not None and case.source.place is not None:
+            self.words["instead"] = new.statement[case.source.place].written
+        self.has_copies = bool(self.words["owner"]) and case.written == case.cell
 
-    def kind(self) -> str:
-        """The witness's kind."""
-        kind = self.violation.kind
-        ordered = kind not in ("order", "overwritten", "rewritten", "updates")
-        return kind if ordered or not self.unordered else "race"
+    def said(self, sentences: Mapping[tuple[str, str], str]) -> str:
+        """The sentence of the first variant that there is, and that names nobody who is not there.
 
-    def first(self) -> Instance | None:
-        """The instance that comes first in the text, or that writes."""
-        case, kind = self.case, self.violation.kind
-        if kind in ("overwritten", "updates"):
-            return case.other.instance if case.other else None
-        return case.source.instance if case.source else None
-
-    def headline(self) -> str:
-        """What is wrong, in one sentence."""
-        kind, detail = self.violation.kind, self.violation.detail
-        if kind in _SENTENCES:
-            actors = {"sink": self.sink, "other": self.case.other}
-            return _SENTENCES[kind].format(cell=self.cell, detail=detail, **actors)
-        return getattr(self, f"_say_{kind}")()  # type: ignore[no-any-return]
-
-    def _may(self) -> str:
-        return "would" if self.violation.exact else "might"
-
-    def _say_order(self) -> str:
-        source = self.case.source
-        if self.sink.place is None:
-            return f"what {source} leaves in {self.cell} {self._may()} not be there at the end"
-        if self.unordered:
-            return self._meeting(source)
-        return f"{self.sink} {self._may()} read {self.cell} before {source} has written it"
-
-    def _meeting(self, writer: Actor | None) -> str:
-        reads, writes = "reads", "writes"
-        if not self.violation.exact:
-            reads, writes = "may read", "may write"
-        cell = self.cell
-        return f"{self.sink} {reads} {cell}, which {writer} {writes}, and nothing orders the two"
-
-    def _say_overwritten(self) -> str:
-        other = self.case.other
-        if self.sink.place is None:
-            return f"{other} {self._may()} overwrite {self.cell}, where {self.sink} writes last"
-        if self.unordered:
-            return self._meeting(other)
-        if self.violation.detail == "stale":
-            return f"{self.sink} {self._may()} read from {self.cell} what {other} wrote"
-        return f"{other} {self._may()} overwrite {self.cell} before {self.sink} has read it"
-
-    def _say_rewritten(self) -> str:
-        source = self.case.source
-        if self.unordered:
-            both = "both write" if self.violation.exact else "may both write"
-            return f"{source} and {self.sink} {both} {self.cell}, and nothing orders the two"
-        return f"{source} and {self.sink} {self._may()} write {self.cell} in another order"
-
-    def _say_place(self) -> str:
-        source = self.case.source
-        owner = self._owner()
-        if owner and self.case.written == self.case.cell:
-            array = self.violation.array
-            return (
-                f"{self.sink} would not see what {source} writes to '{array}': "
-                f"each {owner} has its own '{array}'"
-            )
-        if self.sink.place is None:
-            return f"what {source} leaves in {self.cell} would end up in another cell"
-        return f"{self.sink} would look for the value of {source} in the wrong cell"
+        ``copies``: each thread has its own array; ``at end``: it is about what is left;
+        ``unordered``, ``stale``: as a violation says; ``written``: somebody wrote the value.
+        """
+        variants = {
+            "copies": self.has_copies,
+            "at end": self.sink.place is None,
+            "unordered": self.violation.how in _ON_DIFFERENT,
+            "stale": self.violation.detail == "stale",
+            "written": True,
+            "": True,
+        }
+        absent = [f"{{{name}}}" for name in ("source", "other") if self.words[name] is None]
+        for variant, holds in variants.items():
+            sentence = sentences.get((self.violation.kind, variant))
+            if holds and sentence is not None and not any(a in sentence for a in absent):
+                return sentence.format(**self.words)
+        return ""
 
     def _owner(self) -> str:
         """What has a copy of the array of its own."""
         axes = self.new.copy_axes(self.violation.array or "")
-        if not axes:
-            return ""
+        if any(axis[0] == "l" for axis in axes):
+            return "thread"
         copies = [str(axis[1]) for axis in axes if axis[0] == "ilp"]
-        if copies and not any(axis[0] == "l" for axis in axes):
+        if copies:
             return f"value of '{copies[0]}' (tagged ilp)"
-        return "thread" if any(axis[0] == "l" for axis in axes) else "block"
-
-    def _say_missing(self) -> str:
-        cell = cell_text(self.violation.array or "", self.case.cell)
-        if self.sink.place is None:
-            return f"what {self.sink} leaves in {self.cell} would not be there at the end"
-        if self.case.source is not None:
-            return f"{self.sink} would not find what {self.case.source} writes in {cell}"
-        return f"{self.sink} would read {cell}, which nothing has written for it"
-
-    def _say_expression(self) -> str:
-        detail = f": {self.violation.detail}" if self.violation.detail else ""
-        return f"{self.sink} would compute something else{detail}"
-
-    def _say_overlap(self) -> str:
-        array = self.violation.array or ""
-        one, two = cell_text(array, self.case.cell), cell_text(array, self.case.written)
-        return f"{one} and {two} would lie in the same place"
+        return "block" if axes else ""
 
     def rows(self) -> list[Row]:
         """The order in the text, that of the schedule, the sizes, and the statements."""
         rows = [
-            ("in the text", self._in_the_text()),
+            ("in the text", "" if self._is_carried() else self.said(_IN_THE_TEXT)),
             ("scheduled", self._scheduled()),
             ("for example", ", ".join(f"{n} = {v}" for n, v in self.case.sizes.items())),
         ]
         return [row for row in rows if row[1]] + self._statements()
 
-    def _in_the_text(self) -> str:
-        kind, cell, sink = self.violation.kind, self.cell, self.sink
-        source, other = self.case.source, self.case.other
-        if kind == "overwritten" and self.violation.sink.origin is None:
-            # What only carries data is not in the text.
-            return ""
-        if kind in ("order", "place", "missing") and source is not None:
-            then = f"{sink} reads it" if sink.place else "nothing changes it"
-            return f"{source} writes {cell}, then {then}"
-        if kind == "overwritten" and other is not None:
-            if sink.place is None:
-                return f"{other} writes {cell}, later {sink} does"
-            if self.violation.detail == "stale":
-                return f"{other} writes {cell}; what {sink} reads there is written later"
-            return f"{sink} reads {cell}, then {other} writes it"
-        if kind == "rewritten" and source is not None and not self.unordered:
-            return f"{source} writes {cell}, then {sink} does"
-        return ""
+    def _is_carried(self) -> bool:
+        """Whether the reader only carries data, and is not in the text."""
+        return self.violation.kind == "overwritten" and self.violation.sink.origin is None
 
     def _scheduled(self) -> str:
-        kind, sink = self.violation.kind, self.sink
-        if kind == "place" and self.case.source is not None:
-            if self._owner() and self.case.written == self.case.cell:
-                return self._on_different(self.case.source, sink)
-            array = self.violation.array or ""
-            mine, its = cell_text(array, self.case.written), cell_text(array, self.case.cell)
-            return f"{self.case.source} writes {mine}, {sink} reads {its}"
-        if kind == "missing" and self.case.source is not None:
-            written = self.new.statement[self.case.source.place or ""].written
-            return f"{self.case.source} writes to '{written}' instead"
-        if kind not in ("order", "overwritten", "rewritten", "updates") or sink.place is None:
-            return ""
+        kind, how, sink = self.violation.kind, self.violation.how, self.sink
         first = self.case.source or self.case.other
-        if first is None:
-            return ""
-        if self.violation.how == "blocks":
-            return self._on_different(first, sink, "; nothing orders blocks within one launch")
-        if self.violation.how == "together":
-            return self._on_different(first, sink, ", at the same time")
+        if kind == "place" and self.has_copies and first is not None:
+            return self._on_different(first, sink)
+        if kind not in _ORDERED or sink.place is None or first is None:
+            return self.said(_SCHEDULED)
+        if how in _ON_DIFFERENT:
+            return self._on_different(first, sink, _ON_DIFFERENT[how])
         if kind == "overwritten":
-            if self.violation.detail == "stale":
-                return ""
-            return _in_order(first, sink, self.new)
+            is_stale = self.violation.detail == "stale"
+            return "" if is_stale else _in_order(first, sink, self.new)
         return _in_order(sink, first, self.new)
 
     def _on_different(self, a: Actor, b: Actor, why: str = "") -> str:

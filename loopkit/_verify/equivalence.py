@@ -10,9 +10,8 @@ import islpy as isl
 from loopkit import _budget
 from loopkit._budget import SpentError, at_most
 from loopkit._check.instance_maps import own_lineage
-from loopkit._check.violation import Violation
+from loopkit._check.violation import Violation, smallest_case
 from loopkit._check.violation_report import error_for
-from loopkit._check.witness import smallest_case
 from loopkit._errors import UninitializedReadError
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import field
 
-import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
@@ -15,6 +14,8 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._linear import linear
 from loopkit._nodes import Expression
+from loopkit._poly.model import Model
+from loopkit._poly.pairs import Instance
 from loopkit._same import same
 
 
@@ -63,21 +64,17 @@ class Differences:
     others: set[int] = field(default_factory=set)
 
 
+@dataclass
 class StatementComparison:
-    """Compares expressions of one statement before and after a step."""
+    """Compares expressions of one statement before a step, and after it: ``at`` of ``new``.
 
-    def __init__(
-        self,
-        values: Mapping[str, Expression],
-        integers: frozenset[str],
-        arrays: frozenset[str],
-        domain: Callable[[], isl.Set],
-    ) -> None:
-        self.values = values
-        self.integers = integers
-        self.arrays = arrays
-        self.domain = domain
-        self.changes = Differences()
+    ``values`` are the old inames in terms of new ones.
+    """
+
+    values: Mapping[str, Expression]
+    new: Model
+    at: Instance
+    changes: Differences = field(default_factory=Differences)
 
     def statements(self, old: Statement, new: Statement) -> None:
         """Compare two statements; what they write, and when, must be the same."""
@@ -94,7 +91,7 @@ class StatementComparison:
             self.changes.more = True
             return
         for a, b in zip(old.write[1], new.write[1], strict=True):
-            if not self.index(a, b):
+            if not self.same_index(substitute(a, self.values), b):
                 self.changes.more = True
         for a, b in zip(old.predicates, new.predicates, strict=True):
             if not self.node(substitute(a, self.values), b):
@@ -108,7 +105,7 @@ class StatementComparison:
             # Small numbers are one object wherever they stand, in subscripts as well.
             self.changes.more |= not same(old, new)
             return same(old, new)
-        mine, its = access_of(old, self.arrays), access_of(new, self.arrays)
+        mine, its = access_of(old, self.new.data), access_of(new, self.new.data)
         if old is new:
             is_same = True
         elif mine is not None and its is not None:
@@ -135,11 +132,7 @@ class StatementComparison:
         )
 
     def are_integers(self, *both: Expression) -> bool:
-        return all(is_integer(expr, self.integers) for expr in both)
-
-    def index(self, old: Expression, new: Expression) -> bool:
-        """Whether an index is what it was, where the old one speaks of old inames."""
-        return self.same_index(substitute(old, self.values), new)
+        return all(is_integer(expr, self.new.integers) for expr in both)
 
     def same_index(self, old: Expression, new: Expression) -> bool:
         """Whether two indices over new inames are equal wherever the statement runs.
@@ -151,7 +144,7 @@ class StatementComparison:
         if not self.are_integers(old, new):
             if is_constant(old) or is_constant(new):
                 return same(old, new)
-            mine, its = access_of(old, self.arrays), access_of(new, self.arrays)
+            mine, its = access_of(old, self.new.data), access_of(new, self.new.data)
             if mine is not None and its is not None:
                 return self.reads(mine, its)
             found = couples(old, new)
@@ -166,4 +159,4 @@ class StatementComparison:
             differ = _sets.pw_affine(old).ne_set(_sets.pw_affine(new))
         except _sets.NotAffineError:
             return False
-        return bool((differ & self.domain()).is_empty())
+        return bool((differ & self.new.domain(self.at)).is_empty())

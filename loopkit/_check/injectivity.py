@@ -104,8 +104,9 @@ class Injectivity:
         result = result & self.around(mine & self.inames, BASE)
         return bool((result & self.around(its & self.inames, OTHER)).is_empty())
 
+    @memoised
     def is_monotone(
-        self, values: Sequence[Expression], inames: Sequence[str], equal: frozenset[str]
+        self, values: tuple[Expression, ...], inames: tuple[str, ...], equal: frozenset[str]
     ) -> bool:
         """Whether nested loops over ``inames`` run through ``values`` in lexicographic order.
 

@@ -2,36 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from loopkit._cached import cached_property
 from loopkit._check.injectivity import Injectivity
-from loopkit._check.instance_maps import Image, Lineage
-from loopkit._kernel import Statement
+from loopkit._check.instance_maps import Lineage
+from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel, Statement
 from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.model import Model
 from loopkit._poly.parallel_axes import Axis
 
 
+@dataclass(frozen=True, eq=False)
 class PerThreadCopies:
     """Asks whether no value is lost when arrays exist once per index of some new ``axes``.
 
     ``axes`` names the inames on each; every statement is inside one of them.
     """
 
-    def __init__(
-        self,
-        new: Model,
-        lineage: Lineage,
-        injectivity: Injectivity,
-        axes: Mapping[Axis, tuple[str, ...]],
-    ) -> None:
-        self.new = new
-        self.lineage = lineage
-        self.dataflow = dataflow_of(lineage.root)
-        self.injectivity = injectivity
-        self.axes = axes
+    new: Model
+    lineage: Lineage
+    injectivity: Injectivity
+    axes: Mapping[Axis, tuple[str, ...]]
 
     def keep_values(self, name: str) -> bool:
         """Whether all that is read from an array was written on the same new coordinates.
@@ -41,30 +33,24 @@ class PerThreadCopies:
         """
         if name not in self.lineage.root.temporary_by_name:
             return False
-        mine: dict[str, tuple[int, int]] = {}
-        for statement, uses in self._uses.get(name, {}).items():
+        mine: dict[str, tuple[bool, int]] = {}
+        for statement, uses in _uses(self.new.kernel, name).items():
             image = self.lineage.image_of.get(statement)
             if image is None or len(self.lineage.images_from[image.origin]) != 1:
                 return False
             mine[image.origin] = uses
-        if mine != self._uses_of_text.get(name):
+        text = dataflow_of(self.lineage.root).model
+        if mine != _uses(text.kernel, name):
             return False
-        return all(self.reads_inside(self.dataflow.model.statement[o], name) for o in mine)
-
-    @cached_property
-    def _uses(self) -> dict[str, dict[str, tuple[int, int]]]:
-        return _uses(self.new.kernel.statements)
-
-    @cached_property
-    def _uses_of_text(self) -> dict[str, dict[str, tuple[int, int]]]:
-        return _uses(self.dataflow.model.kernel.statements)
+        return all(self.reads_inside(text.statement[origin], name) for origin in mine)
 
     def reads_inside(self, origin: Statement, name: str) -> bool:
         (image,) = self.lineage.images_from[origin.id]
         for access in dict.fromkeys(origin.reads):
             if access[0] != name:
                 continue
-            for writer, inames in self.dataflow.agreeing(origin.id, access).items():
+            agreeing = dataflow_of(self.lineage.root).agreeing(origin.id, access)
+            for writer, inames in agreeing.items():
                 (source,) = self.lineage.images_from[writer]
                 mine = [
                     image.value_of[i]
@@ -73,26 +59,18 @@ class PerThreadCopies:
                 ]
                 same = self.injectivity.determined_by(mine)
                 for axis in self.new.copy_axes(name):
-                    on = self.axes.get(axis)
-                    if on is not None and not self.is_same_index(on, image, source, same):
+                    on = self.axes.get(axis, ())
+                    # Both run on one index of the axis.
+                    here, there = (
+                        self.new.statement[i.statement].inames.intersection(on)
+                        for i in (image, source)
+                    )
+                    if here != there or not here <= same:
                         return False
         return True
 
-    def is_same_index(
-        self, on: tuple[str, ...], reader: Image, source: Image, same: frozenset[str]
-    ) -> bool:
-        """Whether two statements run on one index of an axis, ``same`` inames being equal."""
-        one, two = (self.new.statement[i.statement].inames for i in (reader, source))
-        mine, its = [i for i in on if i in one], [i for i in on if i in two]
-        return mine == its and set(mine) <= same
 
-
-def _uses(statements: Sequence[Statement]) -> dict[str, dict[str, tuple[int, int]]]:
-    """By name and statement, how often the name is written and read there."""
-    found: dict[str, dict[str, tuple[int, int]]] = {}
-    for statement in statements:
-        reads = Counter(name for name, _ in statement.reads)
-        for name in {statement.written, *reads}:
-            uses = (int(statement.written == name), reads[name])
-            found.setdefault(name, {})[statement.id] = uses
-    return found
+def _uses(kernel: Kernel, name: str) -> dict[str, tuple[bool, int]]:
+    """For each statement that uses a name, whether it is written and how often it is read there."""
+    users = kernel.users(name)
+    return {s.id: (s.written == name, sum(n == name for n, _ in s.reads)) for s in users}

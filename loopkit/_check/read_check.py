@@ -189,14 +189,14 @@ class ReadCheck:
                 continue
             renewed = self.renewed_levels(event.time, at, sources, found)
             pieces = self.unordered(event.time, cell, at)
-            if not pieces and renewed.issuperset(self.new.order.levels_before(at, event.time)):
+            earlier = self.new.order.before_by_loop(at, event.time)
+            if not pieces and renewed.issuperset(dict(earlier)):
                 harmless.add(kind)
                 continue
             both = self.with_facts(event.where & self.new.writing(at, cell), event, at)
             if both.is_empty():
                 continue
             family: isl.Set | None = None
-            earlier = self.new.order.before_by_loop(at, event.time)
             pieces += [("after", piece) for key, piece in earlier if key not in renewed]
             for how, bad in nonempty(both, pieces):
                 if family is None:

@@ -58,15 +58,9 @@ def check_obligations(
     return check.found
 
 
-def answered_keys(kernel: Kernel) -> frozenset[object]:
-    """The keys of all that is known of a proven schedule (memoised on it)."""
-    if kernel.lineage is None or kernel.lineage.root is kernel:
-        return frozenset()
-    return _answered_keys(kernel, kernel.lineage)
-
-
 @memoised
-def _answered_keys(kernel: Kernel, lineage: Lineage) -> frozenset[object]:
+def answered_keys(kernel: Kernel, lineage: Lineage) -> frozenset[object]:
+    """The keys of all that is known of a proven schedule (memoised on it)."""
     check = Check(lineage, model_of(kernel))
     return frozenset(key for key, _ in questions(StatementCheck(check)))
 

@@ -13,14 +13,13 @@ whole proof is asked for of these alone: see :class:`Obligations`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._cached import cached_property
+from loopkit._cached import cached_property, once
 from loopkit._check.compare_statements import Differences, StatementComparison
 from loopkit._check.injectivity import Injectivity
 from loopkit._check.instance_maps import Lineage
@@ -29,17 +28,16 @@ from loopkit._check.step_accesses import StatementPair, StepAccess, access_pairs
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import OLD, instances, variable
-from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit._poly.dataflow import is_update
 from loopkit._poly.model import model_of
-from loopkit._poly.pairs import Instance, equal
+from loopkit._poly.pairs import Instance, equal, intersection
 from loopkit._poly.parallel_axes import Axis
 from loopkit._relations import reachable
 from loopkit._same import key_of, same
 
 if TYPE_CHECKING:
-    from loopkit._change import Change, InstanceMap
+    from loopkit._change import Change
     from loopkit._kernel import Kernel
 
 
@@ -62,14 +60,6 @@ class Obligations:
         return not (self.statements or self.moves or self.arrays)
 
 
-@dataclass(frozen=True)
-class OrderKept:
-    """Whether a pair of accesses keeps its order; ``apart``: once each thread has its own cell."""
-
-    holds: bool
-    apart: bool = False
-
-
 class StepProof:
     """One step of a schedule, compared with the proven schedule before it."""
 
@@ -81,7 +71,7 @@ class StepProof:
         self.injectivity = Injectivity(self.new)
         self.private: set[str] = set()
         self._known: dict[tuple[object, ...], bool] = {}
-        self._orders_kept: dict[tuple[object, ...], OrderKept] = {}
+        self._orders_kept: dict[tuple[object, ...], tuple[bool, bool]] = {}
 
     def obligations(self) -> Obligations | None:
         """What is left to prove, or None for everything."""
@@ -156,7 +146,13 @@ class StepProof:
             old = self.old.statement.get(statement.id if step is None else step.old)
             if old is None:
                 return {}
-            found[statement.id] = StatementPair(statement, old, _moved(old, step))
+            # Of inames around it, those that are not what they were.
+            moved = {
+                iname: value
+                for iname, value in (step.values if step is not None else {}).items()
+                if iname in old.inames and value != prim.Variable(iname)
+            }
+            found[statement.id] = StatementPair(statement, old, moved)
         return found
 
     def statements_match(self) -> bool:
@@ -176,9 +172,7 @@ class StepProof:
 
     def changes(self, pair: StatementPair) -> Differences:
         """How the expressions of a statement changed."""
-        comparison = StatementComparison(
-            pair.values, self.new.integers, self.new.data, lambda: self.new.domain(pair.at)
-        )
+        comparison = StatementComparison(pair.values, self.new, pair.at)
         comparison.statements(pair.old, pair.new)
         return comparison.changes
 
@@ -187,10 +181,7 @@ class StepProof:
         values = tuple(sorted(pair.values.items()))
         predicates = key_of((pair.old.predicates, pair.new.predicates, values))
         key = (pair.old.inames, pair.new.inames, predicates)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._same_instances(pair)
-        return found
+        return once(self._known, key, self._same_instances, pair)
 
     def _same_instances(self, pair: StatementPair) -> bool:
         old, new = pair.old, pair.new
@@ -233,15 +224,14 @@ class StepProof:
         others = frozenset(i for i in pair.old.inames if i not in before.inames)
         if not self.same_domains(others | before.parameters & old.home_domain.keys()):
             return False
+
+        def reaches_all() -> bool:
+            values = pair.values.items()
+            reached = after.set & intersection(equal(prim.Variable(i), e) for i, e in values)
+            return bool(_sets.project_out(reached, sorted(fresh)).is_equal(before.set))
+
         key = (id(before), id(after), tuple(sorted(pair.values.items())))
-        found = self._known.get(key)
-        if found is None:
-            reached = after.set
-            for iname, value in pair.values.items():
-                reached = reached & equal(prim.Variable(iname), value)
-            reached = _sets.project_out(reached, sorted(fresh))
-            found = self._known[key] = bool(reached.is_equal(before.set))
-        return found
+        return once(self._known, key, reaches_all)
 
     def same_domains(self, inames: frozenset[str]) -> bool:
         """Whether what bounds some inames is what it was."""
@@ -302,12 +292,11 @@ class StepProof:
                 return False
             for one, two, itself in access_pairs(accesses):
                 key = (copied, one.kind, two.kind, itself)
-                found = self._orders_kept.get(key)
-                if found is None:
-                    found = self._orders_kept[key] = self.order_kept(copied, one, two, itself)
-                if not found.holds:
+                answer = once(self._orders_kept, key, self.order_kept, copied, one, two, itself)
+                is_kept, is_apart = answer
+                if not is_kept:
                     return False
-                if found.apart:
+                if is_apart:
                     self.private.add(name)
         return True
 
@@ -328,13 +317,14 @@ class StepProof:
 
     def order_kept(
         self, copied: frozenset[Axis], one: StepAccess, two: StepAccess, itself: bool
-    ) -> OrderKept:
+    ) -> tuple[bool, bool]:
         """Whether two accesses of one array keep their order, wherever they meet.
 
-        ``itself``: they belong to one statement.
+        And whether they do because each thread has a cell of its own then.  ``itself``: they
+        belong to one statement.
         """
         if not self.new_axes and self.in_same_loops(one.pair, two.pair):
-            return OrderKept(True)
+            return True, False
         cells = [*zip(one.indices, two.indices, strict=False)]
         same = self.injectivity.determined_by(a for a, b in cells if a == b)
         apart = False
@@ -345,20 +335,20 @@ class StepProof:
             first, second = (self.new.coordinate(t.pair.at, axis) for t in (one, two))
             if not self.injectivity.equal_wherever(cells, first, second):
                 if axis not in copied or a != b:
-                    return OrderKept(False)
+                    return False, False
                 apart = True
             if a == b:
                 same |= {a}
         target = one.pair.new.write[1]
         if itself and is_update(one.pair.new) and one.indices == two.indices == target:
-            return OrderKept(True, apart)  # sums, in any order
-        return OrderKept(self.same_order(one.pair, two.pair, same), apart)
+            return True, apart  # sums, in any order
+        return self.same_order(one.pair, two.pair, same), apart
 
     def keeps_private_values(self) -> bool:
         """Whether what threads read in arrays of their own was written on the same thread."""
         new = {axis: self.new.inames_on[axis] for axis in self.new_axes}
         copies = PerThreadCopies(self.new, self.lineage, self.injectivity, new)
-        return all(copies.keep_values(array) for array in sorted(self.private))
+        return all(map(copies.keep_values, sorted(self.private)))
 
     def in_same_loops(self, one: StatementPair, two: StatementPair) -> bool:
         """Whether two statements with the inames that they had share the loops that they did."""
@@ -393,30 +383,6 @@ class StepProof:
                 return False
             if run == [prim.Variable(i) for i in loops]:
                 continue
-            if not self.is_monotone(tuple(run), tuple(loops), same & names):
+            if not self.injectivity.is_monotone(tuple(run), tuple(loops), same & names):
                 return False
         return not after
-
-    def is_monotone(
-        self, values: tuple[Expression, ...], inames: tuple[str, ...], same: frozenset[str]
-    ) -> bool:
-        """See :meth:`Injectivity.is_monotone` (memoised)."""
-        key = (values, inames, same)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self.injectivity.is_monotone(values, inames, same)
-        return found
-
-
-def _moved(old: Statement, step: InstanceMap | None) -> Mapping[str, Expression]:
-    """What became of the inames around a statement, those left out that are what they were."""
-    return (
-        {}
-        if step is None
-        else {
-            iname: value
-            for iname, value in step.values.items()
-            if iname in old.inames
-            and not (isinstance(value, prim.Variable) and value.name == iname)
-        }
-    )

@@ -17,7 +17,7 @@ from loopkit._check import suggest_order
 from loopkit._check.suggest_arguments import by_arguments, by_assertions, by_numbers, by_sizes
 from loopkit._check.suggest_parallel import by_launches, by_other_loops, by_tags, by_threads
 from loopkit._check.suggest_storage import by_axes, by_copies, by_spaces
-from loopkit._check.suggest_try import OutOfTriesError, Refusal, Suggestion, Trials, refused
+from loopkit._check.suggest_try import Refusal, Suggestion, Trials, refused
 from loopkit._frozen import dataclass
 from loopkit._history import Step
 from loopkit._kernel import Kernel
@@ -31,7 +31,11 @@ MOST = 3
 
 
 class Suggestions(Sequence[str]):
-    """The suggestions for a refused step, found when first read."""
+    """The suggestions for a refused step, found when first read.
+
+    ``violations`` are what is wrong with its ``change``; they are found anew where they are
+    not given.
+    """
 
     def __init__(
         self,
@@ -47,8 +51,21 @@ class Suggestions(Sequence[str]):
 
     @cached_property
     def found(self) -> tuple[str, ...]:
-        """One line each."""
-        return suggestions(self.kernel, self.step, self.change, self.violations)
+        """What would be legal in the place of the step, at most three lines."""
+        lines: dict[str, int] = {}
+        asked = self.change.kernel if self.change is not None else None
+        trials = Trials(_budget.TRIES_EFFORT, _budget.TRIES, asked)
+        refusal: Kernel | Refusal
+        try:
+            refusal = Refusal(self.kernel, self.step, self.change, tuple(self.violations))
+            if not self.violations:
+                refusal = refused(self.kernel, self.step)
+            if isinstance(refusal, Refusal):
+                _search(refusal, trials, lines)
+        except Exception:
+            # Tries are over; or a message must come out, whatever is wrong with what it may add.
+            pass
+        return tuple(sorted(lines, key=lambda line: lines[line]))
 
     @overload
     def __getitem__(self, index: int) -> str: ...
@@ -99,35 +116,6 @@ FAMILIES = (
     Family(by_launches, 14),
     Family(by_sizes, 13),
 )
-
-
-def suggestions(
-    kernel: Kernel,
-    step: Step,
-    change: Change | None = None,
-    violations: Sequence[Violation] = (),
-) -> tuple[str, ...]:
-    """What would be legal in the place of a refused step, at most three lines.
-
-    ``violations`` are what is wrong with its ``change``; they are found anew where
-    they are not given.
-    """
-    found: dict[str, int] = {}
-    try:
-        trials = Trials(
-            _budget.TRIES_EFFORT, _budget.TRIES, change.kernel if change is not None else None
-        )
-        refusal: Kernel | Refusal = Refusal(kernel, step, change, tuple(violations))
-        if not violations:
-            refusal = refused(kernel, step)
-        if isinstance(refusal, Refusal):
-            _search(refusal, trials, found)
-    except OutOfTriesError:
-        pass
-    except Exception:
-        # A message must come out, whatever is wrong with what it might add.
-        pass
-    return tuple(sorted(found, key=lambda line: found[line]))
 
 
 def _search(refusal: Refusal, trials: Trials, found: dict[str, int]) -> None:

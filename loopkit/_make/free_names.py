@@ -9,6 +9,7 @@ import pymbolic.primitives as prim
 from loopkit import _expression
 from loopkit._kernel import Statement, SubstitutionRule
 from loopkit._nodes import Expression, Reduction
+from loopkit._relations import grouped, reachable
 from loopkit._rules import expand_in
 from loopkit._spelling import candidates
 
@@ -80,14 +81,10 @@ def names_outside_reductions(expr: Expression, operations: Collection[str]) -> f
     )
 
 
-def closure(found: Collection[str], needs: Mapping[str, Collection[str]]) -> set[str]:
+def closure(found: Collection[str], needs: Mapping[str, Collection[str]]) -> frozenset[str]:
     """``found`` and all names that need one of them, directly or not."""
-    whole = set(found)
-    while True:
-        more = {n for n in needs if n not in whole and not whole.isdisjoint(needs[n])}
-        if not more:
-            return whole
-        whole |= more
+    users = grouped((name, user) for user, names in needs.items() for name in names)
+    return reachable(found, lambda name: users.get(name, ()))
 
 
 class RuleBook:
@@ -99,9 +96,9 @@ class RuleBook:
 
     def __init__(self, rules: Rules, operations: Collection[str]) -> None:
         self.rules = rules
-        reducing = {n for n, r in rules.items() if could_reduce(r.expression, operations)}
+        holders = {n for n, r in rules.items() if could_reduce(r.expression, operations)}
         uses = {n: _expression.called_names(r.expression) for n, r in rules.items()}
-        reducing = closure(reducing, uses)
+        reducing = closure(holders, uses)
         self.reducing: Rules = {n: rules[n] for n in rules if n in reducing}
 
     @property

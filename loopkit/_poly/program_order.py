@@ -108,15 +108,6 @@ class ProgramOrder:
         key = (loops, a.label, b.label, self.is_above(a.statement, b.statement))
         return once(self._before, key, _before_by_loop, *key)
 
-    def levels_before(self, a: Instance, b: Instance) -> list[int]:
-        """The numbers of :meth:`before_by_loop`, without the sets."""
-        if b.statement is None:
-            return [0]
-        if a.statement is None:
-            return []
-        depth = len(self.shared_loops(a.statement, b.statement))
-        return list(range(depth + self.is_above(a.statement, b.statement)))
-
     def together(self, a: Instance, b: Instance) -> isl.Set | None:
         """``{ inames of both : a and b run at the same time }``; None for two statements."""
         if a.statement is None or a.statement != b.statement:

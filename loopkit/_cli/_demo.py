@@ -53,17 +53,6 @@ def demo(*, n: int | None, m: int | None, l: int | None, executor: str | None) -
     return run(output, kernel, executor, sizes)
 
 
-def call_text(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
-    """A step as a person writes it: ``.split_iname("i", 16)``."""
-    texts = [_literal(value) for value in args]
-    texts += [f"{key}={_literal(value)}" for key, value in kwargs.items()]
-    return f".{name}({', '.join(texts)})"
-
-
-def _literal(value: Any) -> str:
-    return repr(value).replace("'", '"')
-
-
 def schedule(output: Output) -> Any:
     """Declare the product and transform it step by step, showing the nest each time."""
     import loopkit
@@ -86,7 +75,7 @@ def schedule(output: Output) -> Any:
     for name, args, kwargs in STEPS:
         kernel = getattr(kernel, name)(*args, **kwargs)
         output.text()
-        output.code(call_text(name, args, kwargs), "python")
+        output.code(kernel.history[-1].call(), "python")
         output.text()
         output.text(str(kernel))
     return kernel

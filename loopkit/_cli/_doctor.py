@@ -12,7 +12,7 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -100,13 +100,9 @@ def probes() -> Iterator[Probe]:
         yield Probe(f"{library} arrays", functools.partial(_interop, library))
 
 
-def diagnose(progress: Callable[[str], None] = lambda name: None) -> list[Finding]:
-    """Look at everything; ``progress`` hears what is being looked at."""
-    findings = []
-    for probe in probes():
-        progress(probe.name)
-        findings.append(probe.run())
-    return findings
+def diagnose() -> list[Finding]:
+    """Look at everything."""
+    return [probe.run() for probe in probes()]
 
 
 def doctor(*, as_json: bool) -> int:
@@ -124,9 +120,8 @@ def doctor(*, as_json: bool) -> int:
     return 1 if fatal else 0
 
 
-def show(output: Output, findings: Iterable[Finding]) -> None:
+def show(output: Output, findings: Sequence[Finding]) -> None:
     """A line for each finding, and a summary of what runs here."""
-    findings = list(findings)
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
         line = f"{finding.status:<8} {finding.name:<{width}}  {finding.detail}"
@@ -194,17 +189,11 @@ def _run(executor: str, arrays: Callable[[Any], Any] = lambda array: array) -> s
     a = np.arange(103, dtype=np.float32)
     expected = a[:100] + a[1:101] + a[2:102] + a[3:103]
     result = _small_kernel().executor(executor)(a=arrays(a), n=100)
-    if not np.array_equal(_as_numpy(result), expected):
+    for method in ("get", "copy_to_host", "cpu"):
+        result = getattr(result, method)() if hasattr(result, method) else result
+    if not np.array_equal(np.asarray(result), expected):
         raise RuntimeError("it computes wrong numbers")
     return "runs a small kernel and computes the right numbers"
-
-
-def _as_numpy(array: Any) -> np.ndarray[Any, Any]:
-    for method in ("get", "copy_to_host", "cpu"):
-        if hasattr(array, method):
-            array = getattr(array, method)()
-            break
-    return np.asarray(array)
 
 
 def _compiler() -> str:
@@ -320,17 +309,14 @@ def _interop(library: str) -> str:
         if library != "torch":
             return f"{version} (not tried: there is no GPU)"
         return f"{version}, {_run(best_executor(), module.from_numpy)}"
-    make: Callable[[Any], Any]
-    if library == "torch":
-        if not module.cuda.is_available():
-            return f"{version} (not tried: it was built without CUDA)"
-        make = functools.partial(module.as_tensor, device="cuda")
-    elif library == "cupy":
-        make = module.asarray
-    elif library == "numba":
-        make = importlib.import_module("numba.cuda").to_device
-    else:
-        if module.default_backend() != "gpu":
-            return f"{version} (not tried: it was installed without CUDA)"
-        make = importlib.import_module("jax.numpy").asarray
+    if library == "torch" and not module.cuda.is_available():
+        return f"{version} (not tried: it was built without CUDA)"
+    if library == "jax" and module.default_backend() != "gpu":
+        return f"{version} (not tried: it was installed without CUDA)"
+    make = {
+        "torch": lambda array: module.as_tensor(array, device="cuda"),
+        "cupy": lambda array: module.asarray(array),
+        "numba": lambda array: importlib.import_module("numba.cuda").to_device(array),
+        "jax": lambda array: module.numpy.asarray(array),
+    }[library]
     return f"{version}, {_run('cuda', make)}"

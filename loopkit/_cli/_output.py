@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
-#: What pygments calls the languages that are printed.
-LEXERS = {"cuda": "cuda", "ptx": "text", "python": "python"}
+#: The languages that are printed in colours, as pygments calls them.
+LEXERS = ("cuda", "python")
 
 
 class Output:
@@ -36,11 +36,10 @@ class Output:
     def code(self, source: str, language: str) -> None:
         """Print source text, in colours on a terminal."""
         source = source.rstrip("\n")
-        lexer = LEXERS.get(language, "text")
-        if not self.console.is_terminal or lexer == "text":
+        if not self.console.is_terminal or language not in LEXERS:
             self.text(source)
             return
-        syntax = Syntax(source, lexer, background_color="default", theme="ansi_light")
+        syntax = Syntax(source, language, background_color="default", theme="ansi_light")
         text = syntax.highlight(source)
         text.rstrip()
         self.console.print(text)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import inspect
 import os
+import re
 import runpy
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, TypeVar
 
 from loopkit._cli._output import Output
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
@@ -19,8 +20,10 @@ from loopkit._kernel import Kernel
 BINARY = frozenset(["ptx", "sass", "resources"])
 """Views of what is made for one architecture."""
 
-Found = Kernel | Mapping[Any, Any]
-"""A kernel, or a dictionary that holds some."""
+# A colon inside of a path (a drive letter, an odd folder) is none of ours.
+_TARGET = re.compile(r"(.+?\.py|.*[/\\][^:]*|[^:]*)(?::([^:/\\]+))?(?::([^/\\]+))?")
+
+T = TypeVar("T")
 
 
 def show(target: str, views: Sequence[str], arch: str | None) -> int:
@@ -31,38 +34,39 @@ def show(target: str, views: Sequence[str], arch: str | None) -> int:
             f"--arch says nothing about --{views[0]}: it is the same for all architectures",
             instead="it belongs to --ptx, --sass and --resources",
         )
-    rendered = [render(kernel, view, arch) for view in views]
+    rendered = [str(render(kernel, view, arch)) for view in views]
     # Only now, so that after an error nothing is on stdout.
     output = Output()
-    for number, (text, language) in enumerate(rendered):
+    for number, (view, text) in enumerate(zip(views, rendered, strict=True)):
         if number:
             output.text()
-        output.code(text, language)
+        output.code(text, view)
     return 0
 
 
-def render(kernel: Kernel, view: str, arch: str | None) -> tuple[str, str]:
-    """The text of a view and the language it is in."""
+def render(kernel: Kernel, view: str, arch: str | None) -> Any:
+    """What a view prints."""
     made_for = {"arch": arch} if arch is not None and view in BINARY else {}
-    made = kernel if view == "nest" else getattr(kernel, view)(**made_for)
-    return str(made), view if view in ("cuda", "ptx") else "text"
+    return kernel if view == "nest" else getattr(kernel, view)(**made_for)
 
 
 def load(target: str) -> Kernel:
     """The kernel that ``FILE.py:NAME``, ``FILE.py:NAME:KEY`` or ``FILE.py`` names."""
-    file, name = _split(target)
-    key = None
-    if name is not None and not file.endswith(".py") and _split(file)[1] is not None:
-        (file, name), key = _split(file), name
+    parts = _TARGET.fullmatch(target)
+    file, name, key = parts.groups() if parts is not None else (target, None, None)
+    if name is not None and not name.isidentifier():
+        raise InvalidArgumentError(
+            f"'{name}' is not a Python name",
+            asked=f"loopkit show {target}",
+            instead="say FILE.py:NAME, NAME being a kernel or a function that returns one",
+        )
     path = Path(file)
     if not path.is_file():
-        raise _no_such_file(path)
-    namespace = _run(path)
-    return _one_of(_find(namespace, name, path), key, target)
-
-
-def _one_of(found: Found, key: str | None, target: str) -> Kernel:
-    """The kernel that was found, or the one of several that has a key."""
+        error = UnknownNameError("file", path.name, [p.name for p in path.parent.glob("*.py")])
+        raise InvalidArgumentError(
+            f"there is no file {path}", instead=error.instead if error.known else ""
+        )
+    found = _find(_run(path), name, path)
     if isinstance(found, Kernel):
         if key is None:
             return found
@@ -82,82 +86,58 @@ def _one_of(found: Found, key: str | None, target: str) -> Kernel:
     return chosen
 
 
-def _split(target: str) -> tuple[str, str | None]:
-    file, colon, name = target.rpartition(":")
-    # A colon inside a path (a drive letter, an odd folder) is none of ours.
-    if not colon or "/" in name or os.sep in name or name.endswith(".py"):
-        return target, None
-    if not name.isidentifier():
-        raise InvalidArgumentError(
-            f"'{name}' is not a Python name",
-            asked=f"loopkit show {target}",
-            instead="say FILE.py:NAME, NAME being a kernel or a function that returns one",
-        )
-    return file, name
-
-
-def _no_such_file(path: Path) -> LoopkitError:
-    try:
-        beside = sorted(p.name for p in path.parent.glob("*.py"))
-    except OSError:
-        beside = []
-    if not beside:
-        return InvalidArgumentError(f"there is no file {path}")
-    error = UnknownNameError("file", path.name, beside)
-    error.why = f"there is no file {path}"
-    return error
-
-
 def _run(path: Path) -> dict[str, Any]:
-    """What the file's names mean once it has run; what it prints goes to stderr."""
+    """What the file's names mean once it has run."""
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
     try:
-        with contextlib.redirect_stdout(sys.stderr):
-            return runpy.run_path(str(path), run_name="__loopkit_show__")
-    except LoopkitError:
-        raise
-    except SystemExit as error:
-        raise LoopkitError(f"{path} ends the program (exit code {error.code})") from error
-    except Exception as error:
-        raise _failed(str(path), error) from error
+        return _running(str(path), lambda: runpy.run_path(str(path), run_name="__loopkit_show__"))
     finally:
         with contextlib.suppress(ValueError):
             sys.path.remove(folder)
 
 
-def _failed(what: str, error: Exception) -> LoopkitError:
-    """The user's own error, with the place in the user's own code, not in ours."""
-    if isinstance(error, SyntaxError):
+def _running(what: str, function: Callable[[], T]) -> T:
+    """What the user's own ``function`` returns; what it prints goes to stderr.
+
+    Its errors name the place in the user's own code, not in ours.
+    """
+    try:
+        with contextlib.redirect_stdout(sys.stderr):
+            return function()
+    except LoopkitError:
+        raise
+    except SystemExit as error:
+        raise LoopkitError(f"{what} ends the program (exit code {error.code})") from error
+    except Exception as error:
         said = "".join(traceback.format_exception_only(error)).rstrip()
-        return LoopkitError(f"{what} is not valid Python\n{said}")
-    here = str(Path(__file__).resolve().parent)
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith((here, "<frozen"))
-        and os.path.basename(frame.filename) != "runpy.py"
-    ]
-    place = f", line {frames[-1].lineno}: {frames[-1].line}" if frames else ""
-    file = frames[-1].filename if frames else what
-    said = "".join(traceback.format_exception_only(error)).rstrip()
-    return LoopkitError(
-        f"{what} fails: {said}\n    {file}{place}",
-        instead="LOOPKIT_DEBUG=1 in the environment shows the whole traceback",
-    )
+        if isinstance(error, SyntaxError):
+            raise LoopkitError(f"{what} is not valid Python\n{said}") from error
+        here = str(Path(__file__).resolve().parent)
+        frames = [
+            frame
+            for frame in traceback.extract_tb(error.__traceback__)
+            if not frame.filename.startswith((here, "<frozen"))
+            and os.path.basename(frame.filename) != "runpy.py"
+        ]
+        last = frames[-1] if frames else None
+        place = what if last is None else f"{last.filename}, line {last.lineno}: {last.line}"
+        raise LoopkitError(
+            f"{what} fails: {said}\n    {place}",
+            instead="LOOPKIT_DEBUG=1 in the environment shows the whole traceback",
+        ) from error
 
 
-def _find(namespace: dict[str, Any], name: str | None, path: Path) -> Found:
-    kernels = {n: v for n, v in namespace.items() if isinstance(v, Kernel)}
-    makers = [n for n, v in namespace.items() if _could_make_a_kernel(v)]
+def _find(namespace: dict[str, Any], name: str | None, path: Path) -> Kernel | Mapping[Any, Any]:
+    """A kernel, or a dictionary that holds some."""
+    kernels = [n for n, value in namespace.items() if isinstance(value, Kernel)]
+    makers = [n for n, value in namespace.items() if _could_make_a_kernel(value)]
+    if name is None and len(kernels) == 1:
+        [name] = kernels
     if name is None:
-        if len(kernels) == 1:
-            [found] = kernels.values()
-            return found
         known = ", ".join(f"{path}:{n}" for n in [*kernels, *makers])
         raise InvalidArgumentError(
-            f"{path} has {len(kernels) or 'no'} kernel{'' if len(kernels) == 1 else 's'}"
-            " at its top level; say which one",
+            f"{path} has {len(kernels) or 'no'} kernels at its top level; say which one",
             asked=f"loopkit show {path}",
             instead=f"there is {known}" if known else "",
         )
@@ -167,45 +147,26 @@ def _find(namespace: dict[str, Any], name: str | None, path: Path) -> Found:
             error.instead = f"{path} makes none at its top level"
         raise error
     value = namespace[name]
-    if _has_kernel(value):
-        return value
-    if not callable(value):
-        raise InvalidArgumentError(
-            f"{name} in {path} is neither a kernel nor a function that returns one,"
-            f" but {_a(type(value).__name__)}",
-        )
-    return _call(name, value, path)
-
-
-def _has_kernel(value: Any) -> TypeGuard[Found]:
-    """Whether ``value`` is a kernel, or a dictionary that holds some."""
+    wrong = f"{name} in {path} is neither a kernel nor a function that returns one, but {_a(value)}"
+    if callable(value) and not isinstance(value, Kernel):
+        needed = _needs(value)
+        if needed:
+            raise InvalidArgumentError(
+                f"{name} in {path} takes arguments: {', '.join(needed)}",
+                instead="write a function without arguments that calls it",
+            )
+        value = _running(f"{path}:{name}", value)
+        wrong = f"{name}() in {path} returns {_a(value)}, not a kernel"
     held = value.values() if isinstance(value, Mapping) else (value,)
-    return any(isinstance(one, Kernel) for one in held)
+    if not any(isinstance(one, Kernel) for one in held):
+        raise InvalidArgumentError(wrong)
+    found: Kernel | Mapping[Any, Any] = value
+    return found
 
 
-def _call(name: str, function: Any, path: Path) -> Found:
-    needed = _needs(function)
-    if needed:
-        raise InvalidArgumentError(
-            f"{name} in {path} takes arguments: {', '.join(needed)}",
-            instead="write a function without arguments that calls it",
-        )
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            made = function()
-    except LoopkitError:
-        raise
-    except Exception as error:
-        raise _failed(f"{path}:{name}", error) from error
-    if _has_kernel(made):
-        return made
-    raise InvalidArgumentError(
-        f"{name}() in {path} returns {_a(type(made).__name__)}, not a kernel"
-    )
-
-
-def _a(noun: str) -> str:
-    if noun == "NoneType":
+def _a(value: Any) -> str:
+    noun = type(value).__name__
+    if value is None:
         return "None"
     return f"{'an' if noun[0].lower() in 'aeiou' else 'a'} {noun}"
 

@@ -41,16 +41,27 @@ _OUTSIDE = re.compile(r"out of bounds|insufficient space|null pointer")
 
 @dataclass
 class _Placed:
-    """An array of the caller and where its bytes lie in the job file."""
+    """The value of a parameter, and where the bytes that it spans lie in the job file."""
 
     array: Array
     low: int
     size: int
-    offset: int = 0
+    offset: int
+
+    @property
+    def shift(self) -> int:
+        """From the first of the bytes to the first element: strides may be negative."""
+        return int(self.array.ctypes.data) - self.low
 
     def contents(self) -> Array:
         """All bytes that the array spans, gaps between its elements included."""
         return np.ctypeslib.as_array((ctypes.c_uint8 * self.size).from_address(self.low))
+
+    def copy_back(self, data: Array) -> None:
+        """Give the array the values that the job file holds now."""
+        array, start = self.array, self.offset + self.shift
+        if self.size:
+            array[...] = np.ndarray(array.shape, array.dtype, data.data, start, array.strides)
 
 
 def run(
@@ -71,10 +82,10 @@ def run(
     if done.returncode == _FAILED_LAUNCH:
         raise launch_error(program, ErrorRecord.from_buffer_copy(data.tobytes(), error_offset))
     if done.returncode != 0:
-        raise _read_report(program, bound, done.stderr, done.returncode)
+        raise _read_report(program, placed, done.stderr, done.returncode)
     for place, param in zip(placed, program.params, strict=True):
-        if place is not None and isinstance(param, ArrayParam) and param.is_written:
-            _copy_back(place, data)
+        if isinstance(param, ArrayParam) and param.is_written:
+            place.copy_back(data)
     bound.finish()
 
 
@@ -101,57 +112,31 @@ def _write_job(
     grid: tuple[int, int, int],
     order: int,
     seed: int,
-) -> tuple[list[_Placed | None], int]:
-    places: list[_Placed | None] = []
-    rows: list[tuple[int, int, int, int, int]] = []
-    chunks: list[tuple[int, Array]] = []
+) -> tuple[list[_Placed], int]:
+    placed = []
     end = _aligned(8 * (11 + 5 * len(program.params)))
-    for param, value in zip(program.params, bound.values, strict=True):
-        if isinstance(param, ArrayParam):
-            low, high = byte_bounds(value) if value.size else (value.ctypes.data,) * 2
-            place = _Placed(value, low, high - low, end)
-            places.append(place)
-            rows.append((1, place.size, end, value.ctypes.data - low, low % 16))
-            if place.size:
-                chunks.append((end, place.contents()))
-            end = _aligned(end + place.size)
-        else:
-            places.append(None)
-            data = np.frombuffer(value.tobytes(), dtype=np.uint8)
-            rows.append((0, data.size, end, 0, 0))
-            chunks.append((end, data))
-            end = _aligned(end + data.size)
-    head = (_MAGIC, order, seed & 0xFFFFFFFFFFFFFFFF, *grid, *program.block, end, len(rows))
+    for value in bound.values:
+        low, high = byte_bounds(value) if value.size else (value.ctypes.data,) * 2
+        placed.append(_Placed(value, low, high - low, end))
+        end = _aligned(end + high - low)
+    head = (_MAGIC, order, seed & 0xFFFFFFFFFFFFFFFF, *grid, *program.block, end, len(placed))
     with open(path, "wb") as file:
         file.write(struct.pack(f"<{len(head)}Q", *head))
-        for row in rows:
-            file.write(struct.pack("<5Q", *row))
-        for offset, chunk in chunks:
-            file.seek(offset)
-            chunk.tofile(file)
+        for param, place in zip(program.params, placed, strict=True):
+            numbers = (place.size, place.offset, place.shift, place.low % 16)
+            file.write(struct.pack("<5Q", isinstance(param, ArrayParam), *numbers))
+        for place in placed:
+            file.seek(place.offset)
+            place.contents().tofile(file)
         file.truncate(end + len(bytes(ErrorRecord())))
-    return places, end
+    return placed, end
 
 
 def _aligned(offset: int) -> int:
     return (offset + 63) // 64 * 64
 
 
-def _copy_back(place: _Placed, data: Array) -> None:
-    if not place.size:
-        return
-    shift = place.array.ctypes.data - place.low
-    result = np.ndarray(
-        place.array.shape,
-        dtype=place.array.dtype,
-        buffer=data.data,
-        offset=place.offset + shift,
-        strides=place.array.strides,
-    )
-    place.array[...] = result
-
-
-def _read_report(program: Program, bound: Bound, report: str, status: int) -> LoopkitError:
+def _read_report(program: Program, placed: list[_Placed], report: str, status: int) -> LoopkitError:
     asked = f"running '{program.name}' under the sanitizers"
     where = _THREAD.search(report)
     if where is not None:
@@ -178,13 +163,15 @@ def _read_report(program: Program, bound: Bound, report: str, status: int) -> Lo
         return LaunchError(
             f"the process that ran it ended with status {status}{source}\n{tail}", asked=asked
         )
-    name, text = _locate(program, bound, report, address)
+    name, text = _locate(program, placed, report, address)
     many = f" of {size} bytes" if size else ""
     why = f"{verb.lower()}{many} {text}{source}"
     return OutOfBoundsError(why, witness=Witness(kind="out of bounds", array=name), asked=asked)
 
 
-def _locate(program: Program, bound: Bound, report: str, address: int) -> tuple[str | None, str]:
+def _locate(
+    program: Program, placed: list[_Placed], report: str, address: int
+) -> tuple[str | None, str]:
     """The array that ``address`` is nearest to, and where from it that is."""
     guard = _GUARD.search(report)
     if guard is not None and 0 <= address - int(guard[1]) < _GUARD_SIZE:
@@ -193,17 +180,16 @@ def _locate(program: Program, bound: Bound, report: str, address: int) -> tuple[
             f"outside dynamic shared memory: byte offset {offset}, "
             f"and a block has {program.dynamic_shared} bytes of it"
         )
-    placed = []
+    near = []
     for match in _ARRAY.finditer(report):
         index, begin, size = map(int, match.groups())
-        placed.append((max(begin - address, address - (begin + size) + 1, 0), index, begin, size))
+        near.append((max(begin - address, address - (begin + size) + 1, 0), index, begin, size))
     # Arrays lie gigabytes apart: what is further from all of them is none of theirs.
-    if not placed or min(placed)[0] > 1 << 33:
+    if not near or min(near)[0] > 1 << 33:
         return None, f"at address {address:#x}, outside every array and every shared array"
-    _, index, begin, size = min(placed)
-    name, value = program.params[index].name, bound.values[index]
-    offset = address - begin - (value.ctypes.data - byte_bounds(value)[0] if value.size else 0)
-    element, rest = divmod(offset, value.dtype.itemsize)
+    _, index, begin, size = min(near)
+    name, value = program.params[index].name, placed[index].array
+    element, rest = divmod(address - begin - placed[index].shift, value.dtype.itemsize)
     inside = f" (byte {rest} of it)" if rest else ""
     shape = "x".join(map(str, value.shape)) or "1"
     return name, (

@@ -90,29 +90,27 @@ def _values(kernel: Kernel, given: Mapping[str, Any]) -> tuple[dict[str, int], d
     for name in given:
         if name not in kernel.arg_by_name:
             raise UnknownNameError("argument", name, kernel.arg_by_name)
-    found: dict[str, Any] = {}
-    for argument in kernel.args:
-        if isinstance(argument, ValueArg):
-            value = given.get(argument.name, argument.default)
-            if value is not None:
-                found[argument.name] = value
+    lengths: dict[str, int] = {}
     for argument in kernel.args:
         if isinstance(argument, ArrayArg) and argument.name in given and argument.shape:
             actual = np.shape(given[argument.name])
             for extent, length in zip(argument.shape, actual, strict=False):
                 if isinstance(extent, prim.Variable):
-                    found.setdefault(extent.name, length)
+                    lengths.setdefault(extent.name, length)
     sizes: dict[str, int] = {}
     values: dict[str, Any] = {}
     for argument in kernel.args:
         if not isinstance(argument, ValueArg):
             continue
-        if argument.name not in found:
-            raise LaunchError(f"the value of '{argument.name}' is missing")
-        assert argument.dtype is not None
-        values[argument.name] = np.asarray(found[argument.name]).astype(argument.dtype)[()]
-        if argument.dtype.kind in "iu":
-            sizes[argument.name] = int(found[argument.name])
+        name, dtype = argument.name, argument.dtype
+        value = given.get(name, argument.default)
+        value = lengths.get(name) if value is None else value
+        if value is None:
+            raise LaunchError(f"the value of '{name}' is missing")
+        assert dtype is not None
+        values[name] = np.asarray(value).astype(dtype)[()]
+        if dtype.kind in "iu":
+            sizes[name] = int(value)
     return sizes, values
 
 

@@ -22,6 +22,25 @@ from loopkit._run import arrays, driver
 from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Layout, Location
 
 
+def _guard(
+    var: str, info: ArrayInfo, constants: dict[str, Any], strides: str, now: Any, same: str = "=="
+) -> list[str]:
+    """Conditions that an array is like ``info``, whose ``strides``, as the text has them, are now.
+
+    ``same`` compares types of elements.
+    """
+    found = {"type": type(info.object), "shape": info.shape, "strides": tuple(now)}
+    found["dtype"] = info.object.dtype
+    type_, shape, steps, dtype = (hidden(word, var) for word in found)
+    constants |= {hidden(word, var): value for word, value in found.items()}
+    return [
+        f"type({var}) is {type_}",
+        f"{var}.shape == {shape}",
+        f"{strides} == {steps}",
+        f"{var}.dtype {same} {dtype}",
+    ]
+
+
 class TorchKind(ArrayKind):
     """PyTorch's tensors, on a GPU or on the host."""
 
@@ -101,17 +120,8 @@ class TorchKind(ArrayKind):
     def guard(
         self, var: str, info: ArrayInfo, devices: int, constants: dict[str, Any]
     ) -> list[str]:
-        constants[hidden("type", var)] = type(info.object)
-        constants[hidden("shape", var)] = info.object.shape
-        constants[hidden("strides", var)] = info.strides
-        constants[hidden("dtype", var)] = info.object.dtype
-        conditions = [
-            f"type({var}) is {hidden('type', var)}",
-            f"{var}.shape == {hidden('shape', var)}",
-            f"{var}.stride() == {hidden('strides', var)}",
-            f"{var}.dtype is {hidden('dtype', var)}",
-            f"{var}.get_device() == {info.location.index}",
-        ]
+        conditions = _guard(var, info, constants, f"{var}.stride()", info.strides, "is")
+        conditions.append(f"{var}.get_device() == {info.location.index}")
         if info.dtype.kind == "c":
             conditions.append(f"not {var}.is_conj()")
         elif info.strides != arrays.contiguous_strides(info.shape):
@@ -126,20 +136,6 @@ class TorchKind(ArrayKind):
 def _numpy_dtype(dtype: Any) -> np.dtype[Any]:
     """A type of PyTorch's; those that NumPy has not, ml_dtypes has told it."""
     return np.dtype(str(dtype).removeprefix("torch."))
-
-
-def _strided_guard(var: str, info: ArrayInfo, constants: dict[str, Any]) -> list[str]:
-    """Conditions on an array whose strides are an attribute, in bytes."""
-    constants[hidden("type", var)] = type(info.object)
-    constants[hidden("shape", var)] = info.shape
-    constants[hidden("strides", var)] = tuple(info.object.strides)
-    constants[hidden("dtype", var)] = info.object.dtype
-    return [
-        f"type({var}) is {hidden('type', var)}",
-        f"{var}.shape == {hidden('shape', var)}",
-        f"{var}.strides == {hidden('strides', var)}",
-        f"{var}.dtype == {hidden('dtype', var)}",
-    ]
 
 
 class CupyKind(ArrayKind):
@@ -181,7 +177,7 @@ class CupyKind(ArrayKind):
     def guard(
         self, var: str, info: ArrayInfo, devices: int, constants: dict[str, Any]
     ) -> list[str]:
-        conditions = _strided_guard(var, info, constants)
+        conditions = _guard(var, info, constants, f"{var}.strides", info.object.strides)
         if devices > 1:
             conditions.append(f"{var}.data.device_id == {info.location.index}")
         return conditions
@@ -218,7 +214,7 @@ class NumbaKind(ArrayKind):
         self, var: str, info: ArrayInfo, devices: int, constants: dict[str, Any]
     ) -> list[str]:
         constants[hidden("stream", var)] = info.object.stream
-        conditions = _strided_guard(var, info, constants)
+        conditions = _guard(var, info, constants, f"{var}.strides", info.object.strides)
         conditions.append(f"{var}.stream == {hidden('stream', var)}")
         if devices > 1:
             constants["_pointer_device"] = driver.pointer_device

@@ -27,28 +27,27 @@ from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance
 from loopkit._relations import reachable
 from loopkit._same import Key, key_of
-from loopkit._tree import Loop, Tree, build, flatten
+from loopkit._tree import build, flatten
 
 
 def without_dead_statements(kernel: Kernel) -> Kernel:
     """A kernel without the statements that never run, or that no output depends on."""
-    kernel = _with_only(kernel, [s for s in kernel.statements if _runs(kernel, s)])
+    sizes = kernel.assumptions.set
+    never = [s.id for s in kernel.statements if (kernel.statement_domain(s) & sizes).is_empty()]
+    kernel = _with_parts(kernel, dict.fromkeys(never, ()))
     names = live_arrays(kernel)
-    return _with_only(kernel, [s for s in kernel.statements if s.written in names])
+    dead = [s.id for s in kernel.statements if s.written not in names]
+    return _with_parts(kernel, dict.fromkeys(dead, ()))
 
 
-def _runs(kernel: Kernel, statement: Statement) -> bool:
-    """Whether a statement has an instance for some sizes."""
-    domain = kernel.statement_domain(statement) & kernel.assumptions.set
-    return not domain.is_empty()
-
-
-def _with_only(kernel: Kernel, kept: Sequence[Statement]) -> Kernel:
-    if len(kept) == len(kernel.statements):
+def _with_parts(kernel: Kernel, parts: Mapping[str, Sequence[Statement]]) -> Kernel:
+    """A kernel with others, or none, in the place of some of its statements."""
+    if not parts:
         return kernel
-    ids = {s.id for s in kept}
-    entries = [e for e in flatten(kernel.tree) if e[0] in ids]
-    return kernel.with_(tree=build(entries), statements=tuple(kept))
+    now = {s.id: parts.get(s.id, (s,)) for s in kernel.statements}
+    entries = [(one.id, path) for name, path in flatten(kernel.tree) for one in now[name]]
+    statements = tuple(one for s in kernel.statements for one in now[s.id])
+    return kernel.with_(tree=build(entries), statements=statements)
 
 
 def structure_key(kernel: Kernel) -> Key:
@@ -155,17 +154,9 @@ def split_statements(model: Model, parts: Mapping[str, Sequence[isl.Set]]) -> Ke
 
     Sets that overlap cut nothing.
     """
-    pieces: dict[str, list[Statement]] = {}
-    for name, sets in parts.items():
-        found = _pieces(model, model.statement[name], sets)
-        if len(found) > 1:
-            pieces[name] = found
-    if not pieces:
-        return None
-    kernel = model.kernel
-    statements = [p for s in kernel.statements for p in pieces.get(s.id, [s])]
-    tree = _with_parts(kernel.tree, {n: tuple(p.id for p in them) for n, them in pieces.items()})
-    return kernel.with_(tree=tree, statements=tuple(statements))
+    found = {n: _pieces(model, model.statement[n], sets) for n, sets in parts.items()}
+    pieces = {name: some for name, some in found.items() if some}
+    return _with_parts(model.kernel, pieces) if pieces else None
 
 
 def _pieces(model: Model, statement: Statement, sets: Sequence[isl.Set]) -> list[Statement]:
@@ -195,13 +186,3 @@ def _pieces(model: Model, statement: Statement, sets: Sequence[isl.Set]) -> list
         name = model.kernel.fresh_name(f"{statement.id}_part_{number}")
         found.append(replace(statement, id=name, predicates=predicates))
     return found
-
-
-def _with_parts(nodes: Tree, names: Mapping[str, tuple[str, ...]]) -> Tree:
-    result: list[Loop | str] = []
-    for node in nodes:
-        if isinstance(node, Loop):
-            result.append(Loop(node.iname, _with_parts(node.body, names)))
-        else:
-            result += names.get(node, (node,))
-    return tuple(result)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from loopkit._check.instance_maps import Lineage
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.schedule_proof import questions
 from loopkit._check.statement_check import StatementCheck
+from loopkit._check.value_types import ValueTypes
 from loopkit._check.violation import Violation
 from loopkit._expression import Access, is_constant, to_text, variable_names
 from loopkit._hidden import BASE, OTHER
@@ -21,7 +22,7 @@ from loopkit._poly.model import Model
 from loopkit._poly.pairs import Instance, Undecided
 from loopkit._promotion import RunTime
 from loopkit._same import same
-from loopkit._types import dtype_of, known_types
+from loopkit._types import Kind, dtype_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +45,12 @@ class ProofResult:
 def prove(new: Model, lineage: Lineage) -> ProofResult:
     """Check a correspondence; stops at the first thing that is wrong."""
     check = Check(lineage, new)
-    types = KernelTypes(check.root), KernelTypes(new)
-    objection = next(_objections(check.root, new, lineage, types), "")
+    statements = _TypedStatementCheck(check)
+    objection = next(_objections(statements, lineage), "")
     if objection:
         return ProofResult(open=objection, cheap=True)
     open_ = ""
-    for _, question in questions(_TypedStatementCheck(check, types)):
+    for _, question in questions(statements):
         try:
             question()
         except Undecided as undecided:
@@ -62,11 +63,10 @@ def prove(new: Model, lineage: Lineage) -> ProofResult:
 
 
 class _TypedStatementCheck(StatementCheck):
-    """Compares expressions through copies only where these change no types."""
+    """Compares expressions through copies only where these change no types, all known here."""
 
-    def __init__(self, check: Check, types: tuple[KernelTypes, KernelTypes]) -> None:
+    def __init__(self, check: Check) -> None:
         super().__init__(check)
-        self.types = types
         self.indexing = 0
 
     def same_indices(self, old: Expression, mine: Access, its: Access, event: ReadEvent) -> None:
@@ -79,12 +79,11 @@ class _TypedStatementCheck(StatementCheck):
     def same_parts(self, old: Expression, new: Expression, event: ReadEvent) -> None:
         # 2 and an iname that is always 2 are the same index, but x*2 and x*i have other types.
         constants = is_constant(old) and is_constant(new)
-        if not self.indexing and not constants and self.are_integers(old, new):
-            kinds = dtype_of(old, self.types[0].of), dtype_of(new, self.types[1].of)
-            if kinds[0] != kinds[1]:
-                raise Undecided(
-                    f"{to_text(new)} is of another type than {to_text(old)} in '{event.reader}'"
-                )
+        are_values = not self.indexing and not constants and self.are_integers(old, new)
+        if are_values and _type(old, self.root_types) != _type(new, self.new_types):
+            raise Undecided(
+                f"{to_text(new)} is of another type than {to_text(old)} in '{event.reader}'"
+            )
         super().same_parts(old, new, event)
 
     def inline(self, mine: Access, new: Expression, event: ReadEvent) -> None:
@@ -93,32 +92,38 @@ class _TypedStatementCheck(StatementCheck):
                 raise Undecided(f"the reduction '{statement.id}' has no counterpart")
             if not self.root.is_exact(statement):
                 raise Undecided(f"data decide what '{statement.id}' writes to '{mine[0]}'")
-            self.must_fit(self.types[0], statement)
+            _must_fit(self.root_types, statement)
         super().inline(mine, new, event)
 
     def hop(self, old: Expression, mine: Access | None, its: Access, event: ReadEvent) -> None:
         for statement in self.check.copy_statements(its[0]):
-            self.must_fit(self.types[1], statement)
+            _must_fit(self.new_types, statement)
         super().hop(old, mine, its, event)
 
-    def must_fit(self, types: KernelTypes, statement: Statement) -> None:
-        if not types.fits(statement):
-            raise Undecided(
-                f"'{statement.written}' holds the value of '{statement.id}' in another type"
-            )
+
+def _type(expr: Expression, types: ValueTypes) -> Kind:
+    return dtype_of(expr, types.known.__getitem__)
 
 
-def _objections(
-    root: Model, new: Model, lineage: Lineage, types: tuple[KernelTypes, KernelTypes]
-) -> Iterator[str]:
+def _must_fit(types: ValueTypes, statement: Statement) -> None:
+    """A statement's value has the type of the variable that it is stored in."""
+    kind = _type(statement.rhs, types)
+    if isinstance(kind, RunTime) or kind != types.known[statement.written]:
+        raise Undecided(
+            f"'{statement.written}' holds the value of '{statement.id}' in another type"
+        )
+
+
+def _objections(check: StatementCheck, lineage: Lineage) -> Iterator[str]:
     """Why a correspondence is not one that the checker was made to judge.
 
     The checker trusts transforms that they change no types, that what they add
     only carries values, and that reductions start from the same value.
     """
+    root, new = check.root, check.new
     for image in lineage.images:
         old, its = root.statement[image.origin], new.statement[image.statement]
-        kinds = types[0].of(old.written), types[1].of(its.written)
+        kinds = check.root_types.known[old.written], check.new_types.known[its.written]
         if kinds[0] != kinds[1]:
             yield f"'{old.written}' is {kinds[0]}, '{its.written}' is {kinds[1]}"
         if set(root.bounds_from_data(old.id)) != set(new.bounds_from_data(its.id)):
@@ -171,25 +176,6 @@ def data_dependent_race(model: Model) -> str:
                             "as data decide, and nothing orders the two"
                         )
     return ""
-
-
-class KernelTypes:
-    """The types of a kernel's data and expressions."""
-
-    def __init__(self, model: Model) -> None:
-        from loopkit._make.type_inference import infer_types
-
-        self.kernel = infer_types(model.kernel)
-        self.known: Mapping[str, Any] = known_types(self.kernel)
-
-    def of(self, name: str) -> Any:
-        """The type of an array's elements, or of a scalar."""
-        return self.known[name]
-
-    def fits(self, statement: Statement) -> bool:
-        """Whether a statement's value has the type of the variable that it is stored in."""
-        kind = dtype_of(statement.rhs, self.of)
-        return not isinstance(kind, RunTime) and kind == self.of(statement.written)
 
 
 def _same_initial_value(a: Expression, b: Expression, dtype: Any) -> bool:

@@ -6,6 +6,7 @@ Code generation, the proof and the compiler are imported when they are first ask
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from loopkit import _history
@@ -40,6 +41,38 @@ class LaunchConfig:
     shared_bytes: int
 
 
+class Source(str):
+    """CUDA C: a string that shows itself in the colours of its kernel where HTML can be shown."""
+
+    kernel: Kernel
+
+    def __new__(cls, text: str, kernel: Kernel) -> Source:
+        made = super().__new__(cls, text)
+        made.kernel = kernel
+        return made
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        return str, (str(self),)
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, str]:
+        from loopkit._display.markup import bundle
+        from loopkit._display.source import source_html
+
+        return bundle(lambda: source_html(self.kernel), lambda: str(self), include, exclude)
+
+
+def mimebundle(
+    kernel: Kernel, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+) -> dict[str, str]:
+    """The nest for notebooks: as HTML in which loops fold, and as text."""
+    from loopkit._display.markup import bundle
+    from loopkit._display.nest import kernel_html
+
+    return bundle(lambda: kernel_html(kernel), lambda: show(kernel), include, exclude)
+
+
 def show(kernel: Kernel) -> str:
     """The loop nest as text, with what each line is for beside it."""
     from loopkit._show import show
@@ -56,7 +89,7 @@ def program(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
 
 def cuda(kernel: Kernel) -> str:
     """The CUDA C source."""
-    return program(kernel).source
+    return Source(program(kernel).source, kernel)
 
 
 def ptx(kernel: Kernel, arch: str | None = None) -> str:

@@ -20,6 +20,8 @@ from loopkit._registry import transforms as registered
 class Methods:
     """What one does with a kernel, beside looking up what it holds."""
 
+    __str__ = __repr__ = _inspect.show
+    _repr_mimebundle_ = _inspect.mimebundle
     program = _inspect.program
     cuda = _inspect.cuda
     ptx = _inspect.ptx
@@ -87,13 +89,18 @@ class _Later:
         return function if kernel is None else MethodType(function, kernel)
 
 
+class _Empty: ...
+
+
+_OF_ANY_CLASS = frozenset(vars(_Empty))
+
+
 def _attach() -> None:
     for name, method in vars(Methods).items():
-        if name not in vars(object) and name not in ("__module__", "__dict__", "__weakref__"):
+        if name not in _OF_ANY_CLASS:
             setattr(Kernel, name, method)
     for name in registered:
         setattr(Kernel, name, _Later(name))
-    Kernel.__str__ = _inspect.show  # type: ignore[method-assign, assignment]
 
 
 _attach()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg, storage_shape
 from loopkit._budget import in_turn
+from loopkit._cached import memoised
 from loopkit._errors import LoopkitError
 from loopkit._expression import to_text
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
@@ -22,15 +24,45 @@ _SYMBOLS = {"sum": "+=", "product": "*="}
 _COLUMN = 80
 
 
-@in_turn
+@dataclass(frozen=True)
+class Line:
+    """A line of a nest: what it says, a remark beside it, and the lines inside of it.
+
+    ``kind`` is ``"signature"``, ``"array"``, ``"rule"``, ``"assumption"``, ``"axes"``, ``"loop"``,
+    ``"statement"``, ``"barrier"`` or ``"remark"``; ``statement`` is the position of a statement
+    in the kernel's.  Inside of ``"axes"`` each ``"axis"`` has a hardware word for its remark.
+    """
+
+    kind: str
+    text: str
+    note: str = ""
+    inside: tuple[Line, ...] = ()
+    statement: int | None = None
+
+
 def show(kernel: Kernel) -> str:
     """The kernel's loop nest as text, with what each line is for beside it."""
-    lines = [_signature(kernel)]
-    lines += _temporaries(kernel)
-    lines += _rules(kernel)
-    lines += _assumptions(kernel)
-    lines += _nest(kernel)
-    return "\n".join(lines)
+    return "\n".join(_texts((outline(kernel),), ""))
+
+
+def _texts(lines: Iterable[Line], pad: str) -> Iterator[str]:
+    for line in lines:
+        if line.kind == "axes":
+            yield pad + "   ".join(axis.text for axis in line.inside)
+            continue
+        text = pad + line.text
+        yield f"{text:<{_COLUMN - 3}}   {line.note}" if line.note else text
+        yield from _texts(line.inside, pad + "  ")
+
+
+@in_turn
+@memoised
+def outline(kernel: Kernel) -> Line:
+    """The loop nest as data: the line of the signature, and all others inside of it."""
+    head, note = _signature(kernel)
+    decided = decide_address_spaces(kernel)
+    inside = (*_temporaries(decided), *_rules(kernel), *_assumptions(kernel), *_nest(decided))
+    return Line("signature", head, note, inside)
 
 
 def _array(name: str, shape: tuple[Expression, ...] | None) -> str:
@@ -39,7 +71,7 @@ def _array(name: str, shape: tuple[Expression, ...] | None) -> str:
     return f"{name}[{', '.join(to_text(s) for s in shape)}]" if shape else name
 
 
-def _signature(kernel: Kernel) -> str:
+def _signature(kernel: Kernel) -> tuple[str, str]:
     values = [a.name for a in kernel.args if isinstance(a, ValueArg)]
     arrays = [a for a in kernel.args if isinstance(a, ArrayArg)]
     written = {a.name for a in arrays if a.name in kernel.writers}
@@ -48,19 +80,17 @@ def _signature(kernel: Kernel) -> str:
     ]
     outputs = [_array(a.name, a.shape) for a in arrays if a.name in written]
     inside = "; ".join(p for p in (", ".join(values), ", ".join(inputs)) if p)
-    head = f"{kernel.name}({inside}) -> {', '.join(outputs)}"
+    head = f"{kernel.name}({inside})" + (f" -> {', '.join(outputs)}" if outputs else "")
     dtypes = {str(a.dtype) if a.dtype is not None else "untyped" for a in arrays}
     if len(dtypes) == 1:
-        return _beside(head, dtypes.pop())
-    return _beside(head, ", ".join(f"{a.name}: {a.dtype or 'untyped'}" for a in arrays))
+        return head, dtypes.pop()
+    return head, ", ".join(f"{a.name}: {a.dtype or 'untyped'}" for a in arrays)
 
 
-def _temporaries(kernel: Kernel) -> list[str]:
-    return [
-        _beside(f"  {_array(t.name, storage_shape(t))}", _where(t))
-        for t in kernel.temporaries
-        if t.shape or t.address_space is AddressSpace.LOCAL
-    ]
+def _temporaries(kernel: Kernel) -> Iterator[Line]:
+    for t in kernel.temporaries:
+        if t.shape or t.address_space is AddressSpace.LOCAL:
+            yield Line("array", _array(t.name, storage_shape(t)), _where(t))
 
 
 def _where(temporary: TemporaryVariable) -> str:
@@ -68,27 +98,22 @@ def _where(temporary: TemporaryVariable) -> str:
         AddressSpace.PRIVATE: "private",
         AddressSpace.LOCAL: "shared",
         AddressSpace.GLOBAL: "global",
-        AddressSpace.AUTO: "temporary",
     }
     return f"{words[temporary.address_space]} {temporary.dtype or ''}".rstrip()
 
 
-def _rules(kernel: Kernel) -> list[str]:
-    return [
-        f"  {r.name}{'(' + ', '.join(r.arguments) + ')' if r.arguments else ''}"
-        f" := {to_text(r.expression)}"
-        for r in kernel.substitutions
-    ]
+def _rules(kernel: Kernel) -> Iterator[Line]:
+    for rule in kernel.substitutions:
+        arguments = f"({', '.join(rule.arguments)})" if rule.arguments else ""
+        yield Line("rule", f"{rule.name}{arguments} := {to_text(rule.expression)}")
 
 
-def _assumptions(kernel: Kernel) -> list[str]:
+def _assumptions(kernel: Kernel) -> Iterator[Line]:
     condition = _sets.conditions(kernel.assumptions.set)
-    lines = [] if condition is True else [f"  assuming {to_text(condition)}"]
-    return lines + [f"  assuming {assertion.text}" for assertion in kernel.assertions]
-
-
-def _beside(text: str, note: str, column: int = _COLUMN) -> str:
-    return f"{text:<{column - 1}} {note}".rstrip() if note else text
+    if condition is not True:
+        yield Line("assumption", f"assuming {to_text(condition)}")
+    for assertion in kernel.assertions:
+        yield Line("assumption", f"assuming {assertion.text}")
 
 
 def _note(kernel: Kernel, statement: Statement) -> str:
@@ -107,53 +132,57 @@ def statement_text(statement: Statement) -> str:
     return f"{to_text(statement.lhs)} {symbol} {to_text(statement.rhs)}"
 
 
-def _nest(kernel: Kernel) -> list[str]:
+def _nest(kernel: Kernel) -> Iterator[Line]:
+    places = {s.id: number for number, s in enumerate(kernel.statements)}
     try:
-        nest = make_nest(decide_address_spaces(kernel))
+        nest = make_nest(kernel)
     except LoopkitError as error:
-        return [*_plain(kernel, kernel.tree, "  "), f"  (no code can be made of this: {error.why})"]
-    lines = []
-    coordinates = [
-        f"{c.iname} = {c.word}" + (f" + {c.lower}" if c.lower else "")
+        yield from _plain(kernel, kernel.tree, places)
+        yield Line("remark", f"(no code can be made of this: {error.why})")
+        return
+    axes = tuple(
+        Line("axis", f"{c.iname} = {c.word}" + (f" + {c.lower}" if c.lower else ""), c.word)
         for c in nest.hardware.coordinates
-    ]
-    if coordinates:
-        lines.append("  " + "   ".join(coordinates))
-    return [*lines, *_lines(kernel, nest.code, "  ", ())]
+    )
+    if axes:
+        yield Line("axes", "", inside=axes)
+    yield from _lines(kernel, nest.code, (), places)
 
 
-def _plain(kernel: Kernel, nodes: Tree, pad: str) -> Iterator[str]:
+def _plain(kernel: Kernel, nodes: Tree, places: Mapping[str, int]) -> Iterator[Line]:
     """The tree, as nothing is known of its bounds."""
     for node in nodes:
         if isinstance(node, Loop):
-            yield f"{pad}for {node.iname}"
-            yield from _plain(kernel, node.body, pad + "  ")
+            yield Line("loop", f"for {node.iname}", "", tuple(_plain(kernel, node.body, places)))
         else:
-            yield pad + statement_text(kernel.statement_by_id[node])
+            statement = kernel.statement_by_id[node]
+            note = _if(tuple(map(to_text, statement.predicates)), _note(kernel, statement))
+            yield Line("statement", statement_text(statement), note, statement=places[node])
 
 
 def _lines(
-    kernel: Kernel, codes: Iterable[Code], pad: str, conditions: tuple[str, ...]
-) -> Iterator[str]:
+    kernel: Kernel, codes: Iterable[Code], conditions: tuple[str, ...], places: Mapping[str, int]
+) -> Iterator[Line]:
     """The nest; ``conditions`` guard it, and are not yet shown."""
     for code in codes:
         if isinstance(code, For):
             step = f" step {code.step}" if code.step != 1 else ""
-            note = "unrolled" if code.unroll else ""
-            head = f"{pad}for {code.iname} in [{to_text(code.lower)}, {_ceil(code.upper)}){step}"
-            yield _beside(head, _if(conditions, note))
-            yield from _lines(kernel, code.body, pad + "  ", ())
+            note = _if(conditions, "unrolled" if code.unroll else "")
+            head = f"for {code.iname} in [{to_text(code.lower)}, {_ceil(code.upper)}){step}"
+            yield Line("loop", head, note, tuple(_lines(kernel, code.body, (), places)))
         elif isinstance(code, Let):
-            yield f"{pad}for {code.iname} = {to_text(code.value)}"
-            yield from _lines(kernel, code.body, pad + "  ", conditions)
+            head = f"for {code.iname} = {to_text(code.value)}"
+            yield Line("loop", head, "", tuple(_lines(kernel, code.body, conditions, places)))
         elif isinstance(code, If):
             more = (*conditions, to_text(code.condition))
-            yield from _lines(kernel, code.body, pad, more)
+            yield from _lines(kernel, code.body, more, places)
         elif isinstance(code, Barrier):
-            yield f"{pad}---- {'warp barrier' if code.of_warp else 'barrier'}: {code.reason}"
+            kind = "warp barrier" if code.of_warp else "barrier"
+            yield Line("barrier", f"---- {kind}: {code.reason}")
         elif isinstance(code, Do):
-            note = _note(kernel, code.statement)
-            yield _beside(pad + statement_text(code.statement), _if(conditions, note))
+            note = _if(conditions, _note(kernel, code.statement))
+            place = places[code.statement.id]
+            yield Line("statement", statement_text(code.statement), note, statement=place)
 
 
 def _if(conditions: tuple[str, ...], note: str) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import random
 import string
-from html.parser import HTMLParser
-from xml.etree.ElementTree import fromstring
+from typing import Any
+from xml.etree.ElementTree import Element, fromstring
 
 import pytest
+from html_page import Page
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -77,8 +78,11 @@ def test_text_reads_well(dark: bool) -> None:
 
 
 def test_roles_differ_without_colour() -> None:
-    shapes = [(r.css, r.mark) for r in ROLES.values() if r.name not in ("statement", "global")]
-    assert len(set(shapes)) == len(shapes)
+    """Of those that may be taken for each other: words, kinds of lines, verdicts."""
+    words = ("block", "thread", "unrolled", "loop", "shared", "private", "global", "constant")
+    for group in (words, ("barrier", "copy", "comment", "statement"), ("added", "removed")):
+        assert len({(ROLES[name].css, ROLES[name].mark) for name in group}) == len(group)
+    assert len({ROLES[name].mark for name in ("ok", "refused", "undecided")}) == 3
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -89,36 +93,10 @@ def test_fills_differ_for_all_eyes(dark: bool, how: tuple[tuple[float, ...], ...
         assert _difference(one, other, how) >= 7, (one, other)
 
 
-class _Page(HTMLParser):
-    """A page's tags, all of them closed, and its text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[str] = []
-        self.attributes: list[tuple[str, str | None]] = []
-        self.text = ""
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.open.append(tag)
-        self.tags.append(tag)
-        self.attributes += attrs
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if "style" not in self.open:
-            self.text += data
-
-
 @given(st.text(), st.text())
 def test_text_stays_text(text: str, value: str) -> None:
     made = table(["<b>", text], [[text, element("code", text, title=value)], [1, None]])
-    page = _Page(html_text(output(made)))
+    page = Page(html_text(output(made)))
     rows = "tr td td code tr td td"
     assert " ".join(page.tags) == f"div style table thead tr th th tbody {rows}"
     assert page.text == "<b>" + 3 * visible(text) + "1"
@@ -184,16 +162,20 @@ def test_lighting_names_each_statement_of_its_kernel() -> None:
 
 
 def test_forms_that_nobody_asks_for_are_not_made() -> None:
-    def never() -> str:
+    def never() -> Any:
         raise AssertionError
 
+    def made() -> Element:
+        return element("p", "<")
+
+    page = "<p>&lt;</p>"
     assert markup.bundle(never, lambda: "t", include=["text/plain"]) == {"text/plain": "t"}
-    assert markup.bundle(lambda: "h", never, exclude=["text/plain"]) == {"text/html": "h"}
-    assert markup.bundle(lambda: "h", lambda: "t") == {"text/plain": "t", "text/html": "h"}
+    assert markup.bundle(made, never, exclude=["text/plain"]) == {"text/html": page}
+    assert markup.bundle(made, lambda: "t") == {"text/plain": "t", "text/html": page}
 
 
 def test_names_are_escaped_whatever_they_hold() -> None:
     draw = random.Random(1)
     for _ in range(200):
         name = "".join(draw.choices("<>&\"'`{}/\\" + string.ascii_letters, k=12))
-        assert _Page(html_text(element("i", name, title=name))).text == name
+        assert Page(html_text(element("i", name, title=name))).text == name

@@ -125,9 +125,12 @@ def table(
     return element("table", head, element("tbody", body))
 
 
-def statement(position: int | None) -> dict[str, object]:
-    """The attributes of what belongs to a statement: its position in ``kernel.statements``."""
-    return {} if position is None else {"data_lk_s": position}
+def statement(position: int | None, name: str | None = None) -> dict[str, object]:
+    """The attributes of what belongs to a statement, so that it lights up with it.
+
+    ``position`` is that in ``kernel.statements``, ``name`` what to say where the pointer rests.
+    """
+    return {} if position is None else {"data_lk_s": position, "title": name}
 
 
 def scope_of(kernel: Kernel) -> str:
@@ -167,13 +170,16 @@ def svg_text(picture: Element) -> str:
 
 
 def bundle(
-    html: Callable[[], str],
+    html: Callable[[], Element],
     text: Callable[[], str],
     include: Collection[str] | None = None,
     exclude: Collection[str] | None = None,
 ) -> dict[str, str]:
     """What ``_repr_mimebundle_`` returns; a form that nobody asks for is not made."""
-    forms = {"text/plain": text, "text/html": html}
+    forms: dict[str, Callable[[], str]] = {
+        "text/plain": text,
+        "text/html": lambda: html_text(html()),
+    }
     wanted = [
         form
         for form in forms
@@ -184,6 +190,6 @@ def bundle(
 
 def _is_active(form: str) -> bool:
     """Whether the shell that runs, if one does, shows this form: terminals show text alone."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
+    find = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    shell = None if find is None else find()
     return shell is None or form in shell.display_formatter.active_types

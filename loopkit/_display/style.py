@@ -54,7 +54,7 @@ _ROLES = (
     Role("shared", "shared memory", "#00665a", "#56d3bf", _underlined("solid"), "6 2"),
     Role("private", "private to a thread", "#6a5300", "#dcc463", _underlined("dotted"), "2 2"),
     Role("global", "global memory", "#37474f", "#c3ced6"),
-    Role("constant", "a size or a constant", "#53448f", "#b8adf5", _underlined("dashed"), "4 4"),
+    Role("constant", "a size or a constant", "#53448f", "#b8adf5", _SLANTED, "4 4"),
     Role("barrier", "a barrier", "#a8123e", "#ff92aa", _BOLD + _underlined("wavy"), "", "┄┄"),
     Role("copy", "a copy", "#00607d", "#6ccbe8", _SLANTED + _underlined("dotted"), "5 2 1 2", "⇐"),
     Role("comment", "a remark", "#5b6570", "#a5b0bb", _SLANTED),
@@ -164,6 +164,25 @@ color:var(--lk-comment)}}
 .lk .lk-head{{font-weight:650}}
 .lk .lk-mark{{display:inline-block;min-width:1.4em;text-align:center}}
 .lk [data-lk-s]{{border-radius:3px}}
+.lk .lk-row{{display:flex;flex-wrap:wrap;column-gap:2em;justify-content:space-between}}
+.lk .lk-row>:first-child{{white-space:pre-wrap;overflow-wrap:anywhere;padding-left:2em;
+text-indent:-2em}}
+.lk .lk-row>:not(:first-child){{margin-left:auto;padding-left:4em;text-align:right;
+white-space:pre-wrap}}
+.lk .lk-nest>:not(:first-child){{padding-left:1.1em}}
+.lk .lk-nest details>div{{margin-left:.35em;padding-left:1.75em;
+border-left:1px solid var(--lk-line)}}
+.lk .lk-nest summary>.lk-row{{display:inline-flex;width:100%;vertical-align:top}}
+.lk .lk-source{{max-height:50em;overflow:auto}}
+.lk .lk-source>div,.lk .lk-source details>div{{white-space:pre;width:max-content;min-width:100%}}
+.lk [data-n]::before{{content:attr(data-n);display:inline-block;width:3em;padding-right:1em;
+text-align:right;color:var(--lk-comment);position:sticky;left:0;background:var(--lk-ground)}}
+.lk .lk-source summary{{padding-left:3em;color:var(--lk-comment)}}
+.lk .lk-axes{{display:flex;flex-wrap:wrap;column-gap:2.5em}}
+.lk .lk-rule{{display:flex;align-items:center;gap:.8em}}
+.lk .lk-rule::after{{content:"";flex:1;border-top:2px dashed var(--lk-barrier)}}
+.lk .lk-plain span:not(.lk-comment):not(.lk-barrier){{font-weight:inherit;font-style:inherit;
+text-decoration:none}}
 """
 
 

@@ -1,0 +1,115 @@
+"""A kernel as HTML: its nest, in which loops fold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from xml.etree.ElementTree import Element
+
+from loopkit._display.markup import Part, element, fold, inline, output, statement
+from loopkit._display.style import ROLES
+from loopkit._display.words import coloured, roles_of
+from loopkit._kernel import Kernel
+from loopkit._show import Line, outline
+
+VISIBLE = 60
+"""Lines of one body that are never folded; twice as many lines are unfolded at first."""
+
+
+def kernel_html(kernel: Kernel) -> Element:
+    """A kernel's nest: each loop is a fold, each word has the looks of its role."""
+    return output(nest(kernel), kernel=kernel)
+
+
+def nest(kernel: Kernel) -> Element:
+    """The nest alone, for outputs that hold more."""
+    whole = outline(kernel)
+    drawn = _Nest(kernel, roles_of(kernel), _unfolded(whole.inside))
+    head = element("div", coloured(whole.text, drawn.roles), class_="lk-head")
+    lines = drawn.lines(whole.inside)
+    return element("div", _row(head, whole.note, past(kernel)), lines, class_="lk-nest")
+
+
+def past(kernel: Kernel) -> Part:
+    """How many steps a kernel has behind it, and whether all of them are proven."""
+    steps = kernel.history
+    if not steps:
+        return None
+    verdicts = {step.verdict for step in steps}
+    role = "refused" if "unchecked" in verdicts else "undecided" if "assumed" in verdicts else "ok"
+    words = {"ok": "proven", "undecided": "proven, with assumptions", "refused": "not all checked"}
+    count = f"{len(steps)} step{'s' if len(steps) > 1 else ''}"
+    return inline(role, f"{ROLES[role].mark} {count}, {words[role]}")
+
+
+def _row(text: Part, *notes: Part, **attributes: object) -> Element:
+    """A line, and remarks at its right, below it where there is no room."""
+    remarks = [
+        inline("comment", note) if isinstance(note, str) else note
+        for note in notes
+        if note not in (None, "")
+    ]
+    plain = " lk-plain" if "data_lk_s" in attributes else ""
+    return element("div", element("span", text), remarks, class_=f"lk-row{plain}", **attributes)
+
+
+def _unfolded(lines: Sequence[Line]) -> frozenset[int]:
+    """The loops that are open at first, by identity: outermost first, while there is room."""
+    shown, room = set[int](), 2 * VISIBLE - len(lines)
+    waiting = [line for line in lines if line.inside]
+    while waiting:
+        deeper = []
+        for line in waiting:
+            size = min(len(line.inside), VISIBLE)
+            if size <= max(room, 1):
+                room -= size
+                shown.add(id(line))
+                deeper += [inner for inner in line.inside if inner.inside]
+        waiting = deeper
+    return frozenset(shown)
+
+
+class _Nest:
+    """The lines of one kernel as elements."""
+
+    def __init__(self, kernel: Kernel, roles: Mapping[str, str], unfolded: frozenset[int]) -> None:
+        self.kernel = kernel
+        self.roles = roles
+        self.unfolded = unfolded
+
+    def lines(self, lines: Sequence[Line]) -> Iterator[Element]:
+        """Lines of one body; where there are many, those in the middle are folded."""
+        if len(lines) <= VISIBLE + 1:
+            yield from map(self.line, lines)
+            return
+        first, last = VISIBLE * 3 // 4, VISIBLE // 4
+        yield from map(self.line, lines[:first])
+        middle = lines[first:-last]
+        yield fold(f"{len(middle)} more lines", map(self.line, middle), is_open=False)
+        yield from map(self.line, lines[-last:])
+
+    def line(self, line: Line) -> Element:
+        """One line, and what is inside of it."""
+        if line.kind == "axes":
+            return element("div", self.axes(line.inside), class_="lk-axes")
+        if line.kind == "barrier":
+            return element("div", inline("barrier", line.text.strip("- ")), class_="lk-rule")
+        if line.kind == "remark":
+            return element("div", inline("refused", line.text))
+        if line.kind == "loop":
+            # The loop's own name has all of its looks, those of its bounds only the colours.
+            own, around, bounds = line.text.partition(" in ")
+            if not around:
+                own, around, bounds = line.text.partition(" = ")
+            rest = element("span", around, coloured(bounds, self.roles), class_="lk-plain")
+            head = _row([*coloured(own, self.roles), rest], line.note)
+            body = element("div", self.lines(line.inside))
+            return fold(head, body, is_open=id(line) in self.unfolded)
+        at = line.statement
+        of = statement(at, None if at is None else self.kernel.statements[at].id)
+        return _row(list(coloured(line.text, self.roles)), line.note, **of)
+
+    def axes(self, axes: Sequence[Line]) -> Iterator[Element]:
+        """The inames on each hardware axis, those of the grid first."""
+        for word in sorted({axis.note for axis in axes}):
+            names = (a.text.removesuffix(f" = {word}") for a in axes if a.note == word)
+            yield element("span", coloured(f"{word} = {', '.join(names)}", self.roles))

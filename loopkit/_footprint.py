@@ -24,7 +24,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._expression import to_text, variable_names
 from loopkit._frozen import dataclass
-from loopkit._kernel import Kernel
+from loopkit._kernel import Kernel, Statement
 from loopkit._linear import Linear, linear, variable
 from loopkit._nodes import Expression
 from loopkit._poly import in_bounds
@@ -93,14 +93,16 @@ class Axis:
 
 @dataclass(frozen=True, eq=False)
 class Use:
-    """One access: its indices, and the instances for which it happens.
+    """One place in a statement's text where an array (or a rule) is used, and when that happens.
 
-    ``around`` holds all instances of its statement where those are more.
+    ``domain`` holds the instances for which it does, ``around`` all of the statement where those
+    are more.
     """
 
+    statement: Statement
     indices: tuple[Expression, ...]
-    domain: isl.Set
     text: str
+    domain: isl.Set
     around: isl.Set | None = None
 
 

@@ -17,13 +17,15 @@ from loopkit._footprint import (
     iname_ranges,
     touched_cells,
 )
+from loopkit._kernel import Statement
 from loopkit._linear import Linear, linear, variable
 
 
 def use(text: str, where=None) -> Use:
     indices = expr(f"x[{text}]").index
     indices = indices if isinstance(indices, tuple) else (indices,)
-    return Use(indices, where if where is not None else _sets.universe(), text)
+    statement = Statement("s", expr("y"), expr(f"x[{text}]"))
+    return Use(statement, indices, text, where if where is not None else _sets.universe())
 
 
 def box(*texts: str, **spans: int):

@@ -11,8 +11,10 @@ from loopkit import _footprint, _sets
 from loopkit._arguments import names_in
 from loopkit._arrays import AddressSpace, ArrayArg, DType, TemporaryVariable, parse_address_space
 from loopkit._cached import cached_property
+from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
 from loopkit._expression import replace_accesses, to_text, variable_names
+from loopkit._footprint import Axis, Use
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, guarded_accesses, guarded_reads, where_all_hold
 from loopkit._kernel import Kernel, Statement
@@ -70,40 +72,41 @@ def axis_tags(
     return result
 
 
-@dataclass(frozen=True, eq=False)
-class Access:
-    """One place in a statement's text where the array (or rule) is used."""
+def uses_of(
+    kernel: Kernel, statement: Statement, name: str, found: Sequence[tuple[Indices, Guards]]
+) -> list[Use]:
+    """Uses of ``name`` with these indices, under these conditions of the statement's text.
 
-    statement: Statement
-    indices: Indices
-    text: str
-    guards: Guards = ()
-    """The conditions in the text under which the access happens."""
-
-
-def make_uses(kernel: Kernel, accesses: Sequence[Access]) -> list[_footprint.Use]:
-    """The accesses with the instances for which they happen; where data decide, may happen."""
-    integers = kernel.integers
-    domains: dict[tuple[str, Guards], isl.Set] = {}
+    Where data decide whether one happens, it may happen.
+    """
+    if not found:
+        return []
+    domain = kernel.statement_domain(statement) & kernel.assumptions.set
+    around = domain & where_all_hold(statement.predicates, kernel.integers)
+    domains: dict[Guards, isl.Set] = {(): around}
     uses = []
-    for access in accesses:
-        statement = access.statement
-        whole = (statement.id, ())
-        if whole not in domains:
-            domain = kernel.statement_domain(statement) & kernel.assumptions.set
-            domains[whole] = domain & where_all_hold(statement.predicates, integers)
-        around = domains[whole]
-        inner = tuple(g for g in access.guards if g not in statement.predicates)
-        if (statement.id, inner) not in domains:
-            domains[statement.id, inner] = around & where_all_hold(inner, integers)
-        here = domains[statement.id, inner]
-        uses.append(_footprint.Use(access.indices, here, access.text, around))
+    for indices, guards in found:
+        inner = tuple(g for g in guards if g not in statement.predicates)
+        if inner not in domains:
+            domains[inner] = around & where_all_hold(inner, kernel.integers)
+        text = to_text(element(name, indices))
+        uses.append(Use(statement, indices, text, domains[inner], around))
     return uses
 
 
+def reads_in(statement: Statement, name: str) -> list[tuple[Indices, Guards]]:
+    """The reads of an array in a statement's text (not the one that an update implies)."""
+    return list(dict.fromkeys((i, g) for n, i, g in guarded_reads(statement) if n == name))
+
+
+def reads_of(kernel: Kernel, statement: Statement, name: str) -> list[Use]:
+    """The uses that :func:`reads_in` finds."""
+    return uses_of(kernel, statement, name, reads_in(statement, name))
+
+
 def find_box(
-    kernel: Kernel, uses: Sequence[_footprint.Use], swept: Sequence[str], what: str
-) -> tuple[_footprint.Axis, ...]:
+    kernel: Kernel, uses: Sequence[Use], swept: Sequence[str], what: str
+) -> tuple[Axis, ...]:
     """The box that ``uses`` touch; errors say what to do about them."""
     try:
         return _footprint.bounding_box(uses, _footprint.iname_ranges(kernel, swept))
@@ -116,12 +119,6 @@ def find_box(
 def element(name: str, cells: Indices) -> Expression:
     """``name[cells]``, or the bare name of a scalar."""
     return prim.Subscript(prim.Variable(name), cells) if cells else prim.Variable(name)
-
-
-def reads_of(statement: Statement, name: str) -> list[Access]:
-    """The reads of an array in a statement's text (not the one that an update implies)."""
-    found = dict.fromkeys((i, g) for n, i, g in guarded_reads(statement) if n == name)
-    return [Access(statement, i, to_text(element(name, i)), g) for i, g in found]
 
 
 def replace_reads(
@@ -152,7 +149,7 @@ class Staging:
     base: str
     name: str
     dtype: DType | None
-    box: tuple[_footprint.Axis, ...]
+    box: tuple[Axis, ...]
     swept: tuple[str, ...]
     space: AddressSpace
     tags: Mapping[int, Tag | None]
@@ -207,7 +204,7 @@ class Staging:
         self,
         kernel: Kernel,
         place: Place,
-        uses: Sequence[_footprint.Use],
+        uses: Sequence[Use],
         base: str,
         value: Value | None,
     ) -> Nest:
@@ -259,16 +256,10 @@ class Staging:
 
 
 def stage(
-    kernel: Kernel,
-    staging: Staging,
-    accesses: Sequence[Access],
-    uses: Sequence[_footprint.Use],
-    value: Value,
-    statement: str,
-    kind: str = "move",
-) -> Kernel:
-    """Add a copy, and the statement that fills it with ``value``; let ``accesses`` use it."""
-    users = {a.statement.id: a.statement for a in accesses}
+    kernel: Kernel, staging: Staging, uses: Sequence[Use], value: Value, id_: str, kind: str
+) -> Change:
+    """Add a copy, and the statement ``id_`` that fills it with ``value``; let ``uses`` be of it."""
+    users = {use.statement.id: use.statement for use in uses}
     place = staging.place(kernel, list(users.values()))
 
     def written_out(cells: Indices) -> Expression:
@@ -278,18 +269,18 @@ def stage(
     kernel = kernel.with_(temporaries=(*kernel.temporaries, staging.temporary))
     filled = element(staging.name, tuple(loops.kept(staging.box)))
     source = value(loops.cells(staging.box))
-    kernel = staging.transfer(kernel, place, loops, statement, filled, source, kind)
+    kernel = staging.transfer(kernel, place, loops, id_, filled, source, kind)
     changed = {
-        user.id: replace_reads(user, staging.base, _by_copy(staging, accesses, user.id))
+        user.id: replace_reads(user, staging.base, _by_copy(staging, uses, user.id))
         for user in users.values()
     }
-    return with_statements(kernel, changed)
+    return Change(with_statements(kernel, changed), moves=frozenset([id_]))
 
 
 def _by_copy(
-    staging: Staging, accesses: Sequence[Access], statement: str
+    staging: Staging, uses: Sequence[Use], statement: str
 ) -> Callable[[Indices], Expression | None]:
-    wanted = {a.indices for a in accesses if a.statement.id == statement}
+    wanted = {use.indices for use in uses if use.statement.id == statement}
     return lambda indices: staging.at(indices) if indices in wanted else None
 
 
@@ -309,8 +300,8 @@ def inames_of_sources(kernel: Kernel, names: Collection[str]) -> frozenset[str]:
 
 def cells_in_use(
     kernel: Kernel,
-    uses: Sequence[_footprint.Use],
-    box: Sequence[_footprint.Axis],
+    uses: Sequence[Use],
+    box: Sequence[Axis],
     positions: Sequence[str | None],
     place: Place,
     *,

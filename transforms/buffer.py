@@ -13,7 +13,7 @@ from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError
-from loopkit._expression import substitute, to_text, variable_names
+from loopkit._expression import substitute, variable_names
 from loopkit._footprint import Use, outer_names
 from loopkit._hidden import READER, WRITER
 from loopkit._kernel import Kernel, Statement
@@ -27,7 +27,7 @@ from loopkit.transforms import _staging
 from loopkit.transforms._common import inames_in, with_statements
 from loopkit.transforms._placement import Place, is_thread_iname
 from loopkit.transforms._rule_uses import expand_rules_that_use
-from loopkit.transforms._staging import Access, Staging, element
+from loopkit.transforms._staging import Staging, element
 
 
 @transform
@@ -93,10 +93,8 @@ def buffer_array(
             instead=f"'{var_name}' is used by {others}" if others else "",
         )
     what = f"the buffer of '{var_name}'"
-    write_uses = _staging.make_uses(expanded, writes)
-    all_uses = [*_staging.make_uses(expanded, reads), *write_uses]
-    box = _staging.find_box(expanded, all_uses, swept, what)
-    users = list({a.statement.id: a.statement for a in (*reads, *writes)}.values())
+    box = _staging.find_box(expanded, [*reads, *writes], swept, what)
+    users = list({use.statement.id: use.statement for use in (*reads, *writes)}.values())
     tag = parse_tag(default_tag)
     threads = {i for s in users for i in s.inames if is_thread_iname(expanded, i)}
     own = threads & (outer_names(box) | _staging.inames_of_sources(expanded, [var_name]))
@@ -133,31 +131,28 @@ def buffer_array(
                 instead="None stores the buffer as it is",
             )
         stored = _given(store_expression, "buffer", {"base", "buffer"}, "store_expression")
-        result, id_ = _with_transfer(result, staging, place, "store", write_uses, stored)
+        result, id_ = _with_transfer(result, staging, place, "store", writes, stored)
         moves.append(id_)
     loaded = _given(init_expression, "base", {"base"}, "init_expression")
     # What nothing sees is not loaded: a temporary may hold nothing yet.
     is_load = loaded == prim.Variable("base")
     if not (is_load and _reads_follow_writes(expanded, var_name, place, reads, writes)):
-        result, id_ = _with_transfer(result, staging, place, "init", all_uses, loaded)
+        result, id_ = _with_transfer(result, staging, place, "init", [*reads, *writes], loaded)
         moves.append(id_)
     return Change(result, moves=frozenset(moves))
 
 
-def _accesses(
-    kernel: Kernel, name: str, selected: Collection[str]
-) -> tuple[list[Access], list[Access]]:
-    reads: list[Access] = []
-    writes: list[Access] = []
+def _accesses(kernel: Kernel, name: str, selected: Collection[str]) -> tuple[list[Use], list[Use]]:
+    reads: list[Use] = []
+    writes: list[Use] = []
     for statement in kernel.statements:
         if statement.id not in selected:
             continue
-        reads += _staging.reads_of(statement, name)
-        if statement.written == name:
-            write = Access(statement, statement.write[1], to_text(statement.lhs))
-            writes.append(write)
-            if statement.operation is not None:
-                reads.append(write)
+        reading = _staging.reads_in(statement, name)
+        writing = [(statement.write[1], ())] if statement.written == name else []
+        uses = _staging.uses_of(kernel, statement, name, [*reading, *writing])
+        writes += uses[len(reading) :]
+        reads += uses if statement.operation is not None else uses[: len(reading)]
     return reads, writes
 
 
@@ -169,7 +164,7 @@ def _on_copy(statement: Statement, name: str, staging: Staging) -> Statement:
 
 
 def _reads_follow_writes(
-    kernel: Kernel, name: str, place: Place, reads: Sequence[Access], writes: Sequence[Access]
+    kernel: Kernel, name: str, place: Place, reads: Sequence[Use], writes: Sequence[Use]
 ) -> bool:
     """Whether each cell of ``name`` that is read is set before, in the same run of ``place``.
 

@@ -12,7 +12,7 @@ from loopkit._arrays import AddressSpace
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import called_names, substitute, to_text, variable_names
-from loopkit._footprint import Axis
+from loopkit._footprint import Axis, Use
 from loopkit._kernel import Kernel, Statement, SubstitutionRule
 from loopkit._match import matching, rules_of
 from loopkit._nodes import Expression
@@ -23,7 +23,7 @@ from loopkit._types import concrete
 from loopkit.transforms import _staging
 from loopkit.transforms._common import inames_in, known_dtype, new_name
 from loopkit.transforms._rule_uses import expand_rules_that_use
-from loopkit.transforms._staging import Access, Indices, Staging, element
+from loopkit.transforms._staging import Indices, Staging, element
 
 
 @transform
@@ -82,15 +82,14 @@ def precompute(
     swept = inames_in(kernel, sweep_inames)
     selected = matching(kernel, within)
     expanded = expand_rules_that_use(kernel, rule.name, selected)
-    found = [a for s in expanded.statements if s.id in selected for a in _uses_of(s, rule)]
-    if not found:
+    uses = [u for s in expanded.statements if s.id in selected for u in _uses_of(expanded, s, rule)]
+    if not uses:
         users = [s.id for s in kernel.statements if rule.name in rules_of(kernel, s)]
         raise IllegalTransformError(
             f"precompute would replace nothing: no selected statement uses '{rule.name}'",
             instead=f"it is used by {', '.join(users)}" if users else "it is not used anywhere",
         )
     what = f"the precomputation of '{rule.name}'"
-    uses = _staging.make_uses(expanded, found)
     box = _with_storage_axes(_staging.find_box(expanded, uses, swept, what), rule, storage_axes)
     tags: dict[int, Tag | None] = dict.fromkeys(range(len(box)), parse_tag(default_tag))
     for axis, tag in (storage_axis_to_tag or {}).items():
@@ -124,27 +123,27 @@ def precompute(
     def value(cells: Indices) -> Expression:
         return substitute(rule.expression, dict(zip(rule.arguments, cells, strict=True)))
 
-    result = _staging.stage(expanded, staging, found, uses, value, statement, "user")
-    return Change(_without_unused(result, rule.name), moves=frozenset([statement]))
+    change = _staging.stage(expanded, staging, uses, value, statement, "user")
+    return replace(change, kernel=_without_unused(change.kernel, rule.name))
 
 
-def _uses_of(statement: Statement, rule: SubstitutionRule) -> list[Access]:
+def _uses_of(kernel: Kernel, statement: Statement, rule: SubstitutionRule) -> list[Use]:
     """The uses of a rule, in a statement for which they are accesses of an array."""
     if not any(rule.name in called_names(e) for e in statement.expressions):
         return []
     if not rule.arguments:
-        return _staging.reads_of(statement, rule.name)
+        return _staging.reads_of(kernel, statement, rule.name)
     access = element(rule.name, tuple(map(prim.Variable, rule.arguments)))
     as_access = {rule.name: replace(rule, expression=access)}
     changed = statement.map_expressions(lambda e: expand_in(e, as_access))
-    found = _staging.reads_of(changed, rule.name)
-    if any(rule.name in variable_names(i) for access in found for i in access.indices):
+    found = _staging.reads_of(kernel, changed, rule.name)
+    if any(rule.name in variable_names(i) for use in found for i in use.indices):
         raise IllegalTransformError(
             f"statement '{statement.id}' uses '{rule.name}' within its own arguments",
             instead=f"expand_subst('{rule.name}') first",
         )
     call = prim.Variable(rule.name)
-    return [replace(a, text=to_text(prim.Call(call, a.indices))) for a in found]
+    return [replace(u, text=to_text(prim.Call(call, u.indices))) for u in found]
 
 
 def _without_unused(kernel: Kernel, name: str) -> Kernel:

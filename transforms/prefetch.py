@@ -18,7 +18,7 @@ from loopkit._transform import transform
 from loopkit.transforms import _staging
 from loopkit.transforms._common import inames_in, new_name
 from loopkit.transforms._rule_uses import expand_rules_that_use
-from loopkit.transforms._staging import Access, Indices, Staging, element
+from loopkit.transforms._staging import Indices, Staging, element
 
 
 @transform
@@ -93,11 +93,11 @@ def add_prefetch(
     if within is None:
         # A statement that was made to copy the array goes on copying the array.
         readers = [s for s in readers if s.kind != "move"]
-    found = [a for s in readers for a in _staging.reads_of(s, var_name)]
+    found = [use for s in readers for use in _staging.reads_of(expanded, s, var_name)]
     if not found:
         raise _nothing_to_replace(kernel, var_name, within)
     what = f"the prefetch of '{var_name}'"
-    box, replaced, uses = _footprint(expanded, found, swept, footprint_subscripts, var_name)
+    box, uses = _footprint(expanded, found, swept, footprint_subscripts, var_name)
     space = _staging.choose_space(kernel, temporary_address_space, swept, [tag])
     suffix = "s" if space is AddressSpace.LOCAL else "r"
     copy = new_name(kernel, temporary_name, f"{var_name}_{suffix}")
@@ -120,8 +120,7 @@ def add_prefetch(
         whole_box=fetch_bounding_box,
     )
     value = partial(element, var_name)
-    result = _staging.stage(expanded, staging, replaced, uses, value, statement)
-    return Change(result, moves=frozenset([statement]))
+    return _staging.stage(expanded, staging, uses, value, statement, "move")
 
 
 def _nothing_to_replace(
@@ -141,15 +140,15 @@ def _nothing_to_replace(
 
 def _footprint(
     kernel: Kernel,
-    found: Sequence[Access],
+    found: Sequence[Use],
     swept: Sequence[str],
     subscripts: list[Indices] | None,
     name: str,
-) -> tuple[tuple[Axis, ...], Sequence[Access], Sequence[Use]]:
-    """The box that accesses span, or ``footprint_subscripts``, and those of the accesses inside."""
-    uses, what = _staging.make_uses(kernel, found), f"the prefetch of '{name}'"
+) -> tuple[tuple[Axis, ...], Sequence[Use]]:
+    """The box that uses span, or ``footprint_subscripts``, and those of the uses inside."""
+    what = f"the prefetch of '{name}'"
     if subscripts is None:
-        return _staging.find_box(kernel, uses, swept, what), found, uses
+        return _staging.find_box(kernel, found, swept, what), found
     if not subscripts:
         raise InvalidArgumentError(
             "footprint_subscripts: a list of none spans nothing",
@@ -162,14 +161,14 @@ def _footprint(
                 f"footprint_subscripts: {to_text(element(name, indices))} has {len(indices)} "
                 f"indices, but '{name}' has {rank} axes"
             )
-    spanning = [Access(first, i, to_text(element(name, i))) for i in subscripts]
-    box = _staging.find_box(kernel, _staging.make_uses(kernel, spanning), swept, what)
+    spanning = _staging.uses_of(kernel, first, name, [(i, ()) for i in subscripts])
+    box = _staging.find_box(kernel, spanning, swept, what)
     ranges = iname_ranges(kernel, swept)
-    inside = [number for number, use in enumerate(uses) if is_inside(use, box, ranges)]
+    inside = [use for use in found if is_inside(use, box, ranges)]
     if not inside:
         raise IllegalTransformError(
             f"{what} would replace nothing: no access lies in the footprint of "
             "footprint_subscripts",
-            instead="accesses are " + ", ".join(dict.fromkeys(a.text for a in found)),
+            instead="accesses are " + ", ".join(dict.fromkeys(use.text for use in found)),
         )
-    return box, [found[number] for number in inside], [uses[number] for number in inside]
+    return box, inside

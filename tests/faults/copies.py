@@ -152,18 +152,19 @@ def _shared_by_two(original: Any) -> Any:
     """The second array is fetched to where the first one was."""
 
     def stage(kernel: Any, *rest: Any, **more: Any) -> Any:
-        found = original(kernel, *rest, **more)
-        mine = rest[0].name
+        change = original(kernel, *rest, **more)
+        found, mine = change.kernel, rest[0].name
 
         def to_first(expr: Any) -> Any:
             return replace_accesses(
                 expr, lambda n, i: prim.Subscript(var("a_s"), i) if n == mine else None
             )
 
-        return found.with_(
+        wrong = found.with_(
             statements=tuple(s.map_expressions(to_first) for s in found.statements),
             temporaries=tuple(t for t in found.temporaries if t.name != mine),
         )
+        return dataclasses.replace(change, kernel=wrong)
 
     return stage
 

@@ -117,14 +117,14 @@ def at_least(least: int) -> Kind:
     return count
 
 
-def _value_or_text(of: tuple[type, ...], takes: str) -> Kind:
+def _value_or_text(of: tuple[type, ...], takes: str, instead: str = "") -> Kind:
     """Values of some types, or text that spells one."""
 
     def value_or_text(what: str, value: Any) -> Any:
         if isinstance(value, of):
             return value
         if not is_text(value):
-            raise unfit(what, takes, value)
+            raise unfit(what, takes, value, instead)
         return str(value)
 
     return value_or_text
@@ -169,26 +169,15 @@ def tag_type(what: str, value: Any) -> Any:
     return tag(what, value)
 
 
-def _set_or_text(of: tuple[type, ...], named: str, example: str) -> Kind:
-    """What isl holds, or text that it reads."""
-
-    def set_or_text(what: str, value: Any) -> Any:
-        if isinstance(value, of) or is_text(value):
-            return value
-        raise InvalidArgumentError(f"{named}, not {shown(value)}", instead=f"for example {example}")
-
-    return set_or_text
-
-
-conditions = _set_or_text(
+conditions = _value_or_text(
     (isl.Set, isl.BasicSet),
-    "assumptions are text or an isl set",
-    'assume("n >= 1 and n mod 16 = 0")',
+    "text or an isl set",
+    'for example assume("n >= 1 and n mod 16 = 0")',
 )
-relation = _set_or_text(
+relation = _value_or_text(
     (isl.Map, isl.BasicMap),
-    "a map is text or an isl map",
-    'map_domain("{ [t, i] -> [w, i]: w = t + i }")',
+    "text or an isl map",
+    'for example map_domain("{ [t, i] -> [w, i]: w = t + i }")',
 )
 
 

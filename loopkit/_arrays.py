@@ -173,10 +173,15 @@ def storage_shape(array: ArrayArg | TemporaryVariable) -> tuple[Expression, ...]
     return shape
 
 
+def last_fastest(rank: int) -> tuple[Nested, ...]:
+    """The axes as C lays them out."""
+    return tuple(Nested(rank - 1 - axis) for axis in range(rank))
+
+
 def strides_of(array: ArrayArg | TemporaryVariable) -> tuple[Expression, ...]:
     """Element strides, one per axis, from the shape and the dim tags."""
     shape = storage_shape(array)
-    tags = array.dim_tags or tuple(Nested(len(shape) - 1 - i) for i in range(len(shape)))
+    tags = array.dim_tags or last_fastest(len(shape))
     by_level = sorted((tag.level, axis) for axis, tag in enumerate(tags) if isinstance(tag, Nested))
     strides: dict[int, Expression] = {
         axis: tag.stride for axis, tag in enumerate(tags) if isinstance(tag, Strided)

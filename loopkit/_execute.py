@@ -10,8 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
-
+from loopkit._arguments import flag
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._kernel import Kernel
 from loopkit._spelling import is_name, shown
@@ -38,11 +37,6 @@ def executor(kernel: Kernel, name: str | None = None, **options: Any) -> Any:
     from loopkit._executors import make_executor
 
     return make_executor(kernel, chosen, checked)
-
-
-def default_executor(kernel: Kernel) -> Any:
-    """What calling the kernel runs."""
-    return executor(kernel)
 
 
 def best_executor() -> str:
@@ -100,17 +94,11 @@ def _integer(name: str, value: Any) -> int:
         raise InvalidArgumentError(f"{name} is an integer, and {shown(value)} is none") from None
 
 
-def _flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise InvalidArgumentError(f"{name} is True or False, and {shown(value)} is neither")
-    return bool(value)
-
-
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "order": _order,
     "seed": _integer,
-    "sanitize": _flag,
-    "check_assertions": _flag,
+    "sanitize": flag,
+    "check_assertions": flag,
 }
 _TAKEN = {
     "cuda": ("check_assertions",),

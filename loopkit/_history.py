@@ -80,9 +80,7 @@ def _plain(value: Any) -> Any:
 
 def _jsonable(value: Any) -> Any:
     value = _plain(value)
-    if isinstance(value, tuple):
-        return [_jsonable(v) for v in value]
-    if isinstance(value, list):
+    if isinstance(value, (tuple, list)):
         return [_jsonable(v) for v in value]
     if isinstance(value, dict):
         return {str(k): _jsonable(v) for k, v in value.items()}

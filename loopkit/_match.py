@@ -31,17 +31,6 @@ class Match:
 
 
 @dataclass(frozen=True)
-class All(Match):
-    """Matches every statement."""
-
-    def __call__(self, kernel: Kernel, statement: Statement) -> bool:
-        return True
-
-    def __str__(self) -> str:
-        return ""
-
-
-@dataclass(frozen=True)
 class Joined(Match):
     """Matches what all of its parts match (``and``), or what any of them matches (``or``)."""
 
@@ -195,7 +184,7 @@ def _joined(word: str, parts: list[Match]) -> Match:
 def _parse(text: str) -> Match:
     parser = _MatchParser(text)
     if parser.words[0] == END:
-        return All()
+        return Joined("and", ())
     match = parser.either()
     parser.finish()
     return match
@@ -204,7 +193,7 @@ def _parse(text: str) -> Match:
 def parse_match(match: str | Match | None) -> Match:
     """The match expression that ``match`` spells; None and ``""`` match everything."""
     if match is None:
-        return All()
+        return Joined("and", ())
     if isinstance(match, Match):
         return match
     if not isinstance(match, str):

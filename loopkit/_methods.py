@@ -34,7 +34,7 @@ class Methods:
     view = _inspect.view
     script = _inspect.script
 
-    _default_executor = cached_property(_execute.default_executor)
+    _default_executor = cached_property(_execute.executor)
     __call__ = _execute.call
     executor = _execute.executor
     bind = _execute.bind

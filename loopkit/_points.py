@@ -27,27 +27,15 @@ def smallest_point(domain: isl.Set, order: Sequence[str]) -> dict[str, int] | No
         if position < 0:
             continue
         # Coordinate by coordinate: isl's lexmin gives up on some sets with strides.
-        value = _smallest_value(_sets.project_onto(domain, [name]), name)
+        line, variable = _sets.project_onto(domain, [name]), prim.Variable(name)
+        cut = line & _sets.condition_set(prim.Comparison(variable, ">=", 0))
+        value = _sets.minimum_value(cut, variable)
+        value = _sets.maximum_value(line, variable) if value is None else value
         if value is None:
             # isl misjudged a smallest value before: any point, then.
-            return _some_point(whole)
+            some, numbers = whole.sample_point(), range(whole.dim(_sets.PARAM))
+            values = [_sets.integer(some.get_coordinate_val(_sets.PARAM, n)) for n in numbers]
+            return dict(zip(_sets.names_of(whole), values, strict=True))
         point[name] = value
         domain = domain.fix_val(_sets.PARAM, position, _sets.val(value))
     return point
-
-
-def _some_point(domain: isl.Set) -> dict[str, int]:
-    """A point of a set that is not empty."""
-    point = domain.sample_point()
-    return {
-        name: _sets.integer(point.get_coordinate_val(_sets.PARAM, position))
-        for position, name in enumerate(_sets.names_of(domain))
-    }
-
-
-def _smallest_value(line: isl.Set, name: str) -> int | None:
-    """The smallest value of ``name`` that is not below zero, or else the largest; None if none."""
-    variable = prim.Variable(name)
-    cut = line & _sets.condition_set(prim.Comparison(variable, ">=", 0))
-    found = _sets.minimum_value(cut, variable)
-    return _sets.maximum_value(line, variable) if found is None else found

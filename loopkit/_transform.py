@@ -83,7 +83,9 @@ def transform(function: Makes[P]) -> Transform[P]:
                 error.step = step.call()[1:]
             _suggest(error, kernel, step)
             raise
-        step = replace(step, verdict=_verdict(change, unchecked))
+        # An assumption is a promise that somebody made.
+        verdict = "unchecked" if unchecked else "assumed" if change.assumes else "proven"
+        step = replace(step, verdict=verdict)
         lineage = None if unchecked else _proven(kernel, change, step)
         step = replace(step, seconds=time.perf_counter() - start)
         return change.kernel.recorded(History((*kernel.history, step)), lineage)
@@ -119,13 +121,6 @@ def _made(function: Callable[..., Change], bound: inspect.BoundArguments) -> Cha
             f"isl did not work out what becomes of the kernel within {_budget.CHANGE:,} operations",
             instead="steps that leave simpler bounds and subscripts may come first",
         ) from None
-
-
-def _verdict(change: Change, unchecked: bool) -> str:
-    """What will be known of a step: an assumption is a promise that somebody made."""
-    if unchecked:
-        return "unchecked"
-    return "assumed" if change.assumes else "proven"
 
 
 def _proven(kernel: Kernel, change: Change, step: Step) -> Lineage:

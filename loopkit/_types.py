@@ -10,7 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _promotion as dt
 from loopkit._errors import TypeInferenceError
-from loopkit._expression import to_text
+from loopkit._expression import parts_of, to_text
 from loopkit._functions import call_type
 from loopkit._nodes import Expression, Reduction, TypeCast, TypeName
 from loopkit._promotion import Choice, DType, RunTime, Typed, Weak
@@ -104,7 +104,7 @@ class Typer:
 
     def operation(self, expr: Any) -> Typed:
         node = type(expr)
-        children = operands(expr)
+        children = parts_of(expr)
         if node in (prim.Min, prim.Max):  # min(a, b, c) is min(a, min(b, c))
             children = children[::-1]
 
@@ -138,8 +138,7 @@ class Typer:
         return dt.BOOL
 
     def logical(self, expr: Any) -> Typed:
-        children = expr.children if hasattr(expr, "children") else (expr.child,)
-        for child in children:
+        for child in parts_of(expr):
             self(child)
         return dt.BOOL
 
@@ -174,19 +173,6 @@ class Typer:
         if not isinstance(operand, np.dtype):
             operand = concrete(_weak_type_of(operand))
         return reduction_type(expr.operation, operand)
-
-
-def operands(expr: Any) -> tuple[Expression, ...]:
-    """The operands of an arithmetic operation, in order."""
-    match expr:
-        case prim.FloorDiv() | prim.Remainder() | prim.Quotient():
-            return expr.numerator, expr.denominator
-        case prim.Power():
-            return expr.base, expr.exponent
-        case prim.LeftShift() | prim.RightShift():
-            return expr.shiftee, expr.shift
-        case _:
-            return tuple(expr.children)
 
 
 _RULES: dict[type, Callable[[Typer, Any], Typed]] = {

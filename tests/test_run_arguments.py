@@ -263,7 +263,7 @@ def test_nothing_is_written_before_all_is_checked(name: str) -> None:
         ("host", {"workers": 2}, "for the host executor\nthere is no option 'workers'"),
         ("host", {"seed": "x"}, "seed is an integer, and 'x' is none"),
         ("host", {"seed": 1.5}, "seed is an integer"),
-        ("host", {"sanitize": "yes"}, "sanitize is True or False, and 'yes' is neither"),
+        ("host", {"sanitize": "yes"}, "sanitize is True or False, not 'yes'"),
         ("reference", {"order": "random"}, "does not take order\nit belongs to the host"),
         ("cuda", {"sanitize": True}, "does not take sanitize\nit belongs to the host"),
         ("cuda", {"check_assertions": 1}, "check_assertions is True or False"),

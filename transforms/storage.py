@@ -17,6 +17,7 @@ from loopkit._arrays import (
     Nested,
     Strided,
     TemporaryVariable,
+    last_fastest,
     parse_address_space,
     strides_of,
 )
@@ -106,11 +107,11 @@ def tag_array_axes(
 
 
 def _parse_dim_tags(tags: kind.DimTags, rank: int, name: str) -> tuple[DimTag, ...] | None:
-    last_fastest = _last_fastest(rank)
+    by_c = last_fastest(rank)
     if isinstance(tags, str) and tags.strip().lower() in ("c", "f"):
-        return None if tags.strip().lower() == "c" else last_fastest[::-1]
+        return None if tags.strip().lower() == "c" else by_c[::-1]
     if isinstance(tags, Mapping):
-        given: list[str | DimTag] = list(last_fastest)
+        given: list[str | DimTag] = list(by_c)
         for axis, tag in tags.items():
             given[_checked_axis(axis, rank, name)] = tag
     elif isinstance(tags, str):
@@ -120,7 +121,7 @@ def _parse_dim_tags(tags: kind.DimTags, rank: int, name: str) -> tuple[DimTag, .
     if len(given) != rank:
         raise InvalidArgumentError(
             f"dim_tags has {len(given)} tags, but '{name}' has {rank} axes",
-            instead=f"give one tag per axis, such as {','.join(map(str, last_fastest))!r}",
+            instead=f"give one tag per axis, such as {','.join(map(str, by_c))!r}",
         )
     parsed = tuple(_parse_dim_tag(tag) for tag in given)
     levels = sorted(tag.level for tag in parsed if isinstance(tag, Nested))
@@ -130,11 +131,6 @@ def _parse_dim_tags(tags: kind.DimTags, rank: int, name: str) -> tuple[DimTag, .
             instead="each of N0, N1, ... up to the number of such axes must stand once",
         )
     return parsed
-
-
-def _last_fastest(rank: int) -> tuple[Nested, ...]:
-    """The axes as C lays them out."""
-    return tuple(Nested(rank - 1 - axis) for axis in range(rank))
 
 
 def _parse_dim_tag(tag: str | DimTag) -> DimTag:
@@ -185,7 +181,7 @@ def pad_temporary(
     temporary = kernel.temporary_by_name[name]
     rank = len(temporary.shape)
     position = _checked_axis(axis, rank, name)
-    tags = temporary.dim_tags or _last_fastest(rank)
+    tags = temporary.dim_tags or last_fastest(rank)
     tag = tags[position]
     if isinstance(tag, Strided):
         raise IllegalTransformError(

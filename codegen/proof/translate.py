@@ -10,11 +10,10 @@ import pymbolic.primitives as prim
 
 from loopkit._arrays import ArrayArg, strides_of
 from loopkit._errors import LoopkitError
-from loopkit._expression import index_tuple, is_integer_arithmetic, variable_names
+from loopkit._expression import index_tuple, is_integer_arithmetic, parts_of, variable_names
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._promotion import BOOL, INT32, INT64, INTEGERS
-from loopkit._types import operands
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.errors import UnreadableError
 from loopkit.codegen.c.types import common
@@ -360,7 +359,7 @@ class KernelTranslator:
             return forms.choice(self.condition(expr.condition), then, other)
         rule = _EXACT.get(type(expr))
         if rule is not None:
-            return rule(*map(self._exact, operands(expr)))
+            return rule(*map(self._exact, parts_of(expr)))
         # Computed of data, these may leave their types.
         if self._is_index_arithmetic(expr):
             if isinstance(expr, prim.LeftShift):

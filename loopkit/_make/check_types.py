@@ -11,13 +11,13 @@ import pymbolic.primitives as prim
 
 from loopkit import _promotion
 from loopkit._errors import LoopkitWarning, TypeInferenceError, caret_at
-from loopkit._expression import is_constant, to_text
+from loopkit._expression import is_constant, parts_of, to_text
 from loopkit._kernel import Kernel, Statement
 from loopkit._make.type_inference import located
 from loopkit._nodes import Expression
 from loopkit._once import frames_inside
 from loopkit._rules import expand_rules
-from loopkit._types import Typer, known_types, operands
+from loopkit._types import Typer, known_types
 
 _ARITHMETIC = (prim.Sum, prim.Product, prim.Quotient, prim.Power, prim.FloorDiv, prim.Remainder)
 _MEETINGS = (*_ARITHMETIC, prim.Comparison, prim.Min, prim.Max, prim.If)
@@ -181,13 +181,9 @@ class _Watch(Typer):
             self.said.append(f"the literal {value!r} is {kept!s} in {_promotion.dtype_name(part)}")
 
 
-def _parts(expr: Expression) -> tuple[Expression, ...]:
+def _parts(expr: Expression) -> list[Expression]:
     """The operands of an operation that meet in one type; a sign is no operand."""
-    if isinstance(expr, prim.Comparison):
-        return expr.left, expr.right
-    if isinstance(expr, prim.If):
-        return expr.then, expr.else_
-    return operands(expr)
+    return parts_of(expr)[1:] if isinstance(expr, prim.If) else parts_of(expr)
 
 
 def _computes(expr: Expression) -> bool:

@@ -11,14 +11,14 @@ import pymbolic.primitives as prim
 
 from loopkit import _promotion as dt
 from loopkit._errors import TypeInferenceError
-from loopkit._expression import index_tuple, is_constant, to_text
+from loopkit._expression import index_tuple, is_constant, parts_of, to_text
 from loopkit._frozen import dataclass
 from loopkit._functions import call_type
 from loopkit._hidden import hidden
 from loopkit._nodes import Expression, TypeCast
 from loopkit._promotion import Choice, DType, RunTime, Typed
 from loopkit._reference import scalar_functions as functions
-from loopkit._types import asked_of, operands
+from loopkit._types import asked_of
 
 _ROUNDING = frozenset(("floor", "ceil", "trunc", "round"))
 _IN_COMMON_TYPE = _ROUNDING | {"abs", "sign", "real", "imag", "conj", "fmin", "fmax"}
@@ -243,7 +243,7 @@ class Translator:
 
     def pair(self, expr: Any) -> Value:
         """An operation of two operands."""
-        left, right = operands(expr)
+        left, right = parts_of(expr)
         return self.binary(type(expr), self.value(left), self.value(right), expr)
 
     def comparison(self, expr: prim.Comparison) -> Value:

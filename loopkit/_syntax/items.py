@@ -10,6 +10,7 @@ import numpy as np
 from loopkit._errors import SourcePosition
 from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
+from loopkit._syntax.tokens import position_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +107,8 @@ def position_of_name(item: RawItem, name: str) -> SourcePosition:
     found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", item.text)
     if found is None:
         return item.position
-    before = item.text[: found.start()]
-    lines = before.count("\n")
-    column = len(before) - (before.rfind("\n") + 1) + 1
-    if lines == 0:
-        column += item.position.column - 1
-    return SourcePosition(item.position.text, item.position.line + lines, column, len(name))
+    inner = position_in(item.text, found.start(), len(name))
+    column = inner.column + (item.position.column - 1 if inner.line == 1 else 0)
+    return SourcePosition(
+        item.position.text, item.position.line + inner.line - 1, column, len(name)
+    )

@@ -17,7 +17,6 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ArrayArg
 from loopkit._assertions.cells import data_of, equal_cells
-from loopkit._assertions.constraints import Data
 from loopkit._cached import cached_property, memoised, once
 from loopkit._digits import told_by
 from loopkit._expression import substitute, variable_names
@@ -30,6 +29,7 @@ from loopkit._places import runs_once_along
 from loopkit._poly.in_bounds import inside
 from loopkit._poly.pairs import steps
 from loopkit._poly.program_order import before
+from loopkit._relations import grouped
 from loopkit._target import CUDA
 from loopkit.codegen.hardware import Hardware
 from loopkit.codegen.instances import Instances, split_predicates
@@ -98,10 +98,7 @@ class Conflicts:
         self._reaches: dict[tuple[object, ...], Reach] = {}
         self._sides: dict[tuple[object, ...], _Side] = {}
         self.accesses = {s.id: self._find(s) for s in kernel.statements}
-        self.by_array: dict[str, list[Access]] = {}
-        for accesses in self.accesses.values():
-            for access in accesses:
-                self.by_array.setdefault(access.array, []).append(access)
+        self.by_array = grouped((a.array, a) for found in self.accesses.values() for a in found)
 
     def is_global(self, array: str) -> bool:
         """Whether all blocks share ``array``."""
@@ -119,10 +116,8 @@ class Conflicts:
     def _find(self, statement: Statement) -> tuple[Access, ...]:
         name, indices = statement.write
         found = [Access(statement.id, name, (indices,), True)]
-        reads: dict[str, dict[Cell, None]] = {}
-        for name, indices in statement.reads:
-            reads.setdefault(name, {})[indices] = None
-        found += [Access(statement.id, name, tuple(cells), False) for name, cells in reads.items()]
+        reads = grouped(dict.fromkeys(statement.reads))
+        found += [Access(statement.id, name, cells, False) for name, cells in reads.items()]
         return tuple(access for access in found if self.crosses_threads(access.array))
 
     def by_guards(self, access: Access) -> tuple[Access, ...]:
@@ -130,14 +125,14 @@ class Conflicts:
         if access.is_write:
             return (access,)
         statement = self.kernel.statement_by_id[access.statement]
-        found: dict[Guards, dict[Cell, None]] = {}
+        found: dict[tuple[Guards, Cell], None] = {}
         for name, indices, guards in guarded_reads(statement):
             if name == access.array:
                 inner = tuple(g for g in guards if g not in statement.predicates)
-                found.setdefault(inner, {})[indices] = None
+                found[inner, indices] = None
         if statement.operation is not None and statement.written == access.array:
-            found.setdefault((), {})[statement.write[1]] = None
-        return tuple(replace(access, cells=(*c,), guards=g) for g, c in found.items())
+            found[(), statement.write[1]] = None
+        return tuple(replace(access, cells=c, guards=g) for g, c in grouped(found).items())
 
     def kind(self, access: Access) -> tuple[object, ...]:
         """What decides an access's conflicts; statements that differ elsewhere share it."""
@@ -218,17 +213,13 @@ class Conflicts:
         mine = tuple(substitute(index, one.names) for index in first)
         its = tuple(substitute(index, two.names) for index in second)
         if not all(map(self.is_plain, (*first, *second))):
-            possible = equal_cells(self.kernel.assertions, mine, its, self._data)
+            possible = equal_cells(self.kernel.assertions, mine, its, data_of(self.kernel))
             return possible
         result = _sets.universe()
         for a, b in zip(mine, its, strict=True):
             if a != b:
                 result = result & _sets.pw_affine(a).eq_set(_sets.pw_affine(b))
         return result
-
-    @cached_property
-    def _data(self) -> Data:
-        return data_of(self.kernel)
 
     def pairs(
         self, first: Access, second: Access, order: Order, blocks: bool = False

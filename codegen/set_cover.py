@@ -7,11 +7,14 @@ bits of integers.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from math import inf
 
 from loopkit import _budget
 from loopkit._frozen import dataclass
+from loopkit._relations import grouped
+from loopkit._sets import linked
 
 Need = tuple[int, bool]
 
@@ -72,27 +75,15 @@ def _essential(needs: Iterable[Need]) -> list[Need]:
     return kept
 
 
-def _components(needs: list[Need]) -> list[list[Need]]:
+def _components(needs: list[Need]) -> list[tuple[Need, ...]]:
     """Needs that no common place links stand apart."""
-    owner: dict[int, int] = {}
-
-    def root(place: int) -> int:
-        while owner.setdefault(place, place) != place:
-            owner[place] = owner[owner[place]]
-            place = owner[place]
-        return place
-
-    for mask, _ in needs:
-        first, *rest = bits(mask)
-        for place in rest:
-            owner[root(place)] = root(first)
-    groups: dict[int, list[Need]] = {}
-    for need in needs:
-        groups.setdefault(root(bits(need[0])[0]), []).append(need)
-    return list(groups.values())
+    places = [bits(mask) for mask, _ in needs]
+    groups = linked(dict.fromkeys(chain.from_iterable(places)), places)
+    number = {place: position for position, group in enumerate(groups) for place in group}
+    return list(grouped((number[bits(need[0])[0]], need) for need in needs).values())
 
 
-def _columns(needs: list[Need], cost: Callable[[int, bool], int]) -> list[_Column]:
+def _columns(needs: Sequence[Need], cost: Callable[[int, bool], int]) -> list[_Column]:
     all_of: dict[int, int] = {}
     weak_of: dict[int, int] = {}
     for number, (mask, strong) in enumerate(needs):

@@ -9,11 +9,11 @@ compare without any bookkeeping of positions.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache, reduce
 from itertools import takewhile
 from operator import and_, or_
-from typing import Any
+from typing import Any, TypeVar
 
 import islpy as isl
 import numpy as np
@@ -25,9 +25,11 @@ from loopkit._hidden import hidden
 from loopkit._linear import Linear, linear_sum, total
 from loopkit._linear import NotAffineError as NotAffineError
 from loopkit._nodes import Expression
+from loopkit._relations import grouped
 from loopkit._same import remembered
 
 PARAM = isl.dim_type.param
+N = TypeVar("N", bound=Hashable)
 
 
 class UnboundedError(Exception):
@@ -585,20 +587,17 @@ def factors(domain: isl.Set, inames: Iterable[str]) -> list[tuple[tuple[str, ...
     ]
 
 
-def linked(names: Iterable[str], links: Iterable[Iterable[str]]) -> list[tuple[str, ...]]:
+def linked(names: Iterable[N], links: Iterable[Iterable[N]]) -> list[tuple[N, ...]]:
     """``names`` in groups, each in order: those that a link holds together are in one."""
     owner = {name: name for name in names}
 
-    def root(name: str) -> str:
+    def root(name: N) -> N:
         while owner[name] != name:
             owner[name] = owner[owner[name]]
             name = owner[name]
         return name
 
-    for first, *rest in filter(None, map(sorted, links)):
+    for first, *rest in filter(None, map(tuple, links)):
         for other in rest:
             owner[root(other)] = root(first)
-    groups: dict[str, list[str]] = {}
-    for name in owner:
-        groups.setdefault(root(name), []).append(name)
-    return [tuple(group) for group in groups.values()]
+    return list(grouped((root(name), name) for name in owner).values())

@@ -127,13 +127,15 @@ def walk(expr: CExpression) -> Iterator[CExpression]:
         pending.extend(reversed(children(part)))
 
 
-def postorder(expr: CExpression) -> Iterator[CExpression]:
+def postorder(
+    expr: CExpression, parts: Callable[[CExpression], tuple[CExpression, ...]] = children
+) -> Iterator[CExpression]:
     """The same from the inside: operands, from the left, before what they are operands of."""
     found, pending = [], [expr]
     while pending:
         part = pending.pop()
         found.append(part)
-        pending.extend(children(part))
+        pending.extend(parts(part))
     return reversed(found)
 
 

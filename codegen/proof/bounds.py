@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import islpy as isl
 
+from loopkit._cached import memoised
 from loopkit._expression import accesses, to_text
 from loopkit.codegen.proof.conditions import negated
 from loopkit.codegen.proof.data import DataFacts
@@ -26,7 +27,6 @@ class BoundsCheck(Check):
         super().__init__(subject, recorder)
         self.data = data
         self.surplus = {id(s.leaf) for s in instances.surplus if not s.instances.is_empty()}
-        self._outside: dict[tuple[int, Form, Form], isl.Set | None] = {}
 
     def run(self) -> None:
         """Check all accesses."""
@@ -47,16 +47,14 @@ class BoundsCheck(Check):
             if not index.is_affine:
                 self.by_assertions(touch, axis)
                 continue
-            key = (id(touch.scope), index, extent)
-            if key not in self._outside:
-                self._outside[key] = self.outside(touch.scope, index, extent)
-            outside = self._outside[key]
+            outside = self.outside(touch.scope, index, extent)
             if outside is not None:
                 self.report(touch, axis, outside)
                 return
 
+    @memoised
     def outside(self, scope: Scope, index: Form, extent: Form) -> isl.Set | None:
-        """Where an index leaves its range; None if nowhere."""
+        """Where an index leaves its range; None if nowhere (memoised)."""
         low, high = scope.range_of(index)
         if low >= 0 and high < scope.range_of(extent)[0]:
             return None

@@ -8,6 +8,7 @@ from itertools import chain
 import numpy as np
 
 from loopkit._arrays import ArrayArg, Strided, TemporaryVariable
+from loopkit._cached import memoised
 from loopkit._expression import Access, accesses
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
@@ -15,7 +16,6 @@ from loopkit.codegen.c.tree import Assign
 from loopkit.codegen.proof.conditions import Compare
 from loopkit.codegen.proof.forms import Form, constant, variable
 from loopkit.codegen.proof.recorder import Check, Recorder
-from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.subject import Subject
@@ -30,8 +30,6 @@ class CellCheck(Check):
 
     def __init__(self, subject: Subject, recorder: Recorder) -> None:
         super().__init__(subject, recorder)
-        self._same: dict[tuple[int, Form], bool] = {}
-        self._shapes: dict[str, tuple[Form | None, ...]] = {}
         self.values = ValueCheck(subject, recorder, self.is_zero)
 
     def run(self) -> None:
@@ -49,7 +47,7 @@ class CellCheck(Check):
                 if isinstance(leaf.node, Assign):
                     if own is None:
                         what = "the line belongs to no statement"
-                        self.recorder.found(Finding("text", what, Place(leaf.line)))
+                        self.recorder.wrong("text", what, leaf.line)
                     else:
                         self.statement(leaf, own)
                 else:
@@ -96,7 +94,7 @@ class CellCheck(Check):
             verb = "writes" if is_write else "reads"
             what = f"'{statement.id}' {verb} {name}[{shown(offset)}], the line does not"
             if is_write or (statement.operation is not None and name == statement.written):
-                self.recorder.found(Finding("access", what, Place(leaf.line, statement.id)))
+                self.recorder.wrong("access", what, leaf.line, statement.id)
             elif not is_same:
                 # Where the value is the same, folding constants has taken the read away.
                 self.recorder.open("access", what, [leaf])
@@ -107,17 +105,15 @@ class CellCheck(Check):
         allowed = {"=", _OPERATORS.get(statement.operation or "", "=")}
         if leaf.node.operator not in allowed and not leaf.node.atomic:
             what = f"the line combines by '{leaf.node.operator}', '{statement.id}' does not"
-            self.recorder.found(Finding("access", what, Place(leaf.line, statement.id)))
+            self.recorder.wrong("access", what, leaf.line, statement.id)
 
+    @memoised
     def is_zero(self, scope: Scope, form: Form) -> bool:
-        """Whether a form vanishes wherever a scope is reached."""
-        key = (id(scope), form)
-        if key not in self._same:
-            parts = self.subject.coefficients(form).values()
-            self._same[key] = all(p.is_affine for p in parts) and all(
-                (scope.set & scope.space.where(Compare("!=", p))).is_empty() for p in parts
-            )
-        return self._same[key]
+        """Whether a form vanishes wherever a scope is reached (memoised)."""
+        parts = self.subject.coefficients(form).values()
+        return all(p.is_affine for p in parts) and all(
+            (scope.set & scope.space.where(Compare("!=", p))).is_empty() for p in parts
+        )
 
     def wrong(
         self,
@@ -195,16 +191,12 @@ class CellCheck(Check):
         touch.cell = tuple(meaning.form(i) for i in access[1])
         touch.extents = tuple(meaning.form(e) for e in held.shape or ())
 
+    @memoised
     def declared_extents(self, array: str) -> tuple[Form | None, ...]:
         """The dimensions of a shared or private array, as the text declares them."""
-        if array not in self._shapes:
-            names = self.subject.names
-            shape: list[Form | None] = []
-            for extent in names.dimensions[array]:
-                known = self.dynamic_extent(array) if extent is None else extent
-                shape.append(None if known is None else constant(known))
-            self._shapes[array] = tuple(shape)
-        return self._shapes[array]
+        shape = self.subject.names.dimensions[array]
+        known = (self.dynamic_extent(array) if extent is None else extent for extent in shape)
+        return tuple(None if extent is None else constant(extent) for extent in known)
 
     def dynamic_extent(self, array: str) -> int | None:
         """How far an array in dynamic shared memory reaches before the next begins."""

@@ -6,7 +6,8 @@ from itertools import combinations_with_replacement, product
 
 import islpy as isl
 
-from loopkit._cached import cached_property
+from loopkit._cached import cached_property, memoised
+from loopkit._relations import grouped
 from loopkit._same import key_of
 from loopkit._target import CUDA
 from loopkit.codegen.proof import conditions
@@ -15,6 +16,7 @@ from loopkit.codegen.proof.conditions import Condition
 from loopkit.codegen.proof.data import DataFacts, is_open
 from loopkit.codegen.proof.forms import Form, floor, values_of, variable
 from loopkit.codegen.proof.recorder import Check, Recorder
+from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space, copy_of, equal, less
 from loopkit.codegen.proof.subject import Subject
@@ -31,28 +33,19 @@ class ConflictCheck(Check):
         self.data = data
         self.barriers = [leaf for leaf in subject.leaves if leaf.barrier is not None]
         self._bases: dict[tuple[object, ...], list[isl.Set]] = {}
-        self._sides: dict[tuple[object, ...], isl.Set] = {}
 
     def run(self) -> None:
         """Check every array that is written."""
         subject = self.subject
         if not subject.words:
             return
-        by_array: dict[str, list[Touch]] = {}
-        for touch in subject.touches:
-            if subject.place_of(touch.array) != "private":
-                by_array.setdefault(touch.array, []).append(touch)
-        for array, touches in by_array.items():
-            if not any(touch.is_write for touch in touches):
-                continue
-            alike: dict[tuple[object, ...], list[Touch]] = {}
-            for touch in touches:
-                key = (self._key(touch), touch.is_write, touch.is_atomic)
-                alike.setdefault(key, []).append(touch)
-            for first, second in combinations_with_replacement(alike.values(), 2):
-                self.groups(array, first, second)
+        for array, touches in grouped((t.array, t) for t in subject.touches).items():
+            if subject.place_of(array) != "private" and any(t.is_write for t in touches):
+                alike = grouped(((self._key(t), t.is_write, t.is_atomic), t) for t in touches)
+                for first, second in combinations_with_replacement(alike.values(), 2):
+                    self.groups(array, first, second)
 
-    def groups(self, array: str, first: list[Touch], second: list[Touch]) -> None:
+    def groups(self, array: str, first: tuple[Touch, ...], second: tuple[Touch, ...]) -> None:
         """Check accesses of one array; those of one list agree in cells and guards."""
         subject, one, two = self.subject, first[0], second[0]
         if not (one.is_write or two.is_write) or (one.is_atomic and two.is_atomic):
@@ -116,7 +109,7 @@ class ConflictCheck(Check):
         """Pairs of executions, by different threads (or blocks), that touch one cell."""
         key = (same_block, self._key(first), self._key(second))
         if key not in self._bases:
-            both = self.side(space, first, 0) & self.side(space, second, 1)
+            both = self.side(space, first.scope, 0) & self.side(space, second.scope, 1)
             both = both & self.one_cell(space, first, second)
             found = []
             if not both.is_empty():
@@ -134,13 +127,10 @@ class ConflictCheck(Check):
         own = touch.leaf.statement if is_open(touch.cell) else None
         return (touch.array, id(touch.scope), cell, touch.offset, own)
 
-    def side(self, space: Space, touch: Touch, copy: int) -> isl.Set:
-        """The executions of an access, in the names of that copy (memoised)."""
-        scope = touch.scope
-        key = (id(space), id(scope), copy)
-        if key not in self._sides:
-            self._sides[key] = self.subject.reached(scope, space, space.renaming(copy))
-        return self._sides[key]
+    @memoised
+    def side(self, space: Space, scope: Scope, copy: int) -> isl.Set:
+        """Where a scope is reached, in the names of that copy (memoised)."""
+        return self.subject.reached(scope, space, space.renaming(copy))
 
     def one_cell(self, space: Space, first: Touch, second: Touch) -> isl.Set:
         """Where two accesses touch one cell, or may: what data decides is not excluded."""

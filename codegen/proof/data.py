@@ -7,9 +7,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._assertions.cells import data_of, equal_cells, index_range, surely_inside
-from loopkit._assertions.constraints import Data
 from loopkit._assertions.follow import followed
-from loopkit._cached import cached_property
 from loopkit._expression import accesses, substitute
 from loopkit._nodes import Expression
 from loopkit.codegen.proof import conditions
@@ -27,11 +25,6 @@ class DataFacts:
         self.subject = subject
         self.kernel = subject.kernel
 
-    @cached_property
-    def data(self) -> Data:
-        """The shapes of index arrays, and which of them change."""
-        return data_of(self.kernel)
-
     def followed(self, leaf: Leaf, index: Expression) -> Expression:
         """An index of a line's statement over the arrays that it comes from."""
         statement = self.subject.statement_of(leaf)
@@ -44,7 +37,7 @@ class DataFacts:
         if not self.kernel.assertions or touch.origin is None or not shape:
             return False
         index = self.followed(touch.leaf, touch.origin[axis])
-        sure = surely_inside(self.kernel.assertions, index, shape[axis], self.data)
+        sure = surely_inside(self.kernel.assertions, index, shape[axis], data_of(self.kernel))
         space = self.subject.space
         if any(n not in space.position for n in _sets.involved_names(sure)):
             return False
@@ -60,7 +53,7 @@ class DataFacts:
             source = self.followed(leaf, prim.Variable(name))
             if isinstance(source, prim.Variable):
                 continue
-            known = index_range(self.kernel.assertions, source, name, self.data)
+            known = index_range(self.kernel.assertions, source, name, data_of(self.kernel))
             result = result & space.aligned(known)
         return result
 
@@ -100,7 +93,7 @@ class DataFacts:
         }
         left = [self.followed(first.leaf, i) for i in one]
         right = [substitute(self.followed(second.leaf, i), copies) for i in two]
-        found = equal_cells(self.kernel.assertions, left, right, self.data)
+        found = equal_cells(self.kernel.assertions, left, right, data_of(self.kernel))
         return space.aligned(found)
 
 

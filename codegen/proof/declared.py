@@ -13,7 +13,6 @@ from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.recorder import Recorder
-from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Site
 
@@ -42,7 +41,7 @@ def check_declarations(subject: Subject, recorder: Recorder) -> None:
     for node in c.statements(function.body):
         if isinstance(node, (c.For, c.Let)) and TYPES[node.ctype] not in _INDEX_TYPES:
             what = f"'{node.name}' is declared {node.ctype}, which is no type for indices"
-            recorder.found(Finding("type", what, Place(node.line), array=node.name))
+            recorder.wrong("type", what, node.line, array=node.name)
     for site in subject.sites:
         _casts(subject, recorder, site)
 
@@ -55,7 +54,7 @@ def _type(recorder: Recorder, own: Data, ctype: str, line: int) -> None:
     if wanted is None or TYPES[ctype] == wanted:
         return
     what = f"'{own.name}' is declared {ctype}, but holds {dtype_name(wanted)} in the kernel"
-    recorder.found(Finding("type", what, Place(line), array=own.name))
+    recorder.wrong("type", what, line, array=own.name)
 
 
 def _place(recorder: Recorder, own: Data, place: str, line: int) -> None:
@@ -66,7 +65,7 @@ def _place(recorder: Recorder, own: Data, place: str, line: int) -> None:
         wanted = "global" if isinstance(own, ArrayArg) else "value"
     if place != wanted:
         what = f"'{own.name}' lies in {_memory(place)}, but the kernel has it in {_memory(wanted)}"
-        recorder.found(Finding("memory", what, Place(line), array=own.name))
+        recorder.wrong("memory", what, line, array=own.name)
 
 
 def _memory(place: str) -> str:
@@ -91,7 +90,7 @@ def _casts(subject: Subject, recorder: Recorder, site: Site) -> None:
         if not names.is_integer(part) or (is_cast and names.type_of(part) not in _INDEX_TYPES):
             ctype = part.ctype if isinstance(part, c.Cast) else "a floating-point number"
             what = f"an index is cast to {ctype}, which does not hold all of its values"
-            recorder.found(Finding("type", what, Place(site.line)))
+            recorder.wrong("type", what, site.line)
         else:
             pending += c.children(part)
 

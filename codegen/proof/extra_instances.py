@@ -14,6 +14,7 @@ import islpy as isl
 
 from loopkit._hidden import hidden
 from loopkit._kernel import Statement
+from loopkit._relations import grouped
 from loopkit.codegen.proof.conditions import Condition, conjuncts
 from loopkit.codegen.proof.forms import Form, constant, variable
 from loopkit.codegen.proof.instances import InstanceCheck, Surplus
@@ -31,13 +32,11 @@ class ExtraInstancesCheck(Check):
     def __init__(self, subject: Subject, recorder: Recorder, instances: InstanceCheck) -> None:
         super().__init__(subject, recorder)
         self.instances = instances
-        self.by_array: dict[str, list[Surplus]] = {}
-        for surplus in instances.surplus:
-            self.by_array.setdefault(surplus.statement.written, []).append(surplus)
 
     def run(self) -> None:
         """Check all private arrays that have too many writes."""
-        for array, surplus in self.by_array.items():
+        by_array = grouped((one.statement.written, one) for one in self.instances.surplus)
+        for array, surplus in by_array.items():
             rank = len(self.subject.names.dimensions.get(array, ()))
             cells = [hidden("cell", axis) for axis in range(rank)]
             space = Space([*self.subject.space.names, *cells])

@@ -12,10 +12,11 @@ from __future__ import annotations
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._relations import grouped
 from loopkit.codegen.proof.forms import variable
 from loopkit.codegen.proof.instances import InstanceCheck
 from loopkit.codegen.proof.liveness import Liveness, written_by
-from loopkit.codegen.proof.reaching_definitions import Cell, ReachingDefinitions
+from loopkit.codegen.proof.reaching_definitions import ReachingDefinitions
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import Space, equal, in_range
@@ -36,15 +37,13 @@ class InitializedCheck(Check):
         self.surplus = {id(s.leaf): s.statement for s in instances.surplus}
         self.varying = varying
         self.uses = Liveness(subject)
-        alike: dict[tuple[str, int], list[Touch]] = {}
-        for touch in subject.touches:
-            if touch.array in subject.temporaries and touch.cell is not None:
-                alike.setdefault((touch.array, len(touch.cell)), []).append(touch)
-        self.arrays: dict[str, list[_OneArray]] = {}
-        for (array, rank), touches in alike.items():
-            if not all(touch.is_write for touch in touches):
-                one = _OneArray(self, array, rank, touches)
-                self.arrays.setdefault(array, []).append(one)
+        named = [t for t in subject.touches if t.array in subject.temporaries]
+        alike = grouped(((t.array, len(t.cell)), t) for t in named if t.cell is not None)
+        self.arrays = grouped(
+            (array, _OneArray(self, array, rank, touches))
+            for (array, rank), touches in alike.items()
+            if not all(touch.is_write for touch in touches)
+        )
 
     def run(self) -> None:
         """Check all reads of all temporaries."""
@@ -85,7 +84,7 @@ class _OneArray:
     """The reads of one array, whose cells all have as many indices."""
 
     def __init__(
-        self, check: InitializedCheck, array: str, rank: int, touches: list[Touch]
+        self, check: InitializedCheck, array: str, rank: int, touches: tuple[Touch, ...]
     ) -> None:
         self.check = check
         self.subject = check.subject
@@ -94,14 +93,10 @@ class _OneArray:
         self.writes = [touch for touch in touches if touch.is_write]
         self.fills = ReachingDefinitions(check.subject, array, rank, self.writes, check.varying)
         self.cells, self.space = self.fills.cells, self.fills.space
-        self._by_cell: dict[Cell | None, list[Touch]] = {}
-        for write in self.writes:
-            self._by_cell.setdefault(write.cell, []).append(write)
+        self._by_cell = grouped((write.cell, write) for write in self.writes)
         self._whole: dict[int, bool] = {}
         self._known: set[tuple[object, ...]] = set()
-        self._counts: dict[int, set[Cell | None]] = {}
-        for read in self.reads:
-            self._counts.setdefault(id(read.scope), set()).add(read.cell)
+        self._cells_read = grouped((read.scope, read.cell) for read in self.reads)
 
     def run(self) -> None:
         """Check all reads, in the order of the text."""
@@ -132,7 +127,7 @@ class _OneArray:
 
     def covered(self, read: Touch) -> bool:
         """Whether the cells of a read were written before; tells what is found otherwise."""
-        several = len(self._counts[id(read.scope)]) >= _MANY
+        several = len(set(self._cells_read[read.scope])) >= _MANY
         if several and id(read.scope) not in self._whole:
             extents = read.extents
             if extents and None not in extents:

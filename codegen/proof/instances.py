@@ -16,8 +16,10 @@ from dataclasses import dataclass
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._cached import memoised
 from loopkit._expression import variable_names
 from loopkit._kernel import Statement
+from loopkit._relations import grouped
 from loopkit.codegen.c.tree import Let
 from loopkit.codegen.proof.conditions import Compare, Condition, conjuncts
 from loopkit.codegen.proof.forms import Form, constant, variable
@@ -46,25 +48,19 @@ class InstanceCheck(Check):
         super().__init__(subject, recorder)
         self.values = values
         self.surplus: list[Surplus] = []
-        self._first_alone: dict[tuple[str, str], bool] = {}
         self._known: dict[object, bool] = {}
-        self._leaves: dict[str, list[Leaf]] = {}
-        for leaf in subject.leaves:
-            if leaf.statement is not None:
-                self._leaves.setdefault(leaf.statement, []).append(leaf)
 
     def run(self) -> None:
         """Check all statements."""
+        lines = grouped((leaf.statement, leaf) for leaf in self.subject.leaves)
         for statement in self.subject.kernel.statements:
-            leaves = self._leaves.get(statement.id, [])
+            leaves = lines.get(statement.id, ())
             what = f"whether '{statement.id}' runs for its domain"
             with self.recorder.question("instances", what, *leaves):
-                if not leaves:
-                    self.absent(statement)
-                elif len(leaves) == 1:
-                    self.one(statement, leaves[0])
+                if leaves:
+                    self.executed(statement, leaves)
                 else:
-                    self.several(statement, leaves)
+                    self.absent(statement)
 
     def absent(self, statement: Statement) -> None:
         """A statement without a line must have nothing to do."""
@@ -81,53 +77,39 @@ class InstanceCheck(Check):
                 )
             )
 
-    def one(self, statement: Statement, leaf: Leaf) -> None:
-        """The usual case: one line for a statement."""
-        if not self.named(statement, leaf) or not self.same_data(statement, leaf):
+    def executed(self, statement: Statement, leaves: tuple[Leaf, ...]) -> None:
+        """What runs, on one line or on several that share it out, which :mod:`.order` asks, too."""
+        if not all(self.named(statement, x) and self.same_data(statement, x) for x in leaves):
             return
+        space, alone, first = self.subject.space, len(leaves) == 1, leaves[0]
         place = self.subject.place_of(statement.written)
         domain, _ = self.subject.domain(statement)
-        key = (id(leaf.scope), id(domain), place, statement.inames)
+        key = (leaves[1:], first.scope, id(domain), place, statement.inames)
         if self._known.get(key):
             # A sister statement under the same guards, with the same instances.
-            if place == "private" and any(s.leaf.scope is leaf.scope for s in self.surplus):
-                extra = self._extra(statement, leaf, domain)
-                self.surplus.append(Surplus(leaf, statement, extra))
+            if place == "private" and any(s.leaf.scope is first.scope for s in self.surplus):
+                extra = self._extra(statement, first, domain)
+                self.surplus.append(Surplus(first, statement, extra))
             return
-        missing = self.expected(statement, leaf, domain, place)
-        if missing is None:
+        expected = self.expected(statement, first, domain, place, with_lets=alone)
+        if expected is None:
             return
-        missing = missing - leaf.scope.set
-        self._too_few(statement, leaf, place, missing)
-        self._too_many(statement, leaf, place, domain)
-        # Its sisters may be looked at in other blocks.
-        self._known[key] = bool(missing.is_empty())
-
-    def several(self, statement: Statement, leaves: list[Leaf]) -> None:
-        """A statement on several lines, which share out its instances: :mod:`.order` asks, too."""
-        space = self.subject.space
-        place = self.subject.place_of(statement.written)
-        domain, _ = self.subject.domain(statement)
         kept = {*self.subject.shared_names, *statement.inames, *self.subject.words}
         kept = (kept | self.subject.data_names) & space.position.keys()
         done = space.nothing
         for leaf in leaves:
-            if not self.named(statement, leaf) or not self.same_data(statement, leaf):
-                return
-            mine = space.project_onto(leaf.scope.set, kept)
+            mine = leaf.scope.set if alone else space.project_onto(leaf.scope.set, kept)
             again = mine & done
             if not again.is_empty():
                 self.report(statement, leaf, again, "is executed twice for one instance")
             done = done | mine
             self._too_many(statement, leaf, place, domain)
-        expected = self.expected(statement, leaves[0], domain, place, with_lets=False)
-        if expected is not None:
-            self._too_few(statement, leaves[0], place, expected - done)
-
-    def _too_few(self, statement: Statement, leaf: Leaf, place: str, missing: isl.Set) -> None:
+        missing = expected - done
         lost = self._seen(statement, place, missing)
         if not lost.is_empty():
-            self.report(statement, leaf, lost, "is not executed for an instance of its domain")
+            self.report(statement, first, lost, "is not executed for an instance of its domain")
+        # Its sisters may be looked at in other blocks.
+        self._known[key] = bool(missing.is_empty())
 
     def _too_many(self, statement: Statement, leaf: Leaf, place: str, domain: isl.Set) -> None:
         extra = self._extra(statement, leaf, domain)
@@ -158,17 +140,14 @@ class InstanceCheck(Check):
             executed = executed & self.subject.space.all_of(implied)
         return self.subject.space.nothing if executed.is_subset(domain) else executed - domain
 
+    @memoised
     def _in_first_alone(self, array: str, word: str) -> bool:
         """Whether all reads of an array are made by the first block along an axis."""
-        key = (array, word)
-        if key not in self._first_alone:
-            first = self.subject.space.where(_first(word))
-            # Each guard, loop and constant that reads has a leaf of its own.  In `a && x[i]`,
-            # x[i] is read where `a` holds: it is the access's scope that says where.
-            reads = (t for t in self.subject.touches if t.array == array and not t.is_write)
-            scopes = {id(t.scope): t.scope for t in reads}
-            self._first_alone[key] = all(s.set.is_subset(first) for s in scopes.values())
-        return self._first_alone[key]
+        first = self.subject.space.where(_first(word))
+        # Each guard, loop and constant that reads has a leaf of its own.  In `a && x[i]`,
+        # x[i] is read where `a` holds: it is the access's scope that says where.
+        reads = (t for t in self.subject.touches if t.array == array and not t.is_write)
+        return all(scope.set.is_subset(first) for scope in {t.scope for t in reads})
 
     def named(self, statement: Statement, leaf: Leaf) -> bool:
         """Whether the line stands in exactly the loops that the statement has inames for."""
@@ -185,8 +164,7 @@ class InstanceCheck(Check):
 
     def wrong(self, statement: Statement, leaf: Leaf, what: str) -> None:
         """A finding without numbers."""
-        place = Place(leaf.line, statement.id)
-        self.recorder.found(Finding("instances", f"'{statement.id}' {what}", place))
+        self.recorder.wrong("instances", f"'{statement.id}' {what}", leaf.line, statement.id)
 
     def same_data(self, statement: Statement, leaf: Leaf) -> bool:
         """Whether the line's guards test the same data as the statement's predicates."""

@@ -15,7 +15,6 @@ from loopkit.codegen.c.tree import Declaration
 from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.proof.forms import ONE, Form, constant, variable
 from loopkit.codegen.proof.recorder import Recorder
-from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
 
@@ -46,16 +45,18 @@ def _side_by_side(subject: Subject, recorder: Recorder, arrays: list[Declaration
         if one.offset % item or (subject.function.alignment or 0) % item:
             what = f"'{one.name}' begins at byte {one.offset} of memory that lies at multiples of "
             what += f"{subject.function.alignment}: {one.ctype} must lie at multiples of {item}"
-            _found(recorder, one, what)
+            recorder.wrong("memory", what, one.line, array=one.name)
     placed.sort(key=lambda p: p[:2])
     end, last = 0, None
     for start, stop, one in placed:
         if start < end and last is not None and stop > start:
             what = f"'{one.name}' begins at byte {start} of shared memory, but '{last.name}' ends "
-            _found(recorder, one, what + f"at byte {end}")
+            what += f"at byte {end}"
+            recorder.wrong("memory", what, one.line, array=one.name)
         if stop > subject.program.dynamic_shared:
             what = f"'{one.name}' ends at byte {stop} of shared memory, but a launch asks for "
-            _found(recorder, one, what + f"{subject.program.dynamic_shared}")
+            what += str(subject.program.dynamic_shared)
+            recorder.wrong("memory", what, one.line, array=one.name)
         if stop > end:
             end, last = stop, one
 
@@ -67,7 +68,8 @@ def _static(subject: Subject, recorder: Recorder, arrays: list[Declaration]) -> 
     )
     if total > subject.program.static_shared:
         what = f"the text declares {total} bytes of shared memory, but the launch reckons with "
-        _found(recorder, arrays[0], what + str(subject.program.static_shared))
+        what += str(subject.program.static_shared)
+        recorder.wrong("memory", what, arrays[0].line, array=arrays[0].name)
 
 
 def _bytes(subject: Subject, one: Declaration) -> int | None:
@@ -81,10 +83,6 @@ def _bytes(subject: Subject, one: Declaration) -> int | None:
     return None if count is None else -(-count // row) * row * TYPES[one.ctype].itemsize
 
 
-def _found(recorder: Recorder, one: Declaration, what: str) -> None:
-    recorder.found(Finding("memory", what, Place(one.line), array=one.name))
-
-
 def _allocated(subject: Subject, recorder: Recorder, param: ArrayParam) -> None:
     """What a call allocates for a temporary is enough for the elements that the kernel has."""
     held = subject.held(param.name)
@@ -94,7 +92,7 @@ def _allocated(subject: Subject, recorder: Recorder, param: ArrayParam) -> None:
     if held.dtype is not None and np.dtype(param.dtype).itemsize < held.dtype.itemsize:
         what = f"calls allocate {dtype_name(param.dtype)} for '{param.name}', which holds "
         what += dtype_name(held.dtype)
-        recorder.found(Finding("memory", what, Place(line), array=param.name))
+        recorder.wrong("memory", what, line, array=param.name)
     # Elements of the padding are never touched.
     due = span(subject, held.shape, strides_of(held))
     lacking = due.minus(span(subject, param.shape, param.strides))
@@ -113,7 +111,7 @@ def _allocated(subject: Subject, recorder: Recorder, param: ArrayParam) -> None:
         if count > 0:
             what = f"calls allocate {count} elements too few for '{param.name}'"
             sizes = subject.sizes_at(point)
-            recorder.found(Finding("memory", what, Place(line), array=param.name, sizes=sizes))
+            recorder.wrong("memory", what, line, array=param.name, sizes=sizes)
             return
     recorder.open("memory", f"whether calls allocate enough for '{param.name}'", line=line)
 

@@ -8,9 +8,12 @@ where the line reads must exist, even if nobody needs what it reads.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 import islpy as isl
 
-from loopkit._cached import cached_property
+from loopkit._cached import cached_property, memoised
+from loopkit._relations import grouped, reachable
 from loopkit.codegen.c.tree import Assign, Element, walk
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.spaces import Space
@@ -23,44 +26,29 @@ class Liveness:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        self._scopes: dict[int, isl.Set] = {}
-        self._addressing: dict[Leaf, frozenset[str]] = {}
 
     @cached_property
     def used(self) -> frozenset[str]:
         """The arrays whose values reach an output, or decide what runs."""
-        writers: dict[str, list[Leaf]] = {}
-        waiting: list[Leaf] = []
-        for leaf in self.subject.leaves:
-            written = written_by(leaf)
-            for name in written:
-                writers.setdefault(name, []).append(leaf)
-            if not written or any(name in self.subject.kernel.arg_by_name for name in written):
-                waiting.append(leaf)
-        used: set[str] = set(self.subject.kernel.arg_by_name)
-        for name in frozenset().union(*map(self.addressing, self.subject.leaves)) - used:
-            used.add(name)
-            waiting += writers.get(name, ())
-        while waiting:
-            for touch in waiting.pop().touches:
-                if touch.array not in used and not touch.is_write:
-                    used.add(touch.array)
-                    waiting += writers.get(touch.array, ())
-        return frozenset(used)
+        leaves = self.subject.leaves
+        writers = grouped((name, leaf) for leaf in leaves for name in written_by(leaf))
 
+        def read_by(leaves: Iterable[Leaf]) -> Iterator[str]:
+            return (t.array for leaf in leaves for t in leaf.touches if not t.is_write)
+
+        deciding = read_by(leaf for leaf in leaves if not written_by(leaf))
+        addressing = (name for leaf in leaves for name in self.addressing(leaf))
+        start = (*self.subject.kernel.arg_by_name, *deciding, *addressing)
+        return reachable(start, lambda name: read_by(writers.get(name, ())))
+
+    @memoised
     def addressing(self, leaf: Leaf) -> frozenset[str]:
         """The arrays whose values decide which cells an assignment reads or writes."""
-        if leaf not in self._addressing:
-            node = leaf.node
-            parts = (*walk(node.target), *walk(node.value)) if isinstance(node, Assign) else ()
-            self._addressing[leaf] = frozenset(
-                name
-                for element in parts
-                if isinstance(element, Element)
-                for index in element.indices
-                for name in self.subject.names.used(index)
-            )
-        return self._addressing[leaf]
+        node = leaf.node
+        parts = (*walk(node.target), *walk(node.value)) if isinstance(node, Assign) else ()
+        elements = (part for part in parts if isinstance(part, Element))
+        indices = (index for element in elements for index in element.indices)
+        return frozenset().union(*map(self.subject.names.used, indices))
 
     def is_used(self, leaf: Leaf) -> bool:
         """Whether anything depends on what a line computes."""
@@ -114,12 +102,11 @@ class Liveness:
                 found[array] = old
         return found
 
+    @memoised
     def _threads_at(self, scope: Scope) -> isl.Set:
-        if id(scope) not in self._scopes:
-            space = self.subject.space
-            kept = {*self.subject.shared_names, *self.subject.words} & space.position.keys()
-            self._scopes[id(scope)] = space.project_onto(scope.set, kept)
-        return self._scopes[id(scope)]
+        space = self.subject.space
+        kept = {*self.subject.shared_names, *self.subject.words} & space.position.keys()
+        return space.project_onto(scope.set, kept)
 
 
 def written_by(leaf: Leaf) -> tuple[str, ...]:

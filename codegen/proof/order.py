@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from loopkit._tags import GroupAxis, LocalAxis
+from loopkit._tree import common_prefix
 from loopkit.codegen.c.tree import For, Let
 from loopkit.codegen.proof.recorder import Recorder
-from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf
 
@@ -29,7 +29,8 @@ def check_order(subject: Subject, recorder: Recorder) -> None:
     printed = list(lines)
     for expected, found in zip(wanted, printed, strict=True):
         if expected != found:
-            _wrong(recorder, lines[found], f"'{found}' stands where '{expected}' is due")
+            what = f"'{found}' stands where '{expected}' is due"
+            recorder.wrong("order", what, lines[found].line, found)
             return
     before: tuple[str, tuple[Key, ...]] | None = None
     for statement in wanted:
@@ -38,20 +39,14 @@ def check_order(subject: Subject, recorder: Recorder) -> None:
         inames = {iname for iname, _ in path}
         own = tuple(_loops(leaf, inames))
         if [name for name, _ in own] != [iname for iname, _ in path]:
-            _wrong(
-                recorder,
-                leaf,
-                f"'{statement}' stands in the loops {_names(own)} instead of {_names(path)}",
-            )
+            what = f"'{statement}' stands in the loops {_names(own)} instead of {_names(path)}"
+            recorder.wrong("order", what, leaf.line, statement)
         elif before is not None:
-            shared = _common(own, before[1])
-            due = _common(path, paths[before[0]])
+            shared = len(common_prefix((own, before[1])))
+            due = len(common_prefix((path, paths[before[0]])))
             if shared != due:
-                _wrong(
-                    recorder,
-                    leaf,
-                    f"'{statement}' shares {shared} loops with '{before[0]}' instead of {due}",
-                )
+                what = f"'{statement}' shares {shared} loops with '{before[0]}' instead of {due}"
+                recorder.wrong("order", what, leaf.line, statement)
         before = (statement, own)
 
 
@@ -66,19 +61,18 @@ def check_coordinates(subject: Subject, recorder: Recorder) -> None:
         tag = kernel.iname_tags.get(node.name) if isinstance(node, Let) else None
         if not isinstance(node, Let) or not isinstance(tag, (GroupAxis, LocalAxis)):
             continue
-        place = Place(node.line)
         word, shift = subject.coordinates.get(node.name, ("", 0))
         if word != subject.word_of(tag):
             what = (
                 f"'{node.name}' is tagged {tag}, but the text takes it from {word or 'elsewhere'}"
             )
-            recorder.found(Finding("instances", what, place))
+            recorder.wrong("instances", what, node.line)
             continue
         if shift:
             least = subject.first_value(node.name)
             if least is not None and least != shift:
                 what = f"'{node.name}' begins at {least}, but the text shifts it by {shift}"
-                recorder.found(Finding("instances", what, place))
+                recorder.wrong("instances", what, node.line)
 
 
 def _loops(leaf: Leaf, inames: set[str]) -> list[Key]:
@@ -91,18 +85,5 @@ def _loops(leaf: Leaf, inames: set[str]) -> list[Key]:
     return found[::-1]
 
 
-def _common(a: tuple[Key, ...], b: tuple[Key, ...]) -> int:
-    count = 0
-    for one, two in zip(a, b, strict=False):
-        if one != two:
-            break
-        count += 1
-    return count
-
-
 def _names(path: tuple[Key, ...]) -> str:
     return "(" + ", ".join(name for name, _ in path) + ")"
-
-
-def _wrong(recorder: Recorder, leaf: Leaf, what: str) -> None:
-    recorder.found(Finding("order", what, Place(leaf.line, leaf.statement)))

@@ -8,7 +8,6 @@ two, is shown by :mod:`.values`; subscripts and bounds are looked at by :mod:`.w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from loopkit import _intervals
 from loopkit._arrays import ArrayArg, TemporaryVariable, storage_shape, strides_of
@@ -18,7 +17,6 @@ from loopkit.codegen.c import tree as c
 from loopkit.codegen.proof.forms import Form
 from loopkit.codegen.proof.layout import span
 from loopkit.codegen.proof.recorder import Check, Recorder
-from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Site
@@ -51,10 +49,8 @@ class OverflowCheck(Check):
     def subscript(self, site: Site, array: str, axis: int) -> None:
         """Check a subscript, which as a whole lies in its array: the kernel's text says so."""
         form = self.widths.form(site.expr, site.scope)
-        inside = (
-            _Inside(form, (0, self.length(array, axis, site.scope) - 1)),
-            *self.indices(array, form, site.scope),
-        )
+        length = self.length(array, axis, site.scope)
+        inside = ((form, (0, length - 1)), *self.indices(array, form, site.scope))
         bounds = _Bounds(site.scope, self.widths, data_alone=True, inside=inside)
         with self.recorder.question("width", f"whether a subscript of '{array}' overflows"):
             bounds.of(site.expr)
@@ -62,7 +58,7 @@ class OverflowCheck(Check):
                 what = f"whether 32 bits hold what a subscript of '{array}' computes of data"
                 self.recorder.open("width", what, line=site.line)
 
-    def indices(self, array: str, offset: Form, scope: Scope) -> Iterator[_Inside]:
+    def indices(self, array: str, offset: Form, scope: Scope) -> Iterator[tuple[Form, Interval]]:
         """The indices of the kernel's accesses at an offset: each lies in its axis."""
         meaning = self.subject.meaning
         for statement in self.subject.kernel.statements:
@@ -71,7 +67,7 @@ class OverflowCheck(Check):
                     shape = self.subject.kernel.array(name).shape or ()
                     for index, extent in zip(indices, shape, strict=True):
                         most = scope.range_of(meaning.form(extent))[1]
-                        yield _Inside(meaning.form(index), (0, most - 1))
+                        yield meaning.form(index), (0, most - 1)
 
     def length(self, array: str, axis: int, scope: Scope) -> int:
         """No fewer than the elements of an axis of an array as the text has it."""
@@ -97,29 +93,23 @@ class OverflowCheck(Check):
             dtype, is_data = bounds.beyond
             what = f"signed integers of {8 * dtype.itemsize} bits may overflow, which C leaves open"
             if is_data:
-                place = Place(leaf.line, leaf.statement)
-                self.recorder.found(Finding("width", what, place))
+                self.recorder.wrong("width", what, leaf.line, leaf.statement)
             else:
                 self.recorder.open("width", f"whether {what}", [leaf])
 
 
-@dataclass(frozen=True)
-class _Inside:
-    """A whole subscript, or an index of an axis, and the range that it stays in."""
-
-    form: Form
-    range: Interval
-
-
 class _Bounds:
-    """The least and the greatest value of expressions at one point of the text."""
+    """The least and the greatest value of expressions at one point of the text.
+
+    ``inside`` are subscripts, and indices of axes, each with the range that it stays in.
+    """
 
     def __init__(
         self,
         scope: Scope,
         widths: WidthCheck,
         data_alone: bool,
-        inside: tuple[_Inside, ...] = (),
+        inside: tuple[tuple[Form, Interval], ...] = (),
     ) -> None:
         self.names = widths.names
         self.scope = scope
@@ -130,17 +120,10 @@ class _Bounds:
 
     def of(self, expr: c.CExpression) -> Interval:
         """Bounds of an integer expression; those of its parts are looked at, too."""
-        spine: list[c.CExpression] = [expr]  # long sums lean to the left
-        while isinstance(expr, c.Binary):
-            spine.append(expr := expr.left)
-        first = spine.pop()
-        # An element's subscripts are sites of their own.
-        parts = [] if isinstance(first, c.Element) else list(map(self.of, c.children(first)))
-        result = self.whole(first, parts)
-        for whole in reversed(spine):
-            assert isinstance(whole, c.Binary)
-            result = self.whole(whole, [result, self.of(whole.right)])
-        return result
+        known: dict[int, Interval] = {}
+        for part in c.postorder(expr, _operands):
+            known[id(part)] = self.whole(part, [known[id(p)] for p in _operands(part)])
+        return known[id(expr)]
 
     def whole(self, expr: c.CExpression, parts: list[Interval]) -> Interval:
         """The same, given the bounds of its parts."""
@@ -180,10 +163,10 @@ class _Bounds:
 
     def of_data(self, expr: c.CExpression, found: Interval) -> Interval:
         """The same, where a part and what no data enter make up a subscript."""
-        for whole in self.inside:
-            rest = whole.form.minus(self.widths.form(expr, self.scope))
+        for whole, bounds in self.inside:
+            rest = whole.minus(self.widths.form(expr, self.scope))
             if not rest.is_data and not rest.names & self.widths.subject.data_names:
-                own = _intervals.subtract(whole.range, self.scope.range_of(rest))
+                own = _intervals.subtract(bounds, self.scope.range_of(rest))
                 found = _intervals.intersection(found, own)
         return found
 
@@ -195,23 +178,20 @@ class _Bounds:
             return _intervals.negate(parts[0]) if expr.operator == "-" else None
         if isinstance(expr, c.Choice):
             return _intervals.hull(parts[1], parts[2])
-        if isinstance(expr, c.Binary):
-            return _binary(expr.operator, parts[0], parts[1])
-        if isinstance(expr, c.Call):
-            return _call(expr.function, parts)
-        return None
+        if not isinstance(expr, (c.Binary, c.Call)):
+            return None
+        word = expr.operator if isinstance(expr, c.Binary) else expr.function
+        if word not in _RESULTS or (word in _LEAST and parts[1][0] < _LEAST[word]):
+            return None
+        return _RESULTS[word](*parts)
 
 
-def _binary(operator: str, left: Interval, right: Interval) -> Interval | None:
-    operation = _OPERATIONS.get(operator)
-    if operation is None or (operator in ("/", "%") and right[0] <= 0):
-        return None
-    if operator == ">>" and right[0] < 0:
-        return None
-    return operation(left, right)
+def _operands(expr: c.CExpression) -> tuple[c.CExpression, ...]:
+    """An element's subscripts are sites of their own."""
+    return () if isinstance(expr, c.Element) else c.children(expr)
 
 
-_OPERATIONS: dict[str, Callable[[Interval, Interval], Interval]] = {
+_RESULTS: dict[str, Callable[..., Interval]] = {
     "+": _intervals.add,
     "-": _intervals.subtract,
     "*": _intervals.multiply,
@@ -221,19 +201,12 @@ _OPERATIONS: dict[str, Callable[[Interval, Interval], Interval]] = {
     "|": _intervals.bitwise_or,
     "^": _intervals.bitwise_or,
     ">>": _intervals.shift_right,
+    "min": _intervals.least,
+    "max": _intervals.greatest,
+    "abs": _intervals.absolute,
+    "lk_floordiv": _intervals.floor_divide,
+    "lk_mod": lambda _, divisor: _intervals.floor_remainder(divisor),
 }
-"""What operators of C do with operands for which it gives them a meaning."""
-
-
-def _call(function: str, parts: list[Interval]) -> Interval | None:
-    if function == "min":
-        return _intervals.least(*parts)
-    if function == "max":
-        return _intervals.greatest(*parts)
-    if function == "abs":
-        return _intervals.absolute(parts[0])
-    if function == "lk_mod" and parts[1][0] > 0:
-        return _intervals.floor_remainder(parts[1])
-    if function == "lk_floordiv" and parts[1][0] > 0:
-        return _intervals.floor_divide(*parts)
-    return None
+"""What operators and functions of C do with operands for which it gives them a meaning."""
+_LEAST = {"/": 1, "%": 1, ">>": 0, "lk_floordiv": 1, "lk_mod": 1}
+"""The least second operand for which bounds are known."""

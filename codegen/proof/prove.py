@@ -35,7 +35,7 @@ from loopkit.codegen.proof.layout import check_layout
 from loopkit.codegen.proof.order import check_coordinates, check_order
 from loopkit.codegen.proof.overflow import OverflowCheck
 from loopkit.codegen.proof.recorder import Recorder
-from loopkit.codegen.proof.report import Finding, Place, Proof
+from loopkit.codegen.proof.report import Proof
 from loopkit.codegen.proof.signature import SignatureCheck
 from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.widths import WidthCheck
@@ -104,14 +104,14 @@ def _check(kernel: Kernel, program: Program, recorder: Recorder, *, text: bool) 
         needs, above = needs_of(function), definitions(function.above)
         for piece, line in needs.items():
             if piece not in above:
-                recorder.found(Finding("text", f"nothing above defines '{piece}'", Place(line)))
+                recorder.wrong("text", f"nothing above defines '{piece}'", line)
         with at_most(PROGRAM_TEXT):
             subject = Subject(kernel, program, function)
     except DeepError as error:
         recorder.open("text", error.what, line=error.line)
         return
     except ReadError as error:
-        recorder.found(Finding("text", error.what, Place(error.line)))
+        recorder.wrong("text", error.what, error.line)
         return
     except SpentError:
         recorder.open("text", f"isl needs more than {PROGRAM_TEXT} operations to read it")
@@ -149,13 +149,7 @@ def _function(kernel: Kernel, program: Program, *, text: bool) -> Function:
 def _origin(kernel: Kernel, program: Program) -> Origin:
     """Statements of lines: from the program's own map, else from comments."""
     comment = by_comment(frozenset(kernel.statement_by_id))
-    if not program.lines:
-        return comment
-
-    def origin(line: int, text: str) -> str | None:
-        return program.lines[line - 1].statement
-
-    return origin
+    return (lambda line, _: program.lines[line - 1].statement) if program.lines else comment
 
 
 def _prepared(kernel: Kernel, program: Program) -> Kernel:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import islpy as isl
 
+from loopkit._cached import memoised, once
 from loopkit._hidden import hidden
 from loopkit.codegen.c.tree import For, Let
 from loopkit.codegen.proof import conditions
@@ -37,7 +38,6 @@ class ReachingDefinitions:
         self.varying = varying
         self.cells = [hidden("cell", axis) for axis in range(rank)]
         self.space = self.subject.cell_space(rank)
-        self._aligned: dict[int, isl.Set] = {}
         self._pieces: dict[tuple[object, ...], isl.Set | None] = {}
 
     def is_fixed(self, write: Touch, read: Touch) -> bool:
@@ -61,12 +61,10 @@ class ReachingDefinitions:
         places = self.subject.names.places
         return frozenset(w for w in words if places.get(w, "value") != "value")
 
+    @memoised
     def aligned(self, scope: Scope) -> isl.Set:
         """Where a scope is reached, over the names of a cell's indices, too."""
-        found = self._aligned.get(id(scope))
-        if found is None:
-            found = self._aligned[id(scope)] = self.space.aligned(scope.set)
-        return found
+        return self.space.aligned(scope.set)
 
     def pieces(self, read: Touch, after: Leaf | None = None) -> Iterator[isl.Set]:
         """The cells that were written before a read, by what is around both; nearest first.
@@ -112,9 +110,7 @@ class ReachingDefinitions:
         # Cells that data decide are those of the read, which may not be those of the next one.
         cell = tuple(None if a.is_affine else a for a in write.cell or ())
         key = (id(write), id(common), id(carried), same, cell)
-        if key not in self._pieces:
-            self._pieces[key] = self.make_piece(write, common, carried, same)
-        return self._pieces[key]
+        return once(self._pieces, key, self.make_piece, write, common, carried, same)
 
     def same_data(self, write: Touch, read: Touch, carried: For | None) -> Matching | None:
         """Where what only data decides, conditions and cells, is the same for write and read.

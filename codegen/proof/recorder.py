@@ -31,6 +31,19 @@ class Recorder:
         key = (finding.kind, finding.lines, finding.array)
         self._findings.setdefault(key, finding)
 
+    def wrong(
+        self,
+        kind: str,
+        what: str,
+        line: int,
+        statement: str | None = None,
+        *,
+        array: str | None = None,
+        sizes: Mapping[str, int] | None = None,
+    ) -> None:
+        """Note what is wrong with a line, whoever executes it."""
+        self.found(Finding(kind, what, Place(line, statement), array=array, sizes=sizes or {}))
+
     def open(
         self, kind: str, what: str, leaves: Iterable[Leaf] = (), line: int | None = None
     ) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import islpy as isl
 
 from loopkit import _intervals
-from loopkit._cached import cached_property
+from loopkit._cached import cached_property, memoised
 from loopkit._intervals import Interval
 from loopkit.codegen.c.tree import CExpression, For, If, Let
 from loopkit.codegen.proof.conditions import Condition
@@ -47,7 +47,6 @@ class Scope:
         self.ranges: dict[str, Interval] = own if parent is None else {**parent.ranges, **own}
         self._base = base
         self.forms: dict[int, tuple[CExpression, Form]] = {}
-        self._never: dict[Form, bool] = {}
 
     def chain(self) -> Iterator[Scope]:
         """This scope and those around it, innermost first."""
@@ -118,15 +117,13 @@ class Scope:
             return combined(*map(self.range_of, atom.parts))
         return -FAR, FAR
 
+    @memoised
     def never_below_zero(self, form: Form) -> bool:
         """Whether a form is proven not to be negative here."""
         if self.range_of(form)[0] >= 0:
             return True
-        if form not in self._never:
-            try:
-                negative = self.space.at_least_zero(form.scaled(-1).minus(ONE))
-            except NotAffineError:
-                self._never[form] = False
-            else:
-                self._never[form] = bool((self.set & negative).is_empty())
-        return self._never[form]
+        try:
+            negative = self.space.at_least_zero(form.scaled(-1).minus(ONE))
+        except NotAffineError:
+            return False
+        return bool((self.set & negative).is_empty())

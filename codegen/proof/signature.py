@@ -13,7 +13,6 @@ from loopkit._promotion import DType, dtype_name
 from loopkit.codegen.c.tree import Parameter
 from loopkit.codegen.c.types import TYPES
 from loopkit.codegen.proof.recorder import Check, Recorder
-from loopkit.codegen.proof.report import Finding, Place
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.subject import Subject
 
@@ -37,7 +36,7 @@ class SignatureCheck(Check):
 
     def wrong(self, what: str, array: str | None = None) -> None:
         """A finding; one for each array."""
-        self.recorder.found(Finding("call", what, Place(self.line), array=array))
+        self.recorder.wrong("call", what, self.line, array=array)
 
     def head(self) -> None:
         """The name that is looked up, the threads that are launched, and how it is compiled."""
@@ -186,4 +185,4 @@ class SignatureCheck(Check):
             return
         sizes = subject.sizes_at(self.point(beyond))
         what = "a call lets sizes through that the assumptions exclude"
-        self.recorder.found(Finding("call", what, Place(self.line), sizes=sizes))
+        self.recorder.wrong("call", what, self.line, sizes=sizes)

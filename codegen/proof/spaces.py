@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 import islpy as isl
 
 from loopkit import _sets
+from loopkit._cached import memoised
 from loopkit._hidden import instance
 from loopkit.codegen.proof import conditions
 from loopkit.codegen.proof.conditions import Compare, Condition, Joined
@@ -45,7 +46,6 @@ class Space:
         self.space = space
         self._local = isl.LocalSpace.from_space(space)
         self._zero = isl.Aff.zero_on_domain(self._local)
-        self._affs: dict[Form, isl.Aff] = {}
         self.universe = isl.BasicSet.universe(space)
         self.everything = self.universe.to_set()
         self.nothing = isl.Set.empty(space)
@@ -57,10 +57,9 @@ class Space:
             domain = _sets.project_out(domain, missing)
         return domain.align_params(self.space)
 
+    @memoised
     def aff(self, form: Form) -> isl.Aff:
         """An affine form without extrema; raises :class:`NotAffineError` for others."""
-        if form in self._affs:
-            return self._affs[form]
         aff = self._zero
         rest = []
         for monomial, value in form.terms.items():
@@ -80,7 +79,6 @@ class Space:
                 raise NotAffineError(form)
             quotient = self.aff(atom.of).scale_down_val(_sets.val(atom.by)).floor()
             aff = aff.add(quotient.scale_val(_sets.val(value)))
-        self._affs[form] = aff
         return aff
 
     def _piecewise(self, form: Form) -> isl.PwAff:
@@ -108,16 +106,7 @@ class Space:
             return self.universe.add_constraint(simple).to_set()
         if not any(isinstance(a, Extreme) for m in form.terms for a in m):
             return self._piecewise(form).ge_set(isl.PwAff.from_aff(self._zero))
-        word, parts = _without_extreme(form)
-        result = None
-        for part in parts:
-            piece = self.at_least_zero(part)
-            if result is None:
-                result = piece
-            else:
-                result = result & piece if word == "and" else result | piece
-        assert result is not None
-        return result
+        return self.where(_without_extreme(form))
 
     def _constraint(self, form: Form) -> isl.Constraint | None:
         """``form >= 0`` as one constraint; None where extrema ask for several."""
@@ -206,14 +195,14 @@ class Space:
         return renamed
 
 
-def _without_extreme(form: Form) -> tuple[str, list[Form]]:
+def _without_extreme(form: Form) -> Condition:
     """``form >= 0`` with its first extremum resolved: all or any of forms not negative."""
     for monomial, value in form.terms.items():
         atom = monomial[0] if len(monomial) == 1 else None
         if isinstance(atom, Extreme):
             rest: dict[Monomial, int] = {m: c for m, c in form.terms.items() if m != monomial}
-            forms = [Form(rest).plus(p, value) for p in atom.parts]
-            return ("and" if (atom.word == "min") == (value > 0) else "or"), forms
+            parts = [Compare(">=", Form(rest).plus(p, value)) for p in atom.parts]
+            return Joined("and" if (atom.word == "min") == (value > 0) else "or", tuple(parts))
     raise NotAffineError(form)
 
 

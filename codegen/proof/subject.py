@@ -10,7 +10,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import ArrayArg, TemporaryVariable, ValueArg
-from loopkit._cached import cached_property
+from loopkit._cached import cached_property, memoised
 from loopkit._hidden import hidden
 from loopkit._intervals import Interval, of_dtype
 from loopkit._kernel import Kernel, Statement
@@ -48,7 +48,6 @@ class Subject:
         # Arrays without axes: in global memory, C writes them `x[0]`.
         held = [a for a in (*kernel.args, *kernel.temporaries) if not isinstance(a, ValueArg)]
         self.scalars = frozenset(a.name for a in held if a.shape == ())
-        self._ranges: dict[str, Interval] = {}
         self.text = TextTranslator(self.names, self.scalars)
         values = KernelValues(kernel, self._types_in_kernel())
         self.meaning = KernelTranslator(kernel, self.names, values, self.range_of_name)
@@ -63,7 +62,6 @@ class Subject:
         self.leaves = builder.leaves
         self.sites = builder.sites
         self._domains: dict[object, isl.Set] = {}
-        self._cell_spaces: dict[int, Space] = {}
 
     def _types_in_kernel(self) -> dict[str, DType]:
         """The types of the kernel's names.
@@ -82,15 +80,13 @@ class Subject:
                 found[data.name] = INT32
         return found
 
+    @memoised
     def range_of_name(self, name: str) -> Interval:
         """Bounds of an iname, in all loops that it heads, or of a size."""
-        if name not in self._ranges:
-            domain = self.kernel.assumptions.set
-            if name in self.kernel.all_inames:
-                domain = domain & self.kernel.domain_around([name])
-            bounds = (0, 0) if domain.is_empty() else _bounds(domain, name, (-FAR, FAR))
-            self._ranges[name] = bounds
-        return self._ranges[name]
+        domain = self.kernel.assumptions.set
+        if name in self.kernel.all_inames:
+            domain = domain & self.kernel.domain_around([name])
+        return (0, 0) if domain.is_empty() else _bounds(domain, name, (-FAR, FAR))
 
     def _all_names(self) -> list[str]:
         names = dict.fromkeys(self.sizes)
@@ -160,12 +156,11 @@ class Subject:
         declared = frozenset(self.names.dimensions)
         return declared | (self.kernel.temporary_by_name.keys() & self.names.places.keys())
 
+    @memoised
     def cell_space(self, rank: int) -> Space:
         """All names, those of a cell's indices, and one for an earlier iteration."""
-        if rank not in self._cell_spaces:
-            cells = [hidden("cell", axis) for axis in range(rank)]
-            self._cell_spaces[rank] = Space([*self.space.names, *cells, hidden("earlier")])
-        return self._cell_spaces[rank]
+        cells = [hidden("cell", axis) for axis in range(rank)]
+        return Space([*self.space.names, *cells, hidden("earlier")])
 
     def extent(self, word: str) -> forms.Form:
         """How many values a hardware index has."""

@@ -188,7 +188,7 @@ class WidthCheck(Check):
             self.recorder.open("width", "by how many bits is shifted", line=site.line)
         elif not 0 <= count < bits:
             what = f"a shift of {bits} bits by {count}"
-            self.recorder.found(Finding("width", what, Place(site.line, self._statement(site))))
+            self.recorder.wrong("width", what, site.line, self._statement(site))
 
     def form(self, expr: c.CExpression, scope: Scope) -> Form:
         """The exact value of an expression."""
@@ -249,15 +249,12 @@ class WidthCheck(Check):
     @staticmethod
     def exact_range(form: Form, scope: Scope) -> Interval:
         """The least and greatest value of an affine form where a scope is reached."""
-        result = [-FAR, FAR]
         try:
             aff = scope.space.aff(form)
         except NotAffineError:
             return -FAR, FAR
-        for position, value in ((0, _extreme(scope.set, aff.neg())), (1, _extreme(scope.set, aff))):
-            if value is not None:
-                result[position] = value if position else -value
-        return result[0], result[1]
+        low, high = _extreme(scope.set, aff.neg()), _extreme(scope.set, aff)
+        return -FAR if low is None else -low, FAR if high is None else high
 
     def affine(self, form: Form, beyond: list[Condition], site: Site, what: str) -> None:
         """The exact answer for an affine value."""
@@ -315,8 +312,6 @@ def _extreme(domain: isl.Set, aff: isl.Aff) -> int | None:
 
 def _driven_up(scope: Scope, where: isl.Set, form: Form) -> isl.Set:
     """The part of a set where an affine form is greatest."""
-    if form.constant is not None:
-        return where
     try:
         greatest = _extreme(where, scope.space.aff(form))
         if greatest is None:

@@ -8,8 +8,6 @@ in those around them.  Where only threads of one warp meet, the warp alone waits
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from loopkit._errors import IllegalTransformError
 from loopkit._frozen import dataclass
 from loopkit._tree import Loop
@@ -61,19 +59,15 @@ def choose_gaps(needs: Dependences) -> dict[int, bool]:
         if not need.gaps & open_gaps:
             raise _divergent(bodies, need)
     wanted = [(need.gaps & open_gaps, need.reach is Reach.BLOCK) for need in needs.found]
-    return cheapest_cover(wanted, _cost(bodies))
-
-
-def _cost(bodies: Bodies) -> Callable[[int, bool], int]:
-    """One barrier in a loop outweighs all that stand outside of it, one more all that are weak."""
     many = bodies.gap_count + 1
     deepest = max(len(body.loops) for body in bodies.all)
 
     def cost(gap: int, strong: bool) -> int:
+        # One barrier in a loop outweighs all outside of it, one more all that are weak.
         depth = len(bodies.owner[gap].loops)
         return int(many ** (deepest + 1 + depth) + (many**depth if strong else 0))
 
-    return cost
+    return cheapest_cover(wanted, cost)
 
 
 def _divergent(bodies: Bodies, need: Dependence) -> IllegalTransformError:

@@ -290,17 +290,11 @@ def guard(domain: isl.Set, context: isl.Set) -> tuple[Expression, isl.Set]:
 
 
 def _equalities(context: isl.Set) -> list[Linear]:
-    """What is zero in ``context``: its equalities between names."""
+    """What is zero in ``context``, one conjunction: its equalities between names."""
     basics = context.compute_divs().get_basic_sets()
-    if len(basics) != 1:
-        return []
-    found = []
-    for constraint in basics[0].get_constraints():
-        if constraint.is_equality():
-            form = _sets.form_of(constraint)
-            if all(isinstance(e, prim.Variable) for e in form.terms):
-                found.append(form)
-    return found
+    constraints = basics[0].get_constraints() if len(basics) == 1 else ()
+    forms = [_sets.form_of(c) for c in constraints if c.is_equality()]
+    return [f for f in forms if all(isinstance(e, prim.Variable) for e in f.terms)]
 
 
 def _shortest(constraint: isl.Constraint, equalities: list[Linear]) -> Expression:
@@ -357,31 +351,14 @@ def determined_value(domain: isl.Set, iname: str, hidden: frozenset[str]) -> Exp
     of the domain is looked at: what leaves out values is for guards to test, where as a
     bound it would make a loop of what is a name for a position.
     """
-    basics = domain.compute_divs().get_basic_sets()
-    if len(basics) != 1:
-        return None
-    for constraint in basics[0].get_constraints():
-        if constraint.is_equality():
-            value = _quotient(domain, constraint, iname, hidden)
-            if value is not None:
-                return value
+    for form in _equalities(domain):
+        own = form.terms.get(prim.Variable(iname), 0)
+        if not own:
+            continue
+        sign = -1 if own > 0 else 1
+        inner = [(-sign * c, e) for e, c in form.terms.items() if e.name in hidden]
+        rest = [(sign * c, e) for e, c in form.terms.items() if e.name not in {iname, *hidden}]
+        low, high = _sets.value_range(domain, linear_sum(inner, 0))
+        if low is not None and high is not None and high - low < abs(own):
+            return rounded_down(rest, sign * form.constant - low, abs(own))
     return None
-
-
-def _quotient(
-    domain: isl.Set, constraint: isl.Constraint, iname: str, hidden: frozenset[str]
-) -> Expression | None:
-    form = _sets.form_of(constraint)
-    if not all(isinstance(e, prim.Variable) for e in form.terms):
-        return None
-    own = form.terms.get(prim.Variable(iname), 0)
-    if not own:
-        return None
-    sign = -1 if own > 0 else 1
-    inner = [(-sign * c, e) for e, c in form.terms.items() if e.name in hidden]
-    rest = [(sign * c, e) for e, c in form.terms.items() if e.name not in {iname, *hidden}]
-    part = linear_sum(inner, 0)
-    low, high = _sets.value_range(domain, part)
-    if low is None or high is None or high - low >= abs(own):
-        return None
-    return rounded_down(rest, sign * form.constant - low, abs(own))

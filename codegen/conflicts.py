@@ -153,19 +153,18 @@ class Conflicts:
 
     def is_plain_access(self, *accesses: Access) -> bool:
         """Whether sets hold exactly the instances and the cells of accesses."""
-        return all(
-            self._has_plain_instances(access)
-            and all(self.is_plain(index) for cell in access.cells for index in cell)
-            for access in accesses
-        )
-
-    def _has_plain_instances(self, access: Access) -> bool:
-        statement = self.kernel.statement_by_id[access.statement]
-        _, rest = split_predicates(self.kernel, statement)
-        names = _sets.involved_names(self.instances.of[access.statement])
-        if len(self.conditions(statement)) < len(rest) or not names <= self.kernel.integers:
-            return False
-        return all(decided(guard, self.kernel.integers) is not None for guard in access.guards)
+        integers = self.kernel.integers
+        for access in accesses:
+            statement = self.kernel.statement_by_id[access.statement]
+            _, rest = split_predicates(self.kernel, statement)
+            names = _sets.involved_names(self.instances.of[access.statement])
+            if len(self.conditions(statement)) < len(rest) or not names <= integers:
+                return False
+            if any(decided(guard, integers) is None for guard in access.guards):
+                return False
+            if not all(self.is_plain(index) for cell in access.cells for index in cell):
+                return False
+        return True
 
     def is_plain(self, index: Expression) -> bool:
         """Whether an index is affine in inames and sizes."""

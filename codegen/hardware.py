@@ -123,7 +123,8 @@ def find_hardware(kernel: Kernel) -> Hardware:
         coordinates.append(coordinate)
         key = (coordinate.kind, coordinate.axis)
         known = extents.setdefault(key, (coordinate.extent, iname))
-        if not same_value(known[0], coordinate.extent, context):
+        unlike = prim.Comparison(known[0], "!=", coordinate.extent)
+        if known[0] != coordinate.extent and not _sets.is_nowhere(context, [unlike]):
             raise IllegalTransformError(
                 f"inames '{known[1]}' and '{iname}' are both on {tag}, but '{known[1]}' has "
                 f"{to_text(known[0])} values and '{iname}' {to_text(coordinate.extent)}",
@@ -168,13 +169,6 @@ def _may_be_empty(kernel: Kernel, axis: int, extent: Expression, context: isl.Se
     return isinstance(extent, int) or not _sets.is_nowhere(
         context, [prim.Comparison(extent, "<", 1)]
     )
-
-
-def same_value(a: Expression, b: Expression, context: isl.Set) -> bool:
-    """Whether two expressions agree wherever ``context`` holds."""
-    if a == b:
-        return True
-    return _sets.is_nowhere(context, [prim.Comparison(a, "!=", b)])
 
 
 def _coordinate(

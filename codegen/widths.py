@@ -60,7 +60,7 @@ class _Place:
 
     def of_name(self, name: str) -> _intervals.Interval:
         """The smallest and largest value that a name has here."""
-        return once(self.ranges, name, extremes, self.set, prim.Variable(name))
+        return once(self.ranges, name, _sets.bounds, self.set, prim.Variable(name), EVERYTHING)
 
 
 class Ranges:
@@ -106,7 +106,7 @@ class Ranges:
             domain = self.kernel.domain_around([name]) & domain
         elif name not in self.kernel.sizes:
             return self._data_limits(name) or EVERYTHING
-        return extremes(domain, prim.Variable(name))
+        return _sets.bounds(domain, prim.Variable(name), EVERYTHING)
 
     def add(self, name: str, values: _intervals.Interval) -> None:
         """An iname's variable takes these values, too, and texts compute with them."""
@@ -130,7 +130,7 @@ class Ranges:
         values = self._with_data(self._place.set & graph)
         if values.is_empty():
             return 0, 0
-        return _intervals.intersection(extremes(values, value), rough)
+        return _intervals.intersection(_sets.bounds(values, value, EVERYTHING), rough)
 
     def _with_data(self, domain: isl.Set) -> isl.Set:
         """A set where data in it has values of its type."""
@@ -201,14 +201,6 @@ class Ranges:
     def is_narrow(values: _intervals.Interval) -> bool:
         """Whether 32-bit integers hold all values of a range."""
         return _intervals.contains(_NARROW, values)
-
-
-def extremes(domain: isl.Set, expr: Expression) -> _intervals.Interval:
-    """The smallest and largest value of an affine expression in a set."""
-    if domain.is_empty():
-        return 0, 0
-    low, high = _sets.value_range(domain, expr)
-    return EVERYTHING[0] if low is None else low, EVERYTHING[1] if high is None else high
 
 
 def _sizes_of_extents(kernel: Kernel) -> frozenset[str]:

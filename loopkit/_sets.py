@@ -545,6 +545,14 @@ def value_range(domain: isl.Set, expr: Expression) -> tuple[int | None, int | No
     return _whole(values.dim_min_val(0)), _whole(values.dim_max_val(0))
 
 
+def bounds(domain: isl.Set, expr: Expression, otherwise: tuple[int, int]) -> tuple[int, int]:
+    """The same, where it has ends, and else those of ``otherwise``; 0 and 0 for no value."""
+    if domain.is_empty():
+        return 0, 0
+    low, high = value_range(domain, expr)
+    return otherwise[0] if low is None else low, otherwise[1] if high is None else high
+
+
 def _values(domain: isl.Set, expr: Expression) -> isl.Set:
     """``{ [expr] : domain }`` exactly, as one set dimension."""
     if isinstance(expr, prim.Variable) and domain.find_dim_by_name(PARAM, expr.name) >= 0:

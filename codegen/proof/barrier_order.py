@@ -73,48 +73,37 @@ def orders(first: Leaf, second: Leaf) -> Iterator[Order]:
     while depth + 1 < min(len(one), len(two)) and one[depth] == two[depth]:
         depth += 1
     # `one[depth]` and `two[depth]` lie in one group, at the same position only for one leaf.
-    loops = [(level, one[level][0]) for level in range(depth + 1) if one[level][0].is_loop]
     same: tuple[For, ...] = ()
-    for level, group in loops:
-        assert isinstance(group.node, For)
-        cut = _stronger(_behind(one, level), _ahead(two, level))
-        inside = _stronger(None, *(_certain(c) for c in group.children))
-        yield Order(first, second, same, group.node, cut, inside == "block")
-        same = (*same, group.node)
+    for level, (group, _) in enumerate(one[: depth + 1]):
+        if isinstance(group.node, For):
+            cut = _strongest(_behind(one, level) + _ahead(two, level))
+            inside = _strongest(group.children)
+            yield Order(first, second, same, group.node, cut, inside == "block")
+            same = (*same, group.node)
     if first is second:
         yield Order(first, second, same, None, None)
     elif one[depth][1] < two[depth][1]:
         between = one[depth][0].children[one[depth][1] + 1 : two[depth][1]]
-        cut = _stronger(
-            _behind(one, depth + 1),
-            _ahead(two, depth + 1),
-            *(_certain(c) for c in between),
-        )
+        cut = _strongest(_behind(one, depth + 1) + between + _ahead(two, depth + 1))
         yield Order(first, second, same, None, cut)
 
 
-def _behind(steps: list[Step], level: int) -> str | None:
-    """The barrier that is executed after a leaf before a group at ``level`` is left."""
-    parts = [c for group, i in steps[level:] for c in group.children[i + 1 :]]
-    return _stronger(None, *(_certain(c) for c in parts))
+def _behind(steps: list[Step], level: int) -> list[Group | Leaf]:
+    """The nodes that are passed after a leaf before a group at ``level`` is left."""
+    return [c for group, i in steps[level:] for c in group.children[i + 1 :]]
 
 
-def _ahead(steps: list[Step], level: int) -> str | None:
-    """The barrier that is executed before a leaf once a group at ``level`` is entered."""
-    parts = [c for group, i in steps[level:] for c in group.children[:i]]
-    return _stronger(None, *(_certain(c) for c in parts))
+def _ahead(steps: list[Step], level: int) -> list[Group | Leaf]:
+    """The nodes that are passed before a leaf once a group at ``level`` is entered."""
+    return [c for group, i in steps[level:] for c in group.children[:i]]
 
 
-def _certain(node: Group | Leaf) -> str | None:
-    """The barrier that a node is certain to execute."""
-    if isinstance(node, Leaf):
-        return node.barrier
-    if isinstance(node.node, Block):
-        return _stronger(None, *(_certain(c) for c in node.children))
-    return None
-
-
-def _stronger(*found: str | None) -> str | None:
-    if "block" in found:
-        return "block"
-    return "warp" if "warp" in found else None
+def _strongest(nodes: list[Group | Leaf]) -> str | None:
+    """The barrier that whoever passes some nodes is certain to execute."""
+    found = set()
+    for node in nodes:
+        if isinstance(node, Leaf):
+            found.add(node.barrier)
+        elif isinstance(node.node, Block):
+            found.add(_strongest(node.children))
+    return next((scope for scope in ("block", "warp") if scope in found), None)

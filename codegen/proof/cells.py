@@ -14,7 +14,7 @@ from loopkit._kernel import Statement
 from loopkit._nodes import Expression
 from loopkit.codegen.c.tree import Assign
 from loopkit.codegen.proof.conditions import Compare
-from loopkit.codegen.proof.forms import Form, constant, variable
+from loopkit.codegen.proof.forms import Form, constant
 from loopkit.codegen.proof.recorder import Check, Recorder
 from loopkit.codegen.proof.scopes import Scope
 from loopkit.codegen.proof.shown import shown
@@ -153,11 +153,7 @@ class CellCheck(Check):
                     break
             else:
                 return None
-        for least in (1, 2, 5, 17):
-            large = [Compare(">=", variable(n).minus(constant(least))) for n in subject.sizes]
-            there = where & space.all_of(large)
-            if there.is_empty():
-                continue
+        for there in subject.with_larger_sizes(where):
             point = self.point(there, *subject.kernel.all_inames)
             try:
                 if all(d.value(point) for d in differences):

@@ -130,7 +130,7 @@ class ConflictCheck(Check):
     @memoised
     def side(self, space: Space, scope: Scope, copy: int) -> isl.Set:
         """Where a scope is reached, in the names of that copy (memoised)."""
-        return self.subject.reached(scope, space, space.renaming(copy))
+        return space.renamed(scope.set, space.renaming(copy))
 
     def one_cell(self, space: Space, first: Touch, second: Touch) -> isl.Set:
         """Where two accesses touch one cell, or may: what data decides is not excluded."""
@@ -179,7 +179,7 @@ class ConflictCheck(Check):
         space = subject.pair_space(subject.block_words, 3)
         if any(conditions.names_in(c) & subject.data_names for c in barrier.scope.all_conditions):
             return None
-        executed = subject.reached(barrier.scope, space, space.renaming(2))
+        executed = space.renamed(barrier.scope.set, space.renaming(2))
         between = space.nothing
         for before in orders(order.first, barrier):
             loose = Order(before.first, before.second, before.same, before.carried, None)

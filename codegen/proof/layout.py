@@ -13,12 +13,9 @@ from loopkit._program import ArrayParam
 from loopkit._promotion import dtype_name
 from loopkit.codegen.c.tree import Declaration
 from loopkit.codegen.c.types import TYPES
-from loopkit.codegen.proof.forms import ONE, Form, constant, variable
+from loopkit.codegen.proof.forms import ONE, Form
 from loopkit.codegen.proof.recorder import Recorder
-from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
-
-_SIZES_TRIED = (1, 2, 5, 17)
 
 
 def check_layout(subject: Subject, recorder: Recorder) -> None:
@@ -103,10 +100,8 @@ def _allocated(subject: Subject, recorder: Recorder, param: ArrayParam) -> None:
         where = where & subject.space.at_least_zero(lacking.minus(ONE))
         if where.is_empty():
             return
-    for least in _SIZES_TRIED:
-        large = [at_most(constant(least), variable(n)) for n in subject.sizes]
-        there = where & subject.space.all_of(large)
-        point = recorder.point(where if there.is_empty() else there, subject.sizes)
+    for there in (*subject.with_larger_sizes(where), where):
+        point = recorder.point(there, subject.sizes)
         count = lacking.value(point)
         if count > 0:
             what = f"calls allocate {count} elements too few for '{param.name}'"

@@ -171,7 +171,7 @@ class ReachingDefinitions:
         if carried is None:
             where = self.aligned(write.scope)
         else:
-            where = subject.reached(write.scope, space, name)
+            where = space.renamed(write.scope.set, name)
             where = where & space.where(less(variable(_EARLIER), variable(carried.name)))
         where = where & space.all_of(
             equal(variable(c), i.renamed(name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import islpy as isl
 import numpy as np
@@ -22,11 +22,11 @@ from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.tree import HARDWARE
 from loopkit.codegen.c.types import WHOLE, in_registers
 from loopkit.codegen.proof import forms
-from loopkit.codegen.proof.conditions import Condition, conjuncts, joined, names_in
+from loopkit.codegen.proof.conditions import Condition, conjuncts, names_in
 from loopkit.codegen.proof.names import Names
 from loopkit.codegen.proof.report import Place
 from loopkit.codegen.proof.scopes import FAR, Scope
-from loopkit.codegen.proof.spaces import Space, at_most, copy_of, equal, less
+from loopkit.codegen.proof.spaces import Space, at_most, copy_of, equal, in_range
 from loopkit.codegen.proof.translate import KernelTranslator, TextTranslator
 from loopkit.codegen.proof.tree import Leaf, Touch, TreeBuilder, split
 from loopkit.codegen.proof.typed_forms import limits
@@ -86,7 +86,7 @@ class Subject:
         domain = self.kernel.assumptions.set
         if name in self.kernel.all_inames:
             domain = domain & self.kernel.domain_around([name])
-        return (0, 0) if domain.is_empty() else _bounds(domain, name, (-FAR, FAR))
+        return _sets.bounds(domain, prim.Variable(name), (-FAR, FAR))
 
     def _all_names(self) -> list[str]:
         names = dict.fromkeys(self.sizes)
@@ -169,8 +169,7 @@ class Subject:
 
     def launched(self, word: str) -> Condition:
         """``0 <= word < extent``."""
-        own = forms.variable(word)
-        return joined("and", [at_most(forms.constant(0), own), less(own, self.extent(word))])
+        return in_range(forms.variable(word), self.extent(word))
 
     @cached_property
     def root(self) -> Scope:
@@ -179,7 +178,7 @@ class Subject:
         admitted = self.admitted
         for size in self.sizes:
             own = of_dtype(in_registers(self.names.types[size]))
-            ranges[size] = _bounds(admitted, size, own)
+            ranges[size] = _sets.bounds(admitted, prim.Variable(size), own)
         for name in self.data_names:
             ranges[name] = limits(self.names.types[name])
         scope = Scope(self.space, None, None, (), (), ranges, admitted)
@@ -211,10 +210,6 @@ class Subject:
         known = dict.fromkeys(split(*wanted)[0])
         here = self.space.position.keys()
         return self.space.all_of(part for part in known if names_in(part) <= here)
-
-    def reached(self, scope: Scope, space: Space, name: Callable[[str], str]) -> isl.Set:
-        """Where a scope is reached, in names of another space that an instance has there."""
-        return space.renamed(scope.set, name)
 
     @cached_property
     def coordinates(self) -> Mapping[str, tuple[str, int]]:
@@ -269,24 +264,12 @@ class Subject:
 
     def domain(self, statement: Statement) -> tuple[isl.Set, frozenset[Condition]]:
         """The instances that the kernel has, and the conditions on data beyond that."""
-        known: list[Condition] = []
-        unknown: set[Condition] = set()
-        for condition, is_set in self.predicates(statement):
-            if is_set:
-                known.append(condition)
-            else:
-                unknown.add(condition)
-        key = (statement.inames, tuple(known))
+        known, unknown = split(*(self.meaning.condition(p) for p in statement.predicates))
+        key = (statement.inames, known)
         if key not in self._domains:
             domain = self.space.aligned(self.kernel.statement_domain(statement))
-            domain = domain & self.admitted & self.space.all_of(known)
-            self._domains[key] = domain
+            self._domains[key] = domain & self.admitted & self.space.all_of(known)
         return self._domains[key], frozenset(unknown)
-
-    def predicates(self, statement: Statement) -> list[tuple[Condition, bool]]:
-        """The statement's predicates, each with whether a set can hold it."""
-        known, unknown = split(*(self.meaning.condition(p) for p in statement.predicates))
-        return [(c, True) for c in known] + [(c, False) for c in unknown]
 
     def place_of(self, array: str) -> str:
         """``global``, ``shared`` or ``private``."""
@@ -347,12 +330,14 @@ class Subject:
             (thread[0], thread[1], thread[2]) if point and self.thread_words else None,
         )
 
+    def with_larger_sizes(self, where: isl.Set) -> Iterator[isl.Set]:
+        """Parts of a set in which all sizes are ever larger, as far as there are any."""
+        for least in (1, 2, 5, 17):
+            large = [at_most(forms.constant(least), forms.variable(n)) for n in self.sizes]
+            there = where & self.space.all_of(large)
+            if not there.is_empty():
+                yield there
+
     def sizes_at(self, point: Mapping[str, int]) -> dict[str, int]:
         """The sizes of a point."""
         return {n: point[n] for n in self.sizes if n in point}
-
-
-def _bounds(domain: isl.Set, name: str, otherwise: Interval) -> Interval:
-    """The least and the greatest value of a name in a set; ``otherwise``'s where there is none."""
-    low, high = _sets.value_range(domain, prim.Variable(name))
-    return otherwise[0] if low is None else low, otherwise[1] if high is None else high

@@ -9,6 +9,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit._arrays import ArrayArg, strides_of
+from loopkit._cached import memoised
 from loopkit._errors import LoopkitError
 from loopkit._expression import index_tuple, is_integer_arithmetic, parts_of, variable_names
 from loopkit._kernel import Kernel
@@ -58,8 +59,9 @@ class TextTranslator:
         self.names = names
         self.scalars = scalars
 
+    @memoised
     def values(self, scope: Scope) -> TextValues:
-        """What expressions mean at a point of the text, as typed terms."""
+        """What expressions mean at a point of the text, as typed terms (memoised)."""
 
         def at_least(expr: c.CExpression, bound: int) -> bool:
             return scope.never_below_zero(self.form(expr, scope).minus(forms.constant(bound)))
@@ -275,7 +277,6 @@ class KernelTranslator:
         self.values = values
         self.typed = TypedForms(self._read, range_of_name)
         self._forms: dict[int, tuple[Expression, forms.Form]] = {}
-        self._strides: dict[str, tuple[forms.Form, ...]] = {}
         self._offsets: dict[tuple[object, ...], tuple[tuple[Expression, ...], forms.Form]] = {}
 
     def _read(self, what: Read) -> forms.Form:
@@ -289,12 +290,14 @@ class KernelTranslator:
         if key not in self._offsets:
             held = self.kernel.array(array)
             offset = self.form(held.offset) if isinstance(held, ArrayArg) else forms.ZERO
-            if array not in self._strides:
-                self._strides[array] = tuple(map(self.form, strides_of(held)))
-            for stride, index in zip(self._strides[array], indices, strict=True):
+            for stride, index in zip(self._strides(array), indices, strict=True):
                 offset = offset.plus(stride.times(self.form(index)))
             self._offsets[key] = indices, offset
         return self._offsets[key][1]
+
+    @memoised
+    def _strides(self, array: str) -> tuple[forms.Form, ...]:
+        return tuple(map(self.form, strides_of(self.kernel.array(array))))
 
     def form(self, expr: Expression) -> forms.Form:
         """A subscript or an extent: sums, products and quotients of integers are exact there.

@@ -29,11 +29,6 @@ class Group:
     children: list[Group | Leaf] = field(default_factory=list)
     span: tuple[int, int] = (0, -1)
 
-    @property
-    def is_loop(self) -> bool:
-        """Whether the children run many times."""
-        return isinstance(self.node, c.For)
-
 
 @dataclass(eq=False)
 class Touch:

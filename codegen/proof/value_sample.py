@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from loopkit._arrays import ArrayArg, strides_of
+from loopkit._cached import once
 from loopkit._promotion import BOOL, COMPARE, COMPLEXES, INTEGERS, DType
 from loopkit._reference import scalar_functions as functions
 from loopkit.codegen.proof.subject import Subject
@@ -50,15 +51,13 @@ class Sample:
         """A term's value as a NumPy scalar; raises what computing it raises."""
         if term.op == "const":
             return _scalar(term.data, term.dtype)
-        if term.op == "name":
-            return self.named(term.data, term.dtype)
-        if term.op == "read":
-            cell = self.cell(term.data)
-            if not term.data.indices and cell[0] in self.names:
-                return _scalar(self.names[cell[0]], term.dtype)
-            if cell not in self.cells:
-                self.cells[cell] = self.invented(term.dtype)
-            return _converted(self.cells[cell], self.cells[cell].dtype, term.dtype)
+        if term.op in ("name", "read"):
+            # A loop variable, a size, or what is made up.
+            name, at = self.cell(term.data) if term.op == "read" else (term.data, 0)
+            if name in self.names and not (term.op == "read" and term.data.indices):
+                return _scalar(self.names[name], term.dtype)
+            found = once(self.cells, (name, at), self.invented, term.dtype)
+            return _converted(found, found.dtype, term.dtype)
         if term.op == "choice":
             condition, then, other = term.args
             side = then if self.value(condition) else other
@@ -76,15 +75,6 @@ class Sample:
             parts = [result, *(self.value(a) for a in whole.args[1:])]
             result = _OPERATIONS[whole.op](whole, parts)
         return result
-
-    def named(self, name: str, dtype: DType) -> Any:
-        """The value of a loop variable or a size; others are made up."""
-        if name in self.names:
-            return _scalar(self.names[name], dtype)
-        key = (name, 0)
-        if key not in self.cells:
-            self.cells[key] = self.invented(dtype)
-        return self.cells[key]
 
     def cell(self, read: Read) -> Cell:
         """The element that is read."""
@@ -211,16 +201,19 @@ def _power(term: Term, parts: list[Any]) -> Any:
 
 
 def _called(term: Term, parts: list[Any]) -> Any:
-    name = term.data
-    if name in ("fdiv", "mod"):
-        return term.dtype.type((np.floor_divide if name == "fdiv" else np.remainder)(*parts))
-    if name in ("tdiv", "tmod"):
+    if term.data in ("tdiv", "tmod"):
         a, b = (int(p) for p in parts)
         result = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-        return _scalar(result if name == "tdiv" else a - b * result, term.dtype)
-    if name in ("pow", "ipow"):
-        return term.dtype.type(functions.power(*parts))
-    return term.dtype.type(functions.FUNCTIONS[name](*parts))
+        return _scalar(result if term.data == "tdiv" else a - b * result, term.dtype)
+    return term.dtype.type(_FUNCTIONS[term.data](*parts))
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **functions.FUNCTIONS,
+    "fdiv": np.floor_divide,
+    "mod": np.remainder,
+    **dict.fromkeys(("pow", "ipow"), functions.power),
+}
 
 
 def _shifted(term: Term, parts: list[Any]) -> Any:

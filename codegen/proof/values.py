@@ -49,7 +49,6 @@ class ValueCheck(Check):
             statement,
             lambda: self.subject.text.values(leaf.scope).assigned(node),
             lambda: self.subject.meaning.values.assigned(statement),
-            leaf.scope,
             f"the line gives {statement.written}",
         )
 
@@ -59,7 +58,6 @@ class ValueCheck(Check):
         statement: Statement,
         text: Callable[[], Term],
         kernel: Callable[[], Term],
-        scope: Scope,
         what: str,
     ) -> bool:
         """Whether two computations are one; if not, values for which they differ."""
@@ -72,12 +70,12 @@ class ValueCheck(Check):
             what = f"what '{statement.id}' computes is not understood: {error}"
             self.recorder.open("value", what, [leaf])
             return False
-        comparison = Comparison(self.subject, scope, self.is_zero)
+        comparison = Comparison(self.subject, leaf.scope, self.is_zero)
         pair = comparison.difference(found, due)
         if pair is None:
             return True
         is_read = pair[0].op == pair[1].op == "read"
-        if self.refuted(leaf, statement, found, due, scope, what, "access" if is_read else "value"):
+        if self.refuted(leaf, statement, found, due, what, "access" if is_read else "value"):
             return False
         self.recorder.open(
             "value",
@@ -92,14 +90,13 @@ class ValueCheck(Check):
         statement: Statement,
         found: Term,
         due: Term,
-        scope: Scope,
         what: str,
         kind: str,
     ) -> bool:
         """Report values for which two computations differ; False where none were found."""
-        subject = self.subject
+        subject, scope = self.subject, leaf.scope
         names = (*subject.kernel.all_inames, *subject.space.names)
-        text = self.subject.text.values(scope)
+        text = subject.text.values(scope)
         numbers = [*numbers_of(found), *numbers_of(due)]
         guards = [] if what == _GUARD else [expr for expr, _ in self._tested(leaf)]
 
@@ -200,7 +197,6 @@ class ValueCheck(Check):
                 statement,
                 lambda: self.subject.text.values(scope).condition(expr),
                 lambda: self.subject.meaning.values.condition(predicate),
-                leaf.scope,
                 _GUARD,
             )
             return

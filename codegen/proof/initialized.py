@@ -40,7 +40,7 @@ class InitializedCheck(Check):
         named = [t for t in subject.touches if t.array in subject.temporaries]
         alike = grouped(((t.array, len(t.cell)), t) for t in named if t.cell is not None)
         self.arrays = grouped(
-            (array, _OneArray(self, array, rank, touches))
+            (array, ArrayReads(self, array, rank, touches))
             for (array, rank), touches in alike.items()
             if not all(touch.is_write for touch in touches)
         )
@@ -80,7 +80,7 @@ class InitializedCheck(Check):
         return where & needing
 
 
-class _OneArray:
+class ArrayReads:
     """The reads of one array, whose cells all have as many indices."""
 
     def __init__(
@@ -157,22 +157,29 @@ class _OneArray:
         """Whether what is read decides which cells the line touches, and so must be sound."""
         return self.array in self.check.uses.addressing(read.leaf)
 
-    def asked(self, read: Touch) -> isl.Set:
-        """Cells and instances of a read, as far as anything depends on them."""
+    def asked(self, read: Touch, *, in_domain: bool = False) -> isl.Set:
+        """Cells and instances of a read, as far as anything depends on them.
+
+        With ``in_domain`` only those that the kernel has, though others compute addresses, too.
+        """
         where = self.fills.aligned(read.scope)
         statement = self.check.surplus.get(id(read.leaf))
-        if statement is not None and not self.addresses(read):
+        if statement is not None and (in_domain or not self.addresses(read)):
             # Nothing sees what the others compute.
             domain, _ = self.subject.domain(statement)
             where = where & self.space.aligned(domain)
             where = where & self.space.all_of(self.subject.coordinate_conditions(statement.inames))
+        return where & self.cells_of(read)
+
+    def cells_of(self, touch: Touch) -> isl.Set:
+        """The cells of an access, over the names around it; where data decide, all that exist."""
         parts = []
-        for name, index, extent in zip(self.cells, read.cell or (), read.extents, strict=False):
+        for name, index, extent in zip(self.cells, touch.cell or (), touch.extents, strict=False):
             if index.is_affine:
                 parts.append(equal(variable(name), index))
             elif extent is not None:
                 parts.append(in_range(variable(name), extent))
-        return where & self.space.all_of(parts)
+        return self.space.all_of(parts)
 
     def without_written(
         self, read: Touch, asked: isl.Set, after: Leaf | None = None
@@ -207,8 +214,7 @@ class _OneArray:
             return None
         if not all(index.is_affine for index in write.cell):
             return None
-        cells = [equal(variable(c), i) for c, i in zip(self.cells, write.cell, strict=True)]
-        there = self.fills.aligned(write.scope) & self.space.all_of(cells) & self.cells_read(leaf)
+        there = self.fills.aligned(write.scope) & self.cells_of(write) & self.cells_read(leaf)
         return _sets.project_out(there, self.cells)
 
     def cells_read(self, leaf: Leaf) -> isl.Set:

@@ -11,12 +11,13 @@ TESTS  ?=
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: help demo test check format goldens install clean
+.PHONY: help demo test check docs format goldens install clean
 
 help:
 	@echo 'make demo      show a kernel from text to result'
 	@echo 'make test      run the whole test suite'
 	@echo 'make check     formatting, lint and types'
+	@echo 'make docs      build the documentation into build/docs'
 	@echo 'make format    put the formatting right'
 	@echo 'make goldens   write the expected texts of the tests anew'
 	@echo 'make install   only make $(VENV) ready'
@@ -32,6 +33,10 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: $(STAMP)
+	$(BIN)/python -m sphinx -W --keep-going -q -j $(JOBS) -b html docs build/docs
+	@echo 'build/docs/index.html'
 
 format: $(STAMP)
 	$(BIN)/ruff format .
@@ -69,5 +74,5 @@ $(STAMP): pyproject.toml
 	    "$$python" -m venv --clear $(VENV); \
 	fi; \
 	echo 'installing loopkit into $(VENV)'; \
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cuda,dev]'; \
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cuda,dev,docs]'; \
 	touch $@

@@ -33,12 +33,10 @@ def verify(before: Kernel, after: Kernel) -> Verdict:
     that every transform goes through.  Where no correspondence is proven, both
     kernels are run at small sizes, to find a cell in which they differ.
 
-    Parameters
-    ----------
-    before, after
-        Kernels over the same arguments (names, types, shapes, offsets), written
-        by hand or scheduled.  They are compared for all sizes that both assume
-        and all data of which holds what either asserts; the verdict names both.
+    ``before`` and ``after`` are kernels over the same arguments (names, types,
+    shapes, offsets), written by hand or scheduled.  They are compared for all
+    sizes that both assume and all data of which holds what either asserts; the
+    verdict names both.
 
     Returns a :class:`Verdict`: *equal* is proven; *different* shows the first
     cell that differs, at the smallest sizes found, with how each kernel

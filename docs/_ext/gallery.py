@@ -1,0 +1,120 @@
+"""The directive ``gallery``: a script of ``examples/`` with what its schedules are and cost.
+
+Everything on the page is made when the page is built: nothing is pasted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import Directive, directives
+from sphinx.application import Sphinx
+
+from loopkit import Kernel
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Gallery(Directive):
+    """One example: its script, and for each schedule the nest, the source and the costs."""
+
+    required_arguments = 1
+    option_spec: ClassVar[dict[str, Any]] = {"sizes": directives.unchanged}
+
+    def run(self) -> list[nodes.Node]:
+        """The nodes of one example."""
+        name = self.arguments[0]
+        path = ROOT / "examples" / f"{name}.py"
+        self.state.document.settings.record_dependencies.add(str(path))
+        module = importlib.import_module(name)
+        words = self.options.get("sizes", "").split()
+        sizes = {key: int(value) for key, _, value in (word.partition("=") for word in words)}
+        made: list[nodes.Node] = [
+            nodes.paragraph(text=(module.__doc__ or "").strip()),
+            _folded(f"examples/{name}.py", _code(path.read_text(encoding="utf-8"), "python")),
+        ]
+        for title, kernel in module.make().items():
+            made += _schedule(title, kernel, sizes)
+        return made
+
+
+def _schedule(title: str, kernel: Kernel, sizes: dict[str, int]) -> Iterator[nodes.Node]:
+    yield nodes.rubric(text=title)
+    yield _code(str(kernel), "text")
+    yield from _folded_all({"CUDA C": _code(kernel.cuda(), "cuda")})
+    if kernel.history:
+        yield from _folded_all({"the steps": _code(kernel.script(), "python")})
+    if sizes:
+        shown = ", ".join(f"{name} = {value}" for name, value in sizes.items())
+        costs = _code(str(kernel.costs(**sizes)), "text")
+        yield from _folded_all({f"what it costs for {shown}": costs})
+
+
+def _folded_all(parts: dict[str, nodes.Node]) -> Iterator[nodes.Node]:
+    for title, part in parts.items():
+        yield _folded(title, part)
+
+
+def _folded(title: str, part: nodes.Node) -> nodes.Node:
+    box = nodes.container(classes=["lk-folded"])
+    box += nodes.raw("", f"<details><summary>{title}</summary>", format="html")
+    box += part
+    box += nodes.raw("", "</details>", format="html")
+    return box
+
+
+def _code(text: str, language: str) -> nodes.literal_block:
+    return nodes.literal_block(text.rstrip("\n"), text.rstrip("\n"), language=language)
+
+
+class Measured(Directive):
+    """The rows of one case that `benchmarks/gpu.py` wrote, as a table."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """What was measured, where, when, and by which command."""
+        path = ROOT / "benchmarks" / "results" / "gpu.json"
+        self.state.document.settings.record_dependencies.add(str(path))
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        rows = [row for row in data["rows"] if row["case"] == self.arguments[0]]
+        if not rows:
+            raise self.error(f"no row of {path.name} is of {self.arguments[0]!r}")
+        where = f"{', '.join(data['machine']['gpus'])}, {data['date']}, commit {data['commit']}"
+        said = "Measured by python benchmarks/gpu.py on "
+        return [_table(rows), nodes.caption(text=f"{said}{where}.")]
+
+
+def _table(rows: list[dict[str, Any]]) -> nodes.table:
+    """Who took how long, its rate, and that rate as a share of what the case compares with."""
+    columns = ("size", "who", "ms", "rate", "of", "ratio")
+    made = nodes.tgroup(cols=len(columns))
+    for _ in columns:
+        made += nodes.colspec(colwidth=1)
+    made += nodes.thead("", _row(columns))
+    made += nodes.tbody("", *(_row([_cell(row, column) for column in columns]) for row in rows))
+    return nodes.table("", made)
+
+
+def _cell(row: dict[str, Any], column: str) -> str:
+    value = row.get(column)
+    if column == "rate":
+        return f"{value:.3g} {row['unit']}"
+    return f"{value:.3g}" if isinstance(value, float) else str(value if value is not None else "")
+
+
+def _row(cells: Iterable[str]) -> nodes.row:
+    return nodes.row("", *(nodes.entry("", nodes.paragraph(text=cell)) for cell in cells))
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Read by Sphinx."""
+    app.add_directive("gallery", Gallery)
+    app.add_directive("measured", Measured)
+    return {"parallel_read_safe": True}

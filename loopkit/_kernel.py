@@ -280,6 +280,11 @@ class Kernel(Exact, Methods):
         writers = self.writers.get(name, ())
         return (*writers, *(s for s in self.readers.get(name, ()) if s.written != name))
 
+    @cached_property
+    def changing(self) -> frozenset[str]:
+        """The names of what may have another value later: what is written, and temporaries."""
+        return frozenset((*self.writers, *self.temporary_by_name))
+
     def reduced_inames(self, statement: Statement) -> tuple[str, ...]:
         """The inames that an update runs over: those that its accumulator's start is not in."""
         starts = [s for s in self.writers.get(statement.written, ()) if s.kind == "init"]

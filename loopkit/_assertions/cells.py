@@ -44,39 +44,28 @@ def data_of(kernel: Kernel) -> Data:
         shape = getattr(argument, "shape", None)
         if argument.name in about and shape is not None:
             shapes.append((argument.name, tuple(shape)))
-    return Data(tuple(shapes), frozenset(kernel.writers) | frozenset(kernel.temporary_by_name))
+    return Data(tuple(shapes), kernel.changing)
 
 
-class _Values:
+class _Values(Reads):
     """Names for the values that indices read, and what the assertions say of them."""
 
     def __init__(self, assertions: Assertions, data: Data) -> None:
+        super().__init__(data.varying, frozenset(name for a in assertions for name in a.arrays))
         self.assertions = assertions
         self.data = data
-        about = frozenset(array for a in assertions for array in a.arrays)
-
-        def varies(name: str, subscripted: bool) -> bool:
-            if data.varying is None:
-                return subscripted and name not in about
-            return name in data.varying
-
-        self.reads = Reads(varies)
-
-    def of(self, instance: int, expr: Expression) -> Expression:
-        """``expr`` of one of several instances, over the names of values."""
-        return self.reads.side(instance, expr)
 
     def possible(self, start: isl.Set) -> isl.Set:
         """The part of ``start`` that data can bring about, the values projected out."""
-        arrays = {read.array for read in self.reads.reads}
+        arrays = {read.array for read in self.reads}
         # Bounds that are not affine have names, too.
         about = tuple(
-            replace(a, lower=self.reads.affine(a.lower), upper=self.reads.affine(a.upper))
+            replace(a, lower=self.affine(a.lower), upper=self.affine(a.upper))
             if isinstance(a, Within) and a.array in arrays
             else a
             for a in self.assertions
         )
-        return solutions(start, self.reads.reads, facts_of(about), self.data)
+        return solutions(start, self.reads, facts_of(about), self.data)
 
 
 def equal_cells(
@@ -99,7 +88,7 @@ def _equal(
     data: Data,
 ) -> isl.Set:
     values = _Values(assertions, data)
-    pairs = [(values.of(0, a), values.of(1, b)) for a, b in zip(first, second, strict=True)]
+    pairs = [(values.side(0, a), values.side(1, b)) for a, b in zip(first, second, strict=True)]
     return values.possible(condition((a, "==", b) for a, b in pairs))
 
 
@@ -125,8 +114,8 @@ def _arrays(assertions: Assertions, indices: tuple[Expression, ...], data: Data)
     """The arrays that some indices read, and that assertions can be about."""
     values = _Values(assertions, Data(data.shapes, data.varying or frozenset()))
     for index in indices:
-        values.of(0, index)
-    return tuple(dict.fromkeys(r.array for r in values.reads.reads if r.array is not None))
+        values.side(0, index)
+    return tuple(dict.fromkeys(r.array for r in values.reads if r.array is not None))
 
 
 def index_range(
@@ -138,7 +127,7 @@ def index_range(
     ``index``: ``{ 1 <= name <= m }`` for ``col[j] + 1`` with ``0 <= col[...] < m``.
     """
     values = _Values(assertions, data)
-    return values.possible(condition([(prim.Variable(name), "==", values.of(0, index))]))
+    return values.possible(condition([(prim.Variable(name), "==", values.side(0, index))]))
 
 
 def surely_inside(
@@ -149,7 +138,7 @@ def surely_inside(
     Unlike :func:`index_range` it sees that ``n*m``, which is not affine, is ``n*m``.
     """
     values = _Values(assertions, data)
-    at, end = values.of(0, index), values.of(0, extent)
+    at, end = values.side(0, index), values.side(0, extent)
     outside = condition([(at, "<", 0)]) | condition([(at, ">=", end)])
     return values.possible(outside).complement().coalesce()
 

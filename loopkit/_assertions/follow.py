@@ -74,7 +74,7 @@ def _is_copy(kernel: Kernel, source: Expression, name: str) -> bool:
     inside = frozenset().union(
         *(_expression.variable_names(i) for i in _expression.index_tuple(source))
     )
-    if ({array.name} | inside) & _changing(kernel):
+    if ({array.name} | inside) & kernel.changing:
         return False
     return array.dtype.kind in "iu" and bool(np.can_cast(array.dtype, to, "safe"))
 
@@ -113,7 +113,7 @@ def _has_run(
     known = kernel.statement_domain(reader) & kernel.assumptions.set
     known = known & where_all_hold(reader.predicates, kernel.integers)
     needed = kernel.statement_domain(writer)
-    changing = _changing(kernel) | chosen.keys()
+    changing = kernel.changing | chosen.keys()
     for predicate in writer.predicates:
         if predicate in reader.predicates and not _expression.variable_names(predicate) & changing:
             continue  # it is the reader's condition, too
@@ -125,8 +125,3 @@ def _has_run(
     for iname, index in chosen.items():
         known = known & _sets.equality(instance(iname, SOURCE), index)
     return bool(known.is_subset(needed))
-
-
-def _changing(kernel: Kernel) -> frozenset[str]:
-    """What may have another value later."""
-    return frozenset([*kernel.writers, *kernel.temporary_by_name])

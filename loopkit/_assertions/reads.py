@@ -11,7 +11,6 @@ only within a side.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,12 +46,13 @@ class Reads:
     """Gives names to values while it goes through expressions.
 
     ``reads`` has each value once: the same array at the same indices has one
-    name, in whatever expression it stands.  ``varies(name, subscripted)`` says
-    what differs between instances.
+    name, in whatever expression it stands.  The values of ``varying`` names
+    differ between instances; None stands for all arrays that are not ``known``.
     """
 
-    def __init__(self, varies: Callable[[str, bool], bool]) -> None:
-        self._varies = varies
+    def __init__(self, varying: frozenset[str] | None, known: frozenset[str]) -> None:
+        self._varying = varying
+        self._known = known
         self._side = 0
         self._found: dict[tuple[Any, ...], Read] = {}
 
@@ -60,6 +60,11 @@ class Reads:
     def reads(self) -> tuple[Read, ...]:
         """All values that have a name, inner ones before those that they lead to."""
         return tuple(self._found.values())
+
+    def _varies(self, name: str, *, subscripted: bool) -> bool:
+        if self._varying is None:
+            return subscripted and name not in self._known
+        return name in self._varying
 
     def side(self, number: int, expr: Expression) -> Expression:
         """:meth:`affine` for an expression of one of several instances."""
@@ -73,13 +78,13 @@ class Reads:
         if isinstance(expr, (int, np.integer)):
             return int(expr)
         if isinstance(expr, prim.Variable):
-            if self._varies(expr.name, False):
+            if self._varies(expr.name, subscripted=False):
                 return self._value(("varying", expr.name, self._side), ())
             return expr
         if isinstance(expr, prim.Subscript):
             array = expr.aggregate.name
             indices = tuple(self.affine(i) for i in index_tuple(expr))
-            if self._varies(array, True):
+            if self._varies(array, subscripted=True):
                 return self._value(("varying", array, self._side), indices)
             return self._value(("array", array), indices)
         if isinstance(expr, prim.Sum):

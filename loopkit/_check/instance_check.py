@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
@@ -81,20 +80,15 @@ def check_once(check: Check, images: tuple[Image, ...]) -> None:
                 both = both & new.same_cell(new.write_cell(one), new.write_cell(two))
             elif stays:
                 continue
-            for bad in parts_in(both, _different(check, first, second)):
+            # Of each two mirror images of a pair, one.
+            pieces = [_sets.universe()]
+            if first is second:
+                inames = sorted(statement.inames)
+                less = (prim.Comparison(variable(i, ONE), "<", variable(i, TWO)) for i in inames)
+                pieces = list(map(_sets.condition_set, less))
+            for bad in parts_in(both, pieces):
                 sides = check.origin_side(second, two), check.origin_side(first, one)
                 check.report(Violation("repeated", bad, *sides, text=check.root))
-
-
-def _different(check: Check, first: Image, second: Image) -> list[isl.Set]:
-    """``{ inames·ONE, inames·TWO : two instances }``, one of each two mirror images, a union."""
-    if first.statement != second.statement:
-        return [_sets.universe()]
-    inames = sorted(check.new.statement[first.statement].inames)
-    return [
-        _sets.condition_set(prim.Comparison(variable(i, ONE), "<", variable(i, TWO)))
-        for i in inames
-    ]
 
 
 def _is_untouched(check: Check, origin: str) -> bool:

@@ -82,8 +82,7 @@ class Checker:
             reads.append((*statement.write, statement.predicates))
         if len(reads) < 2:
             return reads
-        ours = self.temporaries.keys() | self.kernel.writers.keys()
-        return {(r if r[0] in ours else r[0]): r for r in reads}.values()
+        return {(r if r[0] in self.kernel.changing else r[0]): r for r in reads}.values()
 
     def _is_plainly_written(self, reader: Statement, access: Access) -> bool:
         """Whether one look shows a write of the same cell, just before in the same loops."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
-from typing import NoReturn
 
 import pymbolic.primitives as prim
 
@@ -15,20 +14,14 @@ from loopkit._kernel import Statement
 from loopkit._linear import NotAffineError, linear
 from loopkit._make.type_inference import located
 from loopkit._nodes import Expression
+from loopkit._promotion import Typed
 from loopkit._same import remembered
 from loopkit._syntax.condition_parser import LARGEST
 from loopkit._types import asked_of, dtype_of
 
+_NO_TYPES: Mapping[str, Typed] = {}
 _LARGE = 10**6
 """Numbers from here on could have products larger than any index."""
-
-
-class _NotConstant(Exception):
-    """A name stands in an expression."""
-
-
-def _no_type(name: str) -> NoReturn:
-    raise _NotConstant(name)
 
 
 def _check_sides(expr: prim.Comparison) -> None:
@@ -60,8 +53,8 @@ def _check(expr: Expression) -> None:
             case prim.Call():
                 check_call(node.function.name, len(node.parameters), asked_of(node))
             case prim.Power() | prim.LeftShift():
-                with suppress(_NotConstant):
-                    dtype_of(node, _no_type)
+                with suppress(KeyError):  # a name stands in it
+                    dtype_of(node, _NO_TYPES.__getitem__)
             case prim.Comparison() if _largest(node) > _LARGE:
                 _check_sides(node)
             case prim.Subscript() if _largest(node.index) > LARGEST:

@@ -317,10 +317,10 @@ class _Maker:
         entries: list[Entry] = []
         for draft, parts in split:
             path = nest.path(draft)
-            entries += [(part.statement.id, (*path, *part.loops)) for part in parts]
+            entries += [(statement.id, (*path, *loops)) for statement, loops in parts]
         check_sources(sources, dict(entries))
         temporaries.update((a.name, a) for a in splitter.accumulators)
-        return tuple(part.statement for _, parts in split for part in parts), build(entries)
+        return tuple(statement for _, parts in split for statement, _ in parts), build(entries)
 
     def _position_of(self, name: str) -> SourcePosition | None:
         for item in self.items:

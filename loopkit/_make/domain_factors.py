@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 import islpy as isl
@@ -85,24 +86,16 @@ def make_domains(
 
 
 def _check_acyclic(found: Domains) -> None:
-    home = {iname: d for d in found.domains for iname in d.inames}
-    done: set[int] = set()
-
-    def visit(domain: Domain, active: tuple[Domain, ...]) -> None:
-        if id(domain) in done:
-            return
-        if any(domain is a for a in active):
-            names = " -> ".join(", ".join(a.inames) for a in (*active, domain))
-            raise InvalidArgumentError(
-                f"domains use each other's inames as parameters: {names}",
-                instead="put these inames into one domain",
-            )
-        for name in sorted(domain.parameters & home.keys()):
-            visit(home[name], (*active, domain))
-        done.add(id(domain))
-
-    for domain in found.domains:
-        visit(domain, ())
+    home = {iname: number for number, d in enumerate(found.domains) for iname in d.inames}
+    needs = [sorted({home[p] for p in d.parameters & home.keys()}) for d in found.domains]
+    try:
+        TopologicalSorter(dict(enumerate(needs))).prepare()
+    except CycleError as error:
+        names = " -> ".join(", ".join(found.domains[n].inames) for n in reversed(error.args[1]))
+        raise InvalidArgumentError(
+            f"domains use each other's inames as parameters: {names}",
+            instead="put these inames into one domain",
+        ) from None
 
 
 def _pieces(

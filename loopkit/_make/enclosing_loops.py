@@ -30,7 +30,6 @@ class Inames:
             loaded = domain.parameters.intersection(temporaries)
             self._loaded.update(dict.fromkeys(domain.inames, loaded))
         self.any_parents = any(self._parents.values())
-        self.any_loaded = any(self._loaded.values())
         self._closed: dict[frozenset[str], frozenset[str]] = {}
 
     def closure(self, inames: frozenset[str]) -> frozenset[str]:
@@ -41,8 +40,6 @@ class Inames:
 
     def loaded(self, inames: frozenset[str]) -> frozenset[str]:
         """The temporaries that bounds of ``inames`` read."""
-        if not self.any_loaded:
-            return frozenset()
         return frozenset().union(*(self._loaded[i] for i in inames))
 
     def nested(self, wanted: frozenset[str], first: Sequence[str] = ()) -> list[str]:

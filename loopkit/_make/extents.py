@@ -67,9 +67,10 @@ def _by_cases(part: isl.Set, name: str, known: isl.Set) -> Expression | None:
         largest = _sets.maximum(part, name)
     except _sets.UnboundedError:
         return None
-    cases = [p for p in largest.coalesce().get_pieces() if not (p[0].params() & known).is_empty()]
-    one = _sets.val(1)
-    ends = list(dict.fromkeys(_sets.from_affine(aff.add_constant_val(one)) for _, aff in cases))
+    pieces = ((piece.params() & known, aff) for piece, aff in largest.coalesce().get_pieces())
+    cases = [(where, aff) for where, aff in pieces if not where.is_empty()]
+    behind = [_sets.from_affine(aff.add_constant_val(_sets.val(1))) for _, aff in cases]
+    ends = list(dict.fromkeys(behind))
     if len(ends) == 1:
         return ends[0]
     candidates: list[Expression] = [
@@ -78,8 +79,8 @@ def _by_cases(part: isl.Set, name: str, known: isl.Set) -> Expression | None:
     around = _around(cases, name, known)
     for candidate in candidates if around is None else [*candidates, around]:
         if all(
-            (where.params() & known).is_subset(_equal(candidate, aff.add_constant_val(one)))
-            for where, aff in cases
+            where.is_subset(_sets.condition_set(prim.Comparison(candidate, "==", end)))
+            for (where, _), end in zip(cases, behind, strict=True)
         ):
             return candidate
     enough = _sets.maximum_value(part & known, prim.Variable(name))
@@ -90,19 +91,14 @@ def _around(
     cases: Sequence[tuple[isl.Set, isl.Aff]], name: str, known: isl.Set
 ) -> Expression | None:
     """The least end above the convex hull of all cases: it joins those that hold for few sizes."""
-    where = [case.params() & known for case, _ in cases]
     graph, sizes = isl.Set.empty(known.get_space()), isl.Set.empty(known.get_space())
-    for condition, (_, aff) in zip(where, cases, strict=True):
+    for condition, aff in cases:
         graph = graph | (condition & _sets.equality(name, _sets.from_affine(aff)))
         sizes = sizes | condition
     if any(piece.dim(isl.dim_type.div) for piece in graph.get_basic_sets()):
         return None  # isl knows no hull of these
     ends = _ends(graph.convex_hull(), name)
     return None if ends is None else least(ends, sizes)
-
-
-def _equal(expr: Expression, aff: isl.Aff) -> isl.Set:
-    return _sets.condition_set(prim.Comparison(expr, "==", _sets.from_affine(aff)))
 
 
 def least(ends: Sequence[Expression], where: isl.Set) -> Expression | None:

@@ -13,12 +13,14 @@ have no full row.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
+from loopkit._cached import memoised
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import to_text, variable_names
 from loopkit._guarded import decided
@@ -29,6 +31,7 @@ from loopkit._make.enclosing_loops import Inames
 from loopkit._make.extents import extents, largest
 from loopkit._make.infer_arguments import Use
 from loopkit._nodes import Expression
+from loopkit._poly.pairs import intersection
 from loopkit._poly.smallest_case import smallest_access
 
 
@@ -52,10 +55,8 @@ class Shapes:
         self.temporaries = frozenset(temporaries)
         self.sizes = frozenset(sizes)
         self.assumptions = kernel.assumptions.set
-        self._predicates: dict[tuple[Expression, ...], tuple[isl.Set, frozenset[str]]] = {}
         self._extents: dict[object, list[Expression]] = {}
         self._may_be_below: dict[object, isl.Set] = {}
-        self._happens: dict[object, isl.Set] = {}
 
     def shape_of(self, uses: Sequence[Use]) -> tuple[Expression, ...]:
         """The smallest shape that holds all accesses, for all sizes that the assumptions allow."""
@@ -71,19 +72,15 @@ class Shapes:
 
     def _where(self, uses: Sequence[Use]) -> isl.Set:
         """The sizes for which at least one of several accesses happens."""
-        result: isl.Set | None = None
-        for use in uses:
-            inames = self.inames.closure(use.statement.inames)
-            key = (inames, use.guards)
-            if key not in self._happens:
-                condition, _ = self._condition(use.guards)
-                happens = self.kernel.domain_of(inames) & condition & self.assumptions
-                names = [n for n in _sets.names_of(happens) if n in self.sizes]
-                self._happens[key] = _sets.project_onto(happens, names)
-            found = self._happens[key]
-            result = found if result is None else result | found
-        assert result is not None
-        return result
+        closure = self.inames.closure
+        return reduce(or_, (self._happens(closure(u.statement.inames), u.guards) for u in uses))
+
+    @memoised
+    def _happens(self, inames: frozenset[str], guards: tuple[Expression, ...]) -> isl.Set:
+        """``{ sizes : there are values of inames at which all guards of sets hold }``."""
+        condition, _ = self._condition(guards)
+        happens = self.kernel.domain_of(inames) & condition & self.assumptions
+        return _sets.project_onto(happens, self.sizes)
 
     def _extents_of(self, use: Use, axis: int) -> list[Expression]:
         """How long the axis must be for one access: as long as the longest of these."""
@@ -132,22 +129,12 @@ class Shapes:
         full = extents(graph, value, self.assumptions)
         return [full[0] if full == [_least_of_a_number(e)] else e for e in found]
 
+    @memoised
     def _condition(self, guards: tuple[Expression, ...]) -> tuple[isl.Set, frozenset[str]]:
         """What the affine ones of some conditions say, and about which names."""
-        if not guards:
-            return _sets.universe(), frozenset()
-        found = self._predicates.get(guards)
-        if found is None:
-            condition = _sets.universe()
-            used: frozenset[str] = frozenset()
-            for predicate in guards:
-                part = decided(predicate, self.names | self.sizes)
-                if part is not None:
-                    condition = condition & part
-                    used |= _sets.involved_names(part)
-            found = (condition, used)
-            self._predicates[guards] = found
-        return found
+        parts = [p for g in guards if (p := decided(g, self.names | self.sizes)) is not None]
+        used = frozenset[str]().union(*map(_sets.involved_names, parts))
+        return intersection(parts), used
 
     def _graph(self, use: Use, axis: int, domain: isl.Set) -> tuple[str, isl.Set]:
         """A name for the values of an index, and the set of it and the sizes."""

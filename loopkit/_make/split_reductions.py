@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import pymbolic.primitives as prim
 
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._expression import ExpressionMapper
-from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._make.drafts import Draft
 from loopkit._make.enclosing_loops import Inames
@@ -16,6 +16,7 @@ from loopkit._make.free_names import fresh_names, reductions_in
 from loopkit._make.reduction_operations import ReductionOperation
 from loopkit._nodes import Expression, Reduction
 from loopkit._promotion import FLOAT64
+from loopkit._tree import Path
 
 
 class _Replacer(ExpressionMapper):
@@ -29,16 +30,8 @@ class _Replacer(ExpressionMapper):
         return self.replace(expr)
 
 
-@dataclass(frozen=True)
-class Part:
-    """A statement with the reduction loops around it, inside the loops of its user.
-
-    A loop is ``(iname, number)``; the number tells the loops of different
-    reductions apart.
-    """
-
-    statement: Statement
-    loops: tuple[tuple[str, int], ...] = ()
+Part = tuple[Statement, Path]
+"""A statement with the reduction loops around it, inside the loops of its user."""
 
 
 class Splitter:
@@ -78,14 +71,14 @@ class Splitter:
             made_by=draft.made_by,
             position=draft.item.position,
         )
-        return [*self._parts, Part(statement)]
+        return [*self._parts, (statement, ())]
 
     def _replaced(
         self,
         expr: Expression,
         draft: Draft,
         inames: frozenset[str],
-        loops: tuple[tuple[str, int], ...],
+        loops: Path,
     ) -> Expression:
         if not reductions_in(expr):
             return expr
@@ -96,7 +89,7 @@ class Splitter:
         reduction: Reduction,
         draft: Draft,
         inames: frozenset[str],
-        loops: tuple[tuple[str, int], ...],
+        loops: Path,
     ) -> Expression:
         operation = self.operations[reduction.operation]
         name = next(self._names)
@@ -120,20 +113,18 @@ class Splitter:
             kind="init",
             position=draft.item.position,
         )
-        self._parts.append(Part(start, loops))
+        self._parts.append((start, loops))
         nested = self.inames.nested(frozenset(reduction.inames), reduction.inames)
         inner_loops = (*loops, *((iname, next(self.numbers)) for iname in nested))
         inner = inames | frozenset(reduction.inames)
         operand = self._replaced(reduction.operand, draft, inner, inner_loops)
-        update = Statement(
+        update = replace(
+            start,
             id=next(fresh_names(f"{draft.id}_update", self.ids)),
-            lhs=accumulator,
             rhs=operand,
             inames=inner,
-            predicates=draft.predicates,
             operation=operation.name,
             kind="update",
-            position=draft.item.position,
         )
-        self._parts.append(Part(update, inner_loops))
+        self._parts.append((update, inner_loops))
         return accumulator

@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._make.drafts import Draft, Nop
@@ -104,39 +105,23 @@ def _keep_text_order(
 
 
 def _sorted(nodes: Sequence[Node], before: Sequence[set[int]]) -> list[int]:
-    after: list[list[int]] = [[] for _ in nodes]
-    missing = [len(b) for b in before]
-    for position, them in enumerate(before):
-        for other in them:
-            after[other].append(position)
-    ready = [p for p, count in enumerate(missing) if count == 0]
-    heapq.heapify(ready)
-    order = []
-    while ready:
-        position = heapq.heappop(ready)
-        order.append(position)
-        for other in after[position]:
-            missing[other] -= 1
-            if missing[other] == 0:
-                heapq.heappush(ready, other)
-    if len(order) < len(nodes):
-        left = {p for p in range(len(nodes)) if missing[p] > 0}
-        cycle = _cycle(left, before)
-        names = " after ".join(f"'{nodes[p].id}'" for p in [*cycle, cycle[0]])
+    sorter = TopologicalSorter(dict(enumerate(before)))
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        names = " after ".join(f"'{nodes[p].id}'" for p in reversed(error.args[1]))
         raise InvalidArgumentError(
             f"statements wait for each other: {names}",
             instead="remove one of the dependencies, or write the text in the order that is meant",
-        )
+        ) from None
+    order: list[int] = []
+    ready: list[int] = []
+    while sorter.is_active():
+        for position in sorter.get_ready():
+            heapq.heappush(ready, position)
+        order.append(heapq.heappop(ready))
+        sorter.done(order[-1])
     return order
-
-
-def _cycle(left: set[int], before: Sequence[set[int]]) -> list[int]:
-    path = [min(left)]
-    while True:
-        following = min(p for p in before[path[-1]] if p in left)
-        if following in path:
-            return path[path.index(following) :]
-        path.append(following)
 
 
 def _through(node: Node) -> frozenset[str]:

@@ -13,14 +13,10 @@ from loopkit._kernel import Kernel, Statement
 from loopkit._make.free_names import closure
 from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression
-from loopkit._promotion import Choice, RunTime, Typed, promote, run_time
+from loopkit._promotion import Choice, RunTime, promote, run_time
 from loopkit._relations import grouped
 from loopkit._rules import expand_rules
 from loopkit._types import Kind, concrete, dtype_of, known_types
-
-
-class _Unknown(Exception):
-    """The type of a name is not known yet."""
 
 
 class Types:
@@ -41,20 +37,14 @@ class Types:
         for name in self.unknown:
             self.known.pop(name, None)
 
-    def of_name(self, name: str) -> Typed:
-        found = self.known.get(name)
-        if found is None:
-            raise _Unknown(name)
-        return found
-
     def of_value(self, statement: Statement) -> Kind | None:
         """The type of what a statement assigns; None where that is not known yet."""
         try:
-            kind = dtype_of(statement.rhs, self.of_name)
+            kind = dtype_of(statement.rhs, self.known.__getitem__)
             if statement.kind == "update" and statement.operation is not None:
                 return self.operations[statement.operation].result_type(kind)
             return kind
-        except _Unknown:
+        except KeyError:
             return None
         except TypeInferenceError as error:
             raise located(error, statement) from None

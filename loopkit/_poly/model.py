@@ -283,12 +283,11 @@ class Model(ParallelAxes):
     def _may_load_bounds(self) -> bool:
         return any(d.parameters & self.data for d in self.kernel.domains)
 
+    @memoised
     def bounds_from_data(self, statement: str) -> tuple[str, ...]:
         """Temporaries that the bounds of a statement's loops depend on."""
-        return self._bounds_from_data(statement) if self._may_load_bounds else ()
-
-    @memoised
-    def _bounds_from_data(self, statement: str) -> tuple[str, ...]:
+        if not self._may_load_bounds:
+            return ()
         names = _sets.involved_names(self.domain(Instance(statement, "")))
         return tuple(sorted(names & self.data))
 

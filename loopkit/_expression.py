@@ -398,6 +398,8 @@ def python_source(expr: Expression, spelled: Callable[[str], str]) -> str:
     if isinstance(expr, prim.If):
         condition, then, else_ = parts
         return f"({then} if {condition} else {else_})"
+    if type(expr) not in _JOINED_BY:
+        raise NotImplementedError(f"'{to_text(expr)}' is no integer expression over sizes")
     word = {prim.Min: "min", prim.Max: "max"}.get(type(expr), "") if len(parts) > 1 else ""
     return f"{word}({_JOINED_BY[type(expr)].join(parts)})"
 

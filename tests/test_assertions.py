@@ -221,6 +221,12 @@ def test_executors_check_data(name: str, options: dict[str, Any]) -> None:
     np.testing.assert_array_equal(run(*by_position), EXPECTED)
 
 
+def test_a_bound_needs_its_sizes() -> None:
+    within = lk.Within("col", 0, parse_expression("m"))
+    with pytest.raises(lk.LaunchError, match="the value of 'm' is needed to check the bound m"):
+        violation(within, {"col": GOOD["col"]}, {})
+
+
 def test_the_error_holds_the_cells() -> None:
     with pytest.raises(lk.AssumptionError) as caught:
         asserted().executor("reference")(**{**GOOD, **BROKEN["both"][0]})

@@ -138,10 +138,11 @@ def _equal(values: Array, value: Any) -> Array:
 def _bound(expr: Expression, sizes: Mapping[str, Any]) -> int:
     try:
         return int(evaluate(expr, sizes))
-    except NameError as error:
+    except KeyError as error:
+        (name,) = error.args
         raise LaunchError(
-            f"the value of '{error.name}' is needed to check the bound {to_text(expr)}",
-            instead=f"pass {error.name}=...",
+            f"the value of '{name}' is needed to check the bound {to_text(expr)}",
+            instead=f"pass {name}=...",
         ) from None
 
 

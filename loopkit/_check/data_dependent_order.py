@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 import islpy as isl
 
 from loopkit._assertions.cells import data_of, settling
-from loopkit._assertions.values import Assertion
 from loopkit._check.instance_maps import Image
 from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.violation import Violation
@@ -149,12 +148,12 @@ class DataDependentOrder:
         return [left for piece in before if not (left := piece - replaced).is_empty()]
 
     def images(self, origin: str, array: str, now: str) -> tuple[Image, ...]:
-        writing, others = self.check.images_writing(origin, now)
-        if others:
+        writing = self.check.images_writing(origin, now)
+        if writing != self.check.lineage.images_from[origin]:
             raise Undecided(
                 f"'{array}' is written where data decide, and its values move to another array"
             )
-        return tuple(writing)
+        return writing
 
     def ordered(self, meeting: Meeting, written: Cell) -> None:
         """Report a read that does not come after what it may see, or before what overwrites it."""
@@ -190,23 +189,12 @@ class DataDependentOrder:
 
     def judged(self, violation: Violation, first: Cell, second: Cell) -> Violation:
         """A violation with what is known of whether data can bring it about."""
-        kernel = self.new.kernel
-        found: tuple[Assertion, ...] = ()
-        if first.by_data or second.by_data:
-            found = settling(
-                kernel.assertions,
-                first.indices,
-                second.indices,
-                violation.where,
-                data_of(kernel),
-            )
-        return replace(
-            violation,
-            array=second.array,
-            cell=second.indices,
-            exact=not (first.by_data or second.by_data),
-            settling=found,
-        )
+        violation = replace(violation, array=second.array, cell=second.indices)
+        if not (first.by_data or second.by_data):
+            return violation
+        kernel, cells = self.new.kernel, (first.indices, second.indices)
+        found = settling(kernel.assertions, *cells, violation.where, data_of(kernel))
+        return replace(violation, exact=False, settling=found)
 
     def writes(self, array: str) -> None:
         """Check that writes of an array that may meet keep their order."""

@@ -138,10 +138,9 @@ class QuestionKeys:
 
     def of_races(self, array: str) -> Key:
         """The key of whether writes of an array, and what carries it off, are ordered."""
-        members = [w.id for w in self.new.writers(array)]
-        readers = self.new.kernel.readers.get(array, ())
-        members += [r.id for r in readers if r.id not in self.check.lineage.image_of]
-        members = list(dict.fromkeys(members))
+        images = self.check.lineage.image_of
+        users = self.new.kernel.users(array)
+        members = [s.id for s in users if s.written == array or s.id not in images]
         texts = tuple(self.statement(m) for m in members)
         return ("races", self.everywhere, self.array(array), texts, self.order(members))
 

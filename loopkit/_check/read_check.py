@@ -72,20 +72,20 @@ class ReadCheck:
             related = event.bound & relation
             if related.is_empty():
                 continue
-            writing, others = self.check.images_writing(origin, cell.array)
-            for image in writing:
+            images = self.check.lineage.images_from[origin]
+            writing = self.check.images_writing(origin, cell.array)
+            for image in images:
                 at = Instance(image.statement, _hidden.SOURCE)
                 pairs = related & self.check.instances(image, _hidden.SOURCE, _hidden.WRITER)
-                pairs = self.with_facts(pairs, event, at)
-                found.append(SourceImage(image, at, pairs, self.equal_loops(pairs, at, event.time)))
-                self.check_source(event, found[-1], cell)
-            for image in others:
-                at = Instance(image.statement, _hidden.SOURCE)
-                part = related & self.check.instances(image, _hidden.SOURCE, _hidden.WRITER)
-                if not part.is_empty():
+                if image in writing:
+                    pairs = self.with_facts(pairs, event, at)
+                    equal = self.equal_loops(pairs, at, event.time)
+                    found.append(SourceImage(image, at, pairs, equal))
+                    self.check_source(event, found[-1], cell)
+                elif not pairs.is_empty():
                     side = self.check.origin_side(image, at)
-                    self.check.report(event.violation("missing", part, cell, source=side))
-            if not writing and not others:
+                    self.check.report(event.violation("missing", pairs, cell, source=side))
+            if not images:
                 self.check.missing(event.narrowed(self.check.onto(related, event.where)), cell)
         untouched = event.bound & sources.untouched
         # In a temporary nothing was there before: data must see to it that nobody looks.
@@ -287,7 +287,7 @@ class ReadCheck:
         for origin, relation in sources.writes.items():
             if is_update(self.root.statement[origin]):
                 continue
-            for image in self.check.images_writing(origin, cell.array)[0]:
+            for image in self.check.images_writing(origin, cell.array):
                 sure = Instance(image.statement, _hidden.SURE)
                 both = bad & self.seen(event, image, relation, "perhaps")
                 for kind, race in nonempty(both, self.new.unordered(at, sure, cell.array)):
@@ -347,7 +347,7 @@ class ReadCheck:
             relation = sources.sure.get(origin, relation - relation)
             if relation.is_empty():
                 continue
-            for image in self.check.images_writing(origin, cell.array)[0]:
+            for image in self.check.images_writing(origin, cell.array):
                 sure = Instance(image.statement, _hidden.SURE)
                 after = bad & self.seen(event, image, relation, "surely")
                 for _, piece in self.new.unordered(at, sure, cell.array):

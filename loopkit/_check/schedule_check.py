@@ -161,14 +161,10 @@ class Check:
         """Report a read of what nothing wrote."""
         self.report(event.violation("missing", event.where, cell))
 
-    def images_writing(self, origin: str, array: str) -> tuple[list[Image], list[Image]]:
-        """The images of a statement that write ``array``, and the others."""
-        writing: list[Image] = []
-        others: list[Image] = []
-        for image in self.lineage.images_from[origin]:
-            mine = self.new.statement[image.statement].written == array
-            (writing if mine else others).append(image)
-        return writing, others
+    def images_writing(self, origin: str, array: str) -> tuple[Image, ...]:
+        """The images of a statement that write ``array``."""
+        images = self.lineage.images_from[origin]
+        return tuple(i for i in images if self.new.statement[i.statement].written == array)
 
     def onto(self, where: isl.Set, like: isl.Set) -> isl.Set:
         """``where`` projected onto the names of ``like``, and the sizes."""

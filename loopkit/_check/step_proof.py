@@ -23,13 +23,12 @@ from loopkit._cached import cached_property, once
 from loopkit._check.compare_statements import Differences, StatementComparison
 from loopkit._check.injectivity import Injectivity
 from loopkit._check.instance_maps import Lineage
-from loopkit._check.per_thread_copies import PerThreadCopies
 from loopkit._check.step_accesses import StatementPair, StepAccess, access_pairs, accesses_of
 from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import OLD, instances, variable
 from loopkit._nodes import Expression
-from loopkit._poly.dataflow import is_update
+from loopkit._poly.dataflow import dataflow_of, is_update
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Instance, equal, intersection
 from loopkit._poly.parallel_axes import Axis
@@ -38,7 +37,7 @@ from loopkit._same import key_of, same
 
 if TYPE_CHECKING:
     from loopkit._change import Change
-    from loopkit._kernel import Kernel
+    from loopkit._kernel import Kernel, Statement
 
 
 @dataclass(frozen=True)
@@ -346,9 +345,52 @@ class StepProof:
 
     def keeps_private_values(self) -> bool:
         """Whether what threads read in arrays of their own was written on the same thread."""
-        new = {axis: self.new.inames_on[axis] for axis in self.new_axes}
-        copies = PerThreadCopies(self.new, self.lineage, self.injectivity, new)
-        return all(map(copies.keep_values, sorted(self.private)))
+        return all(map(self.keeps_values, sorted(self.private)))
+
+    def keeps_values(self, name: str) -> bool:
+        """Whether all that is read from an array was written on the same new coordinates.
+
+        That is known of the text, and carries over where the schedule touches
+        the array where the text does.
+        """
+        if name not in self.lineage.root.temporary_by_name:
+            return False
+        mine: dict[str, tuple[bool, int]] = {}
+        for statement, uses in _uses(self.new.kernel, name).items():
+            image = self.lineage.image_of.get(statement)
+            if image is None or len(self.lineage.images_from[image.origin]) != 1:
+                return False
+            mine[image.origin] = uses
+        text = model_of(self.lineage.root)
+        if mine != _uses(text.kernel, name):
+            return False
+        return all(self.reads_own_values(text.statement[origin], name) for origin in mine)
+
+    def reads_own_values(self, origin: Statement, name: str) -> bool:
+        """Whether a statement of the text and what it reads of an array run on one new index."""
+        (image,) = self.lineage.images_from[origin.id]
+        for access in dict.fromkeys(origin.reads):
+            if access[0] != name:
+                continue
+            agreeing = dataflow_of(self.lineage.root).agreeing(origin.id, access)
+            for writer, inames in agreeing.items():
+                (source,) = self.lineage.images_from[writer]
+                mine, its = image.value_of, source.value_of
+                same = self.injectivity.determined_by(
+                    mine[i] for i in sorted(inames) if mine[i] == its[i]
+                )
+                for axis in self.new_axes:
+                    if axis not in self.new.copy_axes(name):
+                        continue
+                    here, there = (
+                        self.new.statement[i.statement].inames.intersection(
+                            self.new.inames_on[axis]
+                        )
+                        for i in (image, source)
+                    )
+                    if here != there or not here <= same:
+                        return False
+        return True
 
     def in_same_loops(self, one: StatementPair, two: StatementPair) -> bool:
         """Whether two statements with the inames that they had share the loops that they did."""
@@ -386,3 +428,9 @@ class StepProof:
             if not self.injectivity.is_monotone(tuple(run), tuple(loops), same & names):
                 return False
         return not after
+
+
+def _uses(kernel: Kernel, name: str) -> dict[str, tuple[bool, int]]:
+    """For each statement that uses a name, whether it is written and how often it is read there."""
+    users = kernel.users(name)
+    return {s.id: (s.written == name, sum(n == name for n, _ in s.reads)) for s in users}

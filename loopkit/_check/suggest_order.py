@@ -114,12 +114,9 @@ def by_skewing(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
 
 def _pairs(refusal: Refusal) -> list[tuple[str, str]]:
     """Pairs of loops, one in the other, around the statements of violations."""
-    found: dict[tuple[str, str], None] = {}
-    for statement in refusal.statements:
-        for pair in combinations(path_inames(refusal.kernel.paths[statement.id]), 2):
-            if not any(i in refusal.kernel.iname_tags for i in pair):
-                found[pair] = None
-    return list(found)
+    paths, tagged = refusal.kernel.paths, refusal.kernel.iname_tags.keys()
+    pairs = (pair for s in refusal.statements for pair in combinations(path_inames(paths[s.id]), 2))
+    return list(dict.fromkeys(pair for pair in pairs if tagged.isdisjoint(pair)))
 
 
 def by_own_loops(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:

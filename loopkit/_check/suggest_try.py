@@ -170,12 +170,8 @@ class Refusal:
     @cached_property
     def arrays(self) -> tuple[str, ...]:
         """The arrays that violations are about."""
-        found: dict[str, None] = {}
-        for violation in self.violations:
-            for name in (violation.array, (violation.meant or (None,))[0]):
-                if name is not None:
-                    found[name] = None
-        return tuple(found)
+        names = (n for v in self.violations for n in (v.array, v.meant[0] if v.meant else None))
+        return tuple(dict.fromkeys(n for n in names if n is not None))
 
     @cached_property
     def temporaries(self) -> tuple[str, ...]:

@@ -12,29 +12,23 @@ from collections.abc import Callable
 from functools import cache, partial
 
 import islpy as isl
-import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _budget, _sets
-from loopkit._arrays import DType
-from loopkit._cached import cached_property
 from loopkit._check.compare_statements import couples, is_integer
 from loopkit._check.copy_chains import CopyChains
 from loopkit._check.data_dependent_order import DataDependentOrder
 from loopkit._check.read_check import ReadCheck
 from loopkit._check.schedule_check import Check, ReadEvent
+from loopkit._check.value_types import ValueTypes
 from loopkit._check.violation import Violation
-from loopkit._errors import TypeInferenceError
 from loopkit._expression import Access, access_of, is_constant, substitute, variable_names
 from loopkit._guarded import where_all_hold
 from loopkit._hidden import READER, WRITER, hidden, inlined, instance, variable
 from loopkit._nodes import Expression, TypeCast
 from loopkit._poly.dataflow import Sources
-from loopkit._poly.model import Model
 from loopkit._poly.pairs import Undecided, equal, without
-from loopkit._promotion import INTEGER, RunTime, Typed
 from loopkit._same import same
-from loopkit._types import Kind, dtype_of, known_types
 
 DEPTH = 8
 """As deep are statements of the text looked for inside of one of the schedule."""
@@ -46,41 +40,6 @@ class Untouched:
 
     array: str
     indices: tuple[Expression, ...]
-
-
-class ValueTypes:
-    """The types of expressions in one kernel, as far as they are known."""
-
-    def __init__(self, model: Model) -> None:
-        self.model = model
-
-    @cached_property
-    def known(self) -> dict[str, Typed]:
-        """The types of names."""
-        return known_types(self.model.kernel)
-
-    def array(self, name: str) -> DType | None:
-        """The type of an array's elements."""
-        found = self.known.get(name)
-        return found if isinstance(found, np.dtype) else None
-
-    def of(self, expr: Expression) -> Kind | None:
-        """The type of an expression; None where it is unknown."""
-        try:
-            return dtype_of(expr, self.known.__getitem__)
-        except (KeyError, TypeInferenceError):
-            return None
-
-    def rounds(self, array: str, expr: Expression) -> str:
-        """How a value changes when it is kept in ``array``; empty where it does not."""
-        here, there = self.array(array), self.of(expr)
-        if here is None or there is None or here == there:
-            return ""
-        if there == INTEGER:
-            return ""  # exact; what it does to the types of a whole line is asked there
-        if isinstance(there, RunTime):
-            return f"'{array}' holds {here}, and what is kept there is a number without a type"
-        return f"'{array}' holds {here}, and what is kept there is {there}"
 
 
 class ExpressionCheck:

@@ -78,7 +78,16 @@ POINTS = 30_000_000
 """Numbers in a table of points that are enumerated: 240 MB of memory, half a second."""
 
 PATTERNS = 20_000
-"""Patterns of threads and addresses of one access: some 50 microseconds each."""
+"""Classes of requests of one access: some 10 microseconds each."""
+
+CASES = 1_000_000
+"""Classes of requests while they are put together: half a microsecond each."""
+
+ROWS = 200
+"""Constraints of a projection."""
+
+UNIONS = 6
+"""Sets whose points are counted together, each once: as many terms as they have subsets."""
 
 BOX_ROUNDS = 64
 """Rounds in which bounds of names narrow each other before they count as good enough."""

@@ -8,7 +8,7 @@ import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, strides_of
+from loopkit._arrays import AddressSpace, ArrayArg, strides_of
 from loopkit._expression import substitute
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, guarded_reads
@@ -46,15 +46,25 @@ class AddressMap:
 
     ``requests`` names what tells the requests of one thread apart, ``lanes`` a thread's index on
     each axis: a name and what it begins with, or None where only index 0 runs; ``others`` have one
-    value for those of all these.  ``address`` is a linear form over all of them, in elements of
-    the array.
+    value for those of all these.  ``cell`` and ``address``, in elements of the array, are linear
+    forms over all of them.  ``blocks`` are those of ``requests`` that tell blocks apart.  Maps of
+    one kernel and the same sizes with equal ``key`` have the same domain.
     """
+
+    key: object
 
     domain: isl.Set
     requests: tuple[str, ...]
     lanes: tuple[tuple[str, int] | None, ...]
     others: tuple[str, ...]
+    blocks: tuple[str, ...]
+    cell: tuple[Linear, ...]
     address: Linear
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All names of the domain."""
+        return (*self.requests, *(lane[0] for lane in self.lanes if lane is not None), *self.others)
 
 
 def accesses_of(kernel: Kernel) -> Iterator[Access]:
@@ -99,7 +109,8 @@ def address_map(model: Model, access: Access, sizes: Mapping[str, int]) -> Addre
     at = Instance(access.statement, "")
     bounds, everywhere = model.everywhere(at)
     domain = model.domain(at) & model.where_evaluated(access.guards, "") & bounds
-    address, quotients = _address(model.array(access.array), access.indices, sizes)
+    cell, quotients = _cell(access.indices, sizes)
+    strides = [_sets.value_at(s, sizes) for s in strides_of(model.array(access.array))]
     for name, atom in quotients.items():
         domain = domain & _sets.equality(name, atom)
     lanes = tuple(_lane(model, statement, axis, everywhere) for axis in THREADS)
@@ -107,7 +118,17 @@ def address_map(model: Model, access: Access, sizes: Mapping[str, int]) -> Addre
     blocks = {v.name for axis, v in everywhere.items() if axis[0] == "g"}
     tied = _tied(model, statement)
     requests = tuple(sorted((statement.inames | blocks) - taken - tied))
-    return AddressMap(domain, requests, lanes, (*sorted(tied), *quotients), address)
+    blocks |= {i for i in statement.inames if (model.axis_of(i) or ("",))[0] == "g"}
+    return AddressMap(
+        (access.statement, key_of((access.guards, tuple(quotients.items())))),
+        domain,
+        requests,
+        lanes,
+        (*sorted(tied), *quotients),
+        tuple(name for name in requests if name in blocks),
+        cell,
+        total([form * stride for form, stride in zip(cell, strides, strict=True)]),
+    )
 
 
 def _tied(model: Model, statement: Statement) -> set[str]:
@@ -134,13 +155,13 @@ def _lane(
     return (everywhere[axis].name, 0) if axis in everywhere else None
 
 
-def _address(
-    array: ArrayArg | TemporaryVariable, indices: Sequence[Expression], sizes: Mapping[str, int]
-) -> tuple[Linear, dict[str, Expression]]:
-    """An element's place in an array, and what its quotients and extrema stand for."""
-    parts = []
+def _cell(
+    indices: Sequence[Expression], sizes: Mapping[str, int]
+) -> tuple[tuple[Linear, ...], dict[str, Expression]]:
+    """An element's subscripts, and what their quotients and extrema stand for."""
+    forms = []
     quotients: dict[str, Expression] = {}
-    for index, stride in zip(indices, strides_of(array), strict=True):
+    for index in indices:
         index = substitute(index, sizes)
         try:
             form = linear(index)
@@ -155,5 +176,5 @@ def _address(
                 quotients[name] = atom
                 atom = prim.Variable(name)
             terms[atom] = coefficient
-        parts.append(Linear(terms, form.constant) * _sets.value_at(stride, sizes))
-    return total(parts), quotients
+        forms.append(Linear(terms, form.constant))
+    return tuple(forms), quotients

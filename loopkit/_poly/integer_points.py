@@ -8,7 +8,7 @@ but counted between its bounds.  So a tiled product of 4096 needs a few thousand
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -19,6 +19,7 @@ import pymbolic.primitives as prim
 from loopkit import _budget, _sets
 from loopkit._cached import cached_property
 from loopkit._frozen import dataclass
+from loopkit._poly.linear_rows import UNKNOWN, tidy
 from loopkit._sets import maximum_value, minimum_value
 
 PARAM, DIV = isl.dim_type.param, isl.dim_type.div
@@ -56,14 +57,10 @@ class System:
         """The least and the largest value of each name, or bounds of them; None if it is empty."""
         return _box(self)
 
-    def column(self, name: str) -> int:
-        """Where a name's coefficients stand."""
-        return self.names.index(name)
-
     @cached_property
     def parts(self) -> tuple[System, ...]:
         """The systems over names that no constraint links."""
-        return tuple(map(self._part, self._groups))
+        return tuple(map(self.within, self._groups))
 
     @cached_property
     def _groups(self) -> list[list[int]]:
@@ -75,17 +72,8 @@ class System:
         ]
         return [sorted(map(int, group)) for group in _sets.linked(numbers, links)]
 
-    def restricted(self, names: Sequence[str]) -> System:
-        """The constraints on ``names``, which no constraint links with others, and quotients."""
-        columns = [n for group in self._groups for n in group if not self._others(group, names)]
-        return self._part(sorted(columns))
-
-    def _others(self, group: list[int], names: Sequence[str]) -> bool:
-        return any(self.names[n] not in (*names, "") for n in group) or not any(
-            self.names[n] for n in group
-        )
-
-    def _part(self, columns: list[int]) -> System:
+    def within(self, columns: Sequence[int]) -> System:
+        """The constraints that are about no other columns."""
         others = [n for n in range(len(self.names)) if n not in columns]
         equalities, inequalities = (
             rows[~rows[:, others].any(axis=1)][:, [*columns, -1]]
@@ -111,7 +99,22 @@ def systems(domain: isl.Set, names: Collection[str], sizes: Mapping[str, int]) -
     domain = _sets.project_onto(domain, order).compute_divs()
     if domain.n_basic_set() > 1:
         domain = domain.make_disjoint().compute_divs()
-    return [_system(basic, order) for basic in domain.get_basic_sets()]
+    found = (_tidy(_system(basic, order)) for basic in domain.get_basic_sets())
+    return [system for system in found if system is not None]
+
+
+def _tidy(system: System) -> System | None:
+    """The same points by constraints that link fewer names; None where there are none."""
+    if system.box is None:
+        return None
+    equalities = [tuple(row) for row in system.equalities.tolist()]
+    rows = [tuple(row) for row in system.inequalities.tolist()]
+    return System(
+        system.names,
+        system.equalities,
+        np.array(tidy(equalities, rows, *system.box), np.int64).reshape(-1, len(system.names) + 1),
+        system.domain,
+    )
 
 
 def _system(basic: isl.BasicSet, order: tuple[str, ...]) -> System:
@@ -152,9 +155,6 @@ def _system(basic: isl.BasicSet, order: tuple[str, ...]) -> System:
 # {{{ bounds
 
 
-UNKNOWN = 1 << 62
-
-
 def _box(system: System) -> tuple[list[int], list[int]] | None:
     """Bounds of each name, from those of the others, until nothing gets narrower."""
     low, high = [-UNKNOWN] * len(system.names), [UNKNOWN] * len(system.names)
@@ -165,6 +165,8 @@ def _box(system: System) -> tuple[list[int], list[int]] | None:
         return None
     for column, name in enumerate(system.names):
         # Where no name is bounded alone, isl looks at several constraints together.
+        if name and (low[column] == -UNKNOWN or high[column] == UNKNOWN):
+            _narrowed(rows, low, high)
         if name and (low[column] == -UNKNOWN or high[column] == UNKNOWN):
             ends = [f(system.domain, prim.Variable(name)) for f in (minimum_value, maximum_value)]
             if ends[0] is None or ends[1] is None:
@@ -233,43 +235,44 @@ def _is_broken(system: System) -> bool:
 
 
 def _linked_points(system: System) -> int:
-    walk = _Walk(system, ())
-    rows = walk.rows(walk.order[:-1])
-    if rows is None:
+    walk = Walk(system)
+    if walk.box is None:
         return 0
+    rows = walk.rows(walk.order[:-1])
     low, high = walk.bounds(rows, walk.order[:-1], walk.order[-1])
-    return int(np.maximum(high - low + 1, 0).sum())
+    return sum(np.maximum(high - low + 1, 0).tolist())
 
 
-def enumerated(system: System, first: Iterable[str] = ()) -> Rows:
-    """All points of a system, a row each, in the order of its names.
-
-    ``first`` names are enumerated before others.
-    """
-    walk = _Walk(system, [system.column(name) for name in first])
-    rows = walk.rows(walk.order)
-    if rows is None:
+def enumerated(system: System) -> Rows:
+    """All points of a system, a row each, in the order of its names."""
+    walk = Walk(system)
+    if walk.box is None:
         return np.zeros((0, len(system.names)), np.int64)
-    return rows[:, np.argsort(walk.order)]
+    return walk.rows(walk.order)[:, np.argsort(walk.order)]
 
 
-class _Walk:
-    """The points of a system, name by name: each between bounds that those before it give."""
+class Walk:
+    """The points of a system, name by name: each between bounds that those before it give.
 
-    def __init__(self, system: System, first: Sequence[int]) -> None:
+    ``first`` columns come first in ``order``, and the column ``last`` comes last.
+    """
+
+    def __init__(self, system: System, first: Sequence[int] = (), last: int | None = None) -> None:
         self.box = system.box
         both = [*system.equalities, *-system.equalities, *system.inequalities]
         self.constraints = np.array(both, np.int64).reshape(-1, len(system.names) + 1)
-        self.order = self._order(list(first)) if self.box is not None else []
+        self.order: list[int] = []
+        if self.box is not None:
+            self.order = self._order(list(first), last)
 
-    def _order(self, known: list[int]) -> list[int]:
+    def _order(self, known: list[int], last: int | None) -> list[int]:
         """Names with few values first, what others say of them considered."""
-        left = [n for n in range(self.constraints.shape[1] - 1) if n not in known]
+        left = [n for n in range(self.constraints.shape[1] - 1) if n not in (*known, last)]
         while left:
             name = min(left, key=lambda n: (self._width(n, known), n))
             known.append(name)
             left.remove(name)
-        return known
+        return known if last is None else [*known, last]
 
     def _width(self, name: int, known: list[int]) -> int:
         """About how many values a name has where those of ``known`` ones are given."""
@@ -284,7 +287,7 @@ class _Walk:
                     width = min(width, max(int(one[-1] + two[-1]) // int(one[name]) + 1, 0))
         return width
 
-    def bounds(self, rows: Rows, known: list[int], name: int) -> tuple[Rows, Rows]:
+    def bounds(self, rows: Rows, known: Sequence[int], name: int) -> tuple[Rows, Rows]:
         """The values of a name at each of the partial points: all between two numbers.
 
         Exact where no other name is left, else a superset.
@@ -295,7 +298,7 @@ class _Walk:
         later = [n for n in range(len(least)) if n != name and n not in known]
         for constraint in self.constraints[self.constraints[:, name] != 0]:
             factor = int(constraint[name])
-            rest = rows @ constraint[known] + int(constraint[-1])
+            rest = rows @ constraint[list(known)] + int(constraint[-1])
             for n in later:
                 rest += max(int(constraint[n]) * least[n], int(constraint[n]) * most[n])
             if factor > 0:
@@ -304,21 +307,27 @@ class _Walk:
                 np.minimum(high, rest // -factor, out=high)
         return low, high
 
-    def rows(self, order: list[int]) -> Rows | None:
-        """All partial points over ``order``, which have a column each; None for an empty set."""
-        if self.box is None:
-            return None
-        rows: Rows = np.zeros((1, 0), np.int64)
-        for number, name in enumerate(order):
-            low, high = self.bounds(rows, order[:number], name)
+    def rows(self, order: Sequence[int], begin: Rows | None = None) -> Rows:
+        """All partial points over ``order``, which have a column each.
+
+        ``begin`` gives the first of its names values: a row for each partial point to go on from.
+        """
+        return self.continued(order, np.zeros((1, 0), np.int64) if begin is None else begin)[0]
+
+    def continued(self, order: Sequence[int], begin: Rows) -> tuple[Rows, Rows]:
+        """All partial points over ``order``, and the row of ``begin`` that each goes on from."""
+        rows, origin = begin, np.arange(len(begin))
+        for number in range(begin.shape[1], len(order)):
+            low, high = self.bounds(rows, order[:number], order[number])
             widths = np.maximum(high - low + 1, 0)
             total = int(widths.sum())
             if total * (number + 1) > _budget.POINTS:
                 raise TooManyPointsError
-            begin = np.cumsum(widths) - widths
-            values = np.arange(total) - np.repeat(begin - low, widths)
+            start = np.cumsum(widths) - widths
+            values = np.arange(total) - np.repeat(start - low, widths)
             rows = np.column_stack([np.repeat(rows, widths, axis=0), values])
-        return rows
+            origin = np.repeat(origin, widths)
+        return rows, origin
 
 
 # }}}

@@ -1,0 +1,120 @@
+"""The counts of a kernel's accesses at given sizes: what accesses have in common, counted once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+
+from loopkit._costs.accesses import Access, AddressMap, address_map, space_of
+from loopkit._costs.reuse import Reuse, cells_of, reuse
+from loopkit._costs.values import SPACES, AccessCosts, Footprint
+from loopkit._costs.warps import GLOBAL, SHARED, WarpCosts, warp_costs
+from loopkit._expression import to_text
+from loopkit._linear import Linear, NotAffineError
+from loopkit._poly.integer_points import EndlessError, System, TooManyPointsError, systems
+from loopkit._poly.model import Model
+from loopkit._poly.projection import distinct
+from loopkit._target import CUDA
+
+UNCOUNTED = (NotAffineError, TooManyPointsError, EndlessError)
+
+
+class Counting:
+    """Counts accesses of a kernel at sizes, in blocks of these extents."""
+
+    def __init__(self, model: Model, sizes: Mapping[str, int], block: tuple[int, int, int]) -> None:
+        self.model = model
+        self.sizes = sizes
+        self.block = block
+        self._systems: dict[object, list[System]] = {}
+        self._warps: dict[object, WarpCosts] = {}
+        self._reuse: dict[object, Reuse] = {}
+
+    def space(self, access: Access) -> str:
+        """The name of the memory of an access; empty for registers."""
+        return SPACES.get(space_of(self.model.kernel, access.array), "")
+
+    def itemsize(self, access: Access) -> int:
+        """The bytes of an element."""
+        dtype = self.model.array(access.array).dtype
+        assert dtype is not None  # all types are inferred by now
+        return dtype.itemsize
+
+    def systems(self, where: AddressMap) -> list[System]:
+        """The points of the domain of an access."""
+        if where.key not in self._systems:
+            self._systems[where.key] = systems(where.domain, where.names, self.sizes)
+        return self._systems[where.key]
+
+    def costs(self, access: Access) -> AccessCosts:
+        """What an access costs."""
+        space, itemsize = self.space(access), self.itemsize(access)
+        counts, touched, why = None, None, ""
+        try:
+            where = address_map(self.model, access, self.sizes)
+            counts = self.requests(where, itemsize, space)
+        except NotAffineError:
+            why = "data decide"
+        except (TooManyPointsError, EndlessError):
+            why = "too many cases"
+        if counts is not None and space == "global":
+            with suppress(TooManyPointsError):
+                touched = self.reuse(where, counts.threads)
+        text = f"{access.array}[{', '.join(map(to_text, access.indices))}]"
+        return AccessCosts(
+            access.statement,
+            text,
+            access.array,
+            space,
+            access.is_write,
+            itemsize,
+            counts,
+            why,
+            touched,
+        )
+
+    def requests(self, where: AddressMap, itemsize: int, space: str) -> WarpCosts:
+        """The requests of an access; those of accesses that differ by whole periods are alike."""
+        memory = SHARED if space == "shared" else GLOBAL
+        start = where.address.constant * itemsize % memory.period
+        key = where.key, _key(where.address), start, itemsize, space
+        if key not in self._warps:
+            found = self.systems(where)
+            self._warps[key] = warp_costs(where, found, self.block, itemsize, CUDA.warp, memory)
+        return self._warps[key]
+
+    def reuse(self, where: AddressMap, times: int) -> Reuse:
+        """Who touches cells again; those of accesses that differ by constants are alike."""
+        key = where.key, tuple(map(_key, where.cell))
+        if key not in self._reuse:
+            self._reuse[key] = reuse(where, self.systems(where), times, self.block, CUDA.warp)
+        return self._reuse[key]
+
+    def footprints(self, accesses: Iterable[Access]) -> Iterator[Footprint]:
+        """The bytes of each array in global memory that are touched."""
+        by_array: dict[str, tuple[list[Access], list[Access]]] = {}
+        for access in accesses:
+            if self.space(access) == "global":
+                by_array.setdefault(access.array, ([], []))[access.is_write].append(access)
+        for name, both in by_array.items():
+            read, written = map(self._bytes, both)
+            yield Footprint(name, read, written)
+
+    def _bytes(self, accesses: list[Access]) -> int | None:
+        """The bytes of the elements that accesses touch, each once; None where not known."""
+        if not accesses:
+            return 0
+        found: list[System] = []
+        names: tuple[str, ...] = ()
+        try:
+            for access in accesses:
+                where = address_map(self.model, access, self.sizes)
+                names, touched = cells_of(where, self.systems(where))
+                found += touched
+            return distinct(found, names) * self.itemsize(accesses[0])
+        except UNCOUNTED:
+            return None
+
+
+def _key(form: Linear) -> object:
+    return frozenset((atom.name, c) for atom, c in form.terms.items() if c)

@@ -231,7 +231,7 @@ def _combined(one: Classes, two: Classes, period: int) -> Classes:
 
 def _merged(found: Classes, period: int) -> Classes:
     """The same with each class once, without what occurs in no system."""
-    runs = found.systems.any(axis=1)[found.case]
+    runs = np.asarray(found.systems.any(axis=1))[found.case]
     kept, case = np.unique(found.case[runs], return_inverse=True)
     key, number = np.unique(case.reshape(-1) * period + found.moved[runs], return_inverse=True)
     if len(key) > _budget.PATTERNS:

@@ -131,7 +131,8 @@ def _both(some: Sequence[System]) -> System:
     extra = [[n for n, name in enumerate(s.names) if not name] for s in some]
     width = len(names) + sum(map(len, extra))
     begin = len(names)
-    equalities, inequalities = [], []
+    equalities: list[Rows] = []
+    inequalities: list[Rows] = []
     for system, own in zip(some, extra, strict=True):
         columns = [system.names.index(name) for name in names] + own
         place = [*range(len(names)), *range(begin, begin + len(own)), width]
@@ -199,7 +200,8 @@ class _Rows:
         """The system over columns, which others are eliminated from."""
         return System(
             tuple(names[n] for n in columns),
-            *(_array(rows, columns) for rows in (self.equalities, self.inequalities)),
+            _array(self.equalities, columns),
+            _array(self.inequalities, columns),
             self.domain,
         )
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from types import MethodType
 from typing import TYPE_CHECKING, Any
 
-from loopkit import _execute, _inspect, transforms
+from loopkit import _execute, _inspect, _plot, transforms
 from loopkit._cached import cached_property
 from loopkit._compat import names as _compat
 from loopkit._kernel import Kernel
@@ -33,6 +33,10 @@ class Methods:
     costs = _inspect.costs
     view = _inspect.view
     script = _inspect.script
+
+    plot_access = _plot.plot_access
+    plot_banks = _plot.plot_banks
+    plot_domain = _plot.plot_domain
 
     _default_executor = cached_property(_execute.executor)
     __call__ = _execute.call

@@ -1,0 +1,173 @@
+"""Which threads touch which banks of shared memory in one request, and in how many passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from loopkit._costs.warps import BANKS, WORD
+from loopkit._errors import InvalidArgumentError
+from loopkit._frozen import dataclass
+from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline, runs, ticks
+from loopkit._pictures.picture import Picture
+from loopkit._pictures.requests import Request, Touch
+from loopkit._target import CUDA
+
+
+@dataclass(frozen=True)
+class BankWord:
+    """A word of shared memory that threads touch: its bank, and the pass that serves it.
+
+    Words of one bank take a pass each, in the order of their addresses here.
+    """
+
+    word: int
+    turn: int
+    threads: tuple[int, ...]
+    wavefront: int
+
+    @property
+    def bank(self) -> int:
+        """The bank that the word lies in."""
+        return self.word % BANKS
+
+
+@dataclass(frozen=True)
+class BankPicture(Picture):
+    """One warp's request to shared memory, by banks; see ``knl.plot_banks``.
+
+    Of elements wider than a word, a half or a quarter of the warp is served in turn.
+    """
+
+    request: Request
+    words: tuple[BankWord, ...]
+
+    @property
+    def turns(self) -> int:
+        """In how many parts the warp is served, conflicts apart."""
+        return max(-(-self.request.itemsize // WORD), 1)
+
+    def wavefronts_of(self, turn: int) -> int:
+        """How many passes a part of the warp takes."""
+        return max((w.wavefront + 1 for w in self.words if w.turn == turn), default=0)
+
+    @property
+    def wavefronts(self) -> int:
+        """The passes that the request takes."""
+        return sum(map(self.wavefronts_of, range(self.turns)))
+
+    @property
+    def least(self) -> int:
+        """The passes that it would take without conflicts."""
+        counts = [sum(w.turn == turn for w in self.words) for turn in range(self.turns)]
+        return sum(-(-count // BANKS) for count in counts)
+
+    def figure(self) -> Figure:
+        """Words of shared memory by banks, a grid for each part of the warp."""
+        used = [turn for turn in range(self.turns) if self.wavefronts_of(turn)]
+        return Figure(
+            title=self.request.title,
+            subtitle=self.request.subtitle,
+            grids=tuple(self._grid(turn, len(used) > 1) for turn in used),
+            legend=tuple(self._legend()),
+            notes=tuple(self._notes()),
+            description=" ".join(self._notes()),
+        )
+
+    def _grid(self, turn: int, is_part: bool) -> Grid:
+        words = [w for w in self.words if w.turn == turn]
+        rows, gaps = ticks((w.word // BANKS for w in words), most=0)
+        row_of = {row: at for at, row in enumerate(rows)}
+        counts = [sum(w.bank == bank for w in words) for bank in range(BANKS)]
+        worst = [bank for bank, count in enumerate(counts) if count == max(counts) > 1]
+        lanes = sorted({t % CUDA.warp for w in words for t in w.threads})
+        cells = [self._cell(w, row_of[w.word // BANKS]) for w in words]
+        empty = {(row, bank) for row in range(len(rows)) for bank in range(BANKS)}
+        empty -= {(c.row, c.column) for c in cells}
+        outlines = [
+            Outline(
+                cells=frozenset((row, bank) for row in range(len(rows))),
+                stroke="refused",
+                title=f"bank {bank}: {counts[bank]} words, one after the other",
+                thick=1.5,
+            )
+            for bank in worst
+        ]
+        return Grid(
+            title=f"lanes {runs(lanes)}" if is_part else "",
+            rows=tuple(f"{row * BANKS * WORD} B" for row in rows),
+            columns=tuple(map(str, range(BANKS))),
+            row_name="from",
+            column_name=f"banks, a word of {WORD} bytes each",
+            cells=(*cells, *(Cell(row=r, column=b) for r, b in sorted(empty))),
+            outlines=tuple(outlines) if len(worst) <= BANKS // 2 else (),
+            row_gaps=gaps,
+            column_feet=tuple(str(count or "") for count in counts),
+        )
+
+    def _cell(self, word: BankWord, row: int) -> Cell:
+        lanes = [t % CUDA.warp for t in word.threads]
+        return Cell(
+            row=row,
+            column=word.bank,
+            label=str(lanes[0]) if len(lanes) == 1 else f"×{len(lanes)}",
+            title=f"byte {word.word * WORD}, bank {word.bank}: lane {runs(lanes)}, "
+            f"wavefront {word.wavefront}",
+            fill=f"series-{word.wavefront % 8}",
+            strength=FILL if word.wavefront < 8 else 0.25,
+            statement=self.request.position,
+        )
+
+    def _legend(self) -> Iterator[Key]:
+        most = max(map(self.wavefronts_of, range(self.turns)), default=0)
+        for wavefront in range(min(most, 8)):
+            again = "" if most <= 8 or wavefront else ", 8, ..."
+            yield Key(
+                meaning=f"wavefront {wavefront}{again}",
+                fill=f"series-{wavefront}",
+                strength=FILL,
+            )
+        if any(len(w.threads) > 1 for w in self.words):
+            yield Key(meaning="one word for so many lanes, at once", label="×n")
+        if any(g.outlines for g in (self._grid(turn, False) for turn in range(self.turns))):
+            yield Key(meaning="the banks with most words", stroke="refused")
+
+    def _notes(self) -> Iterator[str]:
+        count = self.wavefronts
+        said = f"{count} wavefront{'s' * (count != 1)} for {len(self.request.touches)} threads"
+        if count == self.least:
+            said += ": no conflicts."
+        else:
+            said += f", {self.least} would do without conflicts."
+        yield said + " Below each bank stands how many of its words are touched."
+        if self.turns > 1:
+            part = CUDA.warp // self.turns
+            yield (f"Elements of {self.request.itemsize} bytes: {part} lanes are served at a time.")
+        if self.request.others:
+            yield f"Other accesses: {', '.join(self.request.others[:6])}" + (
+                ", ..." if len(self.request.others) > 6 else ""
+            )
+
+
+def bank_picture(request: Request) -> BankPicture:
+    """The words that a request touches, by banks; raises where it is not one of shared memory."""
+    if request.space != "shared":
+        raise InvalidArgumentError(
+            f"'{request.array}' lies in {request.space} memory, which has no banks",
+            instead=f"plot_access('{request.array}')" if request.space == "global" else "",
+        )
+    return BankPicture(request, tuple(_words(request.touches, request.itemsize)))
+
+
+def _words(touches: tuple[Touch, ...], itemsize: int) -> Iterator[BankWord]:
+    turns = max(-(-itemsize // WORD), 1)
+    lanes = CUDA.warp // turns
+    found: dict[tuple[int, int], list[int]] = {}
+    for touch in touches:
+        turn = touch.thread % CUDA.warp // lanes
+        for word in range(touch.address // WORD, (touch.address + itemsize - 1) // WORD + 1):
+            found.setdefault((turn, word), []).append(touch.thread)
+    passes: dict[tuple[int, int], int] = {}
+    for turn, word in sorted(found):
+        bank = turn, word % BANKS
+        passes[bank] = passes.get(bank, -1) + 1
+        yield BankWord(word, turn, tuple(found[turn, word]), passes[bank])

@@ -1,0 +1,153 @@
+"""Pictures that are made of cells: what stands where, before anything is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+from loopkit._frozen import dataclass
+
+FILL = 0.42
+"""The strongest fill on which plain text reads well, light and dark."""
+
+Place = tuple[int, int]
+"""A row and a column of a grid, counted from 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cell:
+    """One cell: ``label`` is short, ``title`` says everything.
+
+    ``fill`` is a colour's name and ``strength`` how much of it; ``span`` columns are one cell.
+    ``frame`` is the moment from which on it is there; before, its place is empty.
+    """
+
+    row: int
+    column: int
+    label: str = ""
+    title: str = ""
+    fill: str = ""
+    strength: float = 0.3
+    stroke: str = ""
+    span: int = 1
+    frame: int | None = None
+    statement: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outline:
+    """A line around cells that belong together."""
+
+    cells: frozenset[Place]
+    stroke: str
+    title: str = ""
+    thick: float = 2.0
+    dash: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arrow:
+    """An arrow from cell to cell, by way of others in between."""
+
+    through: tuple[Place, ...]
+    stroke: str
+    title: str = ""
+    dash: str = ""
+    thick: float = 1.5
+    head: bool = True
+    frame: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """Rows and columns with their names; ``gaps`` are those before which others are left out."""
+
+    title: str = ""
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    row_name: str = ""
+    column_name: str = ""
+    cells: tuple[Cell, ...]
+    outlines: tuple[Outline, ...] = ()
+    arrows: tuple[Arrow, ...] = ()
+    row_gaps: frozenset[int] = frozenset()
+    column_gaps: frozenset[int] = frozenset()
+    column_feet: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Key:
+    """A line of the legend: a sample of a cell, an outline or an arrow, and what it means."""
+
+    meaning: str
+    fill: str = ""
+    strength: float = 0.3
+    stroke: str = ""
+    dash: str = ""
+    arrow: bool = False
+    label: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """Grids beside each other, with a legend, remarks, and what happens at each moment."""
+
+    title: str
+    grids: tuple[Grid, ...]
+    subtitle: str = ""
+    legend: tuple[Key, ...] = ()
+    notes: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()
+    description: str = ""
+
+
+def ticks(values: Iterable[int], most: int = 3) -> tuple[list[int], frozenset[int]]:
+    """The values of an axis, with holes of up to ``most`` filled; longer ones are left out.
+
+    The second are places in the first before which they are.
+    """
+    shown: list[int] = []
+    gaps = set()
+    for value in sorted(set(values)):
+        if shown and value - shown[-1] > most + 1:
+            gaps.add(len(shown))
+        elif shown:
+            shown += range(shown[-1] + 1, value)
+        shown.append(value)
+    return shown, frozenset(gaps)
+
+
+def boundary(cells: Iterable[Place]) -> tuple[set[Place], set[Place]]:
+    """The edges around a set of cells: ``(row, column)`` of the cell below or right of each.
+
+    First those that lie flat, above a cell, then those that stand, left of one.
+    """
+    inside = set(cells)
+    flat: set[Place] = set()
+    upright: set[Place] = set()
+    for row, column in inside:
+        for edges, at, beside in (
+            (flat, (row, column), (row - 1, column)),
+            (flat, (row + 1, column), (row + 1, column)),
+            (upright, (row, column), (row, column - 1)),
+            (upright, (row, column + 1), (row, column + 1)),
+        ):
+            if beside not in inside:
+                edges.add(at)
+    return flat, upright
+
+
+def runs(numbers: Sequence[int]) -> str:
+    """Numbers as a person writes them: ``0-3, 8``; ``0, 2, ..., 14`` of even steps."""
+    values = sorted(set(numbers))
+    steps = {b - a for a, b in pairwise(values)}
+    if len(values) > 3 and len(steps) == 1 and steps != {1}:
+        return f"{values[0]}, {values[1]}, ..., {values[-1]}"
+    parts: list[list[int]] = []
+    for value in values:
+        if parts and value == parts[-1][-1] + 1:
+            parts[-1].append(value)
+        else:
+            parts.append([value])
+    shown = [str(p[0]) if len(p) == 1 else f"{p[0]}-{p[-1]}" for p in parts]
+    return ", ".join(shown if len(shown) <= 8 else [*shown[:6], "...", shown[-1]])

@@ -1,0 +1,238 @@
+"""The instances of a statement that a picture shows: their values, when and on what they run.
+
+Exact, by enumeration of the sets of :class:`loopkit._poly.model.Model`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import islpy as isl
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._cached import cached_property
+from loopkit._check.instance_maps import lineage_of
+from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._expression import evaluate, substitute, variable_names
+from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel
+from loopkit._nodes import Expression
+from loopkit._poly.integer_points import (
+    EndlessError,
+    Rows,
+    TooManyPointsError,
+    count,
+    enumerated,
+    systems,
+)
+from loopkit._poly.model import Model, model_of
+from loopkit._poly.pairs import Instance
+from loopkit._spelling import shown
+
+At = Mapping[str, "int | range"]
+"""What is known of inames: their value, or the values that they may have."""
+
+POINTS = 200_000
+"""Instances that one picture looks at."""
+
+CELLS = 4096
+"""Cells that one picture has."""
+
+
+def check_sizes(kernel: Kernel, sizes: Mapping[str, int], asked: str) -> dict[str, int]:
+    """Sizes that a launch may have; raises for others, as ``knl.costs`` does."""
+    for name in sizes:
+        if name not in kernel.sizes:
+            raise UnknownNameError("size", name, kernel.sizes)
+    if missing := [name for name in kernel.sizes if name not in sizes]:
+        raise InvalidArgumentError(
+            f"{asked} needs the sizes {', '.join(missing)}",
+            instead=f"{asked}(..., {', '.join(f'{m}=...' for m in (*sizes, *missing))})",
+        )
+    for name, value in sizes.items():
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+            raise InvalidArgumentError(f"the size '{name}' is a whole number, not {shown(value)}")
+    known = {name: int(value) for name, value in sizes.items()}
+    if _sets.at_values(kernel.assumptions.set, known).is_empty():
+        values = ", ".join(f"{n} = {v}" for n, v in known.items())
+        raise InvalidArgumentError(
+            f"no launch of '{kernel.name}' has {values}: it assumes {kernel.assumptions.text}"
+        )
+    return known
+
+
+def check_statement(kernel: Kernel, statement: str | None) -> str:
+    """A statement's id; the first of those in the most loops where none is named."""
+    if statement is None:
+        return max(kernel.statements, key=lambda s: len(s.inames)).id
+    if statement not in kernel.statement_by_id:
+        raise UnknownNameError("statement", str(statement), kernel.statement_by_id)
+    return statement
+
+
+def restricted(where: isl.Set, values: Mapping[str, Expression], at: At) -> isl.Set:
+    """``where`` with what is known of some names, each of which stands for an expression."""
+    for name, known in at.items():
+        if name not in values:
+            raise UnknownNameError("iname", str(name), values)
+        value = values[name]
+        if isinstance(known, range):
+            if not known:
+                raise InvalidArgumentError(f"there are no values of '{name}' in {known!r}")
+            low, high = min(known), max(known)
+            where = where & _sets.condition_set(
+                prim.LogicalAnd(
+                    (
+                        prim.Comparison(value, ">=", low),
+                        prim.Comparison(value, "<=", high),
+                        prim.Comparison(
+                            prim.Remainder(prim.Sum((value, -low)), abs(known.step)), "==", 0
+                        ),
+                    )
+                )
+            )
+        elif isinstance(known, (int, np.integer)) and not isinstance(known, bool):
+            where = where & _sets.condition_set(prim.Comparison(value, "==", int(known)))
+        else:
+            raise InvalidArgumentError(
+                f"at says which values '{name}' has: a number or a range, not {shown(known)}"
+            )
+    return where
+
+
+def at_texts(at: At) -> tuple[tuple[str, str], ...]:
+    """What is known of inames, as text."""
+    return tuple(
+        (name, f"{min(v)}..{max(v)}" if isinstance(v, range) else str(v)) for name, v in at.items()
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Instances:
+    """Instances of one statement, a row each, in the order in which they run.
+
+    ``rows`` has a column for each of ``names``, which are the statement's inames in the schedule.
+    ``values`` says what each iname stands for: those of the schedule for themselves, those of the
+    text for expressions over these.  ``text`` are the latter, in the order of its loops.
+    """
+
+    model: Model
+    statement: str
+    sizes: Mapping[str, int]
+    names: tuple[str, ...]
+    loops: tuple[str, ...]
+    rows: Rows
+    values: Mapping[str, Expression]
+    text: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def column(self, name: str) -> Rows:
+        """The value of an iname of the schedule or of the text in each row."""
+        return evaluated(self.values[name], self.names, self.rows, self.sizes)
+
+    @cached_property
+    def time(self) -> Rows:
+        """The moment of each row: rows of one moment differ in parallel inames alone."""
+        if not len(self.rows):
+            return np.zeros(0, np.int64)
+        steps = self.rows[:, [self.names.index(name) for name in self.loops]]
+        return np.unique(steps, axis=0, return_inverse=True)[1].reshape(-1)
+
+    def coordinates(self, kind: str) -> tuple[str, ...]:
+        """The inames that are coordinates on the block (``g``) or thread (``l``) axes, x first."""
+        found = [(axis, iname) for iname in self.names if (axis := self.model.axis_of(iname))]
+        return tuple(iname for axis, iname in sorted(found, key=str) if axis[0] == kind)
+
+    def index(self, kind: str) -> Rows:
+        """The block or the thread of each row: indices on x, y and z; 0 where there is none."""
+        found = np.zeros((len(self.rows), 3), np.int64)
+        for iname in self.coordinates(kind):
+            axis = self.model.axis_of(iname)
+            if axis is not None and isinstance(axis[1], int):
+                place = self.rows[:, self.names.index(iname)]
+                found[:, axis[1]] = place - self.model.lower(iname)
+        return found
+
+
+def evaluated(expr: Expression, names: Sequence[str], rows: Rows, sizes: Mapping[str, int]) -> Rows:
+    """An expression over names and sizes, in each row."""
+    known: dict[str, Any] = dict(sizes)
+    known |= {name: rows[:, column] for column, name in enumerate(names)}
+    used = variable_names(expr)
+    value = evaluate(expr, {n: known[n] for n in used})
+    return np.broadcast_to(np.asarray(value, np.int64), (len(rows),))
+
+
+def instances_of(
+    kernel: Kernel, statement: str, sizes: Mapping[str, int], at: At, most: int = POINTS
+) -> Instances:
+    """The instances of a statement at these sizes, those alone that ``at`` leaves.
+
+    Raises :class:`~loopkit.InvalidArgumentError` where there are more than ``most``, or where data
+    decide how far its loops go.
+    """
+    model = model_of(kernel)
+    if loaded := model.bounds_from_data(statement):
+        raise InvalidArgumentError(
+            f"how far the loops around '{statement}' go, data say ({', '.join(loaded)}): "
+            "its instances are not known before it runs"
+        )
+    lineage = lineage_of(kernel)
+    image = lineage.image_of.get(statement)
+    mine = model.statement[statement].inames
+    names = tuple(i for i in model.kernel.all_inames if i in mine)
+    values: dict[str, Expression] = {}
+    if image is not None:
+        of_text = dict(image.values)
+        loops = [iname for iname, _ in lineage.root.paths[image.origin]]
+        order = dict.fromkeys((*loops, *of_text))
+        values |= {name: substitute(of_text[name], sizes) for name in order}
+    text = tuple(values)
+    values |= {name: prim.Variable(name) for name in names}
+    where = restricted(model.domain(Instance(statement, "")), values, at)
+    _check_count(where, names, sizes, statement, at, most)
+    parts = [enumerated(system)[:, : len(names)] for system in systems(where, names, sizes)]
+    rows = np.concatenate([np.zeros((0, len(names)), np.int64), *parts])
+    loops = tuple(iname for iname, _ in model.order.place(statement)[1])
+    side = [n for n in names if n not in loops]
+    order = [rows[:, names.index(n)] for n in (*loops, *side)]
+    if order:
+        rows = rows[np.lexsort(order[::-1])]
+    return Instances(model, statement, dict(sizes), names, loops, rows, values, text)
+
+
+def _check_count(
+    where: isl.Set,
+    names: Sequence[str],
+    sizes: Mapping[str, int],
+    statement: str,
+    at: At,
+    most: int,
+) -> None:
+    try:
+        found = count(where, names, sizes)
+    except TooManyPointsError:
+        found = most + 1
+    except EndlessError as error:
+        raise InvalidArgumentError(
+            f"'{statement}' has endlessly many instances: '{error.name}' has no end",
+            instead=f"at={{'{error.name}': range(16)}} shows some of them",
+        ) from None
+    if found > most:
+        raise InvalidArgumentError(
+            f"'{statement}' has {found:,} instances here, and a picture looks at {most:,} at most",
+            instead=f"smaller sizes, or {fixing([n for n in names if n not in at])}",
+        )
+
+
+def fixing(names: Iterable[str]) -> str:
+    """How to show less of some inames."""
+    some = list(names)[:2]
+    values = ", ".join(f"'{name}': 0" for name in some) or "'i': 0"
+    ranges = f"'{some[0] if some else 'i'}': range(16)"
+    return f"less of the loops: at={{{values}}}, or at={{{ranges}}}"

@@ -1,0 +1,84 @@
+"""What all pictures can do: show themselves, be saved, and be drawn by matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loopkit._display.markup import bundle
+from loopkit._errors import InvalidArgumentError
+from loopkit._pictures.characters import as_text
+from loopkit._pictures.grid import Figure
+from loopkit._pictures.layout import scene_of
+from loopkit._pictures.scene import Scene
+from loopkit._pictures.svg import as_html, as_svg
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+THEMES = ("auto", "light", "dark")
+
+
+class Picture:
+    """A picture: its data are its fields, and these are ways to look at them.
+
+    In a notebook it shows itself; ``print`` draws it in characters.
+    """
+
+    def figure(self) -> Figure:
+        """What is drawn: grids of cells, a legend and remarks."""
+        raise NotImplementedError
+
+    def scene(self) -> Scene:
+        """The marks that are drawn."""
+        return scene_of(self.figure())
+
+    def __str__(self) -> str:
+        return as_text(self.figure())
+
+    def svg(self, theme: str = "auto") -> str:
+        """A file of its own, of scalable graphics.
+
+        *theme* is ``"light"``, ``"dark"``, or ``"auto"``: what the reader's system is set to.
+        The first two hold plain colours, which every program reads.
+        """
+        if theme not in THEMES:
+            raise InvalidArgumentError(
+                f"there is no theme {theme!r}", instead=f"there are {', '.join(THEMES)}"
+            )
+        return as_svg(self.scene(), theme)
+
+    def html(self) -> str:
+        """An element for a page, with a slider where the picture has a time."""
+        return as_html(self.scene())
+
+    def plot(self, ax: Axes | None = None, *, dark: bool = False) -> Axes:
+        """Draw it with matplotlib, on *ax* or in a new figure; returns the axes.
+
+        Raises :class:`~loopkit.MissingDependencyError` where matplotlib is not installed.
+        """
+        from loopkit._pictures.axes import draw
+
+        return draw(self.scene(), ax, dark=dark)
+
+    def save(self, path: str | Path, theme: str = "auto") -> None:
+        """Write a file: ``.svg`` or ``.html``, or what matplotlib writes, ``.pdf`` and ``.png``."""
+        path = Path(path)
+        if path.suffix == ".svg":
+            path.write_text(self.svg(theme), encoding="utf-8")
+        elif path.suffix == ".html":
+            page = f'<!doctype html><meta charset="utf-8"><title></title>{self.html()}'
+            path.write_text(page, encoding="utf-8")
+        else:
+            axes = self.plot(dark=theme == "dark")
+            figure: Any = axes.get_figure(root=True)
+            figure.savefig(path)
+
+    def _repr_svg_(self) -> str:
+        return self.svg()
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, str]:
+        return bundle(self.html, self.__str__, include, exclude)

@@ -1,0 +1,105 @@
+"""What every picture is drawn from: marks on a plane, in pixels, y downwards.
+
+A mark's colours are names of :mod:`loopkit._display.style`: a role, a ground, or ``series-3``.
+"""
+
+from __future__ import annotations
+
+from loopkit._frozen import dataclass
+
+Point = tuple[float, float]
+
+WIDE = 0.602
+"""The width of a letter of a font whose letters are all as wide, in units of its size."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mark:
+    """What all marks have.
+
+    ``title`` says in words what the mark shows.  A mark with a ``frame`` is there from that
+    moment of the picture's time on, one that is for ``now`` at that moment alone; others always.
+    ``statement`` is the position of the statement that it belongs to.
+    """
+
+    title: str = ""
+    frame: int | None = None
+    now: bool = False
+    statement: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box(Mark):
+    """A rectangle with rounded corners; its ground shows through by what ``strength`` leaves."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    fill: str = ""
+    strength: float = 1.0
+    stroke: str = ""
+    thick: float = 1.0
+    dash: str = ""
+    rounded: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stroke(Mark):
+    """Lines through points, each ``piece`` apart from others; the last one may be an arrow.
+
+    With ``fill`` the pieces are polygons.
+    """
+
+    pieces: tuple[tuple[Point, ...], ...]
+    stroke: str = ""
+    thick: float = 1.0
+    dash: str = ""
+    arrow: bool = False
+    fill: str = ""
+    strength: float = 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Label(Mark):
+    """One line of text, in the middle of its height at ``y``; all letters are as wide."""
+
+    x: float
+    y: float
+    text: str
+    size: float = 12.0
+    anchor: str = "start"
+    colour: str = "text"
+    bold: bool = False
+
+    @property
+    def box(self) -> tuple[float, float, float, float]:
+        """The least and the largest x and y of its letters."""
+        width = len(self.text) * self.size * WIDE
+        left = self.x - {"start": 0.0, "middle": width / 2, "end": width}[self.anchor]
+        return left, self.y - self.size / 2, left + width, self.y + self.size / 2
+
+
+@dataclass(frozen=True)
+class Scene:
+    """Marks, those in front last, and what they show in words.
+
+    ``frames`` says for each moment of the picture's time what happens then.
+    """
+
+    width: float
+    height: float
+    marks: tuple[Mark, ...]
+    title: str
+    description: str = ""
+    frames: tuple[str, ...] = ()
+
+
+def arrow_head(piece: tuple[Point, ...], size: float) -> tuple[Point, ...]:
+    """The triangle at the end of a line."""
+    (ax, ay), (bx, by) = piece[-2:]
+    length = max(((bx - ax) ** 2 + (by - ay) ** 2) ** 0.5, 1e-9)
+    ux, uy = (bx - ax) / length, (by - ay) / length
+    back = bx - ux * size, by - uy * size
+    side = -uy * size * 0.45, ux * size * 0.45
+    return (bx, by), (back[0] + side[0], back[1] + side[1]), (back[0] - side[0], back[1] - side[1])

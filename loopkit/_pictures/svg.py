@@ -1,0 +1,205 @@
+"""Scenes as SVG and HTML: light or dark as the page is, with a slider for time, without scripts.
+
+The slider is a row of radio buttons: what is chosen decides, by rules of CSS alone, which marks
+are there.  A group of radio buttons is a slider to the keyboard already (arrow keys, Home and End),
+works where scripts are taken out of outputs, and ends with the output.  A form around it keeps
+the sliders of a page apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from xml.etree.ElementTree import Element, tostring
+
+from loopkit._display.markup import element, html_text, output, svg_text
+from loopkit._display.style import GROUND, ROLES, SERIES
+from loopkit._kernel import Kernel
+from loopkit._pictures.scene import Box, Label, Mark, Point, Scene, Stroke, arrow_head
+
+Colour = Callable[[str], str]
+Attributes = tuple[tuple[str, str], ...]
+
+FONT = "ui-monospace,SF Mono,Menlo,Consolas,DejaVu Sans Mono,monospace"
+
+
+def colour_of(name: str, dark: bool = False) -> str:
+    """The hex number of a colour that marks name."""
+    if name.startswith("series-"):
+        return SERIES[int(name[7:]) % len(SERIES)][dark]
+    return (GROUND.get(name) or ROLES[name]).colour(dark)
+
+
+def as_svg(scene: Scene, theme: str = "auto") -> str:
+    """A file of its own; ``theme`` is ``light``, ``dark``, or what whoever looks at it prefers."""
+    if theme == "auto":
+        made = _sized(_picture(scene, _variable, frames=False), scene)
+        made.set("style", "border:0;padding:0;margin:0")
+        return svg_text(made)
+    dark = theme == "dark"
+    made = _sized(_picture(scene, lambda name: colour_of(name, dark), frames=False), scene)
+    behind = element("rect", width="100%", height="100%", fill=colour_of("ground", dark))
+    made.insert(len(made.findall("title") + made.findall("desc")), behind)
+    made.set("xmlns", "http://www.w3.org/2000/svg")
+    return tostring(made, encoding="unicode")
+
+
+def _sized(made: Element, scene: Scene) -> Element:
+    made.set("width", _number(scene.width))
+    made.set("height", _number(scene.height))
+    return made
+
+
+def as_html(scene: Scene, kernel: Kernel | None = None) -> str:
+    """One output of a notebook: the picture, and a slider where it has a time."""
+    drawn = _picture(scene, _variable, frames=True)
+    drawn.set("style", f"width:{_number(scene.width)}px;max-width:100%;height:auto;display:block")
+    if len(scene.frames) < 2:
+        return html_text(output(drawn, kernel=kernel))
+    last = len(scene.frames) - 1
+    ticks = [
+        element("input", type="radio", name="t", title=said, aria_label=said, checked=at == last)
+        for at, said in enumerate(scene.frames)
+    ]
+    captions = [element("span", said) for said in scene.frames]
+    slider = element("div", ticks, class_="lk-ticks", role="radiogroup", aria_label="time")
+    form = element("form", slider, element("div", captions, class_="lk-moment"), drawn)
+    form.set("class", "lk-time")
+    made = output(form, kernel=kernel)
+    sheet = made[0]
+    sheet.text = (sheet.text or "") + _slider_sheet(len(scene.frames))
+    return html_text(made)
+
+
+def _slider_sheet(count: int) -> str:
+    """What a chosen moment hides and shows; the same rules for all pictures with a time."""
+    rules = [
+        ".lk-ticks{display:flex;height:.8em;max-width:48em;margin:.2em 0}",
+        ".lk-ticks input{appearance:none;flex:1 1 0;min-width:1px;margin:0;height:100%}",
+        ".lk-ticks input{cursor:pointer;background:var(--lk-series-0)}",
+        ".lk-ticks input{border-right:1px solid var(--lk-ground)}",
+        ".lk-ticks input:checked~input{background:var(--lk-line)}",
+        ".lk-ticks input:checked{background:var(--lk-series-1)}",
+        ".lk-ticks input:focus-visible{outline:2px solid var(--lk-text);outline-offset:1px}",
+        ".lk-moment span,.lk-time .lk-now{display:none}.lk-moment{min-height:1.5em}",
+    ]
+    for at in range(1, count + 1):
+        chosen = f".lk-time:has(.lk-ticks :nth-child({at}):checked) "
+        rules.append(f"{chosen}.lk-frame:nth-child(n+{at + 1}){{display:none}}")
+        rules.append(
+            f"{chosen}.lk-moment :nth-child({at}),{chosen}.lk-frame:nth-child({at}) .lk-now"
+            "{display:inline}"
+        )
+    return "".join(rules)
+
+
+def _picture(scene: Scene, colour: Colour, *, frames: bool) -> Element:
+    made = element(
+        "svg",
+        element("title", scene.title),
+        element("desc", scene.description) if scene.description else None,
+        role="img",
+        viewBox=f"0 0 {_number(scene.width)} {_number(scene.height)}",
+        font_family=FONT,
+        aria_label=scene.title,
+    )
+    timed = [m for m in scene.marks if m.frame is not None and (frames or not m.now)]
+    places = [at for at, mark in enumerate(scene.marks) if mark.frame is not None]
+    first = places[0] if places else len(scene.marks)
+    still = [(at, mark) for at, mark in enumerate(scene.marks) if mark.frame is None]
+    made.extend(_groups([mark for at, mark in still if at < first], colour))
+    if frames and scene.frames:
+        of_frame: dict[int | None, list[Mark]] = {}
+        for mark in timed:
+            of_frame.setdefault(mark.frame, []).append(mark)
+        moments = range(len(scene.frames))
+        groups = [
+            element("g", _groups(of_frame.get(at, ()), colour), class_="lk-frame") for at in moments
+        ]
+        made.append(element("g", groups))
+    else:
+        made.extend(_groups(timed, colour))
+    made.extend(_groups([mark for at, mark in still if at > first], colour))
+    return made
+
+
+def _groups(marks: Iterable[Mark], colour: Colour) -> Iterator[Element]:
+    """Marks as elements; what neighbours have in common is said once."""
+    for (tag, shared), members in groupby(
+        (_drawn(mark, colour) for mark in marks), lambda drawn: drawn[:2]
+    ):
+        elements = [made for _, _, made in members]
+        if len(elements) == 1 and tag != "text":
+            yield _with(elements[0], shared)
+        else:
+            yield _with(element("g", elements), shared)
+
+
+def _with(made: Element, shared: Attributes) -> Element:
+    for name, value in shared:
+        made.set(name, value)
+    return made
+
+
+def _drawn(mark: Mark, colour: Colour) -> tuple[str, Attributes, Element]:
+    """What a mark is, what it may share with its neighbours, and an element with the rest."""
+    shared: dict[str, object] = {"data-lk-s": mark.statement}
+    if mark.now:
+        shared["class"] = "lk-now"
+    if isinstance(mark, Box):
+        tag, rest = "rect", {"x": mark.x, "y": mark.y, "width": mark.width, "height": mark.height}
+        shared["style"] = _style(mark, colour)
+        made = element(tag, **{name: _number(value) for name, value in rest.items()})
+        if mark.rounded:
+            made.set("rx", _number(mark.rounded))
+    elif isinstance(mark, Label):
+        tag = "text"
+        made = element(tag, mark.text, x=_number(mark.x), y=_number(mark.y))
+        shared |= {
+            "dominant-baseline": "central",
+            "text-anchor": mark.anchor,
+            "font-size": _number(mark.size),
+            "font-weight": "650" if mark.bold else None,
+            "style": f"fill:{colour(mark.colour)};white-space:pre",
+        }
+    else:
+        assert isinstance(mark, Stroke)
+        tag, made = "path", _lines(mark, colour)
+        shared["style"] = _style(mark, colour)
+    if mark.title:
+        made.insert(0, element("title", mark.title))
+    return tag, tuple((n, str(v)) for n, v in shared.items() if v is not None), made
+
+
+def _lines(mark: Stroke, colour: Colour) -> Element:
+    closed = "Z" if mark.fill else ""
+    path = element("path", d=" ".join(_path(p) + closed for p in mark.pieces))
+    if not mark.arrow:
+        return path
+    head = _path(arrow_head(mark.pieces[-1], 4 + 2 * mark.thick)) + "Z"
+    return element(
+        "g", path, element("path", d=head, style=f"fill:{colour(mark.stroke)};stroke:none")
+    )
+
+
+def _style(mark: Box | Stroke, colour: Colour) -> str:
+    parts = [f"fill:{colour(mark.fill) if mark.fill else 'none'}"]
+    if mark.fill and mark.strength != 1:
+        parts.append(f"fill-opacity:{_number(mark.strength)}")
+    if mark.stroke:
+        parts += [f"stroke:{colour(mark.stroke)}", f"stroke-width:{_number(mark.thick)}"]
+    if mark.dash:
+        parts.append(f"stroke-dasharray:{mark.dash}")
+    return ";".join(parts)
+
+
+def _path(points: tuple[Point, ...]) -> str:
+    return "M" + "L".join(f"{_number(x)} {_number(y)}" for x, y in points)
+
+
+def _variable(name: str) -> str:
+    return f"var(--lk-{name})"
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")

@@ -1,0 +1,121 @@
+"""Pictures of a kernel: what is imported when one is asked for, and how it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from loopkit._kernel import Kernel
+
+if TYPE_CHECKING:
+    from loopkit._pictures.access import AccessPicture
+    from loopkit._pictures.banks import BankPicture
+    from loopkit._pictures.domain import DomainPicture
+
+
+def plot_domain(
+    kernel: Kernel,
+    statement: str | None = None,
+    /,
+    inames: Sequence[str] | None = None,
+    *,
+    at: Mapping[str, int | range] | None = None,
+    colour: str | None = None,
+    tiles: Sequence[str] | None = None,
+    **sizes: int,
+) -> DomainPicture:
+    """The points of a statement's domain, the order in which they run, and who runs them.
+
+    *statement* is an id; without it, the first of the statements in the most loops.
+    *inames* are those on rows, columns and slices, of the text or of the schedule; without them,
+    those of the text that *at* leaves open.  Others are summed.
+    *at* fixes inames, or leaves some of their values: ``{"k": 0, "i": range(32)}``.
+    *colour* is ``"order"``, ``"thread"``, ``"warp"``, ``"block"`` or an iname.
+    *tiles* are the inames of which each tile has one value.
+    *sizes* are the kernel's integer parameters.
+
+    Raises :class:`~loopkit.InvalidArgumentError` for sizes that are missing or that no call may
+    have, and for more points than a picture shows; :class:`~loopkit.UnknownNameError` for names
+    that do not exist.
+    """
+    from loopkit._pictures.domain import domain_picture
+
+    return domain_picture(kernel, statement, inames, at, colour, tiles, sizes)
+
+
+def plot_access(
+    kernel: Kernel,
+    array: str,
+    statement: str | None = None,
+    /,
+    *,
+    access: int | str = 0,
+    block: Sequence[int] | int | None = None,
+    warp: int | None = 0,
+    at: Mapping[str, int | range] | None = None,
+    **sizes: int,
+) -> AccessPicture:
+    """Which threads touch which elements of *array* in one request, and which sectors.
+
+    *statement* is the one that makes the access; without it, the first that does.
+    *access* says which of several is meant: its number, or its text, as ``"u[i + 1, j]"``.
+    *block* are the indices of a block on x, y and z, and *warp* is one of its warps, or None for
+    all; *at* gives values of inames.  Of what is left open, the first block and the first
+    iterations are shown in which such threads make the access.
+    *sizes* are the kernel's integer parameters.
+
+    Raises :class:`~loopkit.InvalidArgumentError` where data decide which elements are touched, no
+    thread makes the access there, or sizes are missing or impossible;
+    :class:`~loopkit.UnknownNameError` for names that do not exist.
+    """
+    from loopkit._pictures.access import access_picture
+    from loopkit._pictures.requests import request_of
+
+    return access_picture(
+        kernel,
+        request_of(
+            kernel,
+            array,
+            statement,
+            access=access,
+            block=block,
+            warp=warp,
+            at=at,
+            sizes=sizes,
+            asked="plot_access",
+        ),
+    )
+
+
+def plot_banks(
+    kernel: Kernel,
+    array: str,
+    statement: str | None = None,
+    /,
+    *,
+    access: int | str = 0,
+    block: Sequence[int] | int | None = None,
+    warp: int = 0,
+    at: Mapping[str, int | range] | None = None,
+    **sizes: int,
+) -> BankPicture:
+    """Which lanes of a warp touch which banks of shared memory in one request.
+
+    Arguments and errors are those of ``plot_access``; *array* lies in shared memory.
+    """
+    from loopkit._pictures.banks import bank_picture
+    from loopkit._pictures.requests import request_of
+
+    return bank_picture(
+        request_of(
+            kernel,
+            array,
+            statement,
+            access=access,
+            block=block,
+            warp=warp,
+            at=at,
+            sizes=sizes,
+            asked="plot_banks",
+        )
+    )

@@ -107,6 +107,7 @@ def plot_banks(
     from loopkit._pictures.requests import request_of
 
     return bank_picture(
+        kernel,
         request_of(
             kernel,
             array,
@@ -117,5 +118,5 @@ def plot_banks(
             at=at,
             sizes=sizes,
             asked="plot_banks",
-        )
+        ),
     )

@@ -154,7 +154,6 @@ def test_names_cannot_break_out() -> None:
     picture = PICTURES["domain"]
     hostile = replace(
         picture,
-        kernel=HOSTILE,
         statement=HOSTILE,
         axes=(HOSTILE, HOSTILE),
         moments=(HOSTILE,) * 81,

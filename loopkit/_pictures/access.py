@@ -23,6 +23,7 @@ ROW = 128
 class AccessPicture(Picture):
     """One request to global memory, as it lies there; see ``knl.plot_access``."""
 
+    kernel: Kernel
     request: Request
     strides: tuple[int, ...]
 
@@ -167,5 +168,5 @@ def access_picture(kernel: Kernel, request: Request) -> AccessPicture:
         )
     strides = strides_of(kernel.array(request.array))
     return AccessPicture(
-        request, tuple(_sets.value_at(stride, dict(request.sizes)) for stride in strides)
+        kernel, request, tuple(_sets.value_at(stride, dict(request.sizes)) for stride in strides)
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from loopkit._costs.warps import BANKS, WORD
 from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel
 from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline, runs, ticks
 from loopkit._pictures.picture import Picture
 from loopkit._pictures.requests import Request, Touch
@@ -38,6 +39,7 @@ class BankPicture(Picture):
     Of elements wider than a word, a half or a quarter of the warp is served in turn.
     """
 
+    kernel: Kernel
     request: Request
     words: tuple[BankWord, ...]
 
@@ -148,14 +150,14 @@ class BankPicture(Picture):
             )
 
 
-def bank_picture(request: Request) -> BankPicture:
+def bank_picture(kernel: Kernel, request: Request) -> BankPicture:
     """The words that a request touches, by banks; raises where it is not one of shared memory."""
     if request.space != "shared":
         raise InvalidArgumentError(
             f"'{request.array}' lies in {request.space} memory, which has no banks",
             instead=f"plot_access('{request.array}')" if request.space == "global" else "",
         )
-    return BankPicture(request, tuple(_words(request.touches, request.itemsize)))
+    return BankPicture(kernel, request, tuple(_words(request.touches, request.itemsize)))
 
 
 def _words(touches: tuple[Touch, ...], itemsize: int) -> Iterator[BankWord]:

@@ -70,7 +70,7 @@ class DomainPicture(Picture):
     ``moments`` says of each time what the loops' inames are, ``tiles`` what those of each tile are.
     """
 
-    kernel: str
+    kernel: Kernel
     statement: str
     position: int
     sizes: tuple[tuple[str, int], ...]
@@ -89,7 +89,7 @@ class DomainPicture(Picture):
     def figure(self) -> Figure:
         """The grid of points, one for each slice."""
         return Figure(
-            title=f"{self.kernel}: {self.statement}",
+            title=f"{self.kernel.name}: {self.statement}",
             subtitle=", ".join(f"{n} = {v}" for n, v in (*self.sizes, *self.at)),
             grids=tuple(self._grids()),
             legend=tuple(self._legend()),
@@ -338,7 +338,7 @@ def domain_picture(
     points = _points(found, axes, tiled_by, colour)
     blocks = set(found.coordinates("g"))
     return DomainPicture(
-        kernel=kernel.name,
+        kernel=kernel,
         statement=name,
         position=[s.id for s in kernel.statements].index(name),
         sizes=tuple(sorted(sizes.items())),

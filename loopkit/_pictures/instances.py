@@ -189,9 +189,9 @@ def instances_of(
     values: dict[str, Expression] = {}
     if image is not None:
         of_text = dict(image.values)
-        loops = [iname for iname, _ in lineage.root.paths[image.origin]]
-        order = dict.fromkeys((*loops, *of_text))
-        values |= {name: substitute(of_text[name], sizes) for name in order}
+        outer = [iname for iname, _ in lineage.root.paths[image.origin]]
+        inames = dict.fromkeys((*outer, *of_text))
+        values |= {name: substitute(of_text[name], sizes) for name in inames}
     text = tuple(values)
     values |= {name: prim.Variable(name) for name in names}
     where = restricted(model.domain(Instance(statement, "")), values, at)

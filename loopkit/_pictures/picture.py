@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree.ElementTree import Element
 
-from loopkit._display.markup import bundle
+from loopkit._display.markup import bundle, html_text, output
 from loopkit._errors import InvalidArgumentError
+from loopkit._kernel import Kernel
 from loopkit._pictures.characters import as_text
 from loopkit._pictures.grid import Figure
 from loopkit._pictures.layout import scene_of
 from loopkit._pictures.scene import Scene
-from loopkit._pictures.svg import as_html, as_svg
+from loopkit._pictures.svg import as_part, as_svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +27,8 @@ class Picture:
 
     In a notebook it shows itself; ``print`` draws it in characters.
     """
+
+    kernel: Kernel
 
     def figure(self) -> Figure:
         """What is drawn: grids of cells, a legend and remarks."""
@@ -51,7 +55,15 @@ class Picture:
 
     def html(self) -> str:
         """An element for a page, with a slider where the picture has a time."""
-        return as_html(self.scene())
+        return html_text(self.output())
+
+    def element(self) -> Element:
+        """An element for a page that has a style sheet of loopkit's already."""
+        return as_part(self.scene())
+
+    def output(self) -> Element:
+        """The element that a notebook shows: statements light up in all that shows the kernel."""
+        return output(self.element(), kernel=self.kernel)
 
     def plot(self, ax: Axes | None = None, *, dark: bool = False) -> Axes:
         """Draw it with matplotlib, on *ax* or in a new figure; returns the axes.
@@ -81,4 +93,4 @@ class Picture:
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, str]:
-        return bundle(self.html, self.__str__, include, exclude)
+        return bundle(self.output, self.__str__, include, exclude)

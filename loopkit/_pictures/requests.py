@@ -269,7 +269,8 @@ def _touches(
     for system in systems(_sets.at_values(left, when), names, {}):
         for row in enumerated(system)[:, : len(names)].tolist():
             point = {**when, **dict(zip(names, row, strict=True))}
-            index = tuple(point[lane[0]] - lane[1] if lane else 0 for lane in where.lanes)
+            x, y, z = (point[lane[0]] - lane[1] if lane else 0 for lane in where.lanes)
+            index = x, y, z
             thread = sum(i * step for i, step in zip(index, _steps(extents), strict=True))
             cell = tuple(
                 int(evaluate(i, {n: point[n] for n in variable_names(i)})) for i in indices

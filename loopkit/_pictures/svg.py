@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from xml.etree.ElementTree import Element, tostring
 
-from loopkit._display.markup import element, html_text, output, svg_text
+from loopkit._display.markup import element, svg_text
 from loopkit._display.style import GROUND, ROLES, SERIES
-from loopkit._kernel import Kernel
 from loopkit._pictures.scene import Box, Label, Mark, Point, Scene, Stroke, arrow_head
 
 Colour = Callable[[str], str]
@@ -50,25 +49,22 @@ def _sized(made: Element, scene: Scene) -> Element:
     return made
 
 
-def as_html(scene: Scene, kernel: Kernel | None = None) -> str:
-    """One output of a notebook: the picture, and a slider where it has a time."""
+def as_part(scene: Scene) -> Element:
+    """An element of a page that has the sheet of all outputs: the picture, and its slider."""
     drawn = _picture(scene, _variable, frames=True)
     drawn.set("style", f"width:{_number(scene.width)}px;max-width:100%;height:auto;display:block")
     if len(scene.frames) < 2:
-        return html_text(output(drawn, kernel=kernel))
+        return drawn
     last = len(scene.frames) - 1
     ticks = [
         element("input", type="radio", name="t", title=said, aria_label=said, checked=at == last)
         for at, said in enumerate(scene.frames)
     ]
-    captions = [element("span", said) for said in scene.frames]
+    sheet = Element("style")
+    sheet.text = _slider_sheet(len(scene.frames))
     slider = element("div", ticks, class_="lk-ticks", role="radiogroup", aria_label="time")
-    form = element("form", slider, element("div", captions, class_="lk-moment"), drawn)
-    form.set("class", "lk-time")
-    made = output(form, kernel=kernel)
-    sheet = made[0]
-    sheet.text = (sheet.text or "") + _slider_sheet(len(scene.frames))
-    return html_text(made)
+    captions = element("div", [element("span", s) for s in scene.frames], class_="lk-moment")
+    return element("form", sheet, slider, captions, drawn, class_="lk-time")
 
 
 def _slider_sheet(count: int) -> str:

@@ -67,7 +67,9 @@ def _alone(read: Read, facts: Facts, data: Data) -> isl.Set:
     if extents is not None and len(extents) == len(read.arguments):
         for argument, extent in zip(read.arguments, extents, strict=True):
             found = found & _holds(0, "<=", argument) & _holds(argument, "<", extent)
-    lowers, uppers = _bounds(read.array, facts)
+    bounds = facts.bounds.get(read.array, ())
+    lowers = [lower for lower, _ in bounds if _sets.is_affine(lower)]
+    uppers = [upper for _, upper in bounds if _sets.is_affine(upper)]
     value = prim.Variable(read.name)
     strict = read.array in facts.strict and len(read.arguments) == 1
     for lower in lowers:
@@ -86,13 +88,6 @@ def _alone(read: Read, facts: Facts, data: Data) -> isl.Set:
             for upper in uppers:
                 found = found & _holds(prim.Sum((lower, count)), "<=", upper)
     return found
-
-
-def _bounds(array: str, facts: Facts) -> tuple[list[Expression], list[Expression]]:
-    """The affine bounds of an array's values."""
-    known = facts.bounds.get(array, ())
-    lowers = [lower for lower, _ in known if _sets.is_affine(lower)]
-    return lowers, [upper for _, upper in known if _sets.is_affine(upper)]
 
 
 def _holds(left: Expression, operator: str, right: Expression) -> isl.Set:

@@ -40,14 +40,9 @@ class Meeting:
         return Instance(self.image.statement, OTHER)
 
     @property
-    def origin(self) -> Instance:
-        """That of the text."""
-        return Instance(self.image.origin, WRITER)
-
-    @property
-    def reader(self) -> Instance:
-        """The reading instance of the text."""
-        return Instance(self.event.reader, READER)
+    def in_text(self) -> tuple[Instance, Instance]:
+        """The writing instance of the text, and the reading one."""
+        return Instance(self.image.origin, WRITER), Instance(self.event.reader, READER)
 
 
 class DataDependentOrder:
@@ -138,8 +133,7 @@ class DataDependentOrder:
 
         Over the names of ``pairs``; a superset: only what is surely replaced is left out.
         """
-        origin, reader = meeting.origin, meeting.reader
-        before = [*parts_in(meeting.pairs, self.root.order.before(origin, reader))]
+        before = [*parts_in(meeting.pairs, self.root.order.before(*meeting.in_text))]
         if not before:
             return []
         replaced = self.check.dataflow.replaced(meeting.image.origin, meeting.event.reader)
@@ -164,9 +158,9 @@ class DataDependentOrder:
             for how, bad in nonempty(before, late):
                 found = Violation("order", bad, event.side, side, how=how)
                 self.check.report(self.judged(found, written, cell))
-        pair = meeting.reader, meeting.origin
-        itself = self.root.order.together(*pair)
-        first = (*self.root.order.before(*pair), *(() if itself is None else (itself,)))
+        origin, reader = meeting.in_text
+        itself = self.root.order.together(reader, origin)
+        first = (*self.root.order.before(reader, origin), *(() if itself is None else (itself,)))
         early = self.new.not_before(event.time, at, cell.array, itself=False)
         for tied in parts_in(meeting.pairs, first):
             for how, bad in nonempty(tied, early):

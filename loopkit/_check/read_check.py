@@ -116,18 +116,14 @@ class ReadCheck:
             violation = event.violation("place", bad, cell, source=source)
             self.check.report(replace(violation, written=written.indices))
         late = self.new.not_before(at, event.time, cell.array)
-        if self.is_above(found, event.time):
-            late = [(how, piece) for how, piece in late if how != "after"]
+        order, reader = self.new.order, event.time.statement or ""
+        mine = found.image.statement
+        # Above the reader in the same iteration of all loops that they share, it comes first.
+        if late and found.equal == len(order.shared_loops(mine, reader)):
+            is_above = order.is_above(mine, reader)
+            late = [(how, piece) for how, piece in late if how != "after" or not is_above]
         for how, bad in nonempty(pairs, late):
             self.check.report(event.violation("order", bad, cell, source=source, how=how))
-
-    def is_above(self, found: SourceImage, time: Instance) -> bool:
-        """Whether a source stands above the reader in the same iteration of all shared loops."""
-        mine = found.at.statement
-        if mine is None or time.statement is None:
-            return False
-        depth = len(self.new.order.shared_loops(mine, time.statement))
-        return found.equal == depth and self.new.order.is_above(mine, time.statement)
 
     def with_facts(self, both: isl.Set, event: ReadEvent, at: Instance) -> isl.Set:
         """Pairs of an event and another instance, without those that no data can bring about.

@@ -322,8 +322,12 @@ class StepProof:
         And whether they do because each thread has a cell of its own then.  ``itself``: they
         belong to one statement.
         """
-        if not self.new_axes and self.in_same_loops(one.pair, two.pair):
-            return True, False
+        mine, its = one.pair, two.pair
+        if not (self.new_axes or mine.values or its.values):
+            # They have the inames that they had, perhaps in the loops that they shared.
+            before = self.old.order.shared_loops(mine.old.id, its.old.id)
+            if before == self.new.order.shared_loops(mine.new.id, its.new.id):
+                return True, False
         cells = [*zip(one.indices, two.indices, strict=False)]
         same = self.injectivity.determined_by(a for a, b in cells if a == b)
         apart = False
@@ -391,13 +395,6 @@ class StepProof:
                     if here != there or not here <= same:
                         return False
         return True
-
-    def in_same_loops(self, one: StatementPair, two: StatementPair) -> bool:
-        """Whether two statements with the inames that they had share the loops that they did."""
-        if one.values or two.values:
-            return False
-        before = self.old.order.shared_loops(one.old.id, two.old.id)
-        return before == self.new.order.shared_loops(one.new.id, two.new.id)
 
     def same_order(self, one: StatementPair, two: StatementPair, same: frozenset[str]) -> bool:
         """Whether the loops that two statements share run as they did, ``same`` inames fixed."""

@@ -56,8 +56,8 @@ class Suggestions(Sequence[str]):
         asked = self.change.kernel if self.change is not None else None
         trials = Trials(_budget.TRIES_EFFORT, _budget.TRIES, asked)
         refusal: Kernel | Refusal
+        refusal = Refusal(self.kernel, self.step, self.change, tuple(self.violations))
         try:
-            refusal = Refusal(self.kernel, self.step, self.change, tuple(self.violations))
             if not self.violations:
                 refusal = refused(self.kernel, self.step)
             if isinstance(refusal, Refusal):

@@ -121,16 +121,13 @@ def by_sizes(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
         found = trials.found(kernel, steps)
         if not isinstance(found, Refusal):
             if trials.is_emitted(kernel, found):
-                is_special = _is_bounded(left, known)
+                # Only small values are left of all sizes that conditions are about.
+                names = _sets.involved_names(left.gist(known))
+                largest = [_sets.maximum_value(left, prim.Variable(n)) for n in names]
+                is_special = None not in largest
                 yield Suggestion(f"for {said}", steps, is_special=is_special, is_tried=True)
             return
         now = found
-
-
-def _is_bounded(left: isl.Set, known: isl.Set) -> bool:
-    """Whether only small values are left of all sizes that conditions are about."""
-    names = _sets.involved_names(left.gist(known))
-    return all(_sets.maximum_value(left, prim.Variable(n)) is not None for n in names)
 
 
 def _simple(left: isl.Set, known: isl.Set) -> str | None:

@@ -101,9 +101,8 @@ def _is_side_by_side(tag: str) -> bool:
         parsed = parse_tag(tag)
     except UnknownNameError:
         return False
-    if parsed is None:
-        return False
-    return parsed.is_parallel or isinstance(parsed, (InstructionParallel, LocalAuto))
+    is_split = isinstance(parsed, (InstructionParallel, LocalAuto))
+    return parsed is not None and (parsed.is_parallel or is_split)
 
 
 def _tagged(step: Step, name: str) -> str:

@@ -19,7 +19,7 @@ from loopkit._kernel import Kernel
 from loopkit._make.check_initialized import check_initialized
 from loopkit._places import decide_address_spaces
 from loopkit._target import CUDA
-from loopkit._tree import Loop, Tree, build, flatten, statements_in
+from loopkit._tree import Loop, build, flatten, statements_in
 
 
 def by_tags(refusal: Refusal, trials: Trials) -> Iterator[Suggestion]:
@@ -162,7 +162,9 @@ def _parts(kernel: Kernel, step: Step, trials: Trials) -> list[Kernel]:
     while start < count:
         legal = None
         for end in range(start + 1, count + 1):
-            part = _with_tree(kernel, kernel.tree[start:end])
+            tree = kernel.tree[start:end]
+            statements = tuple(kernel.statement_by_id[s] for s in statements_in(tree))
+            part = replace(kernel, tree=tree, statements=statements)
             mine = _on_part(part, step)
             if mine is not None and not trials.is_legal(part, [mine]):
                 break
@@ -175,12 +177,6 @@ def _parts(kernel: Kernel, step: Step, trials: Trials) -> list[Kernel]:
     if any(sum(t.name in used for used in names) > 1 for t in kernel.temporaries):
         return []
     return parts
-
-
-def _with_tree(kernel: Kernel, tree: Tree) -> Kernel:
-    chosen = set(statements_in(tree))
-    statements = tuple(s for s in kernel.statements if s.id in chosen)
-    return replace(kernel, tree=tree, statements=statements)
 
 
 def _on_part(part: Kernel, step: Step) -> Step | None:

@@ -136,7 +136,10 @@ def smallest_case(violation: Violation, root: Model, new: Model) -> Case:
     where = violation.where
     sizes = list(dict.fromkeys((*root.kernel.sizes, *new.kernel.sizes)))
     order = sorted(sizes)
-    roles = [(tag, side) for tag, side in _in_text_order(violation) if side is not None]
+    sides = [("s", violation.source), ("o", violation.other), ("r", violation.sink)]
+    if violation.kind == "overwritten" and violation.detail != "stale":
+        sides.insert(0, sides.pop())  # the reader comes first in the text
+    roles = [(tag, side) for tag, side in sides if side is not None]
     for tag, side in roles:
         for iname in _ordered(side, root, new):
             name = hidden(tag, iname)
@@ -154,13 +157,6 @@ def smallest_case(violation: Violation, root: Model, new: Model) -> Case:
         tuple(_cell_value(i, point) for i in violation.written),
         tuple(point.get(n, 0) for n in order),
     )
-
-
-def _in_text_order(violation: Violation) -> list[tuple[str, Side | None]]:
-    """The sides of a violation, first that which comes first in the text."""
-    sides = [("s", violation.source), ("o", violation.other), ("r", violation.sink)]
-    reader_first = violation.kind == "overwritten" and violation.detail != "stale"
-    return [sides[2], *sides[:2]] if reader_first else sides
 
 
 def _ordered(side: Side, root: Model, new: Model) -> list[str]:

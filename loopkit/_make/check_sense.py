@@ -68,7 +68,14 @@ def check_sense(statements: Iterable[Statement], inames: Collection[str]) -> Non
     Rules are expanded already.
     """
     for statement in statements:
-        _check_nesting(statement)
+        depth = max(map(_expression.nesting, statement.expressions))
+        if depth > _expression.MOST_NESTED:
+            raise ParseError(
+                f"'{statement.id}' nests {depth} operations, rules written out: "
+                f"{_expression.TOO_DEEP}",
+                position=statement.position,
+                instead=_expression.INSTEAD,
+            )
         for name, indices in statement.accesses:
             if indices and name in inames:
                 raise InvalidArgumentError(
@@ -85,14 +92,3 @@ def check_sense(statements: Iterable[Statement], inames: Collection[str]) -> Non
         except InvalidArgumentError as error:
             where = caret_at(statement.position) or error.asked
             raise InvalidArgumentError(error.why, asked=where, instead=error.instead) from None
-
-
-def _check_nesting(statement: Statement) -> None:
-    """Refuse expressions that are nested more deeply than what reads them can go."""
-    depth = max(map(_expression.nesting, (statement.lhs, statement.rhs, *statement.predicates)))
-    if depth > _expression.MOST_NESTED:
-        raise ParseError(
-            f"'{statement.id}' nests {depth} operations, rules written out: {_expression.TOO_DEEP}",
-            position=statement.position,
-            instead=_expression.INSTEAD,
-        )

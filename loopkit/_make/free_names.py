@@ -26,12 +26,6 @@ def _could_be_one(node: Expression, operations: Collection[str]) -> bool:
     return False
 
 
-def names_in_values(statement: Statement) -> frozenset[str]:
-    """The names that a statement's conditions and value use, other than in subscripts."""
-    parts = (*statement.predicates, statement.rhs)
-    return frozenset().union(*map(_expression.names_outside_accesses, parts))
-
-
 _INDEXING = (prim.Sum, prim.Product, prim.FloorDiv, prim.Remainder, prim.Min, prim.Max)
 
 

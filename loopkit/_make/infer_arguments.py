@@ -17,12 +17,12 @@ from loopkit._errors import (
     UnknownNameError,
     caret_at,
 )
-from loopkit._expression import variable_names
+from loopkit._expression import names_outside_accesses, variable_names
 from loopkit._frozen import dataclass
 from loopkit._guarded import guarded_reads
 from loopkit._kernel import Domain, Statement
 from loopkit._make.domain_factors import Domains
-from loopkit._make.free_names import names_beside_inames, names_in_values
+from loopkit._make.free_names import names_beside_inames
 from loopkit._make.given_data import Given, column_major
 from loopkit._nodes import Expression
 from loopkit._promotion import INT32
@@ -70,7 +70,8 @@ def find_uses(statements: Iterable[Statement], inames: Collection[str]) -> Uses:
         for name, indices, guards in guarded_reads(statement, affinely=True):
             if name not in inames:
                 uses.add(Use(statement, name, indices, guards))
-        uses.in_values |= names_in_values(statement)
+        values = (*statement.predicates, statement.rhs)
+        uses.in_values.update(*map(names_outside_accesses, values))
         uses.beside_inames |= names_beside_inames(statement, inames)
         uses.add(Use(statement, *statement.write, statement.predicates))
         uses.written.setdefault(statement.written, statement.id)

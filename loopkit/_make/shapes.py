@@ -55,8 +55,7 @@ class Shapes:
         self.temporaries = frozenset(temporaries)
         self.sizes = frozenset(sizes)
         self.assumptions = kernel.assumptions.set
-        self._extents: dict[object, list[Expression]] = {}
-        self._may_be_below: dict[object, isl.Set] = {}
+        self._extents: dict[object, tuple[list[Expression], isl.Set | None]] = {}
 
     def shape_of(self, uses: Sequence[Use]) -> tuple[Expression, ...]:
         """The smallest shape that holds all accesses, for all sizes that the assumptions allow."""
@@ -96,21 +95,20 @@ class Shapes:
         others = self.names & frozenset[str]().union(*map(variable_names, elsewhere))
         others -= variable_names(index)
         key = (index, mine, use.guards if used else (), others)
-        found = self._extents.get(key)
-        if found is None:
+        if key not in self._extents:
             domain = self.kernel.domain_of(mine)
             if used:
                 domain = domain & condition
             value, graph = self._graph(use, axis, domain)
-            if not (graph & self.assumptions & _negative(prim.Variable(value))).is_empty():
-                self._may_be_below[key] = domain
+            below = graph & self.assumptions & _negative(prim.Variable(value))
             found = self._extents_in(use, axis, value, graph)
             if others and any(map(_least_of_a_number, found)):
                 around = self.kernel.domain_of(self.inames.closure(mine | others)) & condition
                 found = self._of_full_rows(found, use, axis, around, others)
-            self._extents[key] = found
-        if key in self._may_be_below:
-            self._check_not_below(use, axis, self._may_be_below[key])
+            self._extents[key] = found, None if below.is_empty() else domain
+        found, may_be_below = self._extents[key]
+        if may_be_below is not None:
+            self._check_not_below(use, axis, may_be_below)
         return found
 
     def _of_full_rows(

@@ -1,23 +1,20 @@
 """Timing on the GPU: contestants in short slots, each between two slots of the reference.
 
-A card at its power limit changes its clock within seconds, so times that were taken one after the
-other are worth little. Here a slot is some launches in a row between two CUDA events; slots of the
-reference and of a contestant alternate, and what counts is the median of the ratios of neighbours.
+A slot is some launches in a row between two CUDA events; whose slot is next, and which slots are
+compared, :mod:`loopkit._measure.turns` says.
 """
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-SLOT = 0.015
-"""Seconds of a slot; one launch where that takes longer."""
+from loopkit._measure.turns import SLOT, Slots, launches_for, order, paired
 
 
 @dataclass(frozen=True)
@@ -29,14 +26,6 @@ class Contestant:
     work: float
 
 
-@dataclass
-class Slots:
-    """Milliseconds of one launch, and the rate beside that of the reference, slot by slot."""
-
-    milliseconds: list[float] = field(default_factory=list)
-    ratios: list[float] = field(default_factory=list)
-
-
 def compare(
     reference: Contestant | None, contestants: Sequence[Contestant], seconds: float, rest: float
 ) -> dict[str, Slots]:
@@ -44,41 +33,15 @@ def compare(
 
     ``rest`` is how long the card idles before each slot. With 0 it is busy throughout.
     """
-    everybody = [*contestants, *([reference] if reference else [])]
-    launches = {c.name: _launches(c) for c in everybody}
-    a_slot = {c.name: SLOT if launches[c.name] > 1 else _seconds(c, 1) for c in everybody}
-    rounds = max(5, round(seconds / max(a_slot.values())))
-    events: list[tuple[Contestant, Any, Any]] = []
-    for _ in range(rounds):
-        for contestant in contestants:
-            if reference is not None:
-                events.append((reference, *_slot(reference, launches[reference.name], rest)))
-            if contestant is not reference:
-                events.append((contestant, *_slot(contestant, launches[contestant.name], rest)))
-    if reference is not None:
-        events.append((reference, *_slot(reference, launches[reference.name], rest)))
+    everybody = {c.name: c for c in (*contestants, *([reference] if reference else []))}
+    launches = {name: _launches(c) for name, c in everybody.items()}
+    a_slot = [SLOT if launches[n] > 1 else _seconds(c, 1) for n, c in everybody.items()]
+    first = None if reference is None else reference.name
+    names = order([c.name for c in contestants], first, max(5, round(seconds / max(a_slot))))
+    events = [(name, *_slot(everybody[name], launches[name], rest)) for name in names]
     torch.cuda.synchronize()
-    times = [(c, float(start.elapsed_time(end)) / launches[c.name]) for c, start, end in events]
-    return paired(reference, times)
-
-
-def paired(
-    reference: Contestant | None, times: Sequence[tuple[Contestant, float]]
-) -> dict[str, Slots]:
-    """Slots in order as times by name, and as ratios to the slots of the reference beside them."""
-    found: dict[str, Slots] = {}
-    for number, (contestant, milliseconds) in enumerate(times):
-        slots = found.setdefault(contestant.name, Slots())
-        slots.milliseconds.append(milliseconds)
-        beside = [
-            other_time
-            for other, other_time in times[max(0, number - 1) : number + 2]
-            if other is reference and contestant is not reference
-        ]
-        if reference is not None and beside:
-            rate = contestant.work / milliseconds
-            slots.ratios.append(rate / (reference.work / statistics.fmean(beside)))
-    return found
+    times = [(n, start.elapsed_time(end) / 1e3 / launches[n]) for n, start, end in events]
+    return paired(first, times, {name: c.work for name, c in everybody.items()})
 
 
 def _seconds(contestant: Contestant, launches: int) -> float:
@@ -93,7 +56,7 @@ def _seconds(contestant: Contestant, launches: int) -> float:
 def _launches(contestant: Contestant) -> int:
     """How many launches fill a slot; the first few warm up."""
     _seconds(contestant, 2)
-    return max(1, min(500, round(SLOT / (_seconds(contestant, 3) / 3))))
+    return launches_for(_seconds(contestant, 3) / 3)
 
 
 def _slot(contestant: Contestant, launches: int, rest: float) -> tuple[Any, Any]:

@@ -41,6 +41,8 @@ from loopkit._transform import replay
 if TYPE_CHECKING:
     from loopkit._compare import auto_test_vs_ref
     from loopkit._costs.devices import Device
+    from loopkit._measure.compare import Contest, compare
+    from loopkit._measure.measure import Measurement, measure
     from loopkit._verify import Difference, Verdict, verify
     from loopkit.transforms import *  # noqa: F403
 
@@ -49,6 +51,8 @@ __version__ = "0.1.0"
 _LATER = {
     "auto_test_vs_ref": "loopkit._compare",
     "Device": "loopkit._costs.devices",
+    **dict.fromkeys(("Contest", "compare"), "loopkit._measure.compare"),
+    **dict.fromkeys(("Measurement", "measure"), "loopkit._measure.measure"),
     **dict.fromkeys(("Difference", "Verdict", "verify"), "loopkit._verify"),
     **dict.fromkeys(_transforms, "loopkit.transforms"),
 }
@@ -68,6 +72,7 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "AssumptionError",
     "CompileError",
     "ConstantArg",
+    "Contest",
     "Device",
     "Difference",
     "Disjoint",
@@ -81,6 +86,7 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "LaunchError",
     "LoopkitError",
     "LoopkitWarning",
+    "Measurement",
     "MissingDependencyError",
     "Options",
     "OutOfBoundsError",
@@ -100,8 +106,10 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "Within",
     "Witness",
     "auto_test_vs_ref",
+    "compare",
     "generate_code_v2",
     "make_kernel",
+    "measure",
     "register_reduction",
     "replay",
     "set_loop_priority",

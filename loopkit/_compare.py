@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 
 from loopkit._arrays import ArrayArg, ValueArg
-from loopkit._assertions.generate import obeying_data
 from loopkit._assertions.values import Assertion, in_order
 from loopkit._budget import in_turn
-from loopkit._errors import InvalidArgumentError, LoopkitError, ResourceError, UnknownNameError
+from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
 from loopkit._execute import best_executor, executor
-from loopkit._expression import evaluate, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
+from loopkit._random_data import generator, random_arrays
 from loopkit._run.scalars import check_scalar
 from loopkit._spelling import shown
 
@@ -67,9 +66,9 @@ def auto_test_vs_ref(
             raise InvalidArgumentError(
                 f"auto_test_vs_ref takes two kernels, not {type(kernel).__name__}"
             )
-    tolerance = _checked_tolerance(tolerance)
+    tolerance = checked_tolerance(tolerance)
     parameters = _checked_parameters(parameters, ref_knl, test_knl)
-    rng = _generator(seed)
+    rng = generator(seed)
     assertions = in_order((*{*ref_knl.assertions, *test_knl.assertions},))
     first = _arguments(ref_knl, assertions, parameters, rng)
     second = {
@@ -86,7 +85,7 @@ def auto_test_vs_ref(
             f"the kernels write different arrays: {', '.join(expected)} and {', '.join(got)}"
         )
     errors = {
-        name: _compare(name, np.asarray(expected[name]), np.asarray(got[name]), tolerance)
+        name: check_same(name, np.asarray(expected[name]), np.asarray(got[name]), tolerance)
         for name in expected
     }
     return Comparison(errors, seconds, chosen)
@@ -106,22 +105,14 @@ def _checked_parameters(
     return checked
 
 
-def _checked_tolerance(tolerance: float | None) -> float | None:
+def checked_tolerance(tolerance: float | None) -> float | None:
+    """A tolerance that somebody gave, if it can be one."""
     is_number = isinstance(tolerance, int | float | np.floating) and tolerance >= 0
     if tolerance is not None and not is_number:
         raise InvalidArgumentError(
             f"tolerance is a number that is not negative, and {shown(tolerance)} is none"
         )
     return tolerance
-
-
-def _generator(seed: int) -> np.random.Generator:
-    try:
-        return np.random.default_rng(seed)
-    except Exception:  # NumPy says it in many ways
-        raise InvalidArgumentError(
-            f"seed is an integer that is not negative, and {shown(seed)} is none"
-        ) from None
 
 
 def _arguments(
@@ -137,46 +128,9 @@ def _arguments(
             instead=f"parameters={{'{missing}': ...}}",
         )
     arguments: dict[str, Any] = {a.name: parameters[a.name] for a in values if a.name in parameters}
-    for argument in kernel.args:
-        if isinstance(argument, ArrayArg):
-            arguments[argument.name] = _random(argument, parameters, rng)
-    if assertions:
-        arrays = {n: (a.shape, a.dtype) for n, a in arguments.items() if hasattr(a, "dtype")}
-        whole = {n: v for n, v in arrays.items() if v[1].kind in "iu"}
-        arguments.update(obeying_data(assertions, whole, parameters, rng))
-    return arguments
-
-
-def _random(
-    argument: ArrayArg, parameters: Mapping[str, int], rng: np.random.Generator
-) -> np.ndarray[Any, Any]:
-    names = frozenset().union(*(variable_names(e) for e in argument.shape or ()))
-    missing = sorted(names - parameters.keys())
-    if missing:
-        raise InvalidArgumentError(
-            f"the shape of '{argument.name}' needs {', '.join(missing)}",
-            instead="pass them in parameters={...}",
-        )
-    shape = tuple(int(evaluate(e, parameters)) for e in argument.shape or ())
-    if min(shape, default=0) < 0:
-        raise InvalidArgumentError(
-            f"'{argument.name}' would have the shape {shape} for these parameters"
-        )
-    try:
-        return _random_values(shape, argument.dtype or np.dtype(np.float32), rng)
-    except (MemoryError, ValueError) as error:  # the latter for more than there are addresses
-        raise ResourceError(f"there is no memory for '{argument.name}' of shape {shape}") from error
-
-
-def _random_values(
-    shape: tuple[int, ...], dtype: np.dtype[Any], rng: np.random.Generator
-) -> np.ndarray[Any, Any]:
-    if dtype.kind in "iub":
-        return rng.integers(0, 2 if dtype.kind == "b" else 100, shape).astype(dtype)
-    values = rng.uniform(-1, 1, shape)
-    if dtype.kind == "c":
-        return (values + 1j * rng.uniform(-1, 1, shape)).astype(dtype)
-    return values.astype(dtype)
+    arrays = [a for a in kernel.args if isinstance(a, ArrayArg)]
+    how = "pass them in parameters={...}"
+    return arguments | random_arrays(arrays, assertions, parameters, rng, how)
 
 
 def _named(kernel: Kernel, result: Any) -> dict[str, Any]:
@@ -186,12 +140,16 @@ def _named(kernel: Kernel, result: Any) -> dict[str, Any]:
     return dict(zip(names, result, strict=True)) if names else {}
 
 
-def _compare(
+def check_same(
     name: str,
     expected: np.ndarray[Any, Any],
     got: np.ndarray[Any, Any],
     tolerance: float | None,
 ) -> float:
+    """The error of an array against what it should hold, ``|got - expected| / |expected|``.
+
+    :raises LoopkitError: if it is above the tolerance; by default what the type allows for.
+    """
     if expected.shape != got.shape:
         raise LoopkitError(f"'{name}' has the shape {got.shape}, and should have {expected.shape}")
     wide: Any = np.complex128 if expected.dtype.kind == "c" else np.float64

@@ -30,13 +30,19 @@ def executor(kernel: Kernel, name: str | None = None, **options: Any) -> Any:
     :class:`InvalidArgumentError` for those that the executor does not take, and for values
     that they cannot have.
     """
-    chosen = best_executor() if name is None else name
-    if not isinstance(chosen, str) or chosen not in EXECUTORS:
-        raise UnknownNameError("executor", _named(chosen), EXECUTORS)
+    chosen = chosen_executor(name)
     checked = _checked(chosen, options)
     from loopkit._executors import make_executor
 
     return make_executor(kernel, chosen, checked)
+
+
+def chosen_executor(name: str | None) -> str:
+    """The executor with this name, or the best there is for None."""
+    chosen = best_executor() if name is None else name
+    if not isinstance(chosen, str) or chosen not in EXECUTORS:
+        raise UnknownNameError("executor", _named(chosen), EXECUTORS)
+    return chosen
 
 
 def best_executor() -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -61,11 +61,7 @@ class TypedOnCall:
                 f"{self.kernel.name}: pass arguments by name while some arrays have no type",
                 instead="give types with make_kernel(..., dtypes={...})",
             )
-        dtypes = {
-            argument.name: _type_of(argument.name, kwargs[argument.name])
-            for argument in self.kernel.args
-            if argument.dtype is None and kwargs.get(argument.name) is not None
-        }
+        dtypes = types_of(self.kernel, kwargs)
         key = frozenset(dtypes.items())
         if key not in self._typed:
             kernel = add_dtypes(self.kernel, dtypes) if dtypes else self.kernel
@@ -81,6 +77,15 @@ class TypedOnCall:
         """Check arguments once; the result only launches."""
         bound: Callable[..., Any] = self._executor(args, kwargs).bind(**kwargs)
         return bound
+
+
+def types_of(kernel: Kernel, arguments: Mapping[str, Any]) -> dict[str, np.dtype[Any]]:
+    """The types that a call's arguments give to those which the kernel left open."""
+    return {
+        argument.name: _type_of(argument.name, arguments[argument.name])
+        for argument in kernel.args
+        if argument.dtype is None and arguments.get(argument.name) is not None
+    }
 
 
 def _type_of(name: str, value: Any) -> np.dtype[Any]:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import loopkit as lk
-from loopkit._compare import _compare
+from loopkit._compare import check_same
 from loopkit._errors import InvalidArgumentError, LoopkitError, ResourceError, UnknownNameError
 
 KNL = lk.make_kernel("{ [i]: 0 <= i < n }", "c[i] = a[i]*2", dtypes={"a, c": "float32"})
@@ -59,7 +59,7 @@ def test_no_architectures(view: str, arch: Any) -> None:
 
 
 def compared(expected: Any, got: Any, dtype: Any = np.float64) -> float:
-    return _compare("x", np.array(expected, dtype), np.array(got, dtype), None)
+    return check_same("x", np.array(expected, dtype), np.array(got, dtype), None)
 
 
 def test_what_is_the_same() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import loopkit as lk
-from loopkit._costs.devices import CAPABILITIES, DEVICES, chosen
+from loopkit._costs.devices import CAPABILITIES, DEVICES, attribute, chosen
 from loopkit._run import driver
 
 #: TFLOP/s of float32, a multiplication and an addition counted as two, in the same data sheets.
@@ -121,11 +121,10 @@ def test_sizes_may_be_called_so() -> None:
 def test_the_gpu_here() -> None:
     found = chosen(None)
     assert found.note == "the GPU here"
-    limits, ask = found.capability, driver.api().CUdevice_attribute
+    limits, index = found.capability, driver.current_device()
 
     def told(name: str) -> int:
-        attribute = getattr(ask, f"CU_DEVICE_ATTRIBUTE_{name}")
-        return int(driver.call("cuDeviceGetAttribute", attribute, driver.current_device()))
+        return attribute(name, index)
 
     assert limits is CAPABILITIES[limits.name]
     assert limits.warps * 32 == told("MAX_THREADS_PER_MULTIPROCESSOR")

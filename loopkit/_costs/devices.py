@@ -240,23 +240,27 @@ def device_here() -> Device | None:
             f"{here.name} is of compute capability {name}, of which no rates are known",
             instead=f"device= names another one: {', '.join(DEVICES)}",
         )
-
-    def ask(attribute: str) -> int:
-        full = getattr(driver.api().CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{attribute}")
-        return int(driver.call("cuDeviceGetAttribute", full, driver.call("cuDeviceGet", index)))
-
     # Memory moves data at both edges of its clock; clocks are told in kHz, the bus in bits.
-    bandwidth = 2 * ask("MEMORY_CLOCK_RATE") * 1e3 * ask("GLOBAL_MEMORY_BUS_WIDTH") / 8
+    edges = 2e3 * attribute("MEMORY_CLOCK_RATE", index)
+    bandwidth = edges * attribute("GLOBAL_MEMORY_BUS_WIDTH", index) / 8
     published = _named(here.name)
     if not bandwidth and published is not None:
         bandwidth = published.bandwidth
     return Device(
         here.name,
         CAPABILITIES[name],
-        ask("MULTIPROCESSOR_COUNT"),
-        ask("CLOCK_RATE") * 1e3,
+        attribute("MULTIPROCESSOR_COUNT", index),
+        attribute("CLOCK_RATE", index) * 1e3,
         bandwidth,
-        ask("L2_CACHE_SIZE"),
+        attribute("L2_CACHE_SIZE", index),
         None if published is None else published.l2_clock,
         note="the GPU here",
     )
+
+
+def attribute(name: str, index: int) -> int:
+    """A number that the driver tells of the GPU with this index, such as ``"L2_CACHE_SIZE"``."""
+    from loopkit._run import driver
+
+    asked = getattr(driver.api().CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
+    return int(driver.call("cuDeviceGetAttribute", asked, driver.call("cuDeviceGet", index)))

@@ -49,7 +49,7 @@ def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
             check_grid(loaded.program, resolved.grid, device.target)
             name, arguments = (
                 loaded.program.name,
-                [_stage(p, resolved) for p in loaded.program.params],
+                [stage(p, resolved) for p in loaded.program.params],
             )
             with on_stream as handle, _on_device(arguments, handle, device) as placed:
                 launched = True  # from here on, a failure may be the kernel's own
@@ -92,7 +92,7 @@ def _on_device(arguments: Sequence[Any], stream: int, device: driver.Device) -> 
                 raise
 
 
-def _stage(param: ArrayParam | ValueParam, resolved: Resolved) -> Any:
+def stage(param: ArrayParam | ValueParam, resolved: Resolved) -> Any:
     """What a parameter of the program gets: a number, or a `Buffer`."""
     if not isinstance(param, ArrayParam):
         return packable(param, resolved)

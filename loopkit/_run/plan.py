@@ -209,7 +209,7 @@ class ArgumentPlan:
             if isinstance(given[name], int | np.integer):  # an unused size
                 known.add(name, int(given[name]), "as passed")
         self.solver.infer(known, arrays)
-        self._complete(values)
+        self.complete(values)
         self.solver.check_shapes(known, arrays)
         for name, param in self.scalars.items():
             if is_integer(param.dtype):
@@ -249,9 +249,12 @@ class ArgumentPlan:
             given[name] = value
         return {name: value for name, value in given.items() if value is not None}
 
-    def describe(self, given: Mapping[str, Any]) -> dict[str, ArrayInfo]:
-        """The arrays among the arguments of a call, in order, each checked by itself."""
-        missing = [n for n in self.names if n in self.arrays and n not in given]
+    def describe(self, given: Mapping[str, Any], *, partly: bool = False) -> dict[str, ArrayInfo]:
+        """The arrays among the arguments of a call, in order, each checked by itself.
+
+        Those that are read must be there, unless these are ``partly`` the arguments.
+        """
+        missing = [n for n in self.names if n in self.arrays and n not in given and not partly]
         missing = [n for n in missing if self.arrays[n].is_read]
         if missing:
             what = [f"{self.declaration(n)} of {dtype_name(self.arrays[n].dtype)}" for n in missing]
@@ -293,7 +296,8 @@ class ArgumentPlan:
                 )
         return infos
 
-    def _complete(self, values: dict[str, Any]) -> None:
+    def complete(self, values: dict[str, Any]) -> None:
+        """Add the defaults of scalars; those that still have no value are an error."""
         for name, param in self.scalars.items():
             if name not in values and param.default is not None:
                 values[name] = check_scalar(name, param.default, param.dtype)

@@ -1,0 +1,297 @@
+"""``lk.measure``: the time of one launch, over many."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import field
+from typing import Any, Protocol
+
+import numpy as np
+
+from loopkit._cached import cached_property
+from loopkit._costs.costs import Costs, costs
+from loopkit._costs.devices import Device
+from loopkit._costs.quantities import rate_text, seconds_text
+from loopkit._costs.roofline import Roofline
+from loopkit._errors import InvalidArgumentError, LoopkitError
+from loopkit._execute import chosen_executor
+from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel
+from loopkit._measure.arguments import Prepared, prepared
+from loopkit._measure.turns import launches_for, middle
+from loopkit._spelling import shown
+
+Working = Callable[[str], AbstractContextManager[None]]
+"""What shows that something is going on, named by a text."""
+
+WARM_UP = 0.05
+"""Seconds for which launches run before any is timed: clocks rise, caches and tables fill."""
+
+
+class Runner(Protocol):
+    """A kernel that can be launched again and again: on a GPU, or on the CPU."""
+
+    executor: str
+    in_place: tuple[str, ...]
+
+    def slot(self, launches: int) -> Callable[[], list[float]]:
+        """Launch so often; after :meth:`wait`, what is returned gives the seconds of each."""
+        ...
+
+    def wait(self) -> None:
+        """Wait for all launches."""
+        ...
+
+    def outputs(self) -> dict[str, np.ndarray[Any, Any]]:
+        """What one launch writes."""
+        ...
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The time of a launch, in seconds, over many.
+
+    ``times`` are single launches where L2 was flushed before each, and else averages over some in
+    a row; on the CPU single runs.  ``device`` is None there, and for a GPU of which no rates are
+    known.  ``in_place`` names arrays that launches read and write: each begins with their first
+    values (each row of launches, where they were timed in a row).  ``made`` names those that were
+    filled with random numbers.
+    """
+
+    kernel: str
+    sizes: tuple[tuple[str, int], ...]
+    executor: str
+    device: Device | None
+    times: tuple[float, ...]
+    flush_l2: bool
+    in_place: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
+    source: Kernel = field(compare=False, repr=False, kw_only=True)
+
+    @property
+    def seconds(self) -> float:
+        """The median."""
+        return statistics.median(self.times)
+
+    @property
+    def middle(self) -> tuple[float, float]:
+        """Between these lies the middle half of all times."""
+        return middle(self.times)
+
+    @property
+    def fastest(self) -> float:
+        """The least time."""
+        return min(self.times)
+
+    @cached_property
+    def costs(self) -> Costs:
+        """What a launch does; its roofline is the device's."""
+        return costs(self.source, dict(self.sizes), self.device)
+
+    @cached_property
+    def roofline(self) -> Roofline | None:
+        """The time that a launch takes at least, beside the one measured; None on the CPU."""
+        if self.device is None:
+            return None
+        return self.costs.roofline.beside(self.seconds)
+
+    @property
+    def share(self) -> float | None:
+        """The share of the roofline that is reached; None where there is no roofline."""
+        return None if self.roofline is None else self.roofline.share
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes a second of what must be moved: inputs and outputs, each once."""
+        return self.costs.roofline.moved / self.seconds
+
+    @property
+    def rate(self) -> float:
+        """Arithmetic operations a second."""
+        return self.costs.roofline.operations / self.seconds
+
+    def __str__(self) -> str:
+        low, high = self.middle
+        sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes)
+        times = (
+            f"{seconds_text(self.seconds)}, the median of {len(self.times)} "
+            f"(half of them from {seconds_text(low)} to {seconds_text(high)}, "
+            f"the fastest {seconds_text(self.fastest)})"
+        )
+        lines = [self.kernel + (f" at {sizes}" if sizes else "") + f", {self.where}", times]
+        if self.executor != "cuda":
+            lines.append("this says nothing of how fast a GPU would be")
+        else:
+            lines += self._rates()
+        if self.made:
+            lines.append(f"random numbers in {', '.join(self.made)}")
+        if self.in_place:
+            lines.append(f"updated in place, each time from the start: {', '.join(self.in_place)}")
+        return "\n".join(lines)
+
+    @property
+    def where(self) -> str:
+        """What it ran on, in words."""
+        if self.executor == "reference":
+            return "interpreted on the CPU"
+        if self.executor == "host":
+            return "on the CPU, its threads one after the other"
+        on = "on a GPU of which no rates are known" if self.device is None else self.device.name
+        return f"{on}, L2 {'flushed before each launch' if self.flush_l2 else 'left as it is'}"
+
+    def _rates(self) -> list[str]:
+        try:
+            rates = f"{rate_text(self.rate, 'operations')}, {rate_text(self.bandwidth, 'bytes')}"
+            lines = [f"{rates} of those that must be moved"]
+            if self.roofline is not None:
+                lines.append(
+                    f"{self.share:.1%} of the roofline: at least "
+                    f"{seconds_text(self.roofline.seconds)}, set by {self.roofline.bound.name}"
+                )
+        except LoopkitError as error:
+            return [f"no rates: {error.why}"]
+        return lines
+
+
+def measure(
+    kernel: Kernel,
+    arguments: Mapping[str, Any] | None = None,
+    /,
+    *,
+    flush_l2: bool = True,
+    seconds: float = 0.5,
+    executor: str | None = None,
+    seed: int = 0,
+    **more: Any,
+) -> Measurement:
+    """Time launches of a kernel: the median of many, after a warm-up.
+
+    :arg arguments: arrays and sizes by name; ``more`` are such, too.  Arrays that the kernel reads
+        and that are not there get random numbers, which obey what the kernel asserts of them.
+        Nothing of the caller's is written: what the kernel writes goes to memory of our own, and
+        what it updates in place begins each time with the values that were passed.
+    :arg flush_l2: whether other data fill the GPU's L2 before each launch, and each is timed on its
+        own.  Otherwise launches follow each other, and find there what the one before left.
+    :arg seconds: about how long to measure, beside compiling and the warm-up.
+    :arg executor: where: ``"cuda"`` (events on the GPU), ``"host"`` or ``"reference"`` (the CPU's
+        clock; these say nothing of a GPU); the best there is, if it is left out.
+    :arg seed: of the random numbers.
+    :returns: a :class:`Measurement`.
+    :raises InvalidArgumentError: for sizes that are missing, for index arrays of which nothing is
+        asserted and that were not passed, and for options that cannot be.
+    :raises MissingDependencyError: if ``"cuda"`` was asked for and there is no GPU.
+    """
+    given = together(arguments, more)
+    checked = checked_seconds(seconds)
+    return measured(kernel, given, flush_l2, checked, executor, seed, lambda text: nullcontext())
+
+
+def measured(
+    kernel: Kernel,
+    given: Mapping[str, Any],
+    flush_l2: bool,
+    seconds: float,
+    executor: str | None,
+    seed: int,
+    working: Working,
+) -> Measurement:
+    """:func:`measure`, which shows what it is at."""
+    name = chosen_executor(executor)
+    with working("making data"):
+        ready = prepared(kernel, given, seed)
+    with ExitStack() as stack:
+        with working("compiling"):
+            run = stack.enter_context(runner(ready, name, flush_l2))
+        with working("measuring"):
+            times = timed(run, seconds)
+    return measurement(ready, run, times, flush_l2)
+
+
+def measurement(ready: Prepared, run: Runner, times: list[float], flush_l2: bool) -> Measurement:
+    """What was measured of a kernel."""
+    return Measurement(
+        kernel=ready.kernel.name,
+        sizes=tuple(sorted(ready.sizes.items())),
+        executor=run.executor,
+        device=getattr(run, "described", None),
+        times=tuple(times),
+        flush_l2=flush_l2 and run.executor == "cuda",
+        in_place=run.in_place,
+        made=ready.made,
+        source=ready.kernel,
+    )
+
+
+def timed(run: Runner, seconds: float) -> list[float]:
+    """Seconds of launches, for about so long, after a warm-up."""
+    each = warm(run)
+    launches = launches_for(each)
+    found: list[float] = []
+    begin = time.perf_counter()
+    while not found or time.perf_counter() - begin < seconds:
+        times = run.slot(launches)
+        run.wait()
+        found += times()
+    return found
+
+
+def warm(run: Runner) -> float:
+    """Launch for a while; the seconds that one took, all that goes with it included."""
+    begin = time.perf_counter()
+    launches, each = 1, 0.0
+    while True:
+        start = time.perf_counter()
+        times = run.slot(launches)
+        run.wait()
+        times()
+        now = time.perf_counter()
+        each = (now - start) / launches
+        if now - begin >= WARM_UP:
+            return each
+        launches = launches_for(each)
+
+
+@contextmanager
+def runner(ready: Prepared, name: str, flush_l2: bool) -> Iterator[Runner]:
+    """A kernel that can be launched on an executor."""
+    if name == "cuda":
+        from loopkit._measure.on_gpu import on_gpu
+        from loopkit._run import driver
+
+        driver.api()  # says what is missing where there is no GPU
+        with on_gpu(ready.kernel, ready.arguments, flush_l2=flush_l2) as gpu:
+            yield gpu
+    else:
+        from loopkit._measure.on_host import on_host
+
+        with on_host(ready.kernel, ready.arguments, name) as host:
+            yield host
+
+
+def together(arguments: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
+    """All arguments, none of them twice."""
+    if arguments is not None and not isinstance(arguments, Mapping):
+        raise InvalidArgumentError(
+            f"arguments maps names to arrays and sizes, and {shown(arguments)} does not"
+        )
+    first = dict(arguments or {})
+    if twice := sorted(first.keys() & more.keys()):
+        raise InvalidArgumentError(f"{twice[0]} was given twice")
+    return first | dict(more)
+
+
+def checked_seconds(seconds: float) -> float:
+    """For how long to measure, if it can be that long."""
+    try:
+        value = float(seconds)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not 0 < value < 3600:
+        raise InvalidArgumentError(
+            f"seconds is a number above 0 and below 3600, and {shown(seconds)} is none"
+        )
+    return value

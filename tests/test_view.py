@@ -54,7 +54,7 @@ class Opened:
 
     def rows(self, pane: str, selector: str = "") -> Any:
         return self.page.locator(
-            f'section:not([hidden]) [data-pane="{pane}"] .lk-row:not(.lk-top){selector}'
+            f'section:not([hidden]) [data-pane="{pane}"] .lk-line:not(.lk-top){selector}'
         )
 
     def lit(self, pane: str) -> list[str]:
@@ -141,6 +141,10 @@ def test_lines_that_come_from_each_other_light_up(opened: Opened, listing: Listi
     assert opened.lit("source") == [str(barrier.line)]
     opened.page.locator("header h1").hover()
     assert opened.lit("source") == []
+    nest = opened.page.locator('section:not([hidden]) [data-pane="nest"]')
+    nest.locator('[data-lk-s]:has-text("z[")').hover()
+    assert opened.lit("source") == [str(line)] and opened.lit("sass")
+    assert nest.locator(".lk-is-lit").count() == 1
 
 
 @pytest.mark.browser
@@ -200,7 +204,7 @@ def test_two_thousand_instructions_are_no_burden(browser: Any, tmp_path: Path) -
     assert len(opened.lit("sass")) > 1500
     took = opened.page.evaluate(
         """() => {
-            const rows = document.querySelectorAll('[data-pane="source"] .lk-row[data-line]');
+            const rows = document.querySelectorAll('[data-pane="source"] .lk-line[data-line]');
             const start = performance.now();
             const event = () => new PointerEvent("pointerover", { bubbles: true });
             for (const row of rows) row.dispatchEvent(event());

@@ -31,12 +31,16 @@ def source(kernel: Kernel) -> Element:
 
 
 def _lines(kernel: Kernel) -> Iterator[Element]:
+    for number, (words, of) in enumerate(source_lines(kernel), 1):
+        yield element("div", words, data_n=number, **of)
+
+
+def source_lines(kernel: Kernel) -> Iterator[tuple[Part, dict[str, object]]]:
+    """What each line holds, in colours, and the attributes of the statement it executes."""
     program, roles = kernel.program(), roles_of(kernel)
     places = {s.id: number for number, s in enumerate(kernel.statements)}
     texts = program.source.removesuffix("\n").split("\n")
-    for number, (text, origin) in enumerate(zip(texts, program.lines, strict=True), 1):
-        place = places.get(origin.statement or "")
+    for text, origin in zip(texts, program.lines, strict=True):
         code, slashes, remark = text.partition("//")
         words = (coloured(code, roles), inline("comment", slashes, remark) if slashes else None)
-        of = statement(place, origin.statement)
-        yield element("div", words, data_n=number, **of)
+        yield words, statement(places.get(origin.statement or ""), origin.statement)

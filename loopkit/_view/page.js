@@ -23,7 +23,7 @@
       if (known) known.push(value);
       else map.set(key, [value]);
     };
-    for (const row of section.querySelectorAll(".lk-row")) {
+    for (const row of section.querySelectorAll(".lk-line")) {
       put(index.line, row.dataset.line, row);
       put(index.ptx, row.dataset.ptx, row);
       if (row.dataset.lkS !== undefined) put(index.linesOf, row.dataset.lkS, row.dataset.line);
@@ -41,7 +41,7 @@
     const same = new Set([part]);
     const statements = new Set();
     if (part.dataset.lkS !== undefined) statements.add(part.dataset.lkS);
-    const isRow = part.classList.contains("lk-row");
+    const isRow = part.classList.contains("lk-line");
     const lines = new Set(line === undefined ? [] : [line]);
     if (!isRow) for (const one of index.linesOf.get(part.dataset.lkS) ?? []) lines.add(one);
     const ownsLine = !isRow || part.closest(".lk-column").dataset.pane === "source";
@@ -54,7 +54,7 @@
     if (!ownsLine && ptx !== undefined) for (const row of index.ptx.get(ptx) ?? []) same.add(row);
     for (const one of statements)
       for (const other of index.statement.get(one) ?? [])
-        if (!other.classList.contains("lk-row")) same.add(other);
+        if (!other.classList.contains("lk-line")) same.add(other);
     for (const one of same) near.delete(one);
     return { same: [...same], near: [...near] };
   }
@@ -69,6 +69,15 @@
     lit = [...same, ...near];
   }
 
+  // Scroll up or down, never sideways, until a part of a pane is in sight.
+  function bring(part, toTheMiddle) {
+    const pane = part.closest(".lk-pane");
+    const [inside, around] = [part.getBoundingClientRect(), pane.getBoundingClientRect()];
+    const margin = toTheMiddle ? around.height / 2 : 2 * inside.height;
+    if (inside.top < around.top + 2 * inside.height) pane.scrollTop += inside.top - around.top - margin;
+    else if (inside.bottom > around.bottom) pane.scrollTop += inside.bottom - around.bottom + margin;
+  }
+
   // Bring what belongs to a part into sight in the other panes.
   function reveal(part) {
     const mine = part.closest(".lk-column");
@@ -77,7 +86,7 @@
       const column = one.closest(".lk-column");
       if (!column || seen.has(column)) continue;
       seen.add(column);
-      one.scrollIntoView({ block: "center", inline: "nearest" });
+      bring(one, true);
     }
   }
 
@@ -90,7 +99,7 @@
   }
 
   const partOf = (target) =>
-    target instanceof Element ? target.closest(".lk-row[data-line], .lk-row[data-ptx], [data-lk-s]") : null;
+    target instanceof Element ? target.closest(".lk-line[data-line], .lk-line[data-ptx], [data-lk-s]") : null;
   const board = document.querySelector("main");
   board.addEventListener("pointerover", (event) => {
     if (!pinned) light(partOf(event.target));
@@ -138,12 +147,12 @@
   // One row up or down in the pane that has the focus; in panes without rows the browser scrolls.
   function move(by) {
     const pane = document.activeElement?.closest(".lk-pane");
-    const rows = pane ? [...pane.querySelectorAll(".lk-row:not(.lk-top)")] : [];
+    const rows = pane ? [...pane.querySelectorAll(".lk-line:not(.lk-top)")] : [];
     if (!rows.length) return false;
     const here = pinned && pane.contains(pinned) ? rows.indexOf(pinned) : by > 0 ? -1 : rows.length;
     const next = rows[Math.min(Math.max(here + by, 0), rows.length - 1)];
     if (next !== pinned) pin(next);
-    next.scrollIntoView({ block: "nearest" });
+    bring(next, false);
     return true;
   }
 

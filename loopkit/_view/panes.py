@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from xml.etree.ElementTree import Element
 
-from loopkit._display.markup import Part, element, statement
+from loopkit._display.markup import Part, element
+from loopkit._display.nest import nest
+from loopkit._display.source import source_lines
 from loopkit._frozen import dataclass
-from loopkit._program import Program
+from loopkit._kernel import Kernel
 from loopkit._run.listing import Listing, lines_of
 
 PANES = ("nest", "source", "ptx", "sass")
@@ -50,28 +52,26 @@ def inset(*parts: Part) -> Element:
     return element("div", *parts, class_="lk-inset")
 
 
-def source_pane(
-    program: Program,
-    positions: Mapping[str, int],
-    lines: Sequence[Part],
-    costs: Mapping[str, Mapping[int, float]],
-    listing: Listing | None,
-) -> Pane:
-    """The CUDA C: ``lines`` as they are shown, and beside them what each costs.
+def nest_pane(kernel: Kernel) -> Pane:
+    """The loop nest, whose loops fold."""
+    return Pane("nest", "nest", element("div", nest(kernel), class_="lk-inset"))
 
-    ``positions`` says where statements stand in the kernel; ``costs`` holds a number for some
-    lines under the head of its column.
+
+def source_pane(
+    kernel: Kernel, costs: Mapping[str, Mapping[int, float]], listing: Listing | None
+) -> Pane:
+    """The CUDA C, and beside each line what it costs.
+
+    ``costs`` holds a number for some lines under the head of its column.
     """
     columns: dict[str, Mapping[int, float]] = dict(costs)
     if listing is not None:
         columns["instr."] = {line: len(at) for line, at in lines_of(listing).items()}
     rows = [_head("line", tuple(columns))] if columns else []
-    for number, line in enumerate(lines, 1):
-        origin = program.lines[number - 1].statement if number <= len(program.lines) else None
-        position = positions.get(origin) if origin is not None else None
+    for number, (words, of) in enumerate(source_lines(kernel), 1):
         extras = [_figure(column.get(number)) for column in columns.values()]
-        rows.append(_row(str(number), extras, line, data_line=number, **statement(position)))
-    return Pane("source", f"CUDA C, {len(lines)} lines", _rows(rows))
+        rows.append(_row(str(number), extras, words, data_line=number, **of))
+    return Pane("source", f"CUDA C, {number} lines", _rows(rows))
 
 
 def _figure(value: float | None) -> str:
@@ -111,7 +111,7 @@ def _rows(rows: Iterable[Element]) -> Element:
 
 def _head(gutter: str, columns: Sequence[str]) -> Element:
     made = _row(gutter, columns)
-    made.set("class", "lk-row lk-top")
+    made.set("class", "lk-line lk-top")
     return made
 
 
@@ -121,6 +121,6 @@ def _row(gutter: str, extras: Iterable[str], *parts: Part, **attributes: object)
         element("span", gutter, class_="lk-gutter"),
         [element("span", extra, class_="lk-extra") for extra in extras],
         element("span", parts),
-        class_="lk-row",
+        class_="lk-line",
         **attributes,
     )

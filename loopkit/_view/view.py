@@ -18,7 +18,7 @@ from loopkit._run.listing import Listing, listing_of
 from loopkit._spelling import shown
 from loopkit._transform import replay
 from loopkit._view.page import Section, failed, page
-from loopkit._view.panes import Pane, inset, ptx_pane, sass_pane, source_pane
+from loopkit._view.panes import Pane, nest_pane, ptx_pane, sass_pane, source_pane
 
 
 def view(kernel: Kernel, path: str | os.PathLike[str], arch: str, sizes: Mapping[str, int]) -> Path:
@@ -102,7 +102,7 @@ _ROLE = {"proven": "ok", "assumed": "undecided", "unchecked": "refused"}
 
 
 def _panes(kernel: Kernel, arch: str | None, costs: Costs | None) -> Iterator[Pane]:
-    yield Pane("nest", "nest", inset(element("pre", str(kernel))))
+    yield nest_pane(kernel)
     try:
         program = kernel.program()
     except LoopkitError as error:
@@ -114,10 +114,9 @@ def _panes(kernel: Kernel, arch: str | None, costs: Costs | None) -> Iterator[Pa
             listing = listing_of(program, arch)
         except LoopkitError as error:
             listing = error
-    positions = {s.id: n for n, s in enumerate(kernel.statements)}
     linked = listing if isinstance(listing, Listing) else None
     by_line = _costs_by_line(kernel, costs) if costs is not None else {}
-    yield source_pane(program, positions, program.source.splitlines(), by_line, linked)
+    yield source_pane(kernel, by_line, linked)
     if linked is not None:
         yield ptx_pane(linked)
         yield sass_pane(linked)

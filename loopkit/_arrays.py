@@ -31,6 +31,11 @@ class AddressSpace(Enum):
     GLOBAL = "global"
     AUTO = "auto"
 
+    @property
+    def word(self) -> str:
+        """What CUDA calls it: ``"shared"`` for ``LOCAL``."""
+        return "shared" if self is AddressSpace.LOCAL else self.value
+
 
 def parse_address_space(space: AddressSpace | str | None) -> AddressSpace:
     """The address space that a name spells, ``"shared"`` being CUDA's for ``"local"``."""

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import Any
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._frozen import dataclass
 from loopkit._spelling import check_identifier, shown
 
+if TYPE_CHECKING:
+    from loopkit._kernel import Kernel
+    from loopkit._steps import HistoryMethods, StepMethods
+else:
+    HistoryMethods = StepMethods = object
+
 
 @dataclass(frozen=True)
-class Step:
+class Step(StepMethods):
     """One transform: its name, its arguments, and what is known of its legality.
 
     ``verdict`` is ``"proven"`` where the checker proved that the step changes
     no result, ``"assumed"`` where the step itself is a promise about sizes or
     data, and ``"unchecked"`` where the proof was skipped.  ``seconds`` is how
     long the step took, its proof included; ``required`` of the arguments, the
-    first ones, need no name in a call.
+    first ones, need no name in a call.  ``kernels`` are those before and after it,
+    the latter without the step in its history; they are neither compared nor stored.
     """
 
     transform: str
@@ -27,6 +34,29 @@ class Step:
     verdict: str = "proven"
     seconds: float = field(default=0.0, compare=False)
     required: int = field(default=0, compare=False)
+    kernels: tuple[Kernel, Kernel] | None = field(default=None, compare=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "kernels": None}
+
+    @property
+    def before(self) -> Kernel:
+        """The kernel that the step was applied to."""
+        return self._opened()[0]
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel that the step made, this step the last of its history."""
+        made = self._opened()[1]
+        return made.recorded(History((*made.history, self)), made.lineage)
+
+    def _opened(self) -> tuple[Kernel, Kernel]:
+        if self.kernels is None:
+            raise InvalidArgumentError(
+                f"the step {self.call()[1:]} was stored without its kernels",
+                instead="lk.replay(kernel, steps).history has them again",
+            )
+        return self.kernels
 
     def call(self) -> str:
         """The step as a method call, ``.split_iname('i', 16, inner_tag='l.0')``."""
@@ -47,13 +77,18 @@ class Step:
         }
 
 
-class History(tuple[Step, ...]):
-    """Steps in order; ``print`` shows one line each: what was done, and what is known of it."""
+class History(tuple[Step, ...], HistoryMethods):
+    """Steps in order; shows for each what was done, what is known of it, and what it changed."""
 
     __slots__ = ()
 
-    def __str__(self) -> str:
-        return show_history(self) if self else "no step so far"
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> Step: ...
+    @overload
+    def __getitem__(self, key: slice) -> History: ...
+    def __getitem__(self, key: SupportsIndex | slice) -> Step | History:
+        found = super().__getitem__(key)
+        return History(found) if isinstance(found, tuple) else found
 
 
 def as_literal(value: Any) -> str:
@@ -138,5 +173,5 @@ def show_history(steps: tuple[Step, ...]) -> str:
     """One line per step: what was done, what is known of it, how long it took."""
     return "\n".join(
         f"{i:>3}  {s.call()[1:]:<80} {s.verdict:<10} {1e3 * s.seconds:.1f} ms"
-        for i, s in enumerate(steps, 1)
+        for i, s in enumerate(steps)
     )

@@ -20,6 +20,7 @@ from loopkit._called import fitting_type
 from loopkit._errors import InvalidArgumentError, SourcePosition, UnknownNameError
 from loopkit._expression import Access, accesses, variable_names
 from loopkit._frozen import dataclass
+from loopkit._history import History, Step
 from loopkit._nodes import Expression
 from loopkit._relations import grouped
 from loopkit._same import Exact, digest_of
@@ -28,7 +29,6 @@ from loopkit._tree import Loop, Path, Tree, flatten
 
 if TYPE_CHECKING:
     from loopkit._check.instance_maps import Lineage
-    from loopkit._history import Step
     from loopkit._methods import Methods
 else:
     Methods = object
@@ -205,11 +205,14 @@ class Kernel(Exact, Methods):
     options: Options = Options()
     reductions: tuple[Any, ...] = ()
     assertions: tuple[Assertion, ...] = ()
-    history: tuple[Step, ...] = field(default=(), compare=False)
+    history: History = field(default=History(), compare=False)
     lineage: Lineage | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         _spelling.check_kernel_name(self.name)
+        steps: tuple[Step, ...] = self.history
+        if not isinstance(steps, History):
+            object.__setattr__(self, "history", History(steps))
 
     @cached_property
     def statement_by_id(self) -> Mapping[str, Statement]:
@@ -383,7 +386,7 @@ class Kernel(Exact, Methods):
             changes["tags"] = tuple(sorted(changes["tags"]))
         return replace(self, **changes)
 
-    def recorded(self, history: tuple[Step, ...], lineage: Lineage | None) -> Kernel:
+    def recorded(self, history: History, lineage: Lineage | None) -> Kernel:
         """A copy with another past, which knows what this kernel knows of itself."""
         copy = replace(self, history=history, lineage=lineage)
         copy.__dict__[ANSWERS] = answers_of(self)

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 from loopkit import _execute, _inspect, _plot, transforms
 from loopkit._cached import cached_property
 from loopkit._compat import names as _compat
+from loopkit._history import History, Step
 from loopkit._kernel import Kernel
 from loopkit._registry import transforms as registered
+from loopkit._steps import HistoryMethods, StepMethods
 
 
 class Methods:
@@ -100,9 +102,10 @@ _OF_ANY_CLASS = frozenset(vars(_Empty))
 
 
 def _attach() -> None:
-    for name, method in vars(Methods).items():
-        if name not in _OF_ANY_CLASS:
-            setattr(Kernel, name, method)
+    for kind, methods in ((Kernel, Methods), (Step, StepMethods), (History, HistoryMethods)):
+        for name, method in vars(methods).items():
+            if name not in _OF_ANY_CLASS:
+                setattr(kind, name, method)
     for name in registered:
         setattr(Kernel, name, _Later(name))
 

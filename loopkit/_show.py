@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg, storage_shape
+from loopkit._arrays import AddressSpace, ArrayArg, ValueArg, storage_shape
 from loopkit._budget import in_turn
 from loopkit._cached import memoised
 from loopkit._errors import LoopkitError
@@ -90,16 +90,11 @@ def _signature(kernel: Kernel) -> tuple[str, str]:
 def _temporaries(kernel: Kernel) -> Iterator[Line]:
     for t in kernel.temporaries:
         if t.shape or t.address_space is AddressSpace.LOCAL:
-            yield Line("array", _array(t.name, storage_shape(t)), _where(t))
-
-
-def _where(temporary: TemporaryVariable) -> str:
-    words = {
-        AddressSpace.PRIVATE: "private",
-        AddressSpace.LOCAL: "shared",
-        AddressSpace.GLOBAL: "global",
-    }
-    return f"{words[temporary.address_space]} {temporary.dtype or ''}".rstrip()
+            yield Line(
+                "array",
+                _array(t.name, storage_shape(t)),
+                f"{t.address_space.word} {t.dtype or ''}".rstrip(),
+            )
 
 
 def _rules(kernel: Kernel) -> Iterator[Line]:

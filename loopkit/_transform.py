@@ -87,7 +87,9 @@ def transform(function: Makes[P]) -> Transform[P]:
         verdict = "unchecked" if unchecked else "assumed" if change.assumes else "proven"
         step = replace(step, verdict=verdict)
         lineage = None if unchecked else _proven(kernel, change, step)
-        step = replace(step, seconds=time.perf_counter() - start)
+        # Copies, so that a history keeps none of what its kernels remember.
+        kernels = replace(kernel), replace(change.kernel, history=kernel.history, lineage=lineage)
+        step = replace(step, seconds=time.perf_counter() - start, kernels=kernels)
         return change.kernel.recorded(History((*kernel.history, step)), lineage)
 
     apply.__annotations__ = {**function.__annotations__, "return": "Kernel"}

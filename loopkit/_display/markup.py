@@ -106,14 +106,19 @@ def fold(summary: Part, *body: Part, is_open: bool = True, **attributes: object)
 
 def table(
     columns: Sequence[Part],
-    rows: Iterable[Sequence[Part]],
+    rows: Iterable[Sequence[Part] | Element],
     *,
     numbers: Collection[int] = (),
     marks: Iterable[dict[str, object]] = (),
 ) -> Element:
-    """A table; columns ``numbers`` stand to the right, ``marks`` are attributes of the rows."""
+    """A table; columns ``numbers`` stand to the right, ``marks`` are attributes of the rows.
 
-    def cells(tag: str, row: Sequence[Part]) -> list[Element]:
+    A row that is an element is one cell as wide as the table.
+    """
+
+    def cells(tag: str, row: Sequence[Part] | Element) -> list[Element]:
+        if isinstance(row, Element):
+            return [element(tag, row, colspan=len(columns))]
         return [
             element(tag, cell, class_="lk-number" if at in numbers else None)
             for at, cell in enumerate(row)

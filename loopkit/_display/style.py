@@ -178,6 +178,15 @@ border-left:1px solid var(--lk-line)}}
 .lk [data-n]::before{{content:attr(data-n);display:inline-block;width:3em;padding-right:1em;
 text-align:right;color:var(--lk-comment);position:sticky;left:0;background:var(--lk-ground)}}
 .lk .lk-source summary{{padding-left:3em;color:var(--lk-comment)}}
+.lk td code{{display:inline-block;min-width:min(16em,40vw);white-space:pre-wrap;
+overflow-wrap:anywhere}}
+.lk .lk-opened{{padding-left:3.5em}}
+.lk .lk-diff{{overflow-x:auto;white-space:pre}}
+.lk .lk-diff>div{{width:max-content;min-width:100%}}
+.lk .lk-diff>.lk-added{{background:var(--lk-added-tint);color:var(--lk-text)}}
+.lk .lk-diff>.lk-removed{{background:var(--lk-removed-tint);color:var(--lk-text)}}
+.lk ins{{color:var(--lk-added);font-weight:650;text-decoration:underline}}
+.lk del{{color:var(--lk-removed);font-weight:650;text-decoration:line-through}}
 .lk .lk-axes{{display:flex;flex-wrap:wrap;column-gap:2.5em}}
 .lk .lk-rule{{display:flex;align-items:center;gap:.8em}}
 .lk .lk-rule::after{{content:"";flex:1;border-top:2px dashed var(--lk-barrier)}}

@@ -5,19 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from loopkit._arrays import AddressSpace, ValueArg
+from loopkit._arrays import ValueArg
 from loopkit._cached import memoised
 from loopkit._display.markup import Part, inline
 from loopkit._kernel import Kernel
 from loopkit._places import space_of
 from loopkit._tags import GroupAxis, InstructionParallel, LocalAxis, Unroll
 from loopkit._target import CUDA
-
-SPACES = {
-    AddressSpace.PRIVATE: "private",
-    AddressSpace.LOCAL: "shared",
-    AddressSpace.GLOBAL: "global",
-}
 
 _OF_TAG = {
     GroupAxis: "block",
@@ -45,7 +39,7 @@ def roles_of(kernel: Kernel) -> Mapping[str, str]:
         name: _OF_TAG.get(type(kernel.iname_tags.get(name)), "loop") for name in kernel.all_inames
     }
     found |= {a.name: "constant" if isinstance(a, ValueArg) else "global" for a in kernel.args}
-    return found | {t.name: SPACES[space_of(kernel, t)] for t in kernel.temporaries}
+    return found | {t.name: space_of(kernel, t).word for t in kernel.temporaries}
 
 
 def coloured(text: str, roles: Mapping[str, str]) -> Iterator[Part]:

@@ -1,0 +1,135 @@
+"""What each step of a history did to the costs of a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import ClassVar
+
+from loopkit._costs.costs import Costs
+from loopkit._costs.costs import costs as costs_of
+from loopkit._costs.quantities import bytes_text, number_text
+from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
+from loopkit._frozen import dataclass
+from loopkit._history import History, Step
+from loopkit._kernel import Kernel
+
+
+@dataclass(frozen=True)
+class StepCosts:
+    """The costs of the kernel that a step made; ``step`` is None for the kernel of the text.
+
+    ``costs`` is None where they cannot be counted, and ``why`` says why.
+    """
+
+    step: Step | None
+    costs: Costs | None
+    why: str = ""
+
+    @property
+    def operations(self) -> int | None:
+        """All operations, of all kinds and types."""
+        return None if self.costs is None else sum(n for _, n in self.costs.operations)
+
+    @property
+    def moved(self) -> int | None:
+        """Bytes of the sectors that requests to global memory touch; None where data decide."""
+        if self.costs is None or None in self.costs.moved.values():
+            return None
+        return sum(n for n in self.costs.moved.values() if n is not None)
+
+    @property
+    def wavefronts(self) -> int | None:
+        """Passes over the banks of shared memory; None where data decide."""
+        shared = (
+            [a.counts for a in self.costs.accesses if a.space == "shared"] if self.costs else []
+        )
+        if self.costs is None or None in shared:
+            return None
+        return sum(c.pieces for c in shared if c is not None)
+
+
+@dataclass(frozen=True)
+class HistoryCosts:
+    """The costs of the text, and after each step, for one choice of sizes."""
+
+    columns: ClassVar[tuple[str, ...]] = (
+        *("", "step"),
+        *("blocks x threads", "operations", "bytes moved", "wavefronts", "shared"),
+    )
+    """The heads of the columns of :meth:`rows`; numbers from the third on."""
+
+    sizes: tuple[tuple[str, int], ...]
+    stages: tuple[StepCosts, ...]
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """A row of text for each stage, under ``columns``."""
+        return [_row(number, stage) for number, stage in enumerate(self.stages, -1)]
+
+    def __str__(self) -> str:
+        cells = [self.columns, *self.rows()]
+        widths = [max(len(row[n]) for row in cells) for n in range(len(self.columns))]
+        lines = [", ".join(f"{name} = {value:,}" for name, value in self.sizes)]
+        for row in cells:
+            texts = [c.ljust(w) for c, w in zip(row[:2], widths[:2], strict=True)]
+            numbers = [c.rjust(w) for c, w in zip(row[2:], widths[2:], strict=True)]
+            lines.append("  ".join([*texts, *numbers]).rstrip())
+        return "\n".join(filter(None, lines))
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, str]:
+        from loopkit._display.history import history_costs_html
+        from loopkit._display.markup import bundle
+
+        return bundle(lambda: history_costs_html(self), lambda: str(self), include, exclude)
+
+
+def _row(place: int, stage: StepCosts) -> tuple[str, ...]:
+    step = stage.step
+    number, name = ("", "the text") if step is None else (str(place), step.call()[1:])
+    if stage.costs is None:
+        return number, name, stage.why, *("",) * 4
+    costs = stage.costs
+    return (
+        number,
+        name,
+        f"{costs.blocks:,} x {costs.threads:,}",
+        _shown(stage.operations, number_text),
+        _shown(stage.moved, bytes_text),
+        _shown(stage.wavefronts, number_text),
+        bytes_text(costs.shared_bytes) if costs.shared_bytes else "",
+    )
+
+
+def _shown(value: int | None, text_of: Callable[[float], str]) -> str:
+    return "not known" if value is None else text_of(value) if value else ""
+
+
+def history_costs(steps: History, sizes: Mapping[str, int]) -> HistoryCosts:
+    """The costs before and after each step; raises for sizes that are unknown or missing."""
+    if not steps:
+        raise InvalidArgumentError(
+            "no step was made so far, and so none has changed any costs",
+            instead="knl.costs(...) counts those of the kernel itself",
+        )
+    kernels = [steps[0].before, *(step.kernel for step in steps)]
+    known = {name for kernel in kernels for name in kernel.sizes}
+    for name in sizes:
+        if name not in known:
+            raise UnknownNameError("size", name, known)
+    if missing := [name for name in kernels[0].sizes if name not in sizes]:
+        raise InvalidArgumentError(
+            f"at needs the sizes {', '.join(missing)}",
+            instead=f"at({', '.join(f'{m}=...' for m in (*sizes, *missing))})",
+        )
+    stages = zip((None, *steps), kernels, strict=True)
+    found = tuple(_stage(step, kernel, sizes) for step, kernel in stages)
+    return HistoryCosts(tuple(sorted(sizes.items())), found)
+
+
+def _stage(step: Step | None, kernel: Kernel, sizes: Mapping[str, int]) -> StepCosts:
+    try:
+        mine = {name: value for name, value in sizes.items() if name in kernel.sizes}
+        return StepCosts(step, costs_of(kernel, mine))
+    except LoopkitError as error:
+        return StepCosts(step, None, error.why)

@@ -1,0 +1,90 @@
+"""What one does with a history: the methods of :class:`~loopkit._history.Step` and of
+:class:`~loopkit._history.History`, which themselves are data in a room below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, cast
+
+from loopkit._history import History, Step, show_history
+
+if TYPE_CHECKING:
+    from loopkit._changes import Change, Diff
+    from loopkit._history_costs import HistoryCosts
+
+
+class StepMethods:
+    """What one does with a step."""
+
+    def changes(self) -> tuple[Change, ...]:
+        """What became of each name that the step touched."""
+        from loopkit._changes import changes
+
+        step = cast(Step, self)
+        return changes(step.before, step.kernel)
+
+    def diff(self) -> Diff:
+        """What the step changed in the nest; prints as a unified diff."""
+        from loopkit._changes import nest_diff
+
+        step = cast(Step, self)
+        return nest_diff(step.before, step.kernel, _names(step))
+
+    def source_diff(self) -> Diff:
+        """What the step changed in the CUDA C; raises what lowering of either kernel raises."""
+        from loopkit._changes import source_diff
+
+        step = cast(Step, self)
+        return source_diff(step.before, step.kernel, _names(step))
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, str]:
+        from loopkit._display.history import step_html, step_text
+        from loopkit._display.markup import bundle
+
+        step = cast(Step, self)
+        return bundle(lambda: step_html(step), lambda: step_text(step), include, exclude)
+
+
+def _names(step: Step) -> tuple[str, str]:
+    return "before", f"after {step.call()[1:]}"
+
+
+class HistoryMethods:
+    """What one does with a history."""
+
+    def at(self, **sizes: int) -> HistoryCosts:
+        """What each step did to the costs of a launch with these sizes, and to the texts.
+
+        ``sizes`` are those that :meth:`loopkit.Kernel.costs` takes; sizes that a step fixes
+        are left out from there on.  Returns plain data that shows itself as a table.
+        """
+        from loopkit._history_costs import history_costs
+
+        return history_costs(cast(History, self), sizes)
+
+    def __str__(self) -> str:
+        return "\n".join(_lines(cast(History, self))) or "no step so far"
+
+    __repr__ = __str__
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, str]:
+        from loopkit._display.history import history_html
+        from loopkit._display.markup import bundle
+
+        steps = cast(History, self)
+        return bundle(lambda: history_html(steps), lambda: str(steps), include, exclude)
+
+
+def _lines(steps: History) -> Iterator[str]:
+    """One line a step, and below it what changed, where the step knows its kernels."""
+    from loopkit._changes import in_words
+
+    for step, line in zip(steps, show_history(steps).splitlines(), strict=False):
+        yield line
+        if step.kernels is not None:
+            yield from (f"       {text}" for text in in_words(step.changes()))

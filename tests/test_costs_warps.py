@@ -54,7 +54,7 @@ def one_by_one(
         assert thread % 32 not in warps[request]
         warps[request][thread % 32] = value(access.address, point) * itemsize
         cell = tuple(value(form, point) for form in access.cell)
-        in_block = tuple(point[n] for n in access.blocks)
+        in_block = tuple(point[n] for n in access.block_names)
         for seen, who in zip(
             touched, [(in_block, thread), (in_block, thread // 32), in_block, ()], strict=True
         ):

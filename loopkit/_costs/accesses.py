@@ -9,7 +9,7 @@ import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ArrayArg, strides_of
-from loopkit._expression import substitute
+from loopkit._expression import substitute, to_text
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, guarded_reads
 from loopkit._hidden import hidden
@@ -24,6 +24,7 @@ from loopkit._same import key_of
 from loopkit.codegen.bounds import determined_value
 
 THREADS: tuple[Axis, ...] = (("l", 0), ("l", 1), ("l", 2))
+BLOCKS: tuple[Axis, ...] = (("g", 0), ("g", 1), ("g", 2))
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ class AddressMap:
     ``requests`` names what tells the requests of one thread apart, ``lanes`` a thread's index on
     each axis: a name and what it begins with, or None where only index 0 runs; ``others`` have one
     value for those of all these.  ``cell`` and ``address``, in elements of the array, are linear
-    forms over all of them.  ``blocks`` are those of ``requests`` that tell blocks apart.  Maps of
-    one kernel and the same sizes with equal ``key`` have the same domain.
+    forms over all of them.  ``blocks`` are like ``lanes``, of the block's index: their names are
+    among the requests.  Maps of one kernel and the same sizes with equal ``key`` have one domain.
     """
 
     key: object
@@ -57,14 +58,24 @@ class AddressMap:
     requests: tuple[str, ...]
     lanes: tuple[tuple[str, int] | None, ...]
     others: tuple[str, ...]
-    blocks: tuple[str, ...]
+    blocks: tuple[tuple[str, int] | None, ...]
     cell: tuple[Linear, ...]
     address: Linear
 
     @property
     def names(self) -> tuple[str, ...]:
         """All names of the domain."""
-        return (*self.requests, *(lane[0] for lane in self.lanes if lane is not None), *self.others)
+        return (*self.requests, *self.lane_names, *self.others)
+
+    @property
+    def lane_names(self) -> tuple[str, ...]:
+        """The names of a thread's index in its block."""
+        return tuple(lane[0] for lane in self.lanes if lane is not None)
+
+    @property
+    def block_names(self) -> tuple[str, ...]:
+        """The names of a block's index in the grid."""
+        return tuple(block[0] for block in self.blocks if block is not None)
 
 
 def accesses_of(kernel: Kernel) -> Iterator[Access]:
@@ -86,6 +97,11 @@ def accesses_of(kernel: Kernel) -> Iterator[Access]:
         yield from known.values()
         if indices:
             yield Access(statement.id, name, indices, True)
+
+
+def text_of(access: Access) -> str:
+    """An access as it is written."""
+    return f"{access.array}[{', '.join(map(to_text, access.indices))}]"
 
 
 def space_of(kernel: Kernel, array: str) -> AddressSpace:
@@ -113,19 +129,19 @@ def address_map(model: Model, access: Access, sizes: Mapping[str, int]) -> Addre
     strides = [_sets.value_at(s, sizes) for s in strides_of(model.array(access.array))]
     for name, atom in quotients.items():
         domain = domain & _sets.equality(name, atom)
-    lanes = tuple(_lane(model, statement, axis, everywhere) for axis in THREADS)
+    lanes = tuple(_index(model, statement, axis, everywhere) for axis in THREADS)
     taken = {lane[0] for lane in lanes if lane is not None}
-    blocks = {v.name for axis, v in everywhere.items() if axis[0] == "g"}
+    blocks = tuple(_index(model, statement, axis, everywhere) for axis in BLOCKS)
     tied = _tied(model, statement)
-    requests = tuple(sorted((statement.inames | blocks) - taken - tied))
-    blocks |= {i for i in statement.inames if (model.axis_of(i) or ("",))[0] == "g"}
+    others = {block[0] for block in blocks if block is not None}
+    requests = tuple(sorted((statement.inames | others) - taken - tied))
     return AddressMap(
         (access.statement, key_of((access.guards, tuple(quotients.items())))),
         domain,
         requests,
         lanes,
         (*sorted(tied), *quotients),
-        tuple(name for name in requests if name in blocks),
+        blocks,
         cell,
         total([form * stride for form, stride in zip(cell, strides, strict=True)]),
     )
@@ -145,10 +161,10 @@ def _tied(model: Model, statement: Statement) -> set[str]:
     return found
 
 
-def _lane(
+def _index(
     model: Model, statement: Statement, axis: Axis, everywhere: Mapping[Axis, Expression]
 ) -> tuple[str, int] | None:
-    """The name of a thread's index on an axis, and the value that index 0 has."""
+    """The name of a thread's or a block's index on an axis, and the value that index 0 has."""
     for iname in model.inames_on.get(axis, ()):
         if iname in statement.inames:
             return iname, model.lower(iname)

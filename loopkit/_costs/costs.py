@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from loopkit import _sets
 from loopkit._budget import in_turn
 from loopkit._costs.accesses import accesses_of
 from loopkit._costs.counting import Counting
 from loopkit._costs.devices import Device, chosen
 from loopkit._costs.operations import operations_of
+from loopkit._costs.sizes import check_sizes
 from loopkit._costs.values import SPACES, AccessCosts, Costs, Footprint
-from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._kernel import Kernel
 from loopkit._poly.integer_points import EndlessError, TooManyPointsError, count
 from loopkit._poly.model import Model, model_of
@@ -47,7 +46,7 @@ def costs(
     """
     from loopkit.codegen.prepare import prepare
 
-    _check_sizes(kernel, sizes)
+    check_sizes(kernel, sizes, "costs")
     launch = kernel.launch_config(**sizes)
     made: Program = kernel.program()
     model = model_of(prepare(kernel))
@@ -69,26 +68,6 @@ def costs(
         asked=None if device is None else chosen(device),
         arch=arch,
     )
-
-
-def _check_sizes(kernel: Kernel, sizes: Mapping[str, int]) -> None:
-    """Refuse sizes that no call could have."""
-    for name in sizes:
-        if name not in kernel.sizes:
-            raise UnknownNameError("size", name, kernel.sizes)
-    if missing := [name for name in kernel.sizes if name not in sizes]:
-        raise InvalidArgumentError(
-            f"costs needs the sizes {', '.join(missing)}",
-            instead=f"costs({', '.join(f'{m}=...' for m in (*sizes, *missing))})",
-        )
-    for name, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise InvalidArgumentError(f"the size '{name}' is a whole number, not {value!r}")
-    if _sets.at_values(kernel.assumptions.set, sizes).is_empty():
-        shown = ", ".join(f"{n} = {v}" for n, v in sizes.items())
-        raise InvalidArgumentError(
-            f"no launch of '{kernel.name}' has {shown}: it assumes {kernel.assumptions.text}"
-        )
 
 
 def _instances(model: Model, statement: str, sizes: Mapping[str, int]) -> tuple[int | None, bool]:

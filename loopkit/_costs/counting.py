@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 
-from loopkit._costs.accesses import Access, AddressMap, address_map, space_of
+from loopkit._costs.accesses import Access, AddressMap, address_map, space_of, text_of
 from loopkit._costs.reuse import Reuse, cells_of, reuse
 from loopkit._costs.values import SPACES, AccessCosts, Footprint
 from loopkit._costs.warps import GLOBAL, SHARED, WarpCosts, warp_costs
-from loopkit._expression import to_text
 from loopkit._linear import Linear, NotAffineError
 from loopkit._poly.integer_points import EndlessError, System, TooManyPointsError, systems
 from loopkit._poly.model import Model
@@ -60,10 +59,9 @@ class Counting:
         if counts is not None and space == "global":
             with suppress(TooManyPointsError):
                 touched = self.reuse(where, counts.threads)
-        text = f"{access.array}[{', '.join(map(to_text, access.indices))}]"
         return AccessCosts(
             access.statement,
-            text,
+            text_of(access),
             access.array,
             space,
             access.is_write,

@@ -51,14 +51,13 @@ def reuse(
 
     Raises :class:`TooManyPointsError` where that would take too long.
     """
-    lanes = [lane[0] for lane in access.lanes if lane is not None]
     cells, whole = cells_of(access, found)
     by_warp = [_with_warp(system, access, block, warp) for system in whole]
     return Reuse(
         times,
-        distinct(whole, (*access.blocks, *lanes, *cells)),
-        distinct(by_warp, (*access.blocks, WARP, *cells)),
-        distinct(whole, (*access.blocks, *cells)),
+        distinct(whole, (*access.block_names, *access.lane_names, *cells)),
+        distinct(by_warp, (*access.block_names, WARP, *cells)),
+        distinct(whole, (*access.block_names, *cells)),
         distinct(whole, cells),
     )
 

@@ -106,6 +106,11 @@ def warp_costs(
     )
 
 
+def turns_of(itemsize: int) -> int:
+    """In how many turns shared memory serves a warp: of wide elements a part in each."""
+    return -(-itemsize // WORD)
+
+
 def _total(each: Rows, times: Any) -> int:
     return sum(n * t for n, t in zip(each.tolist(), times.tolist(), strict=True))
 
@@ -175,8 +180,7 @@ def _sectors(addresses: Rows, used: Flags, itemsize: int) -> tuple[Rows, Rows]:
 
 def _wavefronts(addresses: Rows, used: Flags, itemsize: int) -> tuple[Rows, Rows]:
     """Passes that each request takes: the most different words in a bank; and at best."""
-    words = -(-itemsize // WORD)
-    # Of wide elements, a half or a quarter of the warp is served in turn.
+    words = turns_of(itemsize)
     turns = (
         addresses.reshape(-1, addresses.shape[1] // words),
         used.reshape(-1, used.shape[1] // words),

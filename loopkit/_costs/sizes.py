@@ -1,0 +1,29 @@
+"""The sizes of a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from loopkit import _sets
+from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._kernel import Kernel
+
+
+def check_sizes(kernel: Kernel, sizes: Mapping[str, int], what: str) -> None:
+    """Refuse sizes that no call could have."""
+    for name in sizes:
+        if name not in kernel.sizes:
+            raise UnknownNameError("size", name, kernel.sizes)
+    if missing := [name for name in kernel.sizes if name not in sizes]:
+        raise InvalidArgumentError(
+            f"{what} needs the sizes {', '.join(missing)}",
+            instead=f"{what}({', '.join(f'{m}=...' for m in (*sizes, *missing))})",
+        )
+    for name, value in sizes.items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise InvalidArgumentError(f"the size '{name}' is a whole number, not {value!r}")
+    if _sets.at_values(kernel.assumptions.set, sizes).is_empty():
+        shown = ", ".join(f"{n} = {v}" for n, v in sizes.items())
+        raise InvalidArgumentError(
+            f"no launch of '{kernel.name}' has {shown}: it assumes {kernel.assumptions.text}"
+        )

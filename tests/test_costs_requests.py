@@ -1,0 +1,99 @@
+"""One request at a time, all of them together: what `costs` counts without enumerating."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import sys
+from itertools import product
+from math import prod
+from pathlib import Path
+
+import pytest
+
+import loopkit as lk
+from loopkit._costs.requests import Request, request_at
+from loopkit._errors import InvalidArgumentError
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
+
+EXAMPLES = {
+    ("transpose", "scheduled"): {"n": 35, "m": 33},
+    ("stencil_5", "scheduled"): {"n": 5, "m": 33},
+    ("axpy", "in one block"): {"n": 70},
+}
+
+
+def transposed() -> lk.Kernel:
+    """A transpose through shared memory: columns of 33 elements."""
+    return importlib.import_module("transpose").make()["scheduled"]
+
+
+def all_requests(knl: lk.Kernel, access: object, sizes: dict[str, int]) -> list[Request]:
+    """Every block, every warp, and all values of loops, found by trying them."""
+    costs = knl.costs(**sizes)
+    found = []
+    for block in product(*map(range, costs.grid)):
+        for warp in range(-(-prod(costs.block) // 32)):
+            first = request_at(knl, access, sizes, block=block, warp=warp)
+            loops = dict(first.loops)
+            ranges = [range(9) for _ in loops]
+            for values in product(*ranges):
+                chosen = dict(zip(loops, values, strict=True))
+                one = request_at(knl, access, sizes, block=block, warp=warp, loops=chosen)
+                if one.touches:
+                    found.append(one)
+    return found
+
+
+@pytest.mark.parametrize(("example", "schedule"), EXAMPLES)
+def test_requests_together_are_the_counts(example: str, schedule: str) -> None:
+    knl = importlib.import_module(example).make()[schedule]
+    sizes = {n: v for n, v in EXAMPLES[example, schedule].items() if n in knl.sizes}
+    for access in knl.costs(**sizes).accesses[:2]:
+        found = all_requests(knl, access, sizes)
+        counts = access.counts
+        assert counts is not None
+        pieces = [len(r.sectors) if r.space == "global" else r.wavefronts for r in found]
+        assert (len(found), sum(len(r.touches) for r in found), sum(pieces)) == (
+            counts.requests,
+            counts.threads,
+            counts.pieces,
+        )
+
+
+def test_lanes_of_a_request() -> None:
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", "b[i] = a[2*i + 1]", dtypes={"a, b": "float32"})
+    knl = knl.split_iname("i", 64, outer_tag="g.0", inner_tag="l.0")
+    read = next(a for a in knl.costs(n=100).accesses if a.array == "a")
+    request = request_at(knl, read, {"n": 100}, block=(1,), warp=1)
+    assert [t.lane for t in request.touches] == list(range(4))
+    assert [t.cell for t in request.touches] == [(2 * i + 1,) for i in range(96, 100)]
+    assert [t.address for t in request.touches] == [4 * (2 * i + 1) for i in range(96, 100)]
+    assert request.sectors == (24, 25)[: len(request.sectors)]
+    assert pickle.loads(pickle.dumps(request)) == request
+
+
+def test_banks_of_a_column() -> None:
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i, j < 32 }", "b[j, i] = a[i, j]", dtypes={"a, b": "float32"}
+    )
+    knl = knl.tag_inames({"i": "l.0", "j": "unr"}).add_prefetch("a", ["i", "j"])
+    read = next(a for a in knl.costs().accesses if a.array == "a_s" and not a.is_write)
+    request = request_at(knl, read, {}, loops={"j": 3})
+    assert request.wavefronts == 32
+    (turn,) = request.words
+    assert list(turn) == [3] and len(turn[3]) == 32
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"block": (9, 0)}, {"warp": 99}, {"loops": {"nothing": 1}}, {"block": (0, 0, 0, 0)}]
+)
+def test_what_there_is_not(wrong: dict[str, object]) -> None:
+    knl = transposed()
+    sizes = {"n": 35, "m": 33}
+    access = knl.costs(**sizes).accesses[0]
+    with pytest.raises(InvalidArgumentError):
+        request_at(knl, access, sizes, **wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="sizes m"):
+        request_at(knl, access, {"n": 35})

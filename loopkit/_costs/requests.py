@@ -151,12 +151,14 @@ def _index_in(
     index: tuple[int, ...], extents: tuple[int, int, int], what: str
 ) -> tuple[int, int, int]:
     """An index with an entry for each axis, if it lies in the extents."""
-    given = (*index, 0, 0, 0)[:3]
-    if len(index) > 3 or any(not 0 <= n < extent for n, extent in zip(given, extents, strict=True)):
+    x, y, z = (*index, 0, 0, 0)[:3]
+    if len(index) > 3 or any(
+        not 0 <= n < extent for n, extent in zip((x, y, z), extents, strict=True)
+    ):
         raise InvalidArgumentError(
             f"there is no {what} {tuple(index)}", instead=f"there are {extents} (x, y, z)"
         )
-    return given
+    return x, y, z
 
 
 def _touches(
@@ -177,18 +179,18 @@ def _touches(
     if any(index and axis is None for index, axis in zip(block, where.blocks, strict=True)):
         return dict(loops), []
     fixed = dict(sizes)
-    for index, axis in zip(block, where.blocks, strict=True):
-        if axis is not None:
-            fixed[axis[0]] = axis[1] + index
+    for index, group in zip(block, where.blocks, strict=True):
+        if group is not None:
+            fixed[group[0]] = group[1] + index
     domain = _sets.at_values(where.domain, {**fixed, **loops})
     thread: list[Expression] = [0]
     for axis, lane in enumerate(where.lanes):
         if lane is not None:
             stride = prod(extents[:axis])
             thread += [prim.Product((stride, prim.Variable(lane[0]))), -stride * lane[1]]
-    index = prim.Sum(tuple(thread))
+    number = prim.Sum(tuple(thread))
     for comparison, end in ((">=", warp * CUDA.warp), ("<", (warp + 1) * CUDA.warp)):
-        domain = domain & _sets.condition_set(prim.Comparison(index, comparison, end))
+        domain = domain & _sets.condition_set(prim.Comparison(number, comparison, end))
     open_ = [name for name in names if name not in loops]
     first = smallest_point(_sets.project_onto(domain, open_), open_) if open_ else {}
     if first is None:

@@ -14,7 +14,7 @@ from loopkit._kernel import Kernel
 from loopkit._make.type_inference import infer_types
 from loopkit._program import Program
 from loopkit._run.host import CpuExecutor, HostExecutor
-from loopkit._run.kinds import kind_of
+from loopkit._run.kinds import info_of
 from loopkit._run.plan import ArgumentPlan, Resolved
 from loopkit.codegen.functions import parameters
 from loopkit.codegen.lower import checks, program_of
@@ -82,20 +82,10 @@ class TypedOnCall:
 def types_of(kernel: Kernel, arguments: Mapping[str, Any]) -> dict[str, np.dtype[Any]]:
     """The types that a call's arguments give to those which the kernel left open."""
     return {
-        argument.name: _type_of(argument.name, arguments[argument.name])
+        argument.name: info_of(argument.name, arguments[argument.name]).dtype
         for argument in kernel.args
         if argument.dtype is None and arguments.get(argument.name) is not None
     }
-
-
-def _type_of(name: str, value: Any) -> np.dtype[Any]:
-    kind = kind_of(value)
-    if kind is None:
-        raise InvalidArgumentError(
-            f"{name}: an array is needed, but an object of type {type(value).__name__} came",
-            instead=f"for example, numpy.asarray({name})",
-        )
-    return kind.describe(value, name).dtype
 
 
 class ReferenceExecutor(CpuExecutor):

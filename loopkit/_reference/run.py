@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
@@ -140,10 +140,7 @@ class Walker:
         self.store = store
         self.most = most
         self.compiled = {s.id: compile_statement(kernel, s, store) for s in kernel.statements}
-        self.members = {
-            id(loop): [self.compiled[s] for s in statements_in(loop)]
-            for loop in _loops(kernel.tree)
-        }
+        self.members: dict[int, list[Compiled]] = {}
         for compiled in self.compiled.values():
             self._prepare(compiled)
 
@@ -235,7 +232,9 @@ class Walker:
                 self.statement(self.compiled[node], prefix)
 
     def loop(self, loop: Loop, prefix: tuple[int, ...]) -> None:
-        members = self.members[id(loop)]
+        members = self.members.get(id(loop))
+        if members is None:
+            members = self.members[id(loop)] = [self.compiled[s] for s in statements_in(loop)]
         if len(members) == 1 and self._is_ready(members[0], prefix):
             self.statement(members[0], prefix)
             return
@@ -282,10 +281,3 @@ class Walker:
             asked=f"{to_text(statement.lhs)} = {to_text(statement.rhs)}",
             witness=Witness(kind=kind, sink=instance, parameters=dict(self.store.sizes)),
         )
-
-
-def _loops(tree: Tree) -> Iterator[Loop]:
-    for node in tree:
-        if isinstance(node, Loop):
-            yield node
-            yield from _loops(node.body)

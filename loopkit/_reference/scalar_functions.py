@@ -29,9 +29,7 @@ def converter(source: DType | None, target: DType) -> Callable[[Any], Any]:
         return lambda x: inner(np.float32(float(x)))
     if source is None and target.kind in "iu":
         return lambda x: np.asarray(_wrapped(x) if isinstance(x, int) else x).astype(target)[()]
-    if source is None or source.kind == "c" or target.kind in "iu":
-        return lambda x: np.asarray(x).astype(target)[()]
-    if source.kind == "f" and target.kind in "fcV":
+    if source is not None and source.kind == "f" and target.kind in "fcV":
         return lambda x: kind(x)
     return lambda x: np.asarray(x).astype(target)[()]
 

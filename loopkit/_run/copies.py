@@ -47,10 +47,8 @@ def run(resolved: Resolved, modules: Modules, stream: int | None) -> Any:
         with device.current():
             loaded = modules.on(frozenset(), device)
             check_grid(loaded.program, resolved.grid, device.target)
-            name, arguments = (
-                loaded.program.name,
-                [stage(p, resolved) for p in loaded.program.params],
-            )
+            name = loaded.program.name
+            arguments = [stage(p, resolved) for p in loaded.program.params]
             with on_stream as handle, _on_device(arguments, handle, device) as placed:
                 launched = True  # from here on, a failure may be the kernel's own
                 launch.launch(loaded, resolved.grid, handle, placed)

@@ -17,7 +17,7 @@ import numpy as np
 
 from loopkit._errors import InvalidArgumentError
 from loopkit._hidden import hidden
-from loopkit._promotion import BFLOAT16
+from loopkit._promotion import BFLOAT16, dtype_name
 from loopkit._run import arrays, driver
 from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Layout, Location
 
@@ -95,13 +95,9 @@ class TorchKind(ArrayKind):
         return made
 
     def as_numpy(self, x: Any) -> np.ndarray[Any, Any]:
-        result: np.ndarray[Any, Any]
-        x = x.detach()
-        if x.dtype == self._torch.bfloat16:
-            result = x.view(self._torch.int16).numpy().view(BFLOAT16)
-        else:
-            result = x.numpy()
-        return result
+        x, is_small = x.detach(), x.dtype == self._torch.bfloat16
+        found: np.ndarray[Any, Any] = (x.view(self._torch.int16) if is_small else x).numpy()
+        return found.view(BFLOAT16) if is_small else found
 
     def from_numpy(self, x: np.ndarray[Any, Any]) -> Any:
         if x.dtype == BFLOAT16:
@@ -263,16 +259,8 @@ class JaxKind(ArrayKind):
             location = Location("cuda", int(device.id if index is None else index))
         pointer = int(x.addressable_data(0).unsafe_buffer_pointer())
         shape = tuple(x.shape)
-        return ArrayInfo(
-            self,
-            x,
-            pointer,
-            shape,
-            arrays.contiguous_strides(shape),
-            np.dtype(x.dtype),
-            location,
-            True,
-        )
+        strides = arrays.contiguous_strides(shape)
+        return ArrayInfo(self, x, pointer, shape, strides, np.dtype(x.dtype), location, True)
 
     def empty(self, layout: Layout, dtype: np.dtype[Any], location: Location) -> Any:
         if not layout.is_contiguous and 0 not in layout.shape:
@@ -391,6 +379,19 @@ def kind_of(x: Any) -> ArrayKind | None:
     except KeyError:
         kind = _kinds[cls] = _find_kind(cls)
         return kind
+
+
+def info_of(name: str, x: Any, dtype: np.dtype[Any] | None = None) -> ArrayInfo:
+    """What ``x`` is, which must be an array; ``dtype`` is what its elements should be."""
+    kind = kind_of(x)
+    if kind is None:
+        wanted = "" if dtype is None else dtype_name(dtype)
+        raise InvalidArgumentError(
+            f"{name}: an array{wanted and f' of {wanted}'} is needed, but an object of type "
+            f"{type(x).__name__} came",
+            instead=f"for example, numpy.asarray({name}{wanted and f', dtype={wanted!r}'})",
+        )
+    return kind.describe(x, name)
 
 
 def _find_kind(cls: type) -> ArrayKind | None:

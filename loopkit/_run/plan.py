@@ -22,7 +22,7 @@ from loopkit._program import ArrayParam, Check, Program, ValueParam
 from loopkit._promotion import dtype_name
 from loopkit._run import overlap
 from loopkit._run.arrays import HOST, NUMPY, ArrayInfo, ArrayKind, Layout, Location, numpy_empty
-from loopkit._run.kinds import kind_of
+from loopkit._run.kinds import info_of
 from loopkit._run.scalars import check_scalar, is_integer
 from loopkit._run.sizes import Known, SizeSolver, compile_tuple, whole_value
 
@@ -270,15 +270,7 @@ class ArgumentPlan:
             param = self.arrays.get(name)
             if param is None or name not in given:
                 continue
-            kind = kind_of(given[name])
-            if kind is None:
-                wanted = dtype_name(param.dtype)
-                raise InvalidArgumentError(
-                    f"{name}: an array of {wanted} is needed, "
-                    f"but an object of type {type(given[name]).__name__} came",
-                    instead=f"for example, numpy.asarray({name}, dtype={wanted!r})",
-                )
-            infos[name] = info = kind.describe(given[name], name)
+            infos[name] = info = info_of(name, given[name], param.dtype)
             if info.dtype != param.dtype:
                 remedy = f"convert it, or make the kernel for {name} of another type"
                 if info.dtype.newbyteorder("=") == param.dtype:

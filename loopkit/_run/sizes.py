@@ -72,44 +72,31 @@ class SizeSolver:
         self._stride_functions = {
             param.name: compile_tuple(param.strides) for param in plan.array_params
         }
-        #: (array, axis, extent, whether it is a plain name), plain names first.
-        self._extents = sorted(
-            (
-                (name, axis, extent)
-                for name in plan.names
-                if name in plan.arrays
-                for axis, extent in enumerate(plan.arrays[name].shape)
-                if variable_names(extent)
-            ),
-            key=lambda item: not _is_name(item[2]),
-        )
-        self._strides = [
-            (name, axis, stride)
-            for name in plan.names
-            if name in plan.arrays
-            for axis, stride in enumerate(plan.arrays[name].strides)
-            if variable_names(stride)
-        ]
 
     def infer(self, known: Known, arrays: Mapping[str, ArrayInfo]) -> None:
         """Add the sizes that the arrays determine to what is known."""
-        extents = [(n, axis, extent) for n, axis, extent in self._extents if n in arrays]
-        strides = [(n, axis, stride) for n, axis, stride in self._strides if n in arrays]
         lengths: list[_Equation] = []
+        # A leading dimension that is an argument of its own is known from strides alone.
+        steps: list[_Equation] = []
         # No elements may mean a negative extent; an extent of 0 is supposed where nothing else
         # is known.
         empty: list[_Equation] = []
-        for name, axis, extent in extents:
-            length, origin = arrays[name].shape[axis], f"from {name}'s axis {axis}"
-            if length or not _may_be_negative(extent):
-                lengths.append((extent, length, origin, (name, axis)))
-            if not length:
-                empty.append((extent, 0, origin, None))
-        # A leading dimension that is an argument of its own is known from strides alone.
-        steps: list[_Equation] = [
-            (stride, arrays[n].strides[axis], f"from the stride of {n}'s axis {axis}", None)
-            for n, axis, stride in strides
-        ]
+        for name, info in arrays.items():
+            param = self._plan.arrays[name]
+            for axis, (extent, length) in enumerate(zip(param.shape, info.shape, strict=True)):
+                if not variable_names(extent):
+                    continue
+                origin = f"from {name}'s axis {axis}"
+                if length or not _may_be_negative(extent):
+                    lengths.append((extent, length, origin, (name, axis)))
+                if not length:
+                    empty.append((extent, 0, origin, None))
+            for axis, stride in enumerate(param.strides):
+                if variable_names(stride):
+                    origin = f"from the stride of {name}'s axis {axis}"
+                    steps.append((stride, info.strides[axis], origin, None))
+        for extents in (lengths, empty):
+            extents.sort(key=lambda equation: not _is_name(equation[0]))
         for equations in (lengths, steps, empty):
             self._infer_from(equations, known)
             if self._plan.scalars.keys() <= known.values.keys():

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import islpy as isl
@@ -74,20 +75,13 @@ def live_arrays(kernel: Kernel) -> frozenset[str]:
 class _BinaryOperations(ExpressionMapper):
     """Sums and products of two operands each, leaning to the left."""
 
-    def _pairs(self, kind: type, children: Iterable[Expression]) -> Expression:
-        first, *rest = children
-        for child in rest:
-            first = kind((first, child))
-        return first
+    def _in_pairs(self, expr: Any) -> Expression:
+        kind, children = type(expr), [self.rec(c) for c in expr.children]
+        if kind is prim.Product and is_minus_one(children[0]) and len(children) > 2:
+            return kind((-1, reduce(lambda a, b: kind((a, b)), children[1:])))
+        return reduce(lambda a, b: kind((a, b)), children)
 
-    def map_sum(self, expr: Any) -> Expression:
-        return self._pairs(prim.Sum, [self.rec(c) for c in expr.children])
-
-    def map_product(self, expr: Any) -> Expression:
-        children = [self.rec(c) for c in expr.children]
-        if is_minus_one(children[0]) and len(children) > 2:
-            return prim.Product((-1, self._pairs(prim.Product, children[1:])))
-        return self._pairs(prim.Product, children)
+    map_sum = map_product = _in_pairs
 
 
 def is_minus_one(expr: Expression) -> bool:

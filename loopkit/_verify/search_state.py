@@ -51,6 +51,7 @@ class State:
         return replace(self, pending=pending)
 
 
+@dataclass(frozen=True, eq=False)
 class Reader:
     """A statement in whose inames an expression is written.
 
@@ -58,19 +59,15 @@ class Reader:
     are then found from that reader's as they are needed.
     """
 
-    def __init__(
-        self,
-        statement: Statement,
-        label: str,
-        *,
-        behind: Reader | None = None,
-        solver: Solver | None = None,
-    ) -> None:
-        self.statement = statement
-        self.label = label
-        self.behind = behind
-        self.solver = solver
-        self.depth: int = behind.depth + 1 if behind is not None else 0
+    statement: Statement
+    label: str
+    behind: Reader | None = None
+    solver: Solver | None = None
+
+    @property
+    def depth(self) -> int:
+        """How many readers stand before it."""
+        return 0 if self.behind is None else self.behind.depth + 1
 
     def value(self, iname: str) -> Expression | None:
         """An iname's value, over the inames of the pair; None where it is not known."""

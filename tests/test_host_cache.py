@@ -175,7 +175,7 @@ def unusable(name: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     def full(*args: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(entries, "_write", full)
+    monkeypatch.setattr(entries, "write", full)
     return "No space left"
 
 

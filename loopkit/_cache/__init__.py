@@ -5,7 +5,7 @@ executed later; ``entries`` reads and writes the entries.  A cache that cannot b
 one warning and the time to compile anew, never a call.
 """
 
-from loopkit._cache.entries import Entry, key_of, load, store
+from loopkit._cache.entries import Entry, key_of, load, store, write
 from loopkit._cache.folder import find, private, working, writing
 
-__all__ = ["Entry", "find", "key_of", "load", "private", "store", "working", "writing"]
+__all__ = ["Entry", "find", "key_of", "load", "private", "store", "working", "write", "writing"]

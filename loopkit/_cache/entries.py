@@ -74,7 +74,7 @@ def store(kind: str, key: str, parts: Mapping[str, bytes]) -> Entry | None:
         return None
     try:
         _clean(place)
-        _write(place / key, _encode(f"{kind}/{key}", parts))
+        write(place / key, _encode(f"{kind}/{key}", parts))
     except OSError as error:
         _folder.not_kept(place, error)
         return None
@@ -131,7 +131,8 @@ def _read(path: Path) -> bytes | None:
         return None
 
 
-def _write(path: Path, data: bytes) -> None:
+def write(path: Path, data: bytes) -> None:
+    """Put a file in its place as a whole, for its owner alone."""
     handle, temporary = tempfile.mkstemp(prefix=_UNFINISHED, dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -14,7 +14,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -121,14 +120,9 @@ class Compiler:
     command: tuple[str, ...]
     version: str
 
-    @property
-    def is_clang(self) -> bool:
-        """Whether it takes clang's options rather than g++'s."""
-        return "clang" in self.version
-
     def kernel_flags(self, sanitize: bool) -> tuple[str, ...]:
         """All flags for a kernel, linking included."""
-        own = ("-Wno-unknown-warning-option",) if self.is_clang else _GCC_FLAGS
+        own = ("-Wno-unknown-warning-option",) if "clang" in self.version else _GCC_FLAGS
         speed = _SANITIZE_FLAGS if sanitize else ("-O2", *_cpu_flags())
         return (*_KERNEL_FLAGS, *own, *speed, "-shared", "-Wl,-Bsymbolic", _HIDE_LIBRARIES)
 
@@ -245,32 +239,23 @@ def binary(key: str, build: Callable[[Path], None]) -> Binary:
     """What is kept under ``key``, which ``build`` writes to a file if it is not there."""
     entry = _cache.load("host", key)
     if entry is None or _PART not in entry.parts:
-        contents = _built(build)
+        with _cache.working() as folder:
+            output = folder / _PART
+            build(output)
+            if not output.exists():
+                raise CompileError("the C++ compiler ended well, and wrote nothing")
+            contents = output.read_bytes()
         entry = _cache.store("host", key, {_PART: contents})
         if entry is None:
             return Binary(key, _keep(key, contents), contents)
     return Binary(key, entry.path, entry.parts[_PART])
 
 
-def _built(build: Callable[[Path], None]) -> bytes:
-    with _cache.working() as folder:
-        output = folder / _PART
-        build(output)
-        if not output.exists():
-            raise CompileError("the C++ compiler ended well, and wrote nothing")
-        return output.read_bytes()
-
-
 def _keep(key: str, contents: bytes) -> Path:
     """The binary in a file of this process's own."""
-    folder = _cache.private()
-    path = folder / key
+    path = _cache.private() / key
     with _cache.writing():
-        handle, made = tempfile.mkstemp(dir=folder)
-        with os.fdopen(handle, "wb") as file:
-            file.write(contents)
-        os.chmod(made, 0o700)
-        os.replace(made, path)
+        _cache.write(path, contents)
     return path
 
 

@@ -65,10 +65,11 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
     path = path_inames(kernel.paths[statement.id])
     parallel = sorted(statement.inames - set(path), key=kernel.all_inames.index)
     target = store.copies.get(statement.written, ())
-    missing = {a.key: a for a in target if a.iname_of(statement) is None}
-    extra: dict[Any, str] = {}
-    if missing and _depends_on(statement, missing, store):
-        extra = {key: column_of(axis) for key, axis in missing.items()}
+    missing = [a for a in target if a.iname_of(statement) is None]
+    read = {a.key for name, _ in statement.reads for a in store.copies.get(name, ())}
+    if read.isdisjoint(a.key for a in missing):  # all threads compute one value
+        missing = []
+    extra = {axis.key: column_of(axis) for axis in missing}
     names = Names(statement.inames, store.sizes, store.dtypes, lambda *access: load(*access))
     translator = Translator(names)
 
@@ -108,13 +109,8 @@ def compile_statement(kernel: Kernel, statement: Statement, store: Store) -> Com
             f"'{statement.id}' is nested too deeply for the reference interpreter",
             instead='other executors take it: executor("host"), executor("cuda")',
         ) from None
-    return Compiled(
-        statement,
-        columns,
-        len(path),
-        tuple((extra[key], axis.extent) for key, axis in missing.items() if key in extra),
-        space["run"],
-    )
+    extents = tuple((extra[axis.key], axis.extent) for axis in missing)
+    return Compiled(statement, columns, len(path), extents, space["run"])
 
 
 def conditions_in_order(statement: Statement, known: Collection[str]) -> list[Expression]:
@@ -123,12 +119,6 @@ def conditions_in_order(statement: Statement, known: Collection[str]) -> list[Ex
     All hold or none counts: data is looked at where ``known`` inames and sizes let it be.
     """
     return sorted(statement.predicates, key=lambda p: not variable_names(p) <= {*known})
-
-
-def _depends_on(statement: Statement, missing: Mapping[Any, Axis], store: Store) -> bool:
-    """Whether threads along ``missing`` axes would compute different values."""
-    names = {name for name, _ in statement.reads}
-    return any(a.key in missing for name in names for a in store.copies.get(name, ()))
 
 
 def _value(kernel: Kernel, statement: Statement, translator: Translator, dtype: DType) -> str:

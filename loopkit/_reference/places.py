@@ -44,7 +44,7 @@ def find_axes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[Key, Axis]:
     for iname, tag in kernel.tags:
         match tag:
             case GroupAxis() | LocalAxis():
-                key: Key = ("g" if isinstance(tag, GroupAxis) else "l", tag.axis)
+                key: Key = (tag.spelling, tag.axis)
             case InstructionParallel():
                 key = ("ilp", iname)
             case _:
@@ -53,17 +53,15 @@ def find_axes(kernel: Kernel, sizes: Mapping[str, int]) -> dict[Key, Axis]:
     axes = {}
     for key in sorted(keys, key=lambda k: (_KINDS.index(k[0]), str(k[1]))):
         first: dict[str, int] = {}
-        extent = 0
+        extent = 1  # statements without a coordinate on an axis that nothing runs along run once
         for iname in keys[key]:
             domain = _sets.at_values(kernel.domain_around([iname]), sizes)
             found = (0, -1) if domain.is_empty() else range_in(domain, iname)
             if found is None:
                 raise InvalidArgumentError(f"iname '{iname}' is parallel, but unbounded")
-            low, high = found
-            first[iname] = low
-            extent = max(extent, high - low + 1)
-        # Statements without a coordinate on an axis that nothing runs along still run once.
-        axes[key] = Axis(key, max(extent, 1), first)
+            first[iname], last = found
+            extent = max(extent, last - first[iname] + 1)
+        axes[key] = Axis(key, extent, first)
     return axes
 
 

@@ -47,15 +47,12 @@ class AssertingExecutor:
 
         Raises :class:`AssumptionError` with the cells that break an assertion.
         """
-        self.check(args, dict(kwargs))
+        own = dict(kwargs)
+        stream = take_stream(self.plan.names, own)
+        self._check(self.plan.resolve(args, own), stream)
         return self.inner.call(*args, **kwargs)
 
     call = __call__
-
-    def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Compare the arrays of a call with the assertions."""
-        stream = take_stream(self.plan.names, kwargs)
-        self._check(self.plan.resolve(args, kwargs), stream)
 
     def _check(self, resolved: Resolved, stream: int | None) -> None:
         arrays = resolved.arrays

@@ -163,25 +163,21 @@ class CudaExecutor:
         called.  Outputs that are not passed are allocated once, and every call writes
         them anew.  The arrays' memory must stay where it is.
         """
-        stream = take_stream(self.plan.names, kwargs)
+        fixed = take_stream(self.plan.names, kwargs)
         resolved = self.plan.resolve(args, kwargs)
         if resolved.location == HOST or not resolved.stream_ordered:
-            return self._bound_call(args, kwargs, stream)
+
+            def call(stream: Any = None) -> Any:
+                handle = fixed if stream is None else stream_handle(stream)
+                extra = {} if handle is None else {"stream": handle}
+                return self._checked_call(*args, **kwargs, **extra)
+
+            return call
         device = driver.device(resolved.location.index)
         with device.working():
-            ready = self._prepare(resolved, device, stream)
-        constants: dict[str, Any] = {"_fixed_stream": stream}
+            ready = self._prepare(resolved, device, fixed)
+        constants: dict[str, Any] = {"_fixed_stream": fixed}
         current = "_fixed_stream"
-        if stream is None:
+        if fixed is None:
             current = next(iter(resolved.arrays.values())).stream_source(constants)
         return bound_launch(ready, current, constants, driver.device_count())
-
-    def _bound_call(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], bound: int | None
-    ) -> Callable[..., Any]:
-        def call(stream: Any = None) -> Any:
-            handle = bound if stream is None else stream_handle(stream)
-            extra = {} if handle is None else {"stream": handle}
-            return self._checked_call(*args, **kwargs, **extra)
-
-        return call

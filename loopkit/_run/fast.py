@@ -23,7 +23,7 @@ from loopkit._expression import python_source
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._program import ArrayParam, ValueParam
-from loopkit._run import launch
+from loopkit._run import launch, overlap
 from loopkit._run.arrays import HOST, ArrayInfo
 from loopkit._run.module import LoadedProgram, stream_handle
 from loopkit._run.plan import ArgumentPlan, Resolved
@@ -158,14 +158,14 @@ class Writer:
 
     def relations(self) -> list[str]:
         """What must hold of the addresses: outputs lie apart from the rest."""
-        result = []
-        outputs = self.plan.outputs
-        for name in outputs:
-            for other, info in self.resolved.arrays.items():
-                again = other in outputs and other < name
-                if name in self.resolved.arrays and other != name and not again:
-                    result += self._apart(name, self.resolved.arrays[name], other, info)
-        return result
+        arrays = self.resolved.arrays
+        return [
+            relation
+            for name in self.plan.outputs
+            if name in arrays
+            for other in overlap.apart_from(self.plan, arrays, name)
+            for relation in self._apart(name, arrays[name], other, arrays[other])
+        ]
 
     def _apart(self, name: str, written: ArrayInfo, other: str, info: ArrayInfo) -> list[str]:
         if not written.size or not info.size:
@@ -197,17 +197,14 @@ class Writer:
         for param in self.loaded.program.params:
             if isinstance(param, ArrayParam):
                 result.append(_at(param.name))
-            elif param.role == "argument" and param.name in self.free:
-                result.append(self._scalar(param))
-            else:
+            elif param.role != "argument" or param.name not in self.free:
                 result.append(self.constant(packable(param, self.resolved), "value", param.name))
+            elif is_plain(param.dtype):
+                result.append(param.name)
+            else:
+                pack = self.constant(functools.partial(_bytes_of, param), "bytes", param.name)
+                result.append(f"{pack}({param.name})")
         return result
-
-    def _scalar(self, param: ValueParam) -> str:
-        if is_plain(param.dtype):
-            return param.name
-        pack = self.constant(functools.partial(_bytes_of, param), "bytes", param.name)
-        return f"{pack}({param.name})"
 
     def result(self) -> str:
         """What the function returns."""

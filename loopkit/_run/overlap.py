@@ -115,6 +115,12 @@ def _is_nested(shape: Sequence[int], strides: Sequence[int]) -> bool:
     return True
 
 
+def apart_from(plan: ArgumentPlan, arrays: Mapping[str, ArrayInfo], name: str) -> list[str]:
+    """The arrays that ``name``, which is written, must lie apart from, each pair once."""
+    outputs = plan.outputs
+    return [n for n in arrays if n != name and not (n in outputs and n < name)]
+
+
 def check(plan: ArgumentPlan, arrays: Mapping[str, ArrayInfo]) -> None:
     """Refuse arrays that are written and may not be, or share memory with themselves or others."""
     for name in plan.outputs:
@@ -124,11 +130,9 @@ def check(plan: ArgumentPlan, arrays: Mapping[str, ArrayInfo]) -> None:
         if written.readonly:
             raise InvalidArgumentError(f"{name} is read-only, but {plan.name} writes it")
         _check_alone(plan, name, written)
-        for other, info in arrays.items():
-            if other == name or (other in plan.outputs and other < name):
-                continue
-            if info.location == written.location:
-                _check_apart(plan, name, written, other, info)
+        for other in apart_from(plan, arrays, name):
+            if arrays[other].location == written.location:
+                _check_apart(plan, name, written, other, arrays[other])
 
 
 def _check_alone(plan: ArgumentPlan, name: str, info: ArrayInfo) -> None:

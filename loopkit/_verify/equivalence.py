@@ -89,12 +89,12 @@ class _Comparison:
 
     def proven(self) -> bool:
         """Whether a correspondence was found and proven, in either direction."""
-        plain = sorted((_simple(self.before), _simple(self.after)), key=_how_plain)
-        if not _parallel(plain[0]) and canonicalize.structure_key(
-            plain[0]
-        ) == canonicalize.structure_key(plain[1]):
+        simple = map(_simple, (self.before, self.after))
+        one, two = sorted(simple, key=lambda kernel: (_parallel(kernel), len(kernel.statements)))
+        mine, its = map(canonicalize.structure_key, (one, two))
+        if not _parallel(one) and mine == its:
             return True
-        for root, new in (plain, plain[::-1]):
+        for root, new in ((one, two), (two, one)):
             try:
                 with at_most(_budget.EQUIVALENCE // (2 if self.exhausted else 1)):
                     if self.proven_from(root, new):
@@ -221,10 +221,6 @@ class _Comparison:
 def _simple(kernel: Kernel) -> Kernel:
     """A kernel as the proof sees it."""
     return canonicalize.with_binary_operations(canonicalize.without_dead_statements(kernel))
-
-
-def _how_plain(kernel: Kernel) -> tuple[bool, int]:
-    return _parallel(kernel), len(kernel.statements)
 
 
 def _parallel(kernel: Kernel) -> bool:

@@ -134,21 +134,15 @@ def _objections(check: StatementCheck, lineage: Lineage) -> Iterator[str]:
             yield f"data decide what '{old.id}' writes to '{old.written}'"
     for model, paired in ((root, {i.origin for i in lineage.images}), (new, lineage.image_of)):
         for statement in model.kernel.statements:
-            if statement.id not in paired:
-                yield from _more_than_copies(model, statement)
+            if statement.id not in paired and statement.operation is not None:
+                yield f"the reduction '{statement.id}' has no counterpart"
+            if statement.id not in paired and not model.is_exact(statement):
+                yield f"data decide about '{statement.id}', which has no counterpart"
             for name, indices in statement.accesses:
                 # Such cells are compared by nobody.
                 is_temporary = name in model.kernel.temporary_by_name
                 if is_temporary and any(variable_names(i) & model.data for i in indices):
                     yield f"data decide which cells of '{name}' are touched in '{statement.id}'"
-
-
-def _more_than_copies(model: Model, statement: Statement) -> Iterator[str]:
-    """Why a statement without a counterpart does more than carry values."""
-    if statement.operation is not None:
-        yield f"the reduction '{statement.id}' has no counterpart"
-    if not model.is_exact(statement):
-        yield f"data decide about '{statement.id}', which has no counterpart"
 
 
 def data_dependent_race(model: Model) -> str:

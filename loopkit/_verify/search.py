@@ -83,17 +83,14 @@ class Search(search_state.SearchContext):
                 state = replace(state, pending=(state.later[0], None), later=state.later[1:])
             assert state.pending is not None
             todo, rest = state.pending
-            stack.append(self.ways_to_do(todo, replace(state, pending=rest)))
-
-    def ways_to_do(self, todo: search_state.Obligation, state: State) -> Iterator[State]:
-        """What may be decided where one thing is done."""
-        match todo:
-            case ChooseOrigin():
-                return self.choose(todo, state)
-            case MatchWriters():
-                return self.pair_sources(todo, state)
-            case MatchValues():
-                return self.same(todo, state)
+            state = replace(state, pending=rest)
+            match todo:
+                case ChooseOrigin():
+                    stack.append(self.choose(todo, state))
+                case MatchWriters():
+                    stack.append(self.pair_sources(todo, state))
+                case MatchValues():
+                    stack.append(self.same(todo, state))
 
     def at_the_end(self, writer: Statement) -> ChooseOrigin:
         """A statement that writes an output is paired with one that writes the same cells."""

@@ -98,7 +98,17 @@ class ReferenceExecutor(CpuExecutor):
                 instead='the host executor does not, unless asked: executor("host")',
             )
         self.kernel = kernel
-        self.plan = ArgumentPlan(_signature_only(kernel))
+        typed = infer_types(kernel)
+        signature = Program(  # without any lowering
+            name=typed.name,
+            source="",
+            params=tuple(parameters(typed, [])),
+            grid=(1, 1, 1),
+            block=(1, 1, 1),
+            checks=checks(typed.assumptions.set),
+            arguments=tuple(a.name for a in typed.args),
+        )
+        self.plan = ArgumentPlan(signature)
 
     def run(self, resolved: Resolved) -> None:
         """Interpret the text."""
@@ -109,17 +119,3 @@ class ReferenceExecutor(CpuExecutor):
         for name, value in outputs.items():
             if name in arrays and arrays[name] is not value:
                 arrays[name][...] = value
-
-
-def _signature_only(kernel: Kernel) -> Any:
-    """The signature of the kernel, without any lowering."""
-    kernel = infer_types(kernel)
-    return Program(
-        name=kernel.name,
-        source="",
-        params=tuple(parameters(kernel, [])),
-        grid=(1, 1, 1),
-        block=(1, 1, 1),
-        checks=checks(kernel.assumptions.set),
-        arguments=tuple(a.name for a in kernel.args),
-    )

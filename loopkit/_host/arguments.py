@@ -30,14 +30,13 @@ class Bound:
 
     def pointers(self) -> ctypes.Array[ctypes.c_void_p]:
         """For each parameter where its value lies, as ``lk_entry`` takes them."""
-        count = len(self.params)
-        addresses = (ctypes.c_void_p * count)(*(v.ctypes.data for v in self.values))
-        start = ctypes.addressof(addresses)
-        step = ctypes.sizeof(ctypes.c_void_p)
-        result = (ctypes.c_void_p * count)(
+        table = ctypes.c_void_p * len(self.params)
+        addresses = table(*(value.ctypes.data for value in self.values))
+        start, step = ctypes.addressof(addresses), ctypes.sizeof(ctypes.c_void_p)
+        result = table(
             *(
-                start + i * step if isinstance(param, ArrayParam) else value.ctypes.data
-                for i, (param, value) in enumerate(zip(self.params, self.values, strict=True))
+                start + number * step if isinstance(param, ArrayParam) else addresses[number]
+                for number, param in enumerate(self.params)
             )
         )
         result._loopkit_keeps = addresses  # type: ignore[attr-defined]

@@ -77,7 +77,18 @@ def run(
     with _cache.working() as folder:
         job = folder / "job"
         placed, error_offset = _write_job(job, program, bound, grid, order, seed)
-        done = _run_driver(program, [str(driver), str(kernel.file()), str(job)])
+        try:
+            done = subprocess.run(
+                [str(driver), str(kernel.file()), str(job)],
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+                env={**os.environ, **_OPTIONS},
+            )
+        except OSError as error:
+            why = f"the process that runs '{program.name}' under the sanitizers does not start"
+            raise LaunchError(f"{why}: {error}") from error
         data = np.fromfile(job, dtype=np.uint8)
     if done.returncode == _FAILED_LAUNCH:
         raise launch_error(program, ErrorRecord.from_buffer_copy(data.tobytes(), error_offset))
@@ -87,22 +98,6 @@ def run(
         if isinstance(param, ArrayParam) and param.is_written:
             place.copy_back(data)
     bound.finish()
-
-
-def _run_driver(program: Program, command: list[str]) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-            env={**os.environ, **_OPTIONS},
-        )
-    except OSError as error:
-        raise LaunchError(
-            f"the process that runs '{program.name}' under the sanitizers does not start: {error}"
-        ) from error
 
 
 def _write_job(

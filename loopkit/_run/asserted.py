@@ -7,6 +7,7 @@ one that does not.
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -91,37 +92,25 @@ def _holds(
 ) -> bool:
     """Whether the arrays' own library sees that ``assertion`` holds; else nothing is said."""
     infos = [arrays[name] for name in assertion.arrays]
-    check = _LIBRARIES.get(infos[0].kind.name)
-    if check is None or any(info.kind is not infos[0].kind for info in infos):
+    first = infos[0]
+    library = _LIBRARIES.get(first.kind.name)
+    if library is None or any(info.kind is not first.kind for info in infos):
         return False
+    on_device = first.object.device if library == "cupy" else contextlib.nullcontext()
     working: Any = contextlib.nullcontext()
     if stream is not None:
-        working = infos[0].kind.working_on(stream, infos[0].location.index)
+        working = first.kind.working_on(stream, first.location.index)
     try:
-        with working:
-            return check(assertion, [info.object for info in infos], sizes)
+        with working, on_device:
+            given = [info.object for info in infos]
+            return library_holds(sys.modules[library], assertion, given, sizes)
     except (TypeError, NotImplementedError, RuntimeError):
         # Libraries lack operations for some integer types.  A lost device shows in the copy.
         return False
 
 
-def _torch_holds(assertion: Assertion, tensors: list[Any], sizes: dict[str, Any]) -> bool:
-    import torch
-
-    return library_holds(torch, assertion, tensors, sizes)
-
-
-def _cupy_holds(assertion: Assertion, tensors: list[Any], sizes: dict[str, Any]) -> bool:
-    import cupy
-
-    with tensors[0].device:
-        return library_holds(cupy, assertion, tensors, sizes)
-
-
-_LIBRARIES: dict[str, Callable[[Assertion, list[Any], dict[str, Any]], bool]] = {
-    "PyTorch": _torch_holds,
-    "CuPy": _cupy_holds,
-}
+#: The modules of kinds of arrays that know how to sort and to compare.
+_LIBRARIES = {"PyTorch": "torch", "CuPy": "cupy"}
 
 
 def library_holds(

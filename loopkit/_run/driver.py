@@ -258,14 +258,10 @@ class Device:
 
 def gpu_libraries() -> list[str]:
     """Libraries in this process that may hold memory on a GPU."""
-    found = []
     torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
-        found.append("PyTorch")
-    for module, name in (("cupy", "CuPy"), ("jax", "JAX"), ("numba.cuda", "Numba")):
-        if module in sys.modules:
-            found.append(name)
-    return found
+    found = ["PyTorch"] if torch is not None and torch.cuda.is_initialized() else []
+    others = {"cupy": "CuPy", "jax": "JAX", "numba.cuda": "Numba"}
+    return found + [name for module, name in others.items() if module in sys.modules]
 
 
 _devices: dict[int, Device] = {}

@@ -54,9 +54,6 @@ class TorchKind(ArrayKind):
         # The private names save half a microsecond a call; the public ones stand behind them.
         self._raw_stream = getattr(torch._C, "_cuda_getCurrentRawStream", None)
 
-    def _torch_dtype(self, dtype: np.dtype[Any]) -> Any:
-        return getattr(self._torch, "bfloat16" if dtype == BFLOAT16 else dtype.name)
-
     def describe(self, x: Any, name: str = "the array") -> ArrayInfo:
         if x.layout is not self._torch.strided or x.is_quantized:
             raise InvalidArgumentError(
@@ -84,7 +81,8 @@ class TorchKind(ArrayKind):
         self, layout: Layout, dtype: np.dtype[Any], location: Location
     ) -> Callable[[], Any]:
         device = self._torch.device(f"cuda:{location.index}")
-        made = {"dtype": self._torch_dtype(dtype), "device": device}
+        element = getattr(self._torch, "bfloat16" if dtype == BFLOAT16 else dtype.name)
+        made = {"dtype": element, "device": device}
         if layout.is_contiguous:
             return functools.partial(self._torch.empty, layout.shape, **made)
         return functools.partial(self._torch.empty_strided, layout.shape, layout.strides, **made)

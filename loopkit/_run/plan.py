@@ -56,17 +56,13 @@ class Resolved:
         """How many blocks run along x, y and z; no extent is negative."""
         return self.plan.grid_of(self.values)
 
-    def stride(self, array: str, axis: int) -> int:
-        """The stride of ``array``, as passed or as allocated, along ``axis``."""
-        info = self.arrays.get(array)
-        return info.strides[axis] if info is not None else self.layouts[array].strides[axis]
-
     def value(self, param: ValueParam) -> Any:
         """The value of a parameter of the program or of one of its strided variants."""
         if param.role == "stride":
             assert param.array is not None and param.axis is not None
-            stride = self.stride(param.array, param.axis)
-            return check_scalar(param.name, stride, param.dtype, f"the stride of {param.array}")
+            array = self.arrays.get(param.array) or self.layouts[param.array]
+            origin = f"the stride of {param.array}"
+            return check_scalar(param.name, array.strides[param.axis], param.dtype, origin)
         return self.values[param.name]
 
     def numpy_arrays(self) -> dict[str, np.ndarray[Any, Any]]:

@@ -39,12 +39,9 @@ class Resources:
         return self.static_shared + self.dynamic_shared
 
     def __str__(self) -> str:
-        spilled = self.spill_stores or self.spill_loads
-        spills = (
-            f"{self.spill_stores} bytes spilled, {self.spill_loads} reloaded"
-            if spilled
-            else "no spills"
-        )
+        spills = "no spills"
+        if self.spill_stores or self.spill_loads:
+            spills = f"{self.spill_stores} bytes spilled, {self.spill_loads} reloaded"
         shared = f"{self.shared} bytes of shared memory"
         if self.dynamic_shared:
             shared += f" ({self.dynamic_shared} of them dynamic)"

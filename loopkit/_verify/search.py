@@ -15,7 +15,6 @@ import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _budget
@@ -44,10 +43,6 @@ class Search(search_state.SearchContext):
     The methods that yield states do one thing that a state has still to do, in all ways.
     """
 
-    def __init__(self, root: KernelView, new: KernelView, assumptions: isl.Set) -> None:
-        super().__init__(root, new, assumptions)
-        self.steps = _budget.CORRESPONDENCE
-
     def lineages(self, root: Kernel) -> Iterator[tuple[Lineage, Model]]:
         """Correspondences as lineages from ``root``, the likeliest first.
 
@@ -69,12 +64,13 @@ class Search(search_state.SearchContext):
         arguments = self.new.kernel.arg_by_name
         outputs = [w for a, ws in self.new.kernel.writers.items() if a in arguments for w in ws]
         stack = [iter([State().still_to(*map(self.at_the_end, outputs))])]
-        while stack and self.steps > 0:
+        steps = _budget.CORRESPONDENCE
+        while stack and steps > 0:
             state = next(stack[-1], None)
             if state is None:
                 stack.pop()
                 continue
-            self.steps -= 1
+            steps -= 1
             self.depth = len(stack) - 1
             if state.pending is None:
                 if not state.later:

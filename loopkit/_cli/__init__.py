@@ -16,7 +16,7 @@ import click
 from loopkit._errors import LoopkitError
 from loopkit._execute import EXECUTORS
 
-VIEWS = ("nest", "cuda", "ptx", "sass", "resources")
+VIEWS = ("nest", "cuda", "ptx", "sass", "resources", "costs")
 SIZE = click.IntRange(min=1)
 
 #: Exit codes: something was wrong with what was asked, and the user stopped it.
@@ -100,17 +100,22 @@ def demo(n: int | None, m: int | None, l: int | None, executor: str | None) -> i
 
 @loopkit.command()
 @click.argument("target", metavar="FILE.py:NAME")
+@click.argument("sizes", nargs=-1, metavar="[n=4096]...")
 @click.option("--nest", is_flag=True, help="The loop nest (default).")
 @click.option("--cuda", is_flag=True, help="The CUDA C.")
 @click.option("--ptx", is_flag=True, help="NVRTC's PTX.")
 @click.option("--sass", is_flag=True, help="The machine code, disassembled.")
 @click.option("--resources", is_flag=True, help="Registers, memory, spills.")
+@click.option("--costs", is_flag=True, help="What a launch with these sizes costs, exactly.")
+@click.option("--device", metavar="H100", help="The GPU for --costs; by default this machine's.")
 @click.option(
     "--arch",
     metavar="sm_90a",
-    help="The GPU architecture for --ptx, --sass and --resources; by default this machine's.",
+    help="The architecture for --ptx, --sass, --resources and --costs; by default this machine's.",
 )
-def show(target: str, arch: str | None, **views: bool) -> int:
+def show(
+    target: str, sizes: tuple[str, ...], arch: str | None, device: str | None, **views: bool
+) -> int:
     """Print views of the kernel NAME in FILE.py, the loop nest if no other is asked for.
 
     NAME is a kernel, or a function that needs no arguments and returns one. It may
@@ -119,7 +124,31 @@ def show(target: str, arch: str | None, **views: bool) -> int:
     """
     from loopkit._cli._show import show
 
-    return show(target, [view for view in VIEWS if views[view]] or ["nest"], arch)
+    asked = [view for view in VIEWS if views[view]] or ["nest"]
+    return show(target, asked, arch, sizes, device)
+
+
+@loopkit.command()
+@click.argument("targets", nargs=-1, required=True, metavar="FILE.py:NAME... [n=4096]...")
+@click.option("--no-flush", is_flag=True, help="Leave in L2 what the launch before left there.")
+@click.option("--seconds", type=float, default=0.5, help="How long to measure each kernel.")
+@click.option("--seed", type=int, default=0, help="Of the random numbers in arrays.")
+@click.option(
+    "--executor",
+    type=click.Choice(EXECUTORS),
+    help="Where it runs; by default a GPU, or the CPU where there is none.",
+)
+def measure(
+    targets: tuple[str, ...], no_flush: bool, seconds: float, seed: int, executor: str | None
+) -> int:
+    """Time the kernel NAME in FILE.py on random data of the given sizes.
+
+    On a GPU other data fill the L2 cache before each launch. Several kernels take turns,
+    after their results were compared with those of the first.
+    """
+    from loopkit._cli._measure import measure
+
+    return measure(targets, not no_flush, seconds, executor, seed)
 
 
 @loopkit.command()

@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from loopkit._cli._output import Output
+from loopkit._cli._sizes import sizes_of
+from loopkit._costs.on_device import device_lines
 from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
 from loopkit._kernel import Kernel
 
-BINARY = frozenset(["ptx", "sass", "resources"])
+BINARY = frozenset(["ptx", "sass", "resources", "costs"])
 """Views of what is made for one architecture."""
 
 # A colon inside of a path (a drive letter, an odd folder) is none of ours.
@@ -26,17 +28,35 @@ _TARGET = re.compile(r"(.+?\.py|.*[/\\][^:]*|[^:]*)(?::([^:/\\]+))?(?::([^/\\]+)
 T = TypeVar("T")
 
 
-def show(target: str, views: Sequence[str], arch: str | None) -> int:
+def show(
+    target: str,
+    views: Sequence[str],
+    arch: str | None,
+    words: Sequence[str] = (),
+    device: str | None = None,
+) -> int:
     """Print ``views`` of the kernel that ``target`` (``FILE.py:NAME``) names."""
+    options: dict[str, dict[str, Any]] = {view: {} for view in views}
+    if words or device is not None:
+        if "costs" not in options:
+            raise InvalidArgumentError(
+                f"{'sizes say' if words else '--device says'} nothing about --{views[0]}",
+                instead="that belongs to --costs",
+            )
+        options["costs"] |= {**sizes_of(words), "device": device}
     kernel = load(target)
-    if arch is not None and not BINARY.intersection(views):
-        raise InvalidArgumentError(
-            f"--arch says nothing about --{views[0]}: it is the same for all architectures",
-            instead="it belongs to --ptx, --sass and --resources",
-        )
-    rendered = [str(render(kernel, view, arch)) for view in views]
-    # Only now, so that after an error nothing is on stdout.
+    if arch is not None:
+        if not BINARY.intersection(views):
+            raise InvalidArgumentError(
+                f"--arch says nothing about --{views[0]}: it is the same for all architectures",
+                instead="it belongs to --ptx, --sass, --resources and --costs",
+            )
+        for view in BINARY.intersection(views):
+            options[view]["arch"] = arch
     output = Output()
+    with output.working("counting") if "costs" in options else contextlib.nullcontext():
+        rendered = [str(render(kernel, view, made_for)) for view, made_for in options.items()]
+    # Only now, so that after an error nothing is on stdout.
     for number, (view, text) in enumerate(zip(views, rendered, strict=True)):
         if number:
             output.text()
@@ -44,10 +64,12 @@ def show(target: str, views: Sequence[str], arch: str | None) -> int:
     return 0
 
 
-def render(kernel: Kernel, view: str, arch: str | None) -> Any:
+def render(kernel: Kernel, view: str, options: Mapping[str, Any]) -> Any:
     """What a view prints."""
-    made_for = {"arch": arch} if arch is not None and view in BINARY else {}
-    return kernel if view == "nest" else getattr(kernel, view)(**made_for)
+    if view != "costs":
+        return kernel if view == "nest" else getattr(kernel, view)(**options)
+    found = kernel.costs(**options)
+    return "\n".join([str(found), *(["", *device_lines(found)] if found.asked is None else [])])
 
 
 def load(target: str) -> Kernel:

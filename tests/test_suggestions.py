@@ -98,11 +98,11 @@ def test_no_family_fails(name: str) -> None:
 def test_nothing_is_sought_until_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def counted(*args: object) -> tuple[str, ...]:
-        asked.append(args)
-        return ("legal so",)
+    def counted(refusal: Refusal, trials: Trials, found: dict[str, int]) -> None:
+        asked.append(refusal)
+        found["legal so"] = 0
 
-    monkeypatch.setattr(suggest, "suggestions", counted)
+    monkeypatch.setattr(suggest, "_search", counted)
     error = refusal(recurrence(), BLOCKS)
     assert error.witness is not None
     assert error.witness.array == "a"
@@ -114,13 +114,13 @@ def test_nothing_is_sought_until_it_is_read(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_tries_seek_nothing_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = []
-    real = suggest.suggestions
+    real = suggest._search
 
-    def counted(*args: object) -> tuple[str, ...]:
-        begun.append(args)
-        return real(*args)  # type: ignore[arg-type]
+    def counted(refusal: Refusal, trials: Trials, found: dict[str, int]) -> None:
+        begun.append(refusal)
+        real(refusal, trials, found)
 
-    monkeypatch.setattr(suggest, "suggestions", counted)
+    monkeypatch.setattr(suggest, "_search", counted)
     assert str(refusal(corner(), BLOCKS))
     assert len(begun) == 1
 

@@ -10,8 +10,14 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from typing import TYPE_CHECKING
 
 from loopkit._frozen import dataclass
+
+if TYPE_CHECKING:
+    from loopkit._check.instance_maps import Lineage
+    from loopkit._kernel import Kernel
+    from loopkit._pictures.witness import WitnessPicture
 
 
 @dataclass(frozen=True)
@@ -167,8 +173,14 @@ class WitnessError(LoopkitError):
     """The base of errors that show one concrete case in ``witness``.
 
     ``suggestions`` are changes that were tried and are legal.  They are looked for
-    when somebody first reads them or the message.
+    when somebody first reads them or the message.  ``refused`` is, of a step, the lineage and the
+    kernel that it would have given: what ``picture()`` is drawn from.
     """
+
+    if TYPE_CHECKING:
+
+        def picture(self) -> WitnessPicture:
+            """The two instances of the witness, the order they have and the one they would get."""
 
     def __init__(
         self, why: str, *, witness: Witness | None = None, asked: str = "", instead: str = ""
@@ -176,6 +188,7 @@ class WitnessError(LoopkitError):
         super().__init__(why, asked=asked, instead=instead)
         self.witness = witness
         self.suggestions: Sequence[str] = ()
+        self.refused: tuple[Lineage, Kernel] | None = None
 
     def suggest(self, suggestions: Sequence[str]) -> None:
         """Add what would make the step legal, which may be found only when it is read."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from loopkit import _execute, _inspect, _plot, transforms
 from loopkit._cached import cached_property
 from loopkit._compat import names as _compat
+from loopkit._errors import WitnessError
 from loopkit._history import History, Step
 from loopkit._kernel import Kernel
 from loopkit._registry import transforms as registered
@@ -108,6 +109,7 @@ def _attach() -> None:
                 setattr(kind, name, method)
     for name in registered:
         setattr(Kernel, name, _Later(name))
+    WitnessError.picture = _plot.picture  # type: ignore[method-assign, assignment]
 
 
 _attach()

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from loopkit._errors import WitnessError
 from loopkit._kernel import Kernel
 
 if TYPE_CHECKING:
     from loopkit._pictures.access import AccessPicture
     from loopkit._pictures.banks import BankPicture
     from loopkit._pictures.domain import DomainPicture
+    from loopkit._pictures.witness import WitnessPicture
 
 
 def plot_domain(
@@ -120,3 +122,13 @@ def plot_banks(
             asked="plot_banks",
         ),
     )
+
+
+def picture(error: WitnessError) -> WitnessPicture:
+    """The two instances of the witness, the order they have and the one they would get.
+
+    Raises :class:`~loopkit.InvalidArgumentError` where the error has no such instances.
+    """
+    from loopkit._pictures.witness import witness_picture
+
+    return witness_picture(error)

@@ -21,11 +21,15 @@ def as_text(figure: Figure) -> str:
     if figure.legend:
         lines.append("")
         for key in figure.legend:
-            sign = "->" if key.arrow else key.label or ("□" if key.stroke else "")
+            sign = (
+                ("->" if key.head else "--")
+                if key.arrow
+                else key.label or ("□" if key.stroke else "")
+            )
             if sign:  # colours alone say nothing here
                 lines.append(f"{sign:>4}  {key.meaning}")
-    for note in figure.notes:
-        lines += ["", *textwrap.wrap(note, PAGE)]
+    for at, note in enumerate(figure.notes):
+        lines += [*([] if at else [""]), *textwrap.wrap(note, PAGE)]
     return visible("\n".join(line.rstrip() for line in lines))
 
 

@@ -60,7 +60,10 @@ class Arrow:
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """Rows and columns with their names; ``gaps`` are those before which others are left out."""
+    """Rows and columns with their names; ``gaps`` are those before which others are left out.
+
+    ``size`` is the least height of a row in pixels, where the picture may choose.
+    """
 
     title: str = ""
     rows: tuple[str, ...]
@@ -73,6 +76,7 @@ class Grid:
     row_gaps: frozenset[int] = frozenset()
     column_gaps: frozenset[int] = frozenset()
     column_feet: tuple[str, ...] = ()
+    size: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,6 +89,7 @@ class Key:
     stroke: str = ""
     dash: str = ""
     arrow: bool = False
+    head: bool = True
     label: str = ""
 
 

@@ -163,8 +163,13 @@ def evaluated(expr: Expression, names: Sequence[str], rows: Rows, sizes: Mapping
     """An expression over names and sizes, in each row."""
     known: dict[str, Any] = dict(sizes)
     known |= {name: rows[:, column] for column, name in enumerate(names)}
-    used = variable_names(expr)
-    value = evaluate(expr, {n: known[n] for n in used})
+    used = sorted(variable_names(expr))
+    if _sets.is_affine(expr):
+        value = evaluate(expr, {n: known[n] for n in used})
+    else:  # minima and choices are of single numbers
+        columns = [np.broadcast_to(known[n], len(rows)).tolist() for n in used]
+        each = zip(*columns, strict=True) if used else [()] * len(rows)
+        value = [evaluate(expr, dict(zip(used, numbers, strict=True))) for numbers in each]
     return np.broadcast_to(np.asarray(value, np.int64), (len(rows),))
 
 

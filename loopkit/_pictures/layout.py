@@ -50,11 +50,10 @@ class Panel:
 def scene_of(figure: Figure) -> Scene:
     """A figure as marks: its title, its grids in rows, the legend and the notes."""
     panels = [_panel(grid) for grid in figure.grids]
-    title = Label(x=MARGIN, y=MARGIN + 8, text=figure.title, size=HEAD, bold=True)
-    below = Label(x=MARGIN, y=MARGIN + 8 + LINE, text=figure.subtitle, colour="comment")
-    behind: list[Mark] = [title, below] if figure.subtitle else [title]
-    x, y, high = 0.0, 2 * MARGIN + HEAD + (LINE if figure.subtitle else 0), 0.0
-    widest = max(title.box[2], below.box[2]) + MARGIN
+    head = list(_head(figure))
+    behind: list[Mark] = [*head]
+    x, y, high = 0.0, head[-1].y + LINE, 0.0
+    widest = max(label.box[2] for label in head) + MARGIN
     timed: list[Mark] = []
     front: list[Mark] = []
     for panel in panels:
@@ -84,6 +83,17 @@ def scene_of(figure: Figure) -> Scene:
     )
 
 
+def _head(figure: Figure) -> Iterator[Label]:
+    """The title, and what stands below it."""
+    y = MARGIN + 8
+    for line in textwrap.wrap(figure.title, int((PAGE - 2 * MARGIN) / (HEAD * WIDE))) or [""]:
+        yield Label(x=MARGIN, y=y, text=line, size=HEAD, bold=True)
+        y += LINE + 2
+    for line in textwrap.wrap(figure.subtitle, int((PAGE - 2 * MARGIN) / (TEXT * WIDE))):
+        yield Label(x=MARGIN, y=y - 2, text=line, colour="comment")
+        y += LINE
+
+
 def _wrapped(notes: Sequence[str], page: float) -> Iterator[str]:
     letters = int((page - 2 * MARGIN) / ((SMALL + 1) * WIDE))
     for note in notes:
@@ -95,7 +105,7 @@ def _panel(grid: Grid) -> Panel:
     high = next((size for most, size in _HEIGHTS if max(count, len(grid.rows)) <= most), 6.0)
     letters = max((len(c.label) / c.span for c in grid.cells), default=0)
     if grid.arrows and high > 12:
-        high = min(high + 6, 30.0)
+        high = max(min(high + 6, 30.0), grid.size)
     font = min(SMALL, high * 0.4) if grid.arrows else min(SMALL + 1, high * 0.6)
     wide = max(high, letters * font * WIDE + 6)
     if font < 6 or wide * count > PAGE - 60:
@@ -304,7 +314,7 @@ def _legend(keys: Sequence[Key], page: float, y: float) -> Iterator[Mark]:
                 stroke=key.stroke,
                 thick=1.5,
                 dash=key.dash,
-                arrow=True,
+                arrow=key.head,
             )
         else:
             yield Box(

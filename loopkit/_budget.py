@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -191,26 +191,22 @@ class _GlanceError(BaseException):
     """isl has spent what it was allowed at first; no one but :func:`within` may catch it."""
 
 
-@contextmanager
-def at_most(operations: int) -> Iterator[None]:
+def at_most(operations: int) -> AbstractContextManager[None]:
     """Let isl spend at most ``operations`` inside; raises :class:`SpentError` beyond.
 
     Inside of another bound this one allows no more than that, which counts anew when this
     one ends.  What is kept counts: :func:`within` and :func:`apart_from_kept` leave it out.
     """
-    with _bound(operations):
-        yield
+    return _bound(operations)
 
 
-@contextmanager
-def apart_from_kept(operations: int) -> Iterator[None]:
+def apart_from_kept(operations: int) -> AbstractContextManager[None]:
     """Like :func:`at_most`, but what is :func:`kept` inside has budgets of its own.
 
     An answer that is found like that does not depend on what was asked before.  Each thing
     that is kept takes 0.2 milliseconds more.
     """
-    with _bound(operations, sets_apart=True):
-        yield
+    return _bound(operations, sets_apart=True)
 
 
 def within(operations: int, work: Callable[[], R]) -> R:

@@ -94,14 +94,22 @@ class LoopkitWarning(UserWarning):
 class LoopkitError(Exception):
     """The base of all errors of loopkit.
 
-    ``asked`` says what was asked (or is empty), ``why`` why it cannot be,
-    ``instead`` what would make it possible (or is empty).  ``step`` names the
-    transform that failed, once one is known.
+    ``asked`` says what was asked (or is empty), ``why`` why it cannot be, at what ``position`` of
+    a text if it is one, ``instead`` what would make it possible (or is empty).  ``step`` names
+    the transform that failed, once one is known.
     """
 
-    def __init__(self, why: str, *, asked: str = "", instead: str = "") -> None:
+    def __init__(
+        self,
+        why: str,
+        *,
+        position: SourcePosition | None = None,
+        asked: str = "",
+        instead: str = "",
+    ) -> None:
         super().__init__(why)
         self.why = why
+        self.position = position
         self.asked = asked
         self.instead = instead
         self.step: str | None = None
@@ -112,26 +120,14 @@ class LoopkitError(Exception):
         return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
     def _reason(self) -> str:
+        if self.position is not None:
+            return self.position.shown_with(self.why)
         named = self.step and not self.asked.startswith(self.step)
         return f"{self.step}: {self.why}" if named else self.why
 
 
 class ParseError(LoopkitError):
     """The text of a kernel, expression, domain or match string is malformed."""
-
-    def __init__(
-        self,
-        why: str,
-        *,
-        position: SourcePosition | None = None,
-        asked: str = "",
-        instead: str = "",
-    ) -> None:
-        super().__init__(why, asked=asked, instead=instead)
-        self.position = position
-
-    def _reason(self) -> str:
-        return super()._reason() if self.position is None else self.position.shown_with(self.why)
 
 
 class UnknownNameError(LoopkitError):
@@ -149,16 +145,13 @@ class UnknownNameError(LoopkitError):
         self.kind = kind
         self.name = name
         self.known = tuple(sorted(known))
-        self.position = position
         self.near = tuple(difflib.get_close_matches(name, self.known, n=3))
-        why = f"there is no {kind} '{name}'"
-        if position is not None:
-            why = position.shown_with(why)
         instead = f"this kernel has no {kind} at all"
         if self.known:
             shown = ", ".join(self.known[:12]) + (", ..." if len(self.known) > 12 else "")
             instead = nearest(name, self.known, f"{kind}s that exist: {shown}")
-        super().__init__(why, asked=asked, instead=instead)
+        why = f"there is no {kind} '{name}'"
+        super().__init__(why, position=position, asked=asked, instead=instead)
 
 
 class InvalidArgumentError(LoopkitError, ValueError):

@@ -286,13 +286,10 @@ def nesting(expr: Expression, *, in_pairs: bool = False) -> int:
     while waiting:
         node, depth = waiting.pop()
         deepest = max(deepest, depth)
-        if isinstance(node, tuple):
-            waiting += [(child, depth) for child in node]
-        elif isinstance(node, prim.ExpressionNode) and not isinstance(node, prim.Variable):
+        if isinstance(node, prim.ExpressionNode) and not isinstance(node, prim.Variable):
             is_long = in_pairs and isinstance(node, (prim.Sum, prim.Product))
             step = len(node.children) - 1 if is_long else 1
-            kind: Any = type(node)
-            waiting += [(getattr(node, name), depth + step) for name in fields_of(kind) or ()]
+            waiting += [(part, depth + step) for part in parts_of(node)]
     return deepest
 
 

@@ -11,6 +11,7 @@ from loopkit import _sets
 from loopkit._errors import IllegalTransformError
 from loopkit._hidden import OTHER, instance
 from loopkit._kernel import Domain, Kernel
+from loopkit._linear import linear
 from loopkit._nodes import Expression
 from loopkit._relations import reachable
 from loopkit._simplify import simplify
@@ -140,17 +141,8 @@ def extent(kernel: Kernel, iname: str) -> tuple[Expression, Expression] | None:
         # Bounded by names that are themselves unbounded for some sizes.
         return None
     length = prim.Sum((high, prim.Product((-1, low)), 1))
-    return low, _joined_quotient(simplify(length))
-
-
-def _joined_quotient(expr: Expression) -> Expression:
-    """``(n - 1)//16 + 1`` as ``(n + 15)//16``."""
-    if isinstance(expr, prim.Sum) and len(expr.children) == 2:
-        quotient, number = expr.children
-        if isinstance(quotient, prim.FloorDiv) and isinstance(number, int):
-            inner = prim.Sum((quotient.numerator, number * quotient.denominator))
-            return prim.FloorDiv(simplify(inner), quotient.denominator)
-    return expr
+    length = simplify(length)
+    return low, linear(length).expression if _sets.is_affine(length) else length
 
 
 def longest_run(kernel: Kernel, iname: str) -> int | None:

@@ -15,6 +15,7 @@ from loopkit._change import Change, InstanceMap
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import substitute
 from loopkit._frozen import dataclass
+from loopkit._guarded import conjuncts
 from loopkit._kernel import Domain, Kernel, Statement
 from loopkit._match import read_names
 from loopkit._transform import transform
@@ -140,9 +141,9 @@ def _peeled_by_predicates(kernel: Kernel, iname: str, parts: Sequence[_Part]) ->
     changed: dict[str, Statement] = {}
     for part, ids in zip(parts, copies, strict=True):
         condition = _sets.conditions(part.where.gist(context))
-        added = condition.children if isinstance(condition, prim.LogicalAnd) else (condition,)
+        added = () if condition is True else conjuncts(condition)
         for statement in (change.kernel.statement_by_id[id_] for id_ in ids.values()):
-            predicates = statement.predicates + tuple(c for c in added if c is not True)
+            predicates = statement.predicates + added
             changed[statement.id] = replace(statement, predicates=predicates)
     return replace(change, kernel=_common.with_statements(change.kernel, changed))
 

@@ -16,6 +16,7 @@ from loopkit._budget import SpentError, in_turn, within
 from loopkit._cached import memoised
 from loopkit._errors import CompileError, UndecidedError
 from loopkit._expression import to_text
+from loopkit._guarded import conjuncts
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
 from loopkit._program import ArrayParam, Check, Program, SourceLine, ValueParam
@@ -160,7 +161,5 @@ def size_checks(kernel: Kernel) -> tuple[Check, ...]:
 def checks(assumptions: isl.Set) -> tuple[Check, ...]:
     """The assumptions as conditions that every call tests."""
     condition: Expression = _sets.conditions(assumptions)
-    if condition is True:
-        return ()
-    parts = condition.children if isinstance(condition, prim.LogicalAnd) else (condition,)
+    parts = () if condition is True else conjuncts(condition)
     return tuple(Check(part, to_text(part)) for part in parts)

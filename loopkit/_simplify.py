@@ -17,7 +17,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._expression import ExpressionMapper, is_constant, variable_names
+from loopkit._expression import ExpressionMapper, index_tuple, is_constant, variable_names
 from loopkit._linear import Linear, linear_sum, total
 from loopkit._nodes import Expression
 
@@ -63,8 +63,7 @@ class _Simplifier:
         if isinstance(expr, prim.Comparison):
             return prim.Comparison(self(expr.left), expr.operator, self(expr.right))
         if isinstance(expr, prim.Subscript):
-            index = expr.index if isinstance(expr.index, tuple) else (expr.index,)
-            return prim.Subscript(expr.aggregate, tuple(self(i) for i in index))
+            return prim.Subscript(expr.aggregate, tuple(map(self, index_tuple(expr))))
         return expr
 
     def linear(self, expr: Expression) -> Linear:
@@ -175,8 +174,7 @@ class _IndexSimplifier(ExpressionMapper):
         self.simplify = _Simplifier(context)
 
     def map_subscript(self, expr: prim.Subscript) -> Expression:
-        index = expr.index if isinstance(expr.index, tuple) else (expr.index,)
-        return prim.Subscript(expr.aggregate, tuple(self.simplify(i) for i in index))
+        return self.simplify(expr)
 
     def map_comparison(self, expr: prim.Comparison) -> Expression:
         if variable_names(expr) <= set(self.integer_names) and _sets.is_affine(

@@ -162,7 +162,8 @@ class _Reader:
         parser = self.parser(rest, len("for"))
         enclosing = {iname for _, inames in outer.scopes for iname in inames}
         inames: list[str] = []
-        while True:
+
+        def read_iname() -> None:
             iname = parser.words[parser.at]
             if not iname.isidentifier():
                 parser.fail_expecting(
@@ -171,15 +172,12 @@ class _Reader:
             if iname in enclosing or iname in inames:
                 parser.fail(parser.at, f"this is already inside a loop over '{iname}'")
             inames.append(iname)
-            parser.at += 2
-            if parser.words[parser.at - 1] == END:
-                break
-            if parser.words[parser.at - 1] != ",":
-                parser.fail_expecting(
-                    "',' or the end of the line",
-                    "the bounds of an iname stand in its domain",
-                    at=parser.at - 1,
-                )
+            parser.at += 1
+
+        parser.series((",",), read_iname)
+        if parser.words[parser.at] != END:
+            bounds = "the bounds of an iname stand in its domain"
+            parser.fail_expecting("',' or the end of the line", bounds)
         self.blocks_seen += 1
         scopes = (*outer.scopes, (self.blocks_seen, tuple(inames)))
         self.blocks.append(replace(outer, word="for", at=self.start, scopes=scopes))

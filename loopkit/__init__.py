@@ -34,8 +34,8 @@ from loopkit._errors import (
 from loopkit._kernel import Kernel, Options, Statement, SubstitutionRule
 from loopkit._make import ConstantArg, GlobalArg, make_kernel, register_reduction
 from loopkit._methods import Methods as _Methods  # noqa: F401 - makes them methods
+from loopkit._registry import homes as _transforms
 from loopkit._registry import later as _later
-from loopkit._registry import transforms as _transforms
 from loopkit._transform import replay
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ _LATER = {
     **dict.fromkeys(("Contest", "compare"), "loopkit._measure.compare"),
     **dict.fromkeys(("Measurement", "measure"), "loopkit._measure.measure"),
     **dict.fromkeys(("Difference", "Verdict", "verify"), "loopkit._verify"),
-    **dict.fromkeys(_transforms, "loopkit.transforms"),
+    **_transforms,
 }
 """What is imported when somebody first asks for it, and from where."""
 

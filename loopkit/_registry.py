@@ -11,44 +11,40 @@ from loopkit._kernel import Kernel
 from loopkit._spelling import check_identifier
 
 
-def later(space: dict[str, Any], homes: Mapping[str, str]) -> Callable[[str], Any]:
-    """``__getattr__`` of the module whose names are ``space``: imports what stands in ``homes``."""
+def later(space: dict[str, Any], modules: Mapping[str, str]) -> Callable[[str], Any]:
+    """``__getattr__`` of the module whose names are ``space``: imports from one of ``modules``."""
 
     def find(name: str) -> Any:
-        if name not in homes:
+        if name not in modules:
             raise AttributeError(f"module '{space['__name__']}' has no attribute '{name}'")
-        found = space[name] = getattr(import_module(homes[name]), name)
+        found = space[name] = getattr(import_module(modules[name]), name)
         return found
 
     return find
 
 
-_finders: dict[str, Callable[[str], Any]] = {}
+homes: dict[str, str] = {}
+"""The module of each transform."""
 
 
 class _Transforms(Mapping[str, Callable[..., Kernel]]):
     """Every transform that there is; what defines one is imported when somebody asks for it."""
 
     def __getitem__(self, name: str) -> Callable[..., Kernel]:
-        found: Callable[..., Kernel] = _finders[name](name)
+        found: Callable[..., Kernel] = getattr(import_module(homes[name]), name)
         return found
 
     def __contains__(self, name: object) -> bool:
-        return name in _finders
+        return name in homes
 
     def __iter__(self) -> Iterator[str]:
-        return iter(_finders)
+        return iter(homes)
 
     def __len__(self) -> int:
-        return len(_finders)
+        return len(homes)
 
 
 transforms = _Transforms()
-
-
-def register(name: str, find: Callable[[str], Any]) -> None:
-    """Let a transform be found under its name, by ``find(name)``."""
-    _finders[name] = find
 
 
 def transform_named(name: str) -> Callable[..., Kernel]:

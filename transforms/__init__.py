@@ -11,7 +11,7 @@ compute something else, and :class:`~loopkit.UndecidedError` where that is open;
 ``unchecked=True`` neither of the last two.
 """
 
-from loopkit._registry import later, register
+from loopkit._registry import homes, later
 
 _EAGER = False
 if _EAGER:  # for type checkers, which follow what no Python executes
@@ -70,9 +70,6 @@ _FAMILIES = {
 }
 """The transforms of each file."""
 
-_HOMES = {n: f"{__name__}.{file}" for file, names in _FAMILIES.items() for n in names.split()}
+homes.update((n, f"{__name__}.{file}") for file, names in _FAMILIES.items() for n in names.split())
 
-__getattr__ = later(globals(), _HOMES)
-
-for _name in _HOMES:
-    register(_name, __getattr__)
+__getattr__ = later(globals(), homes)

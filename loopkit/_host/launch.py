@@ -8,7 +8,7 @@ import os
 import re
 import threading
 from collections.abc import Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any, Literal
 
 from loopkit._errors import CompileError
@@ -165,9 +165,8 @@ def compile_host(program: Program, *, sanitize: bool = False) -> HostModule:
         if not sanitize:
             _load_runtime(compiler)
 
-        def build(output: Path) -> None:
-            compiler.build_kernel(text, output, sanitize=sanitize, source=program.source)
-
+        source = program.source
+        build = partial(compiler.build_kernel, text, sanitize=sanitize, source=source)
         module = _modules[key] = HostModule(program, binary(key, build), sanitize=sanitize)
         return module
 

@@ -7,6 +7,7 @@ read through the protocols that they speak.
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -360,11 +361,8 @@ KINDS: dict[tuple[str, str], Callable[[], ArrayKind]] = {
     ("cupy", "ndarray"): CupyKind,
     ("numba", "DeviceNDArray"): NumbaKind,
     ("numba_cuda", "DeviceNDArray"): NumbaKind,
-    ("jaxlib", "ArrayImpl"): JaxKind,
-    ("jax", "ArrayImpl"): JaxKind,
-    ("jaxlib", "Array"): JaxKind,
-    ("jax", "Array"): JaxKind,
     ("jax", "Tracer"): JaxKind,
+    **dict.fromkeys(itertools.product(("jax", "jaxlib"), ("ArrayImpl", "Array")), JaxKind),
 }
 _kinds: dict[type, ArrayKind | None] = {}
 

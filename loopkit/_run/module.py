@@ -34,12 +34,10 @@ def packing(program: Program) -> Packing:
     """The layout of the program's arguments; each stands at a multiple of its size."""
     codes, offsets, at = [], [], 0
     for param in program.params:
-        if isinstance(param, ArrayParam):
-            code, size, alignment = "Q", 8, 8
-        else:
+        code, size = "Q", 8
+        if not isinstance(param, ArrayParam):
             code, size = struct_code(param.dtype), param.dtype.itemsize
-            alignment = min(16, size)
-        skip = -at % alignment
+        skip = -at % min(16, size)
         codes.append(f"{skip}x{code}" if skip else code)
         offsets.append(at + skip)
         at += skip + size

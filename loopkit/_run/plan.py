@@ -292,21 +292,14 @@ class ArgumentPlan:
         missing = [n for n in self.names if n in self.scalars and n not in values]
         if not missing:
             return
-        name = missing[0]
-        if is_integer(self.scalars[name].dtype):
-            where = [
-                n
-                for n in self.names
-                if n in self.arrays and any(name in variable_names(e) for e in self.arrays[n].shape)
-            ]
-            why = f"the value of {name} is not known: "
-            why += (
-                f"what was passed does not determine it ({', '.join(map(self.declaration, where))})"
-                if where
-                else "no array has it in its shape"
-            )
-        else:
-            why = f"{name} ({dtype_name(self.scalars[name].dtype)}) is missing"
+        name, dtype = missing[0], self.scalars[missing[0]].dtype
+        why = f"{name} ({dtype_name(dtype)}) is missing"
+        if is_integer(dtype):
+            shapes = {n: self.arrays[n].shape for n in self.names if n in self.arrays}
+            where = [n for n in shapes if any(name in variable_names(e) for e in shapes[n])]
+            shown, why = ", ".join(map(self.declaration, where)), "no array has it in its shape"
+            why = f"what was passed does not determine it ({shown})" if where else why
+            why = f"the value of {name} is not known: {why}"
         raise InvalidArgumentError(
             why, asked=f"in a call of {self.signature()}", instead=f"pass {name}=..."
         )

@@ -93,21 +93,9 @@ def pack_scalar(value: Any, dtype: np.dtype[Any]) -> bytes:
     return np.asarray(value).astype(dtype).tobytes()
 
 
-# The struct codes of what `struct` can pack by itself; it raises where a value does not fit.
-_CODES = {
-    "bool": "?",
-    "int8": "b",
-    "int16": "h",
-    "int32": "i",
-    "int64": "q",
-    "uint8": "B",
-    "uint16": "H",
-    "uint32": "I",
-    "uint64": "Q",
-    "float16": "e",
-    "float32": "f",
-    "float64": "d",
-}
+# What `struct` can pack by itself, by the letters that it shares with NumPy; it raises where a
+# value does not fit.
+_CODES = {np.dtype(letter).name: letter for letter in "?bhiqBHIQefd"}
 
 
 def struct_code(dtype: np.dtype[Any]) -> str:

@@ -35,8 +35,7 @@ def out_of_bounds(before: Kernel, after: Kernel) -> Verdict | None:
     if found is None:
         return _perhaps(before, after)
     witness = found.witness
-    assert witness is not None and witness.array is not None
-    assert witness.sink is not None
+    assert witness is not None and witness.array is not None and witness.sink is not None
     point = ", ".join(f"{n}={v}" for n, v in witness.sink.inames.items())
     who = f"'{witness.sink.statement}'" + (f" ({point})" if point else "")
     words = f"{who} touches it", "nothing outside of an array is touched"
@@ -58,8 +57,7 @@ def _perhaps(before: Kernel, after: Kernel) -> Verdict | None:
     one, two = _cells(before, mine), _cells(after, its)
     if one.keys() == two.keys() and all(one[name].is_equal(two[name]) for name in one):
         return None
-    words = ("after", after, its) if its else ("before", before, mine)
-    which, kernel, found = words
+    which, kernel, found = ("after", after, its) if its else ("before", before, mine)
     why = error_for(kernel, found[0]).why
     return Verdict("undecided", f"data decide whether '{which}' stays inside of its arrays: {why}")
 

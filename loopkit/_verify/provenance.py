@@ -58,9 +58,8 @@ class _Renderer:
         name = f"{entry.array}[{', '.join(map(str, place))}]" if place else entry.array
         if argument is None:
             return f"{name} (never written)"
-        return (
-            name if self.machine.is_inside(entry.array, place) else f"{name} (outside of the array)"
-        )
+        is_inside = self.machine.is_inside(entry.array, place)
+        return name if is_inside else f"{name} (outside of the array)"
 
     def reduced(self, entry: TracedValue, operation: str) -> Expression:
         """What updates have gathered, the first ones spelled out."""

@@ -38,12 +38,9 @@ class Difference:
         cell = f"{self.array}[{', '.join(map(str, self.cell))}]" if self.cell else self.array
         sizes = in_words(self.sizes)
         what = "is outside of the array" if self.outside else "differs"
-        lines = [f"{cell} {what}" + (f" for {sizes}" if sizes else "")]
-        lines.append(f"  before: {self.before}")
-        lines.append(f"  after:  {self.after}")
-        if self.order:
-            lines.append(f"  {self.order}")
-        return "\n".join(lines)
+        where = f"{cell} {what}" + (f" for {sizes}" if sizes else "")
+        lines = [where, f"  before: {self.before}", f"  after:  {self.after}"]
+        return "\n".join([*lines, f"  {self.order}"] if self.order else lines)
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from loopkit._expression import index_tuple
 from loopkit._match import Match
 from loopkit._promotion import as_dtype
 from loopkit._spelling import check_expression, check_name, is_name, shown
-from loopkit._syntax import parse_expression
+from loopkit._syntax.expression_parser import parse_expression
 from loopkit._tags import Tag
 
 Kind = Callable[[str, Any], Any]

@@ -20,7 +20,7 @@ from loopkit._assertions.cells import data_of, equal_cells, index_range, settlin
 from loopkit._assertions.constraints import Data
 from loopkit._assertions.values import Assertion, Disjoint, Increasing, Injective, Within
 from loopkit._expression import evaluate, variable_names
-from loopkit._syntax import parse_expression
+from loopkit._syntax.expression_parser import parse_expression
 
 VALUES = range(-5, 7)  # far enough out for what small inames reach in PAIRS
 MORE = range(-9, 10)

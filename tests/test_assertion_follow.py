@@ -10,7 +10,7 @@ import pytest
 import loopkit as lk
 from loopkit._assertions.follow import followed
 from loopkit._expression import to_text
-from loopkit._syntax import parse_expression
+from loopkit._syntax.expression_parser import parse_expression
 
 PREDICATED = "for i \n <int32> t = perm[i] {if=p[i] > 0} \n y[t] = x[i] {id=r, if=%s} \n end"
 

@@ -15,7 +15,7 @@ import loopkit as lk
 from loopkit._assertions.check import violation
 from loopkit._assertions.generate import obeying_data
 from loopkit._history import show_history, step_from_json
-from loopkit._syntax import parse_expression
+from loopkit._syntax.expression_parser import parse_expression
 
 
 def gather(**options: Any) -> lk.Kernel:

@@ -13,7 +13,7 @@ from test_assertions import BROKEN, EXPECTED, GOOD, asserted, gather
 import loopkit as lk
 from loopkit._run.asserted import AssertingExecutor, library_holds
 from loopkit._run.executor import CudaExecutor
-from loopkit._syntax import parse_expression
+from loopkit._syntax.expression_parser import parse_expression
 
 n = parse_expression("n")
 

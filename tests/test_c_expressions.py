@@ -23,7 +23,7 @@ from loopkit._errors import TypeInferenceError
 from loopkit._nodes import TypeCast
 from loopkit._promotion import DTYPES, RunTime, subtrahend
 from loopkit._run.nvrtc import include_options
-from loopkit._syntax import parse_expression
+from loopkit._syntax.expression_parser import parse_expression
 from loopkit._types import dtype_of
 from loopkit.codegen.c.printer import expression_text, statement_text
 from loopkit.codegen.c.spec import Checker, Variable

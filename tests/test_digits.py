@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import loopkit as lk
 from loopkit import _sets
 from loopkit._digits import told_by
-from loopkit._syntax import parse_expression
+from loopkit._syntax.expression_parser import parse_expression
 
 
 def kernel(*ranges: tuple[int, int]) -> lk.Kernel:

@@ -12,7 +12,7 @@ from loop_instances import points
 
 import loopkit as lk
 from loopkit._errors import UndecidedError
-from loopkit._syntax import parse_assumptions, parse_domain
+from loopkit._syntax.domain_parser import parse_assumptions, parse_domain
 
 QUICK = settings(
     max_examples=60,

@@ -241,7 +241,7 @@ def test_a_condition_is_decided_once() -> None:
 def test_domains_of_all_kinds(domain: str, points: object) -> None:
     import islpy as isl
 
-    from loopkit._syntax import parse_domain
+    from loopkit._syntax.domain_parser import parse_domain
 
     n = 7
     data = [GlobalArg("c", "int32", "n, 2*n"), ...]

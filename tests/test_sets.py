@@ -8,7 +8,7 @@ import pytest
 
 from loopkit import _sets
 from loopkit._budget import SpentError, at_most
-from loopkit._syntax import parse_expression
+from loopkit._syntax.expression_parser import parse_expression
 
 ROWS = isl.Set("[i, j, n] -> { : 0 <= i < n and i <= j }")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from loopkit._expression import evaluate, to_text
 from loopkit._simplify import needed_parts, simplify, simplify_indices
-from loopkit._syntax import parse_expression
+from loopkit._syntax.expression_parser import parse_expression
 
 TILE = isl.Set("[o, i, n] -> { : 0 <= i < 16 and 0 <= o }")
 

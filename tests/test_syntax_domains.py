@@ -8,8 +8,7 @@ import islpy as isl
 import pytest
 
 from loopkit._errors import ParseError, UnknownNameError
-from loopkit._syntax import parse_assumptions, parse_domain
-from loopkit._syntax.domain_parser import parse_map
+from loopkit._syntax.domain_parser import parse_assumptions, parse_domain, parse_map
 
 
 @pytest.mark.parametrize(

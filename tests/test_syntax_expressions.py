@@ -17,7 +17,8 @@ from pymbolic.primitives import Call, Product, Sum, Variable
 
 from loopkit._errors import ParseError
 from loopkit._nodes import Reduction, TypeCast
-from loopkit._syntax import parse_expression, resolve_reductions
+from loopkit._syntax.expression_parser import parse_expression
+from loopkit._syntax.reduction_calls import resolve_reductions
 
 a, b, c, i, j, k, x, y = map(Variable, "abcijkxy")
 

@@ -14,7 +14,7 @@ import pytest
 from loopkit._errors import InvalidArgumentError, TypeInferenceError
 from loopkit._nodes import Reduction
 from loopkit._promotion import BFLOAT16, DTYPES, RunTime, as_dtype, dtype_name, promote
-from loopkit._syntax import parse_expression
+from loopkit._syntax.expression_parser import parse_expression
 from loopkit._types import concrete, dtype_of, reduction_type
 
 ENV = {f"v_{name}": dtype for name, dtype in DTYPES.items()}

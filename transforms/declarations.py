@@ -23,7 +23,7 @@ from loopkit._promotion import as_dtype, dtype_name
 from loopkit._sets import at_values
 from loopkit._simplify import simplify, simplify_indices
 from loopkit._spelling import shown
-from loopkit._syntax import parse_assumptions
+from loopkit._syntax.domain_parser import parse_assumptions
 from loopkit._transform import transform
 from loopkit.transforms._common import simplified, with_arrays
 

@@ -41,13 +41,8 @@ from loopkit._make.type_inference import infer_known_types
 from loopkit._nodes import Expression
 from loopkit._rules import check_rules, expand_rules
 from loopkit._spelling import check_kernel_name, shown
-from loopkit._syntax import (
-    RawAssignment,
-    RawItem,
-    RawSubstitution,
-    parse_instructions,
-    position_of_name,
-)
+from loopkit._syntax.instruction_parser import parse_instructions
+from loopkit._syntax.items import RawAssignment, RawItem, RawSubstitution, position_of_name
 from loopkit._tree import Entry, Tree, build
 
 D = TypeVar("D", ArrayArg, TemporaryVariable)

@@ -20,14 +20,8 @@ from loopkit._guarded import conjuncts
 from loopkit._make import free_names
 from loopkit._nodes import Expression, Reduction
 from loopkit._same import Key, key_of
-from loopkit._syntax import (
-    REDUCTIONS,
-    RawAssignment,
-    RawNop,
-    RawSubstitution,
-    position_of_name,
-    resolve_reductions,
-)
+from loopkit._syntax.items import RawAssignment, RawNop, RawSubstitution, position_of_name
+from loopkit._syntax.reduction_calls import REDUCTIONS, resolve_reductions
 
 
 @dataclass(eq=False)

@@ -19,7 +19,7 @@ from loopkit._frozen import dataclass
 from loopkit._nodes import Expression
 from loopkit._promotion import as_dtype
 from loopkit._spelling import check_expression, check_name, is_name, shown
-from loopkit._syntax import parse_expression
+from loopkit._syntax.expression_parser import parse_expression
 from loopkit._syntax.tokens import split_outside_brackets
 
 AUTO = "auto"

@@ -12,7 +12,7 @@ from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._make.drafts import Draft, Nop
 from loopkit._make.enclosing_loops import Inames
 from loopkit._relations import grouped, reachable
-from loopkit._syntax import position_of_name
+from loopkit._syntax.items import position_of_name
 
 Node = Draft | Nop
 _WILD = frozenset("*?[")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import loopkit as lk
 from loopkit._expression import evaluate
-from loopkit._syntax import parse_expression
+from loopkit._syntax.expression_parser import parse_expression
 from refusals import oracle
 from refusals.kernels.making import array, make
 from refusals.machine import Machine

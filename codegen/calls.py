@@ -19,7 +19,7 @@ from loopkit.codegen.operands import Operand, Value
 _SPELLED = {name: spelled for spelled, name in SPELLED.items()}
 """Functions that C knows by another name; ``round`` rounds halves to even, as NumPy does."""
 
-_INTEGER_IDENTITIES = frozenset(("floor", "ceil", "trunc", "round", "real", "conj"))
+_ROUNDING = frozenset(("floor", "ceil", "trunc", "round"))
 _PREDICATES = {"isnan": False, "isinf": False, "isfinite": True}
 _LARGEST_UNROLLED = 64
 
@@ -60,11 +60,9 @@ def _integer_call(name: str, operands: Sequence[Operand], common: dt.DType) -> V
         return op.exact(_PREDICATES[name], dt.BOOL)
     if name in ("fmin", "fmax"):
         return op.function_of(name[1:], operands, common)
-    if name == "imag":
-        return op.exact(0, common)
     value = op.exact(operands[0], common)
     has_no_sign = common == dt.BOOL or common in dt.UNSIGNED
-    if name in _INTEGER_IDENTITIES or (name == "abs" and has_no_sign):
+    if name in _ROUNDING or (name == "abs" and has_no_sign):
         return value
     value = op.reduced(value)
     if name == "sign":

@@ -231,7 +231,11 @@ class Conflicts:
         two = self.side(second, TWO, order.shared, blocks)
         both = one.domain & two.domain
         if order.carried is not None:
-            both = both & _later(order.carried, order.adjacent)
+            times = steps([order.carried], ONE, TWO)
+            [(earlier, later)], [ordered] = times, before(times)
+            if order.adjacent:
+                ordered = _sets.affine_equality(later, prim.Sum((earlier, 1)))
+            both = both & ordered
         for cell in first.cells:
             for other in second.cells:
                 found = both & self._same_cell(one, cell, two, other)
@@ -376,12 +380,3 @@ def _apart(one: Expression, two: Expression) -> tuple[isl.Set, isl.Set]:
     """``{ one < two }``, and its mirror image."""
     less, more = (_sets.condition_set(prim.Comparison(one, op, two)) for op in "<>")
     return less, more
-
-
-def _later(iname: str, adjacent: bool) -> isl.Set:
-    times = steps([iname], ONE, TWO)
-    if adjacent:
-        [(one, two)] = times
-        return _sets.affine_equality(two, prim.Sum((one, 1)))
-    [later] = before(times)
-    return later

@@ -18,6 +18,7 @@ from typing import Any
 import pymbolic.primitives as prim
 
 from loopkit import _promotion as dt
+from loopkit._expression import parts_of
 from loopkit._nodes import Expression
 from loopkit._types import asked_of
 from loopkit.codegen import operands as op
@@ -161,8 +162,9 @@ class OperationLowering(ABC):
             beyond=beyond,
         )
 
-    def division(self, expr: Any) -> Operand:
-        a, b = self.rec(expr.numerator), self.rec(expr.denominator)
+    def pair(self, expr: Any) -> Operand:
+        """A division or a shift."""
+        a, b = map(self.rec, parts_of(expr))
         return self.operation(type(expr), a, b, expr, asked_of(expr))
 
     def _quotient(
@@ -223,10 +225,6 @@ class OperationLowering(ABC):
         node, unsigned = Unary("~", operand.node), operand.unsigned
         value = Value(node, operand.dtype, wide, unsigned=unsigned)
         return value if weak is None else self.late_value(value, weak, expr)
-
-    def shift(self, expr: Any) -> Operand:
-        a, count = self.rec(expr.shiftee), self.rec(expr.shift)
-        return self.operation(type(expr), a, count, expr, asked_of(expr))
 
     def _shifted(
         self, node: type, a: Operand, count: Operand, common: dt.DType, of: Expression

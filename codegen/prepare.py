@@ -9,14 +9,14 @@ import pymbolic.primitives as prim
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import replace_accesses, variable_names
-from loopkit._kernel import Kernel, Statement
+from loopkit._kernel import Kernel
 from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression
 from loopkit._places import decide_address_spaces
 from loopkit._rules import expand_rules
 from loopkit._spelling import check_names
 from loopkit._tags import InstructionParallel
-from loopkit._tree import Path, flatten, rewrite_paths
+from loopkit._tree import Path, rewrite_paths
 
 
 def prepare(kernel: Kernel) -> Kernel:
@@ -35,21 +35,21 @@ def realize_instruction_parallel(kernel: Kernel) -> Kernel:
 
     Private temporaries that are written there get an axis for the iname.
     """
-    inames = [i for i, tag in kernel.tags if isinstance(tag, InstructionParallel)]
-    for iname in inames:
-        kernel = _one_loop_per_statement(_expand_private(kernel, iname), iname)
+    for iname, tag in kernel.tags:
+        if isinstance(tag, InstructionParallel):
+            kernel = _one_loop_per_statement(_expand_private(kernel, iname), iname)
     return kernel
 
 
 def _one_loop_per_statement(kernel: Kernel, iname: str) -> Kernel:
-    count = len(flatten(kernel.tree))
-    numbers = {s.id: count + i for i, s in enumerate(kernel.statements)}
+    # Numbers that no loop of the tree has.
+    numbers = {s.id: -1 - i for i, s in enumerate(kernel.statements)}
 
     def rewrite(statement: str, path: Path) -> Path:
         if iname not in kernel.statement_by_id[statement].inames:
             return path
         rest = tuple(key for key in path if key[0] != iname)
-        return (*rest, (iname, 10**6 + numbers[statement]))
+        return (*rest, (iname, numbers[statement]))
 
     return kernel.with_(tree=rewrite_paths(kernel.tree, rewrite))
 
@@ -91,10 +91,10 @@ def _expand_private(kernel: Kernel, iname: str) -> Kernel:
             return None
         return prim.Subscript(prim.Variable(name), (*indices, index))
 
-    def rewrite(statement: Statement) -> Statement:
-        return statement.map_expressions(lambda e: replace_accesses(e, access))
-
+    statements = kernel.statements
     return kernel.with_(
-        statements=tuple(rewrite(s) for s in kernel.statements),
+        statements=tuple(
+            s.map_expressions(lambda e: replace_accesses(e, access)) for s in statements
+        ),
         temporaries=tuple(expanded.get(t.name, t) for t in kernel.temporaries),
     )

@@ -56,9 +56,8 @@ def _conversion(name: str, args: list[dt.DType]) -> Result | None:
 
 def _of_complex(name: str, args: list[dt.DType]) -> Result | None:
     kind = _one(args)
-    if kind not in dt.COMPLEXES or (name, len(args)) not in _ON_COMPLEX:
+    if kind is None or kind not in dt.COMPLEXES or (name, len(args)) not in _ON_COMPLEX:
         return None
-    assert kind is not None
     piece = PIECES[kind]
     if name in ("lk_abs", "lk_conj"):
         return (dt.real_of(kind) if name == "lk_abs" else kind), (piece,)
@@ -67,10 +66,9 @@ def _of_complex(name: str, args: list[dt.DType]) -> Result | None:
 
 def _divided(name: str, args: list[dt.DType]) -> Result | None:
     """Division of floating-point numbers; that of integers is a plain function."""
-    kind = _one(args)
-    if name not in ("lk_floordiv", "lk_mod") or len(args) != 2 or kind not in _FLOATING:
+    kind = _one(args) if name in ("lk_floordiv", "lk_mod") and len(args) == 2 else None
+    if kind is None or kind not in _FLOATING:
         return None
-    assert kind is not None
     return kind, (f"lk_floordiv.{C_TYPES[kind]}",)
 
 
@@ -117,9 +115,8 @@ def _mathematical(name: str, args: list[dt.DType]) -> Result | None:
         kind = dt.FLOAT32 if all(converts(a, dt.FLOAT32) for a in args) and not tests else None
     else:
         kind = _one(args)
-    if kind not in _FLOATING:
+    if kind is None or kind not in _FLOATING:
         return None
-    assert kind is not None
     return (dt.BOOL if tests else kind), ()
 
 

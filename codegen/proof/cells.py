@@ -165,27 +165,20 @@ class CellCheck(Check):
     def name(self, touch: Touch, access: Access | None) -> None:
         """Say by which indices two accesses of an array are compared, and how far they reach."""
         touch.origin = access[1] if access is not None else None
-        declared = self.subject.names.dimensions.get(touch.array)
-        if declared is not None:
-            touch.cell = touch.indices
-            touch.extents = self.declared_extents(touch.array)
-            return
-        held = self.subject.held(touch.array)
-        if held is not None and held.shape == ():
+        held, meaning = self.subject.held(touch.array), self.subject.meaning
+        flat = (touch.offset,) if touch.offset.is_affine else None
+        if touch.array in self.subject.names.dimensions:
+            touch.cell, touch.extents = touch.indices, self.declared_extents(touch.array)
+        elif held is not None and held.shape == ():
             touch.cell, touch.extents = (), ()
-            return
-        if held is None or access is None:
-            touch.cell = (touch.offset,) if touch.offset.is_affine else None
-            touch.extents = self.flat_extent(held)
-            return
-        if isinstance(held, ArrayArg) and _overlaps(held):
+        elif held is None or access is None:
+            touch.cell, touch.extents = flat, self.flat_extent(held)
+        elif isinstance(held, ArrayArg) and _overlaps(held):
             # Different indices may be one element: compare offsets.
-            touch.cell = (touch.offset,) if touch.offset.is_affine else None
-            touch.extents = (None,)
-            return
-        meaning = self.subject.meaning
-        touch.cell = tuple(meaning.form(i) for i in access[1])
-        touch.extents = tuple(meaning.form(e) for e in held.shape or ())
+            touch.cell, touch.extents = flat, (None,)
+        else:
+            touch.cell = tuple(map(meaning.form, access[1]))
+            touch.extents = tuple(map(meaning.form, held.shape or ()))
 
     @memoised
     def declared_extents(self, array: str) -> tuple[Form | None, ...]:

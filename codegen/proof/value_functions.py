@@ -16,7 +16,6 @@ from loopkit.codegen.proof import terms
 from loopkit.codegen.proof.terms import Term
 
 _ROUNDING = frozenset(("floor", "ceil", "trunc", "round"))
-_IDENTITIES = _ROUNDING | {"real", "conj"}
 _PREDICATES = {"isnan": False, "isinf": False, "isfinite": True}
 _LARGEST_POWER = 64
 
@@ -210,10 +209,8 @@ def _of_integers(name: str, common: dt.DType, values: list[Value]) -> Term | Non
     first = typed(common, values[0])
     if name in ("fmin", "fmax"):
         return extremum(name[1:], common, first, typed(common, values[1]))
-    if name in _IDENTITIES or (name == "abs" and common.kind in "bu"):
+    if name in _ROUNDING or (name == "abs" and common.kind in "bu"):
         return first
-    if name == "imag":
-        return terms.const(0, common)
     if name == "abs":
         compute = in_registers(common)
         return ops.cast(common, ops.call(name, compute, ops.cast(compute, first)))

@@ -9,7 +9,7 @@ import numpy as np
 import pymbolic.primitives as prim
 
 from loopkit import _promotion as dt
-from loopkit._expression import index_tuple
+from loopkit._expression import index_tuple, parts_of
 from loopkit._functions import call_type
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression, TypeCast
@@ -160,11 +160,9 @@ class KernelValues:
             value = ops.cast(dt.INT64, value)
         return ops.neg(value.dtype, value)
 
-    def fraction(self, expr: Any) -> Value:
-        return self.binary(type(expr), self.value(expr.numerator), self.value(expr.denominator))
-
-    def shift(self, expr: Any) -> Value:
-        return self.binary(type(expr), self.value(expr.shiftee), self.value(expr.shift))
+    def pair(self, expr: Any) -> Value:
+        """A division or a shift."""
+        return self.binary(type(expr), *map(self.value, parts_of(expr)))
 
     def inverted(self, expr: prim.BitwiseNot) -> Value:
         value = self.value(expr.child)
@@ -267,9 +265,9 @@ _RULES: dict[type, Callable[[KernelValues, Any], Value]] = {
     prim.Subscript: KernelValues.subscript,
     prim.Sum: KernelValues.sum,
     prim.Product: KernelValues.product,
-    **dict.fromkeys((prim.Quotient, prim.FloorDiv, prim.Remainder), KernelValues.fraction),
+    **dict.fromkeys((prim.Quotient, prim.FloorDiv, prim.Remainder), KernelValues.pair),
     prim.Power: KernelValues.power,
-    **dict.fromkeys((prim.LeftShift, prim.RightShift), KernelValues.shift),
+    **dict.fromkeys((prim.LeftShift, prim.RightShift), KernelValues.pair),
     **dict.fromkeys((prim.BitwiseAnd, prim.BitwiseOr, prim.BitwiseXor), KernelValues.chain),
     **dict.fromkeys((prim.Min, prim.Max), KernelValues.extrema),
     prim.BitwiseNot: KernelValues.inverted,

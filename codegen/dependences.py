@@ -76,7 +76,8 @@ class Dependences:
         for found in uses.values():
             self._around(body, found)
         # A later iteration is reached through every gap, unless the loop runs backwards in it.
-        if not any(self._is_plain(need, body) for need in own):
+        elsewhere = ~body.own_gaps
+        if not any(n.reach is self._farthest and n.gaps & elsewhere == 0 for n in own):
             for found in uses.values():
                 self._onwards(body, found)
         self.found += own
@@ -95,10 +96,6 @@ class Dependences:
             and (len(uses) > 1 or body.parent is not None)
             and not self.conflicts.keeps_apart(array)
         }
-
-    def _is_plain(self, need: Dependence, body: Body) -> bool:
-        """Whether a need is served by this body's gaps alone, and by barriers of the block."""
-        return need.reach is self._farthest and need.gaps & ~body.own_gaps == 0
 
     def _is_active(self, body: Body) -> bool:
         """Whether there may be a barrier below: needs are served where they arise, or deeper."""

@@ -58,9 +58,10 @@ class Subject:
         )
         self.space = Space(self._all_names())
         builder = TreeBuilder(self.space, self.names, self.text)
-        self.tree = builder.build(function.body, self.root)
+        builder.build(function.body, self.root)
         self.leaves = builder.leaves
         self.sites = builder.sites
+        self.loops = builder.loops
         self._domains: dict[object, isl.Set] = {}
 
     def _types_in_kernel(self) -> dict[str, DType]:

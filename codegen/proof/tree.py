@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from loopkit._nodes import Expression
@@ -116,12 +116,11 @@ class TreeBuilder:
         self.translate = translator
         self.leaves: list[Leaf] = []
         self.sites: list[Site] = []
+        self.loops: list[tuple[c.For, Scope]] = []
 
-    def build(self, body: tuple[c.Node, ...], scope: Scope) -> Group:
-        """The tree of a body; leaves and computations are collected on the way."""
-        root = Group(None, scope, None, 0)
-        self._fill(root, body, scope)
-        return root
+    def build(self, body: tuple[c.Node, ...], scope: Scope) -> None:
+        """Collect the leaves of a body, which know the groups around, its loops and computations."""
+        self._fill(Group(None, scope, None, 0), body, scope)
 
     def _fill(self, group: Group, nodes: tuple[c.Node, ...], scope: Scope) -> None:
         for node in nodes:
@@ -177,6 +176,7 @@ class TreeBuilder:
         return Scope(self.space, scope, node, holds, unknown, ranges)
 
     def _loop(self, group: Group, node: c.For, scope: Scope) -> None:
+        self.loops.append((node, scope))
         self.sites.append(Site(node.lower, scope, node.line, node.ctype))
         lower = self.translate.form(node.lower, scope)
         upper = self.translate.form(node.upper, scope)
@@ -300,11 +300,3 @@ def split(
         for one in conditions.conjuncts(part):
             (known if conditions.is_known(one) else unknown).append(one)
     return tuple(known), tuple(unknown)
-
-
-def all_groups(group: Group) -> Iterator[Group]:
-    """A group and all groups inside it."""
-    yield group
-    for child in group.children:
-        if isinstance(child, Group):
-            yield from all_groups(child)

@@ -20,7 +20,7 @@ from loopkit.codegen.proof.scopes import FAR, Scope
 from loopkit.codegen.proof.shown import shown
 from loopkit.codegen.proof.spaces import at_most
 from loopkit.codegen.proof.subject import Subject
-from loopkit.codegen.proof.tree import Site, all_groups
+from loopkit.codegen.proof.tree import Site
 from loopkit.codegen.proof.value_text import COMPARISONS
 
 _NARROW = (INT32, UINT32)
@@ -60,9 +60,8 @@ class WidthCheck(Check):
             self.expression(site)
             if site.ctype is not None:
                 self.stored(site)
-        for group in all_groups(self.subject.tree):
-            if isinstance(group.node, c.For):
-                self.counter(group.node, group.scope)
+        for loop, around in self.subject.loops:
+            self.counter(loop, around)
 
     def stored(self, site: Site) -> None:
         """A value must fit the variable that it is stored in."""
@@ -71,12 +70,9 @@ class WidthCheck(Check):
             what = f"variable of type {C_TYPES[kind]}"
             self.fits(self.form(site.expr, site.scope), kind, site, what)
 
-    def counter(self, loop: c.For, scope: Scope) -> None:
+    def counter(self, loop: c.For, outer: Scope) -> None:
         """A loop's variable must hold its last value, and the one that ends the loop."""
         kind = in_registers(TYPES[loop.ctype])
-        outer = scope.parent
-        if outer is None:
-            return
         against = self.names.computed_in(loop.upper)
         for own, expr in ((kind, loop.lower), (against, loop.upper)):
             if own != (meeting := common(kind, against)):
@@ -228,12 +224,9 @@ class WidthCheck(Check):
                     self.recorder.open("width", f"{shown(form)}: data decides", line=site.line)
             elif form.is_affine:
                 self.affine(form, beyond, site, what)
-            elif not self.bounded(expr, site.scope, (low, high)):
+            # The exact ranges of the factors of products may show that a value fits.
+            elif expr is None or not _intervals.contains((low, high), self.span(expr, site.scope)):
                 self.product(form, (low, high), site, what)
-
-    def bounded(self, expr: c.CExpression | None, scope: Scope, limits: Interval) -> bool:
-        """Whether the exact ranges of the factors of products show that a value fits."""
-        return expr is not None and _intervals.contains(limits, self.span(expr, scope))
 
     def span(self, expr: c.CExpression, scope: Scope) -> Interval:
         """Bounds of a value: exact where it is affine, else from those of its operands."""

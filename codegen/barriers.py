@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from loopkit._errors import IllegalTransformError
 from loopkit._frozen import dataclass
+from loopkit._relations import grouped
 from loopkit._tree import Loop
 from loopkit.codegen.conflicts import Conflicts, Reach
 from loopkit.codegen.dependences import Dependence, Dependences
@@ -87,32 +88,28 @@ def _divergent(bodies: Bodies, need: Dependence) -> IllegalTransformError:
 
 def _with_barriers(body: Body, barriers: dict[int, Barrier]) -> Placed:
     placed: list[PlacedNode] = []
-    for position, node in enumerate(body.nodes):
+    for position, node in enumerate((*body.nodes, None)):
         if body.gap(position) in barriers:
             placed.append(barriers[body.gap(position)])
         if isinstance(node, Loop):
             inner = _with_barriers(body.children[position], barriers)
             placed.append(GuardedLoop(node.iname, inner))
-        else:
+        elif node is not None:
             placed.append(node)
-    if body.gap(len(body.nodes)) in barriers:
-        placed.append(barriers[body.gap(len(body.nodes))])
     return tuple(placed)
 
 
 def _reason(needs: list[Dependence]) -> str:
     """What only this barrier orders."""
-    places: dict[tuple[str, bool, bool], list[str]] = {}
+    places: dict[tuple[str, bool, bool], dict[str, None]] = {}
     for need in needs:
         key = (need.before.array, need.before.is_write, need.after.is_write)
         where = "below" if need.carried is None else f"in the next {need.carried}"
-        found = places.setdefault(key, [])
-        if where not in found:
-            found.append(where)
-    arrays: dict[tuple[bool, bool, str], list[str]] = {}
-    for (array, first, then), found in places.items():
-        found.sort(key=lambda where: where != "below")
-        arrays.setdefault((first, then, " or ".join(found)), []).append(array)
+        places.setdefault(key, {})[where] = None
+    arrays = grouped(
+        ((first, then, " or ".join(sorted(found, key=lambda where: where != "below"))), array)
+        for (array, first, then), found in places.items()
+    )
     texts = [
         f"{', '.join(names)} {_DONE[first]} above, {_DONE[then]} {where}"
         for (first, then, where), names in arrays.items()

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 from loopkit._cached import memoised
 from loopkit._frozen import dataclass
+from loopkit._relations import grouped
 from loopkit._tree import statements_in
 from loopkit.codegen.barrier_conditions import BarrierConditions
 from loopkit.codegen.conflicts import Access, Conflicts, Order, Reach
@@ -82,13 +83,14 @@ class Dependences:
                 self._onwards(body, found)
         self.found += own
 
-    def _uses(self, body: Body) -> dict[str, list[_Use]]:
+    def _uses(self, body: Body) -> dict[str, tuple[_Use, ...]]:
         """The accesses below a body by array, where threads may meet at all."""
-        found: dict[str, list[_Use]] = {}
-        for position, node in enumerate(body.nodes):
-            for statement in statements_in(node):
-                for access in self.conflicts.accesses[statement]:
-                    found.setdefault(access.array, []).append(_Use(position, access))
+        found = grouped(
+            (access.array, _Use(position, access))
+            for position, node in enumerate(body.nodes)
+            for statement in statements_in(node)
+            for access in self.conflicts.accesses[statement]
+        )
         return {
             array: uses
             for array, uses in found.items()
@@ -131,7 +133,7 @@ class Dependences:
         """The nodes of a body that nobody passes without a barrier of the block."""
         return [p for p in self._active_nodes(body) if self._is_sure(body.children[p])]
 
-    def _within(self, body: Body, uses: list[_Use]) -> None:
+    def _within(self, body: Body, uses: tuple[_Use, ...]) -> None:
         """Dependences between two nodes of one iteration."""
         if uses[0].node == uses[-1].node:
             return
@@ -161,7 +163,7 @@ class Dependences:
                     if self._add(body, earlier, later, None):
                         floor = earlier.node
 
-    def _around(self, body: Body, uses: list[_Use]) -> None:
+    def _around(self, body: Body, uses: tuple[_Use, ...]) -> None:
         """Dependences from a node to an earlier one, in a later iteration of the loop."""
         if uses[0].node == uses[-1].node:
             return
@@ -187,7 +189,7 @@ class Dependences:
                     if self._add(body, earlier, later, loop):
                         ceiling = later.node
 
-    def _onwards(self, body: Body, uses: list[_Use]) -> None:
+    def _onwards(self, body: Body, uses: tuple[_Use, ...]) -> None:
         """Dependences from a node to itself or a later one, in a later iteration of the loop."""
         sure = self._sure_nodes(body)
         for before, after in _CLASSES:

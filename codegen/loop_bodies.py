@@ -68,10 +68,8 @@ class Bodies:
         self.of_statement: dict[str, tuple[Body, int]] = {}
         self.gap_count = 0
         self.root = self._make(conflicts.kernel.tree, (), None, 0)
-        self.owner = [self.root] * self.gap_count
-        for body in self.all:
-            for position in range(len(body.nodes) + 1):
-                self.owner[body.gap(position)] = body
+        places = ((body, position) for body in self.all for position in range(len(body.nodes) + 1))
+        self.owner = {body.gap(position): body for body, position in places}
 
     def _make(self, nodes: Tree, loops: tuple[str, ...], parent: Body | None, place: int) -> Body:
         body = Body(nodes, loops, parent, place, self.gap_count)

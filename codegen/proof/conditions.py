@@ -90,15 +90,24 @@ def comparison(operator: str, left: Form, right: Form, *, is_integer: bool) -> C
 
 
 def _by_branches(operator: str, difference: Form) -> Condition | None:
-    """``0 operator difference`` for each branch of a choice in it, if sets can say that."""
-    found = _branches(difference)
-    if found is None or not is_known(found[0]):
+    """``0 operator difference`` for each branch of a choice that it adds, if sets can say that.
+
+    None also where there are more choices than are looked at one by one.
+    """
+    alone = (m for m in difference.terms if len(m) == 1 and isinstance(m[0], Choice))
+    chosen = next(alone, None)
+    if chosen is None or _choices(difference) > _MOST_CHOICES:
         return None
-    condition, *sides = found
-    cases = (condition, negated(condition))
+    (first,) = chosen
+    assert isinstance(first, Choice)
+    if not is_known(first.condition):
+        return None
+    rest = Form({m: c for m, c in difference.terms.items() if m != chosen})
+    factor = difference.terms[chosen]
+    cases = ((first.condition, first.then), (negated(first.condition), first.other))
     parts = [
-        joined("and", [case, comparison(operator, ZERO, side, is_integer=True)])
-        for case, side in zip(cases, sides, strict=True)
+        joined("and", [case, comparison(operator, ZERO, rest.plus(side, factor), is_integer=True)])
+        for case, side in cases
     ]
     return joined("or", parts) if all(map(is_known, parts)) else None
 
@@ -106,22 +115,6 @@ def _by_branches(operator: str, difference: Form) -> Condition | None:
 def _choices(form: Form) -> int:
     found = [a for monomial in form.terms for a in monomial if isinstance(a, Choice)]
     return sum(1 + _choices(a.then) + _choices(a.other) for a in found)
-
-
-def _branches(form: Form) -> tuple[Condition, Form, Form] | None:
-    """The condition of a choice that a form adds, and the form for each of its values.
-
-    None where there is no choice, or more of them than are looked at one by one.
-    """
-    if _choices(form) > _MOST_CHOICES:
-        return None
-    for monomial, factor in form.terms.items():
-        if len(monomial) == 1 and isinstance(monomial[0], Choice):
-            found = monomial[0]
-            rest = Form({m: c for m, c in form.terms.items() if m != monomial})
-            then, other = (rest.plus(side, factor) for side in (found.then, found.other))
-            return found.condition, then, other
-    return None
 
 
 def _sides(difference: Form) -> tuple[Form, Form]:

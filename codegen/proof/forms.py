@@ -414,7 +414,11 @@ def extreme(word: str, parts: Iterable[Form]) -> Form:
     """The least (``min``) or greatest (``max``) of forms; nested ones are one."""
     flat: dict[Form, None] = {}
     for part in parts:
-        flat.update(dict.fromkeys(_only_extreme(part, word) or (part,)))
+        atom = part.only
+        if isinstance(atom, Extreme) and atom.word == word:
+            flat.update(dict.fromkeys(atom.parts))
+        else:
+            flat[part] = None
     found = list(flat)
     if len(found) == 1:
         return found[0]
@@ -423,11 +427,6 @@ def extreme(word: str, parts: Iterable[Form]) -> Form:
     if len(known) == len(found):
         return constant(min(known) if word == "min" else max(known))
     return Form({(Extreme(word, tuple(found)),): 1})
-
-
-def _only_extreme(form: Form, word: str) -> tuple[Form, ...] | None:
-    atom = form.only
-    return atom.parts if isinstance(atom, Extreme) and atom.word == word else None
 
 
 ZERO = Form({})

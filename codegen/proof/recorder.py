@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import islpy as isl
@@ -45,15 +45,12 @@ class Recorder:
         self.found(Finding(kind, what, Place(line, statement), array=array, sizes=sizes or {}))
 
     def open(
-        self, kind: str, what: str, leaves: Iterable[Leaf] = (), line: int | None = None
+        self, kind: str, what: str, leaves: Sequence[Leaf] = (), line: int | None = None
     ) -> None:
         """Note what could not be proven."""
-        found = list(leaves)
-        lines = tuple(dict.fromkeys(leaf.line for leaf in found))
-        if line is not None:
-            lines = (line,)
-        statements = tuple(dict.fromkeys(leaf.statement for leaf in found if leaf.statement))
-        self._undecided[Undecided(kind, what, lines, statements)] = None
+        lines = dict.fromkeys(leaf.line for leaf in leaves) if line is None else (line,)
+        statements = dict.fromkeys(leaf.statement for leaf in leaves if leaf.statement)
+        self._undecided[Undecided(kind, what, tuple(lines), tuple(statements))] = None
 
     def trust(self, what: str, data: Iterable[str], leaf: Leaf) -> None:
         """Note what is taken from the kernel's text, and the data that decides it."""

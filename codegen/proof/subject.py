@@ -223,14 +223,10 @@ class Subject:
         for node in self.function.body:
             if isinstance(node, c.Let):
                 form = self.text.form(node.value, self.root)
-                words = form.names & set(self.words)
-                shift = (
-                    form.minus(forms.variable(next(iter(words)))).constant
-                    if len(words) == 1
-                    else None
-                )
-                if shift is not None:
-                    found[node.name] = (next(iter(words)), shift)
+                for word in form.names & set(self.words):
+                    shift = form.minus(forms.variable(word)).constant
+                    if shift is not None:
+                        found[node.name] = (word, shift)
         for iname, tag in self.kernel.tags:
             if iname not in found and isinstance(tag, (GroupAxis, LocalAxis)):
                 word = self.word_of(tag)

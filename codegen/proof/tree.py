@@ -119,7 +119,7 @@ class TreeBuilder:
         self.loops: list[tuple[c.For, Scope]] = []
 
     def build(self, body: tuple[c.Node, ...], scope: Scope) -> None:
-        """Collect the leaves of a body, which know the groups around, its loops and computations."""
+        """Collect a body's loops, computations and leaves, which know the groups around."""
         self._fill(Group(None, scope, None, 0), body, scope)
 
     def _fill(self, group: Group, nodes: tuple[c.Node, ...], scope: Scope) -> None:

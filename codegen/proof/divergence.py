@@ -35,23 +35,19 @@ class DivergenceCheck(Check):
 
     def barrier(self, leaf: Leaf) -> None:
         """Whether the loops and guards around a barrier are the same for all threads."""
-        names, around = self.subject.names, [scope.node for scope in leaf.scope.chain()]
-        suspects = [
-            node
-            for node in around
-            if isinstance(node, (c.For, c.If)) and _depends(names, node, self.varying)
-        ]
-        if not suspects:
-            return
-        for node in suspects:
-            for expr in c.expressions(node):
-                data = self._varying_data(expr)
-                if data:
-                    what = f"line {node.line} decides by {data}, which "
-                    what += "threads may see differently, whether the barrier is reached"
-                    self.found("divergent barrier", what, leaf, {})
-                    return
-        self.affine(leaf)
+        names, depends = self.subject.names, False
+        for scope in leaf.scope.chain():
+            node = scope.node
+            if not isinstance(node, (c.For, c.If)) or not _depends(names, node, self.varying):
+                continue
+            depends = True
+            for data in filter(None, map(self._varying_data, c.expressions(node))):
+                what = f"line {node.line} decides by {data}, which "
+                what += "threads may see differently, whether the barrier is reached"
+                self.found("divergent barrier", what, leaf, {})
+                return
+        if depends:
+            self.affine(leaf)
 
     def affine(self, leaf: Leaf) -> None:
         """Two threads of a block (or warp), of which one reaches the barrier in an iteration."""

@@ -47,8 +47,8 @@ class Place:
     line: int
     statement: str | None = None
     values: Mapping[str, int] = field(default_factory=dict)
-    block: tuple[int, int, int] | None = None
-    thread: tuple[int, int, int] | None = None
+    block: tuple[int, ...] | None = None
+    thread: tuple[int, ...] | None = None
 
     def __str__(self) -> str:
         values = ", ".join(f"{n}={v}" for n, v in self.values.items())
@@ -189,6 +189,6 @@ class Proof:
         return "\n".join(parts)
 
 
-def _axes(values: tuple[int, int, int]) -> str:
+def _axes(values: tuple[int, ...]) -> str:
     used = values if values[2] else values[:2] if values[1] else values[:1]
     return str(used[0]) if len(used) == 1 else f"({', '.join(map(str, used))})"

@@ -317,15 +317,9 @@ class Subject:
             return point.get(copy_of(name, copy), point.get(name, 0))
 
         values = {i: value(i) for i in self.inames_of(leaf)} if point else {}
-        block = tuple(value(w) for w in CUDA.block_index)
-        thread = tuple(value(w) for w in CUDA.thread_index)
-        return Place(
-            leaf.line,
-            leaf.statement,
-            values,
-            (block[0], block[1], block[2]) if point and self.block_words else None,
-            (thread[0], thread[1], thread[2]) if point and self.thread_words else None,
-        )
+        block = tuple(map(value, CUDA.block_index)) if point and self.block_words else None
+        thread = tuple(map(value, CUDA.thread_index)) if point and self.thread_words else None
+        return Place(leaf.line, leaf.statement, values, block, thread)
 
     def with_larger_sizes(self, where: isl.Set) -> Iterator[isl.Set]:
         """Parts of a set in which all sizes are ever larger, as far as there are any."""

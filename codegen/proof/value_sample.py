@@ -111,18 +111,17 @@ class Sample:
         return self.seed in _COMPARED and bool(self.numbers) and self.random.random() < 0.5
 
     def _whole(self, number: int, dtype: DType) -> int:
-        unsigned = dtype.kind == "u"
         if self._compares():
-            near = int(self.random.choice(self.numbers)) + self.random.randint(-1, 1)
-            return abs(near) if unsigned else near
-        if self.seed in _ENDS:
+            value = int(self.random.choice(self.numbers)) + self.random.randint(-1, 1)
+        elif self.seed in _ENDS:
             info = np.iinfo(dtype)
             return int(self.random.choice((info.max, info.min, info.max - 1, info.max // 2, 1)))
-        value = _WHOLE[number % 8]
-        if self.seed >= 2:
+        elif self.seed >= 2:
             size = 10 ** self.random.randint(1, 4)
             value = self.random.randint(-size, size)
-        return abs(value) if unsigned else value
+        else:
+            value = _WHOLE[number % 8]
+        return abs(value) if dtype.kind == "u" else value
 
     def _broken(self, number: int) -> float:
         if self._compares():
@@ -144,9 +143,7 @@ def numbers_of(term: Term) -> list[float]:
 
 def differ(a: Any, b: Any) -> bool:
     """Whether two results are different for certain: not only in the sign of a zero."""
-    if a != a and b != b:
-        return False
-    return not bool(a == b)
+    return not (a != a and b != b) and not bool(a == b)
 
 
 def _scalar(value: Any, dtype: DType) -> Any:

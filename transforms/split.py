@@ -16,7 +16,6 @@ from loopkit._errors import IllegalTransformError
 from loopkit._kernel import Kernel
 from loopkit._match import Match
 from loopkit._nodes import Expression
-from loopkit._poly import in_bounds
 from loopkit._tags import parse_tag
 from loopkit._transform import transform
 from loopkit._tree import Path
@@ -86,6 +85,13 @@ def _replaced(kernel: Kernel, iname: str, outer: str, inner: str, division: _Div
     return replace(change, kernel=_common.simplified(change.kernel, ids))
 
 
+def _between(low: Expression, name: str, high: Expression) -> isl.Set:
+    """``low <= name < high``."""
+    variable = prim.Variable(name)
+    above = prim.Comparison(low, "<=", variable)
+    return _sets.condition_set(prim.LogicalAnd((above, prim.Comparison(variable, "<", high))))
+
+
 @transform
 def split_iname(
     kernel: Kernel,
@@ -125,7 +131,7 @@ def split_iname(
         if inner_length > 1:
             product = prim.Product((inner_length, product))
         value = prim.Sum((product, prim.Variable(inner)))
-        return _Division(value, in_bounds.inside(prim.Variable(inner), inner_length))
+        return _Division(value, _between(0, inner, inner_length))
 
     names, tags = (outer_iname, inner_iname), (outer_tag, inner_tag)
     return _divided(kernel, split_iname, divide, "split", names, tags, slabs, within)
@@ -177,10 +183,9 @@ def _chunks(chunks: int, kernel: Kernel, iname: str, outer: str, inner: str) -> 
     extra = prim.FloorDiv(prim.Sum((longer - 1 + chunks, prim.Product((-1, chunk)))), chunks)
     length: Expression = prim.Sum((short, extra)) if longer else short
     home = kernel.domains[kernel.home_domain[iname]]
-    every = in_bounds.between(iname, low, high) & _sets.project_out(home.set, [iname])
+    every = _between(low, iname, high + 1) & _sets.project_out(home.set, [iname])
     is_all = home.inames == (iname,) and every.is_subset(home.set)
-    box = in_bounds.inside(chunk, chunks) & in_bounds.inside(rest, length)
-    return _Division(value, box, is_all)
+    return _Division(value, _between(0, outer, chunks) & _between(0, inner, length), is_all)
 
 
 def _constant_range(kernel: Kernel, iname: str) -> tuple[int, int]:

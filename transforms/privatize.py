@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from loopkit import _arguments as kind
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
-from loopkit._footprint import FootprintError, iname_ranges
+from loopkit._footprint import FootprintError, Range, iname_ranges
 from loopkit._kernel import Kernel
 from loopkit._linear import variable
 from loopkit._match import read_names
+from loopkit._nodes import Expression
 from loopkit._transform import transform
 from loopkit.transforms._common import inames_in
 from loopkit.transforms._expand import with_axes
@@ -106,7 +107,7 @@ def _privatized(kernel: Kernel, name: str, inames: Sequence[str]) -> Kernel:
         raise IllegalTransformError(
             f"'{name}' cannot get an axis: {error.why}", instead=error.instead
         ) from None
-    indices = tuple((variable(i) - ranges[i].lower).expression for i in inames)
+    indices = tuple(_offset(iname, ranges[iname]) for iname in inames)
     old = kernel.temporary_by_name[name]
     if old.dim_tags is not None:
         raise IllegalTransformError(
@@ -123,3 +124,7 @@ def _privatized(kernel: Kernel, name: str, inames: Sequence[str]) -> Kernel:
         )
     lengths = [ranges[i].span + 1 for i in inames]
     return with_axes(kernel, old, lengths, {user.id: indices for user in users})
+
+
+def _offset(iname: str, values: Range) -> Expression:
+    return (variable(iname) - values.lower).expression

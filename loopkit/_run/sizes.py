@@ -72,6 +72,11 @@ class SizeSolver:
         self._stride_functions = {
             param.name: compile_tuple(param.strides) for param in plan.array_params
         }
+        #: For each array the axes whose extents, and those whose strides, sizes are in.
+        self._sized = {
+            name: [[(n, e) for n, e in enumerate(of) if variable_names(e)] for of in both]
+            for name, both in ((n, (a.shape, a.strides)) for n, a in plan.arrays.items())
+        }
 
     def infer(self, known: Known, arrays: Mapping[str, ArrayInfo]) -> None:
         """Add the sizes that the arrays determine to what is known."""
@@ -82,19 +87,16 @@ class SizeSolver:
         # is known.
         empty: list[_Equation] = []
         for name, info in arrays.items():
-            param = self._plan.arrays[name]
-            for axis, (extent, length) in enumerate(zip(param.shape, info.shape, strict=True)):
-                if not variable_names(extent):
-                    continue
-                origin = f"from {name}'s axis {axis}"
+            shape, strides = self._sized[name]
+            for axis, extent in shape:
+                length, origin = info.shape[axis], f"from {name}'s axis {axis}"
                 if length or not _may_be_negative(extent):
                     lengths.append((extent, length, origin, (name, axis)))
                 if not length:
                     empty.append((extent, 0, origin, None))
-            for axis, stride in enumerate(param.strides):
-                if variable_names(stride):
-                    origin = f"from the stride of {name}'s axis {axis}"
-                    steps.append((stride, info.strides[axis], origin, None))
+            for axis, stride in strides:
+                origin = f"from the stride of {name}'s axis {axis}"
+                steps.append((stride, info.strides[axis], origin, None))
         for extents in (lengths, empty):
             extents.sort(key=lambda equation: not _is_name(equation[0]))
         for equations in (lengths, steps, empty):

@@ -115,10 +115,13 @@ def test_every_pane_fills(opened: Opened, kernel: lk.Kernel, listing: Listing) -
     nest = page.locator('section:not([hidden]) [data-pane="nest"]').inner_text()
     assert "for i_outer" in nest or "blockIdx.x" in nest
     assert "barrier" in nest
-    assert (
-        "bytes read" in page.locator(".lk-below").inner_text()
-        or page.locator(".lk-below details").count()
-    )
+    below = page.locator("section:not([hidden]) .lk-below")
+    below.locator("summary", has_text="costs").click()
+    assert "bytes read" in below.inner_text()
+    below.locator("summary", has_text="which threads touch what").click()
+    below.locator("summary", has_text="reads x[").first.click()
+    assert below.locator("svg").first.is_visible()
+    assert "sector" in below.inner_text()
 
 
 @pytest.mark.browser

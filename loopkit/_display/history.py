@@ -34,7 +34,8 @@ def call(step: Step) -> Element:
     return element("code", element("b", name), bracket, rest)
 
 
-def _milliseconds(step: Step) -> str:
+def milliseconds(step: Step) -> str:
+    """How long a step took, its proof included."""
     return f"{1e3 * step.seconds:.1f} ms" if step.seconds else ""
 
 
@@ -43,7 +44,7 @@ def history_html(steps: History) -> Element:
     if not steps:
         return output(inline("comment", "no step so far"))
     rows = [
-        (str(number), call(step), verdict(step), _milliseconds(step), _changed(step))
+        (str(number), call(step), verdict(step), milliseconds(step), changed(step))
         for number, step in enumerate(steps)
     ]
     found = table(("", "step", "verdict", "took", "what changed"), rows, numbers=(0, 3))
@@ -55,7 +56,8 @@ def _sizes(steps: History) -> Sequence[str]:
     return steps[0].before.sizes if steps[0].kernels is not None else ("…",)
 
 
-def _changed(step: Step) -> Part:
+def changed(step: Step) -> Part:
+    """What a step changed, by name."""
     if step.kernels is None:
         return None
     roles = {**roles_of(step.before), **roles_of(step.kernel)}
@@ -75,15 +77,15 @@ def _change_lines(found: Iterable[Change], roles: Mapping[str, str]) -> Iterator
 
 def step_html(step: Step) -> Element:
     """A step opened: its call, what changed by name, and the diff of the nest."""
-    head = element("div", call(step), "  ", verdict(step), "  ", _milliseconds(step))
+    head = element("div", call(step), "  ", verdict(step), "  ", milliseconds(step))
     if step.kernels is None:
         return output(head)
-    return output(head, _changed(step), diff_part(step.diff()))
+    return output(head, changed(step), diff_part(step.diff()))
 
 
 def step_text(step: Step) -> str:
     """The same for terminals."""
-    lines = [f"{step.call()[1:]}   {step.verdict}   {_milliseconds(step)}".rstrip()]
+    lines = [f"{step.call()[1:]}   {step.verdict}   {milliseconds(step)}".rstrip()]
     if step.kernels is not None:
         lines += [f"  {text}" for text in in_words(step.changes())]
         lines += ["", str(step.diff())]
@@ -97,13 +99,13 @@ def history_costs_html(costs: HistoryCosts) -> Element:
         step = stage.step
         rows.append((texts[0], texts[1] if step is None else call(step), *texts[2:]))
         if step is not None:
-            rows.append(element("div", _diffs(step), class_="lk-opened"))
+            rows.append(element("div", diffs(step), class_="lk-opened"))
     sizes = ", ".join(f"{name} = {value:,}" for name, value in costs.sizes)
     found = table(costs.columns, rows, numbers=(0, *range(2, len(costs.columns))))
     return output(element("div", sizes, class_="lk-head") if sizes else None, found)
 
 
-def _diffs(step: Step) -> Iterator[Element]:
+def diffs(step: Step) -> Iterator[Element]:
     """The diffs of a step, folded."""
     yield fold("nest", diff_part(step.diff()), is_open=False)
     try:

@@ -7,10 +7,12 @@ import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from loopkit._costs.costs import Costs
 from loopkit._costs.costs import costs as costs_of
-from loopkit._display.markup import Part, element
+from loopkit._display.history import call, changed, diffs, milliseconds, verdict
+from loopkit._display.markup import Part, element, fold
 from loopkit._errors import InvalidArgumentError, LoopkitError
 from loopkit._history import Step
 from loopkit._kernel import Kernel
@@ -59,7 +61,7 @@ def _facts(kernel: Kernel, sizes: Mapping[str, int]) -> str:
 
 
 def _sections(kernel: Kernel, arch: str, costs: Costs | None) -> Iterator[Section]:
-    """A section for the text, and one for each step; machine code for the last."""
+    """A section for the text, and one for each step; machine code and costs for the last."""
     stages = list(_stages(kernel))
     for number, (step, made) in enumerate(stages):
         is_last = number == len(stages) - 1
@@ -67,7 +69,7 @@ def _sections(kernel: Kernel, arch: str, costs: Costs | None) -> Iterator[Sectio
             "text" if step is None else _label(step),
             _about(step),
             tuple(_panes(made, arch if is_last else None, costs if is_last else None)),
-            tuple(_below(costs)) if is_last and costs is not None else (),
+            tuple(_below(step, made, costs if is_last else None)),
         )
 
 
@@ -80,25 +82,20 @@ def _label(step: Step) -> str:
 
 def _stages(kernel: Kernel) -> Iterator[tuple[Step | None, Kernel]]:
     """The kernel of the text, and the kernel after each step."""
-    made = kernel.lineage.root if kernel.lineage is not None else kernel
-    yield None, made
-    for step in kernel.history:
-        made = replay(made, [step])
-        yield step, made
+    steps = kernel.history
+    if not steps or steps[-1].kernels is None:  # a kernel that was stored has forgotten them
+        root = kernel.lineage.root if kernel.lineage is not None else kernel
+        steps = replay(root, steps).history
+    yield None, steps[0].before if steps else kernel
+    for step in steps:
+        yield step, step.kernel
 
 
 def _about(step: Step | None) -> Part:
     if step is None:
         return "what every schedule must compute"
-    return [
-        element("code", step.call()),
-        "  ",
-        element("span", step.verdict, class_=f"lk-{_ROLE[step.verdict]}"),
-        f" in {1e3 * step.seconds:.0f} ms" if step.seconds else None,
-    ]
-
-
-_ROLE = {"proven": "ok", "assumed": "undecided", "unchecked": "refused"}
+    took = milliseconds(step)
+    return [call(step), "  ", verdict(step), f" in {took}" if took else None, changed(step)]
 
 
 def _panes(kernel: Kernel, arch: str | None, costs: Costs | None) -> Iterator[Pane]:
@@ -143,5 +140,30 @@ def _costs_by_line(kernel: Kernel, costs: Costs) -> dict[str, dict[int, float]]:
     return found
 
 
-def _below(costs: Costs) -> Iterator[tuple[str, Part]]:
-    yield "costs", element("pre", str(costs))
+def _below(step: Step | None, kernel: Kernel, costs: Costs | None) -> Iterator[tuple[str, Part]]:
+    """What folds out under the panes: what the step changed, what all costs, and pictures."""
+    if step is not None:
+        yield "what the step changed", list(diffs(step))
+    if costs is not None:
+        yield "costs", element("pre", str(costs))
+        yield from _pictures(kernel, costs)
+
+
+def _pictures(kernel: Kernel, costs: Costs) -> Iterator[tuple[str, Part]]:
+    """What the first warp touches in the first request of each access."""
+    parts: list[Part] = []
+    for access in costs.accesses:
+        if access.counts is None or not access.counts.requests:
+            continue
+        verb = "writes" if access.is_write else "reads"
+        title = f"{access.statement} {verb} {access.text}"
+        draw = kernel.plot_banks if access.space == "shared" else kernel.plot_access
+        sizes: dict[str, Any] = dict(costs.sizes)
+        try:
+            picture = draw(access.array, access.statement, access=access.text, **sizes)
+            drawn: Part = picture.element()
+        except LoopkitError as error:
+            drawn = element("pre", str(error), class_="lk-note")
+        parts.append(fold(title, drawn, is_open=False))
+    if parts:
+        yield "which threads touch what", parts

@@ -11,7 +11,7 @@ import pytest
 import loopkit as lk
 from loopkit._costs.devices import DEVICES
 from loopkit._costs.roofline import _instructions
-from loopkit._costs.traffic import bytes_to_move
+from loopkit._costs.traffic import bytes_to_move, wavefronts_at_least
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 
@@ -19,7 +19,8 @@ H100 = DEVICES["H100 SXM"]
 
 
 def terms(costs: object) -> dict[str, tuple[float, float]]:
-    return {t.name: (t.amount, t.rate) for t in costs.roofline.terms}  # type: ignore[attr-defined]
+    found = costs.roofline.terms  # type: ignore[attr-defined]
+    return {t.name: (t.amount, t.rate) for t in found}
 
 
 def copy(dtype: str = "float32") -> lk.Kernel:
@@ -53,6 +54,25 @@ def test_a_product_is_bound_by_arithmetic() -> None:
     assert terms(costs)["L1"][0] == 32 * sectors
     assert "L2" not in terms(costs)  # nobody publishes what that of an H100 delivers
     assert terms(knl.costs(n=128, m=128, l=16, device="A100"))["L2"][1] == 5120 * 1.41e9
+
+
+def test_what_shared_memory_must_carry() -> None:
+    """Each warp gets each element once between barriers: in the product, once a step along k."""
+    import matmul_registers
+    import transpose
+
+    knl = matmul_registers.make()["full tiles"]
+    steps, blocks, warps = 512 // 8, (256 // 128) * (384 // 128), 8
+    written = 2 * 8 * 128  # a and b, by a block in a step
+    read = 8 * (16 + 128)  # 16 rows of a and all columns of b, by a warp in a step
+    wavefronts = steps * blocks * (written + warps * read) * 4 / 128
+    costs = knl.costs(n=256, m=384, l=512)
+    assert wavefronts_at_least(costs) == wavefronts
+    asked = sum(a.counts.pieces for a in costs.accesses if a.counts and a.space == "shared")
+    assert wavefronts < asked
+    knl = transpose.make()["scheduled"]  # nothing is read twice there
+    assert wavefronts_at_least(knl.costs(n=512, m=256)) == 2 * 512 * 256 * 4 / 128
+    assert wavefronts_at_least(copy().costs(n=1000)) == 0
 
 
 def test_few_blocks_use_few_multiprocessors() -> None:

@@ -52,7 +52,7 @@ def reuse(
     Raises :class:`TooManyPointsError` where that would take too long.
     """
     cells, whole = cells_of(access, found)
-    by_warp = [_with_warp(system, access, block, warp) for system in whole]
+    by_warp = [with_warp(system, access, block, warp) for system in whole]
     return Reuse(
         times,
         distinct(whole, (*access.block_names, *access.lane_names, *cells)),
@@ -87,9 +87,7 @@ def _with_values(system: System, forms: Mapping[str, Linear]) -> System:
     )
 
 
-def _with_warp(
-    system: System, access: AddressMap, block: tuple[int, int, int], warp: int
-) -> System:
+def with_warp(system: System, access: AddressMap, block: tuple[int, int, int], warp: int) -> System:
     """A system with the number of the warp in its block."""
     row = np.zeros(len(system.names) + 2, np.int64)
     for axis, lane in enumerate(access.lanes):

@@ -13,9 +13,11 @@ float32, int32, ...     instructions of a type, a multiplication with an additio
                         / results a clock x multiprocessors x clock
 special                 divisions, square roots, exponentials: one reciprocal or its like each
 issue                   all these instructions together / 4 x 32 threads' a clock
+shared memory           bytes that warps read between writes, and write, each once
+                        / 128 bytes a clock and multiprocessor
 L2 *                    bytes of the sectors that are asked for / what L2 delivers, where known
 L1 *                    the same / 128 bytes a clock and multiprocessor
-shared memory *         wavefronts / one a clock and multiprocessor
+wavefronts *            passes over shared memory's banks / one a clock and multiprocessor
 ======================  ==========================================================================
 
 Of multiprocessors those count that a block of the launch can be on. Instructions are those of the
@@ -141,7 +143,7 @@ def roofline_of(costs: Costs, device: Device) -> Roofline:
     Raises :class:`InvalidArgumentError` where counts are not numbers: sizes were left open, or
     data decide what a launch touches.
     """
-    from loopkit._costs.traffic import bytes_to_move
+    from loopkit._costs.traffic import bytes_to_move, wavefronts_at_least
 
     moved = bytes_to_move(costs)
     terms = [Term("memory", moved, "bytes", device.bandwidth)]
@@ -153,9 +155,10 @@ def roofline_of(costs: Costs, device: Device) -> Roofline:
         for kind, n in sorted(instructions.items())
         if n
     ]
-    terms.append(
-        Term("issue", sum(instructions.values()), "instructions", SCHEDULERS * WARP * cycles)
-    )
+    if total := sum(instructions.values()):
+        terms.append(Term("issue", total, "instructions", SCHEDULERS * WARP * cycles))
+    if wavefronts := wavefronts_at_least(costs):
+        terms.append(Term("shared memory", wavefronts, "wavefronts", cycles))
     terms += _asked(costs, device, cycles)
     return Roofline(device, tuple(terms), moved, operations)
 
@@ -175,7 +178,7 @@ def _asked(costs: Costs, device: Device, cycles: float) -> Iterator[Term]:
         if device.l2_clock is not None:
             yield Term("L2", asked, "bytes", device.l2_clock * device.clock, False)
     if wavefronts := pieces.get("shared"):
-        yield Term("shared memory", wavefronts, "wavefronts", cycles, False)
+        yield Term("wavefronts", wavefronts, "wavefronts", cycles, False)
 
 
 _TYPES = {

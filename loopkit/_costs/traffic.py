@@ -1,4 +1,4 @@
-"""The bytes that memory must deliver and take, whatever the caches do."""
+"""What memory must deliver and take at least, whatever caches and the compiler do."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._costs.accesses import accesses_of
+from loopkit._costs.accesses import accesses_of, address_map
+from loopkit._costs.counting import UNCOUNTED, Counting, form_key
+from loopkit._costs.reuse import WARP, cells_of, with_warp
+from loopkit._costs.warps import LINE
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import substitute
 from loopkit._hidden import hidden
 from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.integer_points import count
 from loopkit._poly.model import Model, model_of
+from loopkit._poly.projection import distinct
+from loopkit._target import CUDA
 
 if TYPE_CHECKING:
     from loopkit._costs.costs import Costs
@@ -67,3 +72,35 @@ def _from_before(model: Model, array: str, sizes: Mapping[str, int]) -> int:
     dtype = model.array(array).dtype
     assert dtype is not None  # all types are inferred by now
     return 0 if cells is None else count(cells, names, {}) * dtype.itemsize
+
+
+def wavefronts_at_least(costs: Costs) -> int | None:
+    """Wavefronts of shared memory that carry each element to a warp once, without conflicts.
+
+    Once between writes to the array: what a loop reads again that writes nothing there, a thread
+    may keep in registers.  None where that is not known.
+    """
+    from loopkit.codegen.prepare import prepare
+
+    model = model_of(prepare(costs.source))
+    kernel, sizes = model.kernel, dict(costs.sizes)
+    counter = Counting(model, sizes, costs.block)
+    found: dict[object, int] = {}
+    try:
+        for number, access in enumerate(accesses_of(kernel)):
+            if counter.space(access) != "shared":
+                continue
+            where = address_map(model, access, sizes)
+            changing = {i for writer in kernel.writers[access.array] for i in writer.inames}
+            kept = {*where.blocks, *(where.requests if access.is_write else changing)}
+            cells, points = cells_of(where, counter.systems(where))
+            by_warp = [with_warp(system, where, costs.block, CUDA.warp) for system in points]
+            elements = distinct(by_warp, (*(kept & {*where.requests}), WARP, *cells))
+            needed = -(-elements * counter.itemsize(access) // LINE)
+            # Reads of one cell in several places may be one.
+            cell = [(form_key(form), form.constant) for form in where.cell]
+            same = number if access.is_write else (access.array, *cell)
+            found[same] = max(found.get(same, 0), needed)
+    except UNCOUNTED:
+        return None
+    return sum(found.values())

@@ -75,7 +75,7 @@ class Counting:
         """The requests of an access; those of accesses that differ by whole periods are alike."""
         memory = SHARED if space == "shared" else GLOBAL
         start = where.address.constant * itemsize % memory.period
-        key = where.key, form_key(where.address), start, itemsize, space
+        key = where.key, _key(where.address), start, itemsize, space
         if key not in self._warps:
             found = self.systems(where)
             self._warps[key] = warp_costs(where, found, self.block, itemsize, CUDA.warp, memory)
@@ -83,7 +83,7 @@ class Counting:
 
     def reuse(self, where: AddressMap, times: int) -> Reuse:
         """Who touches cells again; those of accesses that differ by constants are alike."""
-        key = where.key, tuple(map(form_key, where.cell))
+        key = where.key, tuple(map(_key, where.cell))
         if key not in self._reuse:
             self._reuse[key] = reuse(where, self.systems(where), times, self.block, CUDA.warp)
         return self._reuse[key]
@@ -114,6 +114,5 @@ class Counting:
             return None
 
 
-def form_key(form: Linear) -> object:
-    """A key of a linear form; of two that differ by a constant it is the same."""
+def _key(form: Linear) -> object:
     return frozenset((atom.name, c) for atom, c in form.terms.items() if c)

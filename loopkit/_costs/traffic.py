@@ -8,15 +8,23 @@ from typing import TYPE_CHECKING
 import pymbolic.primitives as prim
 
 from loopkit import _sets
-from loopkit._costs.accesses import accesses_of, address_map
-from loopkit._costs.counting import UNCOUNTED, Counting, form_key
+from loopkit._arrays import AddressSpace
+from loopkit._cached import once
+from loopkit._costs.accesses import accesses_of, address_map, space_of
 from loopkit._costs.reuse import WARP, cells_of, with_warp
 from loopkit._costs.warps import LINE
 from loopkit._errors import InvalidArgumentError
 from loopkit._expression import substitute
 from loopkit._hidden import hidden
+from loopkit._linear import NotAffineError
 from loopkit._poly.dataflow import dataflow_of
-from loopkit._poly.integer_points import count
+from loopkit._poly.integer_points import (
+    EndlessError,
+    System,
+    TooManyPointsError,
+    count,
+    systems,
+)
 from loopkit._poly.model import Model, model_of
 from loopkit._poly.projection import distinct
 from loopkit._target import CUDA
@@ -69,9 +77,7 @@ def _from_before(model: Model, array: str, sizes: Mapping[str, int]) -> int:
             where = where & _sets.affine_equality(prim.Variable(name), value)
         touched = _sets.project_onto(where, names)
         cells = touched if cells is None else (cells | touched).coalesce()
-    dtype = model.array(array).dtype
-    assert dtype is not None  # all types are inferred by now
-    return 0 if cells is None else count(cells, names, {}) * dtype.itemsize
+    return 0 if cells is None else count(cells, names, {}) * _itemsize(model, array)
 
 
 def wavefronts_at_least(costs: Costs) -> int | None:
@@ -84,23 +90,30 @@ def wavefronts_at_least(costs: Costs) -> int | None:
 
     model = model_of(prepare(costs.source))
     kernel, sizes = model.kernel, dict(costs.sizes)
-    counter = Counting(model, sizes, costs.block)
+    known: dict[object, list[System]] = {}
     found: dict[object, int] = {}
     try:
         for number, access in enumerate(accesses_of(kernel)):
-            if counter.space(access) != "shared":
+            if space_of(kernel, access.array) is not AddressSpace.LOCAL:
                 continue
             where = address_map(model, access, sizes)
+            domain = once(known, where.key, systems, where.domain, where.names, sizes)
             changing = {i for writer in kernel.writers[access.array] for i in writer.inames}
             kept = {*where.blocks, *(where.requests if access.is_write else changing)}
-            cells, points = cells_of(where, counter.systems(where))
+            cells, points = cells_of(where, domain)
             by_warp = [with_warp(system, where, costs.block, CUDA.warp) for system in points]
             elements = distinct(by_warp, (*(kept & {*where.requests}), WARP, *cells))
-            needed = -(-elements * counter.itemsize(access) // LINE)
+            needed = -(-elements * _itemsize(model, access.array) // LINE)
             # Reads of one cell in several places may be one.
-            cell = [(form_key(form), form.constant) for form in where.cell]
+            cell = [(frozenset(form.terms.items()), form.constant) for form in where.cell]
             same = number if access.is_write else (access.array, *cell)
             found[same] = max(found.get(same, 0), needed)
-    except UNCOUNTED:
+    except (NotAffineError, TooManyPointsError, EndlessError):
         return None
     return sum(found.values())
+
+
+def _itemsize(model: Model, array: str) -> int:
+    dtype = model.array(array).dtype
+    assert dtype is not None  # all types are inferred by now
+    return dtype.itemsize

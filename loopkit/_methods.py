@@ -40,6 +40,8 @@ class Methods:
     plot_access = _plot.plot_access
     plot_banks = _plot.plot_banks
     plot_domain = _plot.plot_domain
+    plot_footprint = _plot.plot_footprint
+    plot_loop = _plot.plot_loop
 
     _default_executor = cached_property(_execute.executor)
     __call__ = _execute.call

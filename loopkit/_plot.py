@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     from loopkit._pictures.access import AccessPicture
     from loopkit._pictures.banks import BankPicture
     from loopkit._pictures.domain import DomainPicture
+    from loopkit._pictures.footprint import FootprintPicture
+    from loopkit._pictures.loop import LoopPicture
     from loopkit._pictures.witness import WitnessPicture
 
 
@@ -122,6 +124,58 @@ def plot_banks(
             asked="plot_banks",
         ),
     )
+
+
+def plot_footprint(
+    kernel: Kernel,
+    array: str,
+    /,
+    *,
+    block: Sequence[int] | int | None = None,
+    at: Mapping[str, int | range] | None = None,
+    **sizes: int,
+) -> FootprintPicture:
+    """The cells of *array* that a part of a launch touches, how often, and its halo.
+
+    The part is a *block*, by its indices on x, y and z, or what runs where inames have the values
+    that *at* gives; without both it is the whole launch.  Its halo are the cells that other parts
+    touch, too.
+    *sizes* are the kernel's integer parameters.
+
+    Raises :class:`~loopkit.InvalidArgumentError` where data decide which cells are touched, there
+    are more than a picture shows, or sizes are missing or impossible;
+    :class:`~loopkit.UnknownNameError` for names that do not exist.
+    """
+    from loopkit._pictures.footprint import footprint_picture
+
+    return footprint_picture(kernel, array, block, at, sizes)
+
+
+def plot_loop(
+    kernel: Kernel,
+    iname: str,
+    /,
+    *,
+    iterations: int = 4,
+    block: Sequence[int] | int | None = None,
+    at: Mapping[str, int | range] | None = None,
+    **sizes: int,
+) -> LoopPicture:
+    """What happens in the first *iterations* of the loop over *iname*, in one block.
+
+    Rows are statements and shared arrays, columns are what a thread does one after the other:
+    statements, inner loops (as one), and barriers.  A bar shows from where to where what is
+    written to shared memory is needed.
+    *block* are the indices of the block on x, y and z, without it the first one; *at* gives values
+    of the loops around.  *sizes* are the kernel's integer parameters.
+
+    Raises :class:`~loopkit.InvalidArgumentError` where *iname* is no loop, and for sizes that are
+    missing or impossible; :class:`~loopkit.UnknownNameError` for names that do not exist; and
+    what lowering raises.
+    """
+    from loopkit._pictures.loop import loop_picture
+
+    return loop_picture(kernel, iname, iterations, block, at, sizes)
 
 
 def picture(error: WitnessError) -> WitnessPicture:

@@ -71,6 +71,9 @@ def pictures() -> dict[str, Picture]:
         "access": staged().plot_access("a", n=1000),
         "access of a block": staged().plot_access("a", n=64, warp=None),
         "banks": staged().plot_banks("a_s", "insn", n=64),
+        "footprint": staged().plot_footprint("a", n=64, block=(1, 1)),
+        "footprint of all": staged().plot_footprint("a", n=40),
+        "a loop": tiled().plot_loop("j_outer", n=64),
     }
 
 

@@ -94,7 +94,7 @@ def _heads(grid: Grid, wide: int, named: int, walls: set[int]) -> Iterator[str]:
 
 
 def _row(grid: Grid, row: int, wide: int, walls: set[int], upright: set[Place]) -> str:
-    cells = {c.column: c for c in grid.cells if c.row == row}
+    cells = {c.column: c for c in grid.cells if c.row <= row < c.row + c.down}
     text, column, count = "", 0, len(grid.columns)
     while column < count:
         wall = "│" if (row, column) in upright else " "
@@ -108,7 +108,7 @@ def _row(grid: Grid, row: int, wide: int, walls: set[int], upright: set[Place]) 
         room += sum(
             len(_before(grid, c, walls, " ")) for c in range(column + 1, column + cell.span)
         )
-        shown = cell.label or ("·" if not cell.fill else "■")
+        shown = cell.label or ("·" if not cell.fill else "─" if cell.span > 1 else "■")
         text += (shown.center(room, "─") if cell.span > 1 else f"{shown:>{room}}") + " "
         column += cell.span
     return text + ("│" if (row, count) in upright else "")

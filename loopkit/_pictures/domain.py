@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from loopkit._budget import in_turn
+from loopkit._costs.sizes import check_sizes
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
@@ -16,10 +17,10 @@ from loopkit._linear import NotAffineError, linear
 from loopkit._pictures.grid import FILL, Arrow, Cell, Figure, Grid, Key, Outline, Place, ticks
 from loopkit._pictures.instances import (
     CELLS,
+    FOLD,
     At,
     Instances,
     at_texts,
-    check_sizes,
     check_statement,
     fixing,
     instances_of,
@@ -31,9 +32,6 @@ from loopkit.codegen.hardware import find_hardware
 
 FRAMES = 96
 """Moments that a slider has; of longer times, each is several moments."""
-
-FOLD = 32
-"""Values of the only iname of a picture that stand in one row."""
 
 COLOURS = ("order", "thread", "warp", "block")
 
@@ -328,7 +326,7 @@ def domain_picture(
     sizes: Mapping[str, int],
 ) -> DomainPicture:
     """See ``knl.plot_domain``."""
-    sizes = check_sizes(kernel, sizes, "plot_domain")
+    check_sizes(kernel, sizes, "plot_domain")
     name = check_statement(kernel, statement)
     at = {} if at is None else at
     found = instances_of(kernel, name, sizes, at)

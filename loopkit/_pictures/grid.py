@@ -18,7 +18,8 @@ Place = tuple[int, int]
 class Cell:
     """One cell: ``label`` is short, ``title`` says everything.
 
-    ``fill`` is a colour's name and ``strength`` how much of it; ``span`` columns are one cell.
+    ``fill`` is a colour's name and ``strength`` how much of it; ``span`` columns and ``down`` rows
+    are one cell.
     ``frame`` is the moment from which on it is there; before, its place is empty.
     """
 
@@ -30,6 +31,7 @@ class Cell:
     strength: float = 0.3
     stroke: str = ""
     span: int = 1
+    down: int = 1
     frame: int | None = None
     statement: int | None = None
 

@@ -41,27 +41,8 @@ POINTS = 200_000
 CELLS = 4096
 """Cells that one picture has."""
 
-
-def check_sizes(kernel: Kernel, sizes: Mapping[str, int], asked: str) -> dict[str, int]:
-    """Sizes that a launch may have; raises for others, as ``knl.costs`` does."""
-    for name in sizes:
-        if name not in kernel.sizes:
-            raise UnknownNameError("size", name, kernel.sizes)
-    if missing := [name for name in kernel.sizes if name not in sizes]:
-        raise InvalidArgumentError(
-            f"{asked} needs the sizes {', '.join(missing)}",
-            instead=f"{asked}(..., {', '.join(f'{m}=...' for m in (*sizes, *missing))})",
-        )
-    for name, value in sizes.items():
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-            raise InvalidArgumentError(f"the size '{name}' is a whole number, not {shown(value)}")
-    known = {name: int(value) for name, value in sizes.items()}
-    if _sets.at_values(kernel.assumptions.set, known).is_empty():
-        values = ", ".join(f"{n} = {v}" for n, v in known.items())
-        raise InvalidArgumentError(
-            f"no launch of '{kernel.name}' has {values}: it assumes {kernel.assumptions.text}"
-        )
-    return known
+FOLD = 32
+"""Cells of a picture with one axis that stand in one row."""
 
 
 def check_statement(kernel: Kernel, statement: str | None) -> str:

@@ -164,7 +164,7 @@ def _box(panel: Panel, cell: Cell, left: float, top: float) -> Box:
         x=left + panel.x[cell.column] + tight,
         y=top + panel.y[cell.row] + tight,
         width=width - 2 * tight,
-        height=panel.high - 2 * tight,
+        height=panel.y[cell.row + cell.down - 1] - panel.y[cell.row] + panel.high - 2 * tight,
         fill=cell.fill,
         strength=cell.strength,
         stroke=cell.stroke or ("line" if not cell.fill else ""),
@@ -186,7 +186,7 @@ def _label(panel: Panel, cell: Cell, left: float, top: float) -> Label:
         # Arrows go through the middle.
         x, y, anchor = x + 4, y + panel.font / 2 + 2, "start"
     else:
-        x, y, anchor = x + panel.wide * cell.span / 2, y + panel.high / 2, "middle"
+        x, y, anchor = x + panel.wide * cell.span / 2, y + panel.high * cell.down / 2, "middle"
     return Label(
         x=x, y=y, text=cell.label, size=panel.font, anchor=anchor, frame=cell.frame,
         statement=cell.statement,

@@ -10,14 +10,22 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, storage_shape
 from loopkit._budget import in_turn
-from loopkit._costs.accesses import Access, AddressMap, accesses_of, address_map, space_of
+from loopkit._costs.accesses import (
+    Access,
+    AddressMap,
+    accesses_of,
+    address_map,
+    space_of,
+    text_of,
+)
+from loopkit._costs.sizes import check_sizes
 from loopkit._errors import InvalidArgumentError, UnknownNameError
-from loopkit._expression import evaluate, substitute, to_text, variable_names
+from loopkit._expression import evaluate, substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import is_hidden
 from loopkit._kernel import Kernel
 from loopkit._linear import NotAffineError
-from loopkit._pictures.instances import At, check_sizes, restricted
+from loopkit._pictures.instances import At, restricted
 from loopkit._points import smallest_point
 from loopkit._poly.integer_points import enumerated, systems
 from loopkit._poly.model import Model, model_of
@@ -95,7 +103,7 @@ def request_of(
     asked: str,
 ) -> Request:
     """One request; of what is left open, the first block, and the first values of loops."""
-    sizes = check_sizes(kernel, sizes, asked)
+    check_sizes(kernel, sizes, asked)
     kernel.array(array)
     if statement is not None and statement not in kernel.statement_by_id:
         raise UnknownNameError("statement", str(statement), kernel.statement_by_id)
@@ -116,12 +124,12 @@ def request_of(
         ) from None
     known = {n: prim.Variable(n) for n in model.statement[chosen.statement].inames}
     left = restricted(_sets.at_values(where.domain, sizes), known, at or {})
-    left = _in_block(left, model, chosen, block)
+    left = in_block(left, model, chosen.statement, block)
     left = _in_warp(left, where, extents, warp)
     point = smallest_point(left, _order(model, chosen, where))
     if point is None:
         who = "no thread" if warp is None else f"no thread of warp {warp}"
-        raise InvalidArgumentError(f"{who} makes the access {_text(chosen)} there")
+        raise InvalidArgumentError(f"{who} makes the access {text_of(chosen)} there")
     when = {name: point[name] for name in where.requests}
     touches = _touches(left, where, chosen, when, extents, sizes, model)
     declared = model.array(array)
@@ -130,7 +138,7 @@ def request_of(
         kernel=kernel.name,
         statement=chosen.statement,
         position=[s.id for s in kernel.statements].index(chosen.statement),
-        text=_text(chosen),
+        text=text_of(chosen),
         array=array,
         space=SPACES.get(space_of(model.kernel, array), "private"),
         shape=tuple(_sets.value_at(extent, sizes) for extent in storage_shape(declared)),
@@ -143,10 +151,6 @@ def request_of(
         others=others,
         touches=touches,
     )
-
-
-def _text(access: Access) -> str:
-    return f"{access.array}[{', '.join(map(to_text, access.indices))}]"
 
 
 def _choose(
@@ -166,7 +170,7 @@ def _choose(
             "by subscripts",
             instead=f"these do: {', '.join(users)}" if users else "",
         )
-    texts = [_text(a) for a in found]
+    texts = [text_of(a) for a in found]
     if isinstance(access, str):
         plain = [text.replace(" ", "") for text in texts]
         if access.replace(" ", "") not in plain:
@@ -183,16 +187,16 @@ def _choose(
     return found[number], tuple(t for n, t in enumerate(texts) if n != number)
 
 
-def _in_block(
-    where: isl.Set, model: Model, access: Access, block: Sequence[int] | int | None
+def in_block(
+    where: isl.Set, model: Model, statement: str, block: Sequence[int] | int | None
 ) -> isl.Set:
-    """What runs in a block, whose indices on x, y and z are given."""
+    """What of a statement runs in a block, whose indices on x, y and z are given."""
     if block is None:
         return where
     indices = (block,) if isinstance(block, int) else tuple(block)
-    if len(indices) > 3 or not all(isinstance(i, int) for i in indices):
+    if not 1 <= len(indices) <= 3 or not all(isinstance(i, int) for i in indices):
         raise InvalidArgumentError(f"a block has up to three indices, not {shown(block)}")
-    at = Instance(access.statement, "")
+    at = Instance(statement, "")
     for axis, index in enumerate((*indices, 0, 0)[:3]):
         value = model.coordinate(at, ("g", axis)) if ("g", axis) in model.axes else 0
         if value is None:

@@ -1,0 +1,281 @@
+"""The cells of an array that a part of a launch touches, how often, and which others touch, too."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._budget import in_turn
+from loopkit._check.instance_maps import lineage_of
+from loopkit._costs.accesses import Access, accesses_of, address_map
+from loopkit._costs.sizes import check_sizes
+from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._expression import substitute
+from loopkit._frozen import dataclass
+from loopkit._hidden import hidden
+from loopkit._kernel import Kernel
+from loopkit._linear import NotAffineError
+from loopkit._nodes import Expression
+from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline, ticks
+from loopkit._pictures.instances import (
+    CELLS,
+    FOLD,
+    POINTS,
+    At,
+    at_texts,
+    evaluated,
+    restricted,
+)
+from loopkit._pictures.picture import Picture
+from loopkit._pictures.requests import in_block
+from loopkit._poly.integer_points import TooManyPointsError, count, enumerated, systems
+from loopkit._poly.model import Model, model_of
+from loopkit.codegen.prepare import prepare
+
+
+@dataclass(frozen=True)
+class TouchedCell:
+    """A cell, how often the part reads and writes it, and whether others touch it, too."""
+
+    index: tuple[int, ...]
+    reads: int
+    writes: int
+    is_shared: bool
+
+
+@dataclass(frozen=True)
+class FootprintPicture(Picture):
+    """The footprint of a block, or of iterations of loops; see ``knl.plot_footprint``.
+
+    ``part`` says which part of the launch it is of; empty for all of it.
+    """
+
+    kernel: Kernel
+    array: str
+    part: str
+    itemsize: int
+    sizes: tuple[tuple[str, int], ...]
+    cells: tuple[TouchedCell, ...]
+
+    @property
+    def halo(self) -> tuple[TouchedCell, ...]:
+        """The cells that others touch, too."""
+        return tuple(cell for cell in self.cells if cell.is_shared)
+
+    def figure(self) -> Figure:
+        """The cells by the last two axes, a grid for each value of the others."""
+        parts: dict[tuple[int, ...], list[TouchedCell]] = {}
+        for cell in self.cells:
+            parts.setdefault(cell.index[:-2], []).append(cell)
+        return Figure(
+            title=f"{self.kernel.name}: footprint of {self.part or 'the launch'} in {self.array}",
+            subtitle=", ".join(f"{n} = {v}" for n, v in self.sizes),
+            grids=tuple(self._grid(outer, parts[outer]) for outer in sorted(parts)),
+            legend=tuple(self._legend()),
+            notes=tuple(self._notes()),
+            description=" ".join(self._notes()),
+        )
+
+    def _grid(self, outer: tuple[int, ...], cells: Sequence[TouchedCell]) -> Grid:
+        places = {cell.index: cell.index[-2:] for cell in cells}
+        names = "·, ·" if len(cells[0].index) > 1 else "·"
+        folded = False
+        if len(cells[0].index) == 1:
+            values = [cell.index[0] for cell in cells]
+            folded = max(values) - min(values) >= FOLD
+            width = FOLD if folded else max(values) + 1
+            places = {cell.index: divmod(cell.index[0], width) for cell in cells}
+        rows, row_gaps = ticks(row for row, _ in places.values())
+        columns, column_gaps = ticks(column for _, column in places.values())
+        seats = {i: (rows.index(r), columns.index(c)) for i, (r, c) in places.items()}
+        heads = [str(row * FOLD) + " +" if folded else str(row) for row in rows]
+        return Grid(
+            rows=("",) if len(cells[0].index) == 1 and not folded else tuple(heads),
+            columns=tuple(map(str, columns)),
+            column_name=f"{self.array}[{''.join(f'{i}, ' for i in outer)}{names}]",
+            cells=tuple(self._cell(cell, *seats[cell.index]) for cell in cells),
+            outlines=tuple(self._outlines(cells, seats)),
+            row_gaps=row_gaps,
+            column_gaps=column_gaps,
+        )
+
+    def _outlines(
+        self, cells: Sequence[TouchedCell], seats: Mapping[tuple[int, ...], tuple[int, int]]
+    ) -> Iterator[Outline]:
+        alone = frozenset(seats[cell.index] for cell in cells if not cell.is_shared)
+        if alone and self.halo:
+            yield Outline(cells=alone, stroke="block", title="touched by nothing else")
+
+    def _cell(self, cell: TouchedCell, row: int, column: int) -> Cell:
+        fill = ("series-0", "series-1", "series-2")[(cell.writes > 0) * (1 + (cell.reads > 0))]
+        times = cell.reads + cell.writes
+        index = ", ".join(map(str, cell.index))
+        shared = ", and by others, too" if cell.is_shared else ""
+        return Cell(
+            row=row,
+            column=column,
+            label=str(times),
+            title=f"{self.array}[{index}]: read {cell.reads} times, written {cell.writes} times"
+            + shared,
+            fill=fill,
+            strength=0.16 if cell.is_shared else FILL,
+        )
+
+    def _legend(self) -> Iterator[Key]:
+        kinds = {(cell.reads > 0, cell.writes > 0) for cell in self.cells}
+        for kind, fill, words in (
+            ((True, False), "series-0", "read"),
+            ((False, True), "series-1", "written"),
+            ((True, True), "series-2", "read and written"),
+        ):
+            if kind in kinds:
+                yield Key(meaning=f"{words}, so often", fill=fill, strength=FILL, label="n")
+        if self.halo:
+            yield Key(meaning="the halo: touched by others, too", fill="series-0", strength=0.16)
+        if 0 < len(self.halo) < len(self.cells):
+            yield Key(meaning="touched by nothing else", stroke="block")
+
+    def _notes(self) -> Iterator[str]:
+        if not self.cells:
+            yield "No cell is touched."
+            return
+        reads, writes = (sum(getattr(c, kind) for c in self.cells) for kind in ("reads", "writes"))
+        cells, halo = len(self.cells), len(self.halo)
+        yield (
+            f"{cells:,} cell{'s' * (cells != 1)}, {cells * self.itemsize:,} bytes: {reads:,} reads "
+            f"and {writes:,} writes, {(reads + writes) / cells:.4g} a cell."
+        )
+        if halo:
+            share = f"{halo:,} of them ({halo / cells:.3g} of all)"
+            yield f"{share} other parts of the launch touch, too."
+
+
+@in_turn
+def footprint_picture(
+    kernel: Kernel,
+    array: str,
+    block: Sequence[int] | int | None,
+    at: At | None,
+    sizes: Mapping[str, int],
+) -> FootprintPicture:
+    """See ``knl.plot_footprint``."""
+    check_sizes(kernel, sizes, "plot_footprint")
+    kernel.array(array)
+    model = model_of(prepare(kernel))
+    mine = [a for a in accesses_of(model.kernel) if a.array == array]
+    if not mine:
+        raise InvalidArgumentError(f"no statement accesses '{array}' by subscripts")
+    values = {a.statement: _values(kernel, model, a.statement, sizes) for a in mine}
+    known = {name for named in values.values() for name in named}
+    for name in at or {}:
+        if name not in known:
+            raise UnknownNameError("iname", str(name), known)
+    reads: Counter[tuple[int, ...]] = Counter()
+    writes: Counter[tuple[int, ...]] = Counter()
+    elsewhere = None
+    for access in mine:
+        indices = [substitute(index, sizes) for index in access.indices]
+        whole, names = _instances(model, access, sizes)
+        part = whole - whole
+        if not set(at or {}) - values[access.statement].keys():
+            part = restricted(whole, values[access.statement], at or {})
+            part = in_block(part, model, access.statement, block)
+        _gather(part, names, indices, writes if access.is_write else reads)
+        others = _cells(whole - part, indices)
+        elsewhere = others if elsewhere is None else elsewhere | others
+    cells = sorted(reads.keys() | writes.keys())
+    if len(cells) > CELLS:
+        raise InvalidArgumentError(
+            f"{len(cells):,} cells of '{array}' are touched, and a picture shows {CELLS:,} at most",
+            instead="of a block: block=(0, 0); of iterations: at={'k': 0}; or smaller sizes",
+        )
+    shared = _among(elsewhere, cells)
+    dtype = model.array(array).dtype
+    assert dtype is not None  # all types are inferred by now
+    return FootprintPicture(
+        kernel=kernel,
+        array=array,
+        part=_part(block, at),
+        itemsize=dtype.itemsize,
+        sizes=tuple(sorted(sizes.items())),
+        cells=tuple(TouchedCell(c, reads[c], writes[c], c in shared) for c in cells),
+    )
+
+
+def _part(block: Sequence[int] | int | None, at: At | None) -> str:
+    shown = "" if block is None else f"block {tuple([block] if isinstance(block, int) else block)}"
+    values = ", ".join(f"{name} = {value}" for name, value in at_texts(at or {}))
+    return f"{shown} at {values}" if shown and values else shown or values
+
+
+def _values(
+    kernel: Kernel, model: Model, statement: str, sizes: Mapping[str, int]
+) -> dict[str, Expression]:
+    """The inames by which a part may be named, those of the text among them."""
+    image = lineage_of(kernel).image_of.get(statement)
+    found = {n: substitute(v, sizes) for n, v in image.values} if image is not None else {}
+    return found | {n: prim.Variable(n) for n in sorted(model.statement[statement].inames)}
+
+
+def _instances(
+    model: Model, access: Access, sizes: Mapping[str, int]
+) -> tuple[isl.Set, tuple[str, ...]]:
+    """``{ names : an access is made }``, threads that all make it among them, and the names."""
+    try:
+        where = address_map(model, access, sizes)
+    except NotAffineError:
+        raise InvalidArgumentError(
+            f"data decide which cells of '{access.array}' '{access.statement}' touches"
+        ) from None
+    lanes = [lane[0] for lane in where.lanes if lane is not None]
+    names = tuple(dict.fromkeys((*where.requests, *lanes, *where.others)))
+    return _sets.at_values(where.domain, sizes), names
+
+
+def _gather(
+    part: isl.Set,
+    names: tuple[str, ...],
+    indices: Sequence[Expression],
+    counter: Counter[tuple[int, ...]],
+) -> None:
+    """Count how often each cell is touched."""
+    try:
+        many = count(part, names, {}) > POINTS
+    except TooManyPointsError:
+        many = True
+    if many:
+        raise InvalidArgumentError(
+            f"more than {POINTS:,} accesses are made, which is more than a picture looks at",
+            instead="of a block: block=(0, 0); of iterations: at={'k': 0}; or smaller sizes",
+        )
+    for system in systems(part, names, {}):
+        rows = enumerated(system)[:, : len(names)]
+        columns = [evaluated(index, names, rows, {}).tolist() for index in indices]
+        counter.update(zip(*columns, strict=True))
+
+
+def _cells(where: isl.Set, indices: Sequence[Expression]) -> isl.Set:
+    """``{ cell·0, cell·1, ... : some access in where touches the cell }``."""
+    names = [hidden("cell", n) for n in range(len(indices))]
+    for name, index in zip(names, indices, strict=True):
+        where = where & _sets.equality(name, index)
+    return _sets.project_onto(where, names)
+
+
+def _among(where: isl.Set | None, cells: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    """Those of some cells that are in a set."""
+    if where is None or not cells:
+        return set()
+    names = tuple(hidden("cell", n) for n in range(len(cells[0])))
+    for name, column in zip(names, zip(*cells, strict=True), strict=True):
+        low = prim.Comparison(prim.Variable(name), ">=", min(column))
+        high = prim.Comparison(prim.Variable(name), "<=", max(column))
+        where = where & _sets.condition_set(prim.LogicalAnd((low, high)))
+    found = set()
+    for system in systems(where.coalesce(), names, {}):
+        found |= set(map(tuple, enumerated(system)[:, : len(names)].tolist()))
+    return found & set(cells)

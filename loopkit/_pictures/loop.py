@@ -1,0 +1,402 @@
+"""What happens in the iterations of a loop, one after the other: copies, work, barriers, and how
+long what is staged in shared memory is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import islpy as isl
+import pymbolic.primitives as prim
+
+from loopkit import _sets
+from loopkit._arrays import AddressSpace
+from loopkit._budget import in_turn
+from loopkit._costs.accesses import accesses_of, space_of
+from loopkit._costs.sizes import check_sizes
+from loopkit._errors import InvalidArgumentError
+from loopkit._expression import substitute
+from loopkit._frozen import dataclass
+from loopkit._hidden import hidden
+from loopkit._kernel import Kernel
+from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline
+from loopkit._pictures.instances import At, at_texts, restricted
+from loopkit._pictures.picture import Picture
+from loopkit._pictures.requests import in_block
+from loopkit._poly.integer_points import TooManyPointsError, count, enumerated, systems
+from loopkit._poly.model import Model, model_of
+from loopkit._poly.pairs import Instance
+from loopkit.codegen.ir import Barrier, Code, Do, For, If, Let, walk
+from loopkit.codegen.nest import make_nest
+from loopkit.codegen.prepare import prepare
+
+AHEAD = 2
+"""Iterations behind those that are shown in which a read may keep a copy alive."""
+
+VALUES = 10_000
+"""Iterations of a loop that are counted one by one."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What happens in one column: statements together, or a barrier.
+
+    ``iteration`` is the value of the loop's iname; None before and after the loop.  ``statements``
+    are those that run, each with the number of its instances in the block, all threads together;
+    those of an inner loop take turns.  ``barriers`` stand inside of that loop, or are it alone.
+    """
+
+    iteration: int | None
+    statements: tuple[tuple[str, int], ...] = ()
+    barriers: tuple[str, ...] = ()
+    loop: str = ""
+
+    @property
+    def is_barrier(self) -> bool:
+        """Whether threads wait here, and do nothing else."""
+        return bool(self.barriers) and not self.statements
+
+
+@dataclass(frozen=True)
+class Life:
+    """From its write in one event to its last read in another, cells of a shared array are needed.
+
+    ``read`` is at least the number of events where that is in an iteration that is not shown.
+    """
+
+    array: str
+    written: int
+    read: int
+    cells: int
+
+
+@dataclass(frozen=True)
+class LoopPicture(Picture):
+    """Iterations of a loop in one block; see ``knl.plot_loop``."""
+
+    kernel: Kernel
+    iname: str
+    sizes: tuple[tuple[str, int], ...]
+    where: tuple[tuple[str, str], ...]
+    iterations: int
+    events: tuple[Event, ...]
+    lives: tuple[Life, ...]
+    texts: tuple[tuple[str, str], ...]
+
+    def figure(self) -> Figure:
+        """Statements and shared arrays by rows, events by columns."""
+        return Figure(
+            title=f"{self.kernel.name}: the loop over {self.iname}",
+            subtitle=", ".join(f"{n} = {v}" for n, v in (*self.sizes, *self.where)),
+            grids=(self._grid(),) if self.events else (),
+            legend=tuple(self._legend()),
+            notes=tuple(self._notes()),
+            description=" ".join(self._notes()),
+        )
+
+    def _grid(self) -> Grid:
+        tracks = self._tracks()
+        first = len(self.texts)
+        rows = [name for name, _ in self.texts] + [array for array, _ in tracks]
+        cells = [*self._statements(rows)]
+        for at, (_, lives) in enumerate(tracks, start=first):
+            cells += [self._life(life, at) for life in lives]
+        outlines, heads = [], []
+        for column, event in enumerate(self.events):
+            begins = column == 0 or self.events[column - 1].iteration != event.iteration
+            said = "" if event.iteration is None else str(event.iteration)
+            heads.append(said if begins else "")
+        for iteration in dict.fromkeys(e.iteration for e in self.events):
+            if iteration is not None:
+                columns = [c for c, e in enumerate(self.events) if e.iteration == iteration]
+                outlines.append(
+                    Outline(
+                        cells=frozenset((r, c) for r in range(len(rows)) for c in columns),
+                        stroke="line",
+                        title=f"{self.iname} = {iteration}",
+                        thick=1.5,
+                    )
+                )
+        return Grid(
+            rows=tuple(rows),
+            columns=tuple(heads),
+            row_name="",
+            column_name=self.iname,
+            cells=tuple(cells),
+            outlines=tuple(outlines),
+        )
+
+    def _statements(self, rows: Sequence[str]) -> Iterator[Cell]:
+        of = {s.id: (n, s) for n, s in enumerate(self.kernel.statements)}
+        texts = dict(self.texts)
+        for column, event in enumerate(self.events):
+            for name, times in event.statements:
+                position, statement = of.get(name, (None, None))
+                role = "copy" if statement is not None and statement.kind == "move" else "series-0"
+                when = "" if event.iteration is None else f" at {self.iname} = {event.iteration}"
+                inner = f", in the loop over {event.loop}" if event.loop else ""
+                yield Cell(
+                    row=rows.index(name),
+                    column=column,
+                    label="⇐" if role == "copy" else "●",
+                    title=f"{name}{when}: {times:,} instances in the block{inner}\n{texts[name]}",
+                    fill=role,
+                    strength=FILL,
+                    statement=position,
+                )
+            if event.is_barrier:
+                yield Cell(
+                    row=0,
+                    column=column,
+                    down=len(rows),
+                    label="┆",
+                    title=f"barrier: {event.barriers[0]}",
+                    fill="barrier",
+                    strength=0.3,
+                )
+
+    def _tracks(self) -> list[tuple[str, list[Life]]]:
+        """Lives in rows, so that none lies over another."""
+        tracks: list[tuple[str, list[Life]]] = []
+        for life in sorted(self.lives, key=lambda life: (life.array, life.written)):
+            for array, lives in tracks:
+                if array == life.array and lives[-1].read < life.written:
+                    lives.append(life)
+                    break
+            else:
+                tracks.append((life.array, [life]))
+        return tracks
+
+    def _life(self, life: Life, row: int) -> Cell:
+        last = min(life.read, len(self.events) - 1)
+        beyond = life.read >= len(self.events)
+        end = "in a later iteration" if beyond else "there"
+        return Cell(
+            row=row,
+            column=life.written,
+            span=last - life.written + 1,
+            label="→" if beyond else "",
+            title=f"{life.array}: {life.cells:,} cells, written here and last read {end}",
+            fill="shared",
+            strength=0.25,
+            stroke="shared",
+        )
+
+    def _legend(self) -> Iterator[Key]:
+        kinds = {s.id: s.kind for s in self.kernel.statements}
+        used = {kinds.get(name) == "move" for e in self.events for name, _ in e.statements}
+        if True in used:
+            yield Key(meaning="a copy", fill="copy", strength=FILL, label="⇐")
+        if False in used:
+            yield Key(meaning="other statements", fill="series-0", strength=FILL, label="●")
+        if any(event.is_barrier for event in self.events):
+            wait = "all threads of the block wait"
+            yield Key(meaning=wait, fill="barrier", strength=0.3, label="┆")
+        if self.lives:
+            yield Key(
+                meaning="shared memory, from its write to the last read of it",
+                fill="shared",
+                strength=0.25,
+                stroke="shared",
+                label="─",
+            )
+
+    def _notes(self) -> Iterator[str]:
+        shown = len({e.iteration for e in self.events if e.iteration is not None})
+        yield (
+            f"{shown} of {self.iterations:,} iterations of one block, in the order in which each "
+            "of its threads runs them."
+        )
+        inside = [(e.loop, len(e.barriers)) for e in self.events if e.statements and e.barriers]
+        for loop, barriers in dict.fromkeys(inside):
+            yield f"The loop over {loop} holds {barriers} more barriers."
+        for name, text in self.texts:
+            yield f"{name}: {text}"
+
+
+@in_turn
+def loop_picture(
+    kernel: Kernel,
+    iname: str,
+    iterations: int,
+    block: Sequence[int] | int | None,
+    at: At | None,
+    sizes: Mapping[str, int],
+) -> LoopPicture:
+    """See ``knl.plot_loop``."""
+    from loopkit._show import statement_text
+
+    check_sizes(kernel, sizes, "plot_loop")
+    kernel.check_iname(iname)
+    if isinstance(iterations, bool) or not isinstance(iterations, int) or not 1 <= iterations <= 64:
+        raise InvalidArgumentError(f"between 1 and 64 iterations can be shown, not {iterations!r}")
+    model = model_of(prepare(kernel))
+    found = _find(make_nest(model.kernel).code, iname)
+    if found is None:
+        tag = kernel.iname_tags.get(iname)
+        raise InvalidArgumentError(
+            f"'{iname}' is no loop" + (f": it is tagged {tag}" if tag is not None else ""),
+            instead="loops: "
+            + ", ".join(dict.fromkeys(i for path in kernel.paths.values() for i, _ in path)),
+        )
+    before, loop, after = found
+    reader = _Reader(model, dict(sizes), block if block is not None else (0, 0, 0), at or {})
+    values = reader.values(iname, _statements((loop,)))
+    events = list(reader.events(before, iname, None))
+    for value in values[:iterations]:
+        events += reader.events(loop.body, iname, value)
+    if len(values) <= iterations:
+        events += reader.events(after, iname, None)
+    shown = len(events)
+    for value in values[iterations : iterations + AHEAD]:
+        events += reader.events(loop.body, iname, value)
+    lives = tuple(reader.lives(events, iname, shown))
+    names = dict.fromkeys(name for event in events[:shown] for name, _ in event.statements)
+    texts = [(s.id, statement_text(s)) for s in model.kernel.statements if s.id in names]
+    place = reader.block
+    return LoopPicture(
+        kernel=kernel,
+        iname=iname,
+        sizes=tuple(sorted(sizes.items())),
+        where=((("block", str(place)),) if any(a[0] == "g" for a in model.axes) else ())
+        + at_texts(at or {}),
+        iterations=len(values),
+        events=tuple(events[:shown]),
+        lives=lives,
+        texts=tuple(texts),
+    )
+
+
+def _find(
+    nodes: Sequence[Code], iname: str
+) -> tuple[tuple[Code, ...], For | Let, tuple[Code, ...]] | None:
+    """The first loop over an iname, and what stands before and behind it in the same body."""
+    for number, node in enumerate(nodes):
+        if isinstance(node, (For, Let)) and node.iname == iname:
+            return tuple(nodes[:number]), node, tuple(nodes[number + 1 :])
+        if isinstance(node, (For, Let, If)):
+            inner = _find(node.body, iname)
+            if inner is not None:
+                return inner
+    return None
+
+
+def _statements(nodes: tuple[Code, ...]) -> list[str]:
+    return [node.statement.id for node in walk(nodes) if isinstance(node, Do)]
+
+
+class _Reader:
+    """What runs of statements in one block."""
+
+    def __init__(
+        self,
+        model: Model,
+        sizes: Mapping[str, int],
+        block: Sequence[int] | int,
+        at: At,
+    ) -> None:
+        self.model = model
+        self.sizes = sizes
+        self.block = (block,) if isinstance(block, int) else tuple(block)
+        self.at = at
+        self.accesses = list(accesses_of(model.kernel))
+
+    def domain(self, name: str) -> tuple[isl.Set, tuple[str, ...]]:
+        """``{ inames, indices of threads : an instance runs in the block }``, and these names."""
+        at = Instance(name, "")
+        statement = self.model.statement[name]
+        bounds, everywhere = self.model.everywhere(at)
+        where = _sets.at_values(self.model.domain(at) & bounds, self.sizes)
+        values = {iname: prim.Variable(iname) for iname in sorted(statement.inames)}
+        where = restricted(where, values, {n: v for n, v in self.at.items() if n in values})
+        where = in_block(where, self.model, name, self.block)
+        return where, (*statement.inames, *(v.name for v in everywhere.values()))
+
+    def values(self, iname: str, statements: Sequence[str]) -> list[int]:
+        """The values of a loop's iname in the block, in order."""
+        found: set[int] = set()
+        for name in statements:
+            if iname not in self.model.statement[name].inames:
+                continue
+            where = _sets.project_onto(self.domain(name)[0], [iname])
+            for system in systems(where, [iname], {}):
+                if count(system.domain, [iname], {}) > VALUES:
+                    raise InvalidArgumentError(
+                        f"the loop over '{iname}' has more than {VALUES:,} iterations",
+                        instead=f"at={{'{iname}': range(4)}} shows some of them",
+                    )
+                found |= set(enumerated(system)[:, 0].tolist())
+        return sorted(found)
+
+    def events(self, nodes: Sequence[Code], iname: str, value: int | None) -> Iterator[Event]:
+        """What happens in a body: an event for each statement, inner loop and barrier."""
+        for node in nodes:
+            if isinstance(node, If):
+                yield from self.events(node.body, iname, value)
+            elif isinstance(node, Barrier):
+                yield Event(value, barriers=(node.reason,))
+            else:
+                inside = (node,)
+                reasons = tuple(n.reason for n in walk(inside) if isinstance(n, Barrier))
+                counted = [(s, self.count(s, iname, value)) for s in _statements(inside)]
+                runs = tuple((s, times) for s, times in counted if times)
+                loop = node.iname if isinstance(node, (For, Let)) else ""
+                if runs:
+                    yield Event(value, runs, reasons, loop)
+
+    def count(self, name: str, iname: str, value: int | None) -> int:
+        """How many instances of a statement run in an iteration."""
+        where, names = self.domain(name)
+        try:
+            return count(self.iteration(where, name, iname, value), names, {})
+        except TooManyPointsError:
+            return 0 if where.is_empty() else VALUES
+
+    def iteration(self, where: isl.Set, name: str, iname: str, value: int | None) -> isl.Set:
+        """The part of a statement's instances that is in an iteration."""
+        if value is None or iname not in self.model.statement[name].inames:
+            return where
+        return where & _sets.equality(iname, value)
+
+    def lives(self, events: Sequence[Event], iname: str, shown: int) -> Iterator[Life]:
+        """For each event that writes a shared array: until when what it writes is read."""
+        shared = {
+            t.name
+            for t in self.model.kernel.temporaries
+            if t.shape and space_of(self.model.kernel, t.name) is AddressSpace.LOCAL
+        }
+        for array in sorted(shared):
+            writer: dict[tuple[int, ...], int] = {}
+            last: dict[int, int] = {}
+            cells: dict[int, set[tuple[int, ...]]] = {}
+            for number, event in enumerate(events):
+                for cell in self.touched(event, iname, array, is_write=False):
+                    if cell in writer:
+                        last[writer[cell]] = number
+                for cell in self.touched(event, iname, array, is_write=True):
+                    writer[cell] = number
+                    cells.setdefault(number, set()).add(cell)
+            for number, read in last.items():
+                if number < shown:
+                    yield Life(array, number, read, len(cells[number]))
+
+    def touched(
+        self, event: Event, iname: str, array: str, *, is_write: bool
+    ) -> set[tuple[int, ...]]:
+        """The cells of an array that an event reads or writes."""
+        found: set[tuple[int, ...]] = set()
+        running = dict(event.statements)
+        for access in self.accesses:
+            if access.statement not in running or access.array != array:
+                continue
+            if access.is_write is not is_write:
+                continue
+            where, _ = self.domain(access.statement)
+            where = self.iteration(where, access.statement, iname, event.iteration)
+            where = where & self.model.where_evaluated(access.guards, "")
+            names = [hidden("cell", n) for n in range(len(access.indices))]
+            for name, index in zip(names, access.indices, strict=True):
+                where = where & _sets.equality(name, substitute(index, self.sizes))
+            image = _sets.project_onto(_sets.at_values(where, self.sizes), names)
+            for system in systems(image, names, {}):
+                found |= set(map(tuple, enumerated(system)[:, : len(names)].tolist()))
+        return found

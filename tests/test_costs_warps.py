@@ -16,7 +16,7 @@ import loopkit as lk
 from loopkit._arrays import AddressSpace
 from loopkit._costs.accesses import Access, AddressMap, accesses_of, address_map, space_of
 from loopkit._costs.reuse import Reuse, reuse
-from loopkit._costs.warps import GLOBAL, SHARED, WarpCosts, warp_costs
+from loopkit._costs.warps import GLOBAL, SHARED, WarpCosts, lanes_of, moves, warp_costs
 from loopkit._linear import Linear
 from loopkit._poly.integer_points import enumerated, systems
 from loopkit._poly.model import model_of
@@ -102,7 +102,9 @@ def same_counts(knl: lk.Kernel, **sizes: int) -> list[tuple[Access, WarpCosts]]:
         shared = space is AddressSpace.LOCAL
         memory = SHARED if shared else GLOBAL
         found_systems = systems(where.domain, where.names, sizes)
-        counted = warp_costs(where, found_systems, block, itemsize, 32, memory)
+        moved, start = moves(where, itemsize), where.address.constant * itemsize
+        lanes = lanes_of(where, found_systems, block, 32, moved, memory.period)
+        counted = warp_costs(lanes, moved, start, itemsize, 32, memory)
         expected, touched = one_by_one(where, sizes, block, itemsize, shared=shared)
         assert counted == expected, access
         assert reuse(where, found_systems, counted.threads, block, 32) == touched, access

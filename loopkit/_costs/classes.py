@@ -73,6 +73,10 @@ def request_classes(
 
     ``factors`` gives by how many bytes each name moves the address.
     """
+    none = np.zeros(0, np.int64)
+    if not found:
+        empty = np.zeros((0, len(requests)), np.int64)
+        return Classes(requests, empty, np.zeros((0, 0), bool), none, none, none.astype(object))
     columns = [request_columns(system, requests) for system in found]
     groups = _groups(found, columns, requests)
     tables = [_of_group(found, c, names, factors, period) for names, c in groups]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 
 from loopkit._costs.accesses import Access, AddressMap, address_map, space_of, text_of
 from loopkit._costs.reuse import Reuse, cells_of, reuse
 from loopkit._costs.values import SPACES, AccessCosts, Footprint
-from loopkit._costs.warps import GLOBAL, SHARED, WarpCosts, warp_costs
-from loopkit._linear import Linear, NotAffineError
+from loopkit._costs.warps import GLOBAL, SHARED, Lanes, WarpCosts, lanes_of, moves, warp_costs
+from loopkit._linear import Linear, NotAffineError, total
 from loopkit._poly.integer_points import EndlessError, System, TooManyPointsError, systems
 from loopkit._poly.model import Model
 from loopkit._poly.projection import distinct
@@ -26,6 +27,7 @@ class Counting:
         self.sizes = sizes
         self.block = block
         self._systems: dict[object, list[System]] = {}
+        self._lanes: dict[object, Lanes] = {}
         self._warps: dict[object, WarpCosts] = {}
         self._reuse: dict[object, Reuse] = {}
 
@@ -75,11 +77,24 @@ class Counting:
         """The requests of an access; those of accesses that differ by whole periods are alike."""
         memory = SHARED if space == "shared" else GLOBAL
         start = where.address.constant * itemsize % memory.period
-        key = where.key, _key(where.address), start, itemsize, space
+        moved = moves(where, itemsize)
+        period = memory.period
+        key = where.key, frozenset(n for n in moved.items() if n[1]), start, itemsize, space
         if key not in self._warps:
-            found = self.systems(where)
-            self._warps[key] = warp_costs(where, found, self.block, itemsize, CUDA.warp, memory)
+            kind = where.key, period, tuple(moved.get(n, 0) % period for n in where.requests)
+            if kind not in self._lanes:
+                found = self.systems(where)
+                self._lanes[kind] = lanes_of(where, found, self.block, CUDA.warp, moved, period)
+            lanes = self._lanes[kind]
+            self._warps[key] = warp_costs(lanes, moved, start, itemsize, CUDA.warp, memory)
         return self._warps[key]
+
+    def wavefronts(self, access: Access, strides: list[int]) -> int:
+        """What an access to shared memory takes if its array had these strides."""
+        where = address_map(self.model, access, self.sizes)
+        parts = [form * stride for form, stride in zip(where.cell, strides, strict=True)]
+        where = replace(where, address=total(parts))
+        return self.requests(where, self.itemsize(access), "shared").pieces
 
     def reuse(self, where: AddressMap, times: int) -> Reuse:
         """Who touches cells again; those of accesses that differ by constants are alike."""

@@ -34,12 +34,17 @@ def as_text(costs: Costs) -> str:
             ],
             ("array", "bytes read", "bytes written", "bytes of sectors requested"),
         )
-    for space, piece in (("global", "sectors"), ("shared", "wavefronts")):
+    for space, columns in (
+        ("global", ("requests", "sectors", "a request", "at best", "used", "aligned")),
+        ("shared", ("requests", "wavefronts", "a request", "at best", "at worst")),
+    ):
         mine = [a for a in costs.accesses if a.space == space]
         if mine:
             lines.append("")
-            columns = (f"{space} memory", "", "requests", piece, "a request", "at best")
-            lines += _table([_row(a) for a in mine], columns)
+            lines += _table([_row(a) for a in mine], (f"{space} memory", "", *columns))
+    lines += _touched_again(costs)
+    lines += _paddings(costs)
+    lines += _barriers(costs)
     if costs.at_most:
         lines += ["", f"as if conditions on data held: {', '.join(costs.at_most)}"]
     if costs.asked is not None:
@@ -48,19 +53,70 @@ def as_text(costs: Costs) -> str:
 
 
 def _row(access: AccessCosts) -> tuple[str, ...]:
-    verb = "write" if access.is_write else "read"
     counts = access.counts
+    more = 6 if access.space == "global" else 5
     if counts is None:
-        return access.text, f"{verb}, {access.statement}", access.why, "", "", ""
+        return access.text, _where(access), access.why, *[""] * (more - 1)
     requests = max(counts.requests, 1)
-    return (
+    row = (
         access.text,
-        f"{verb}, {access.statement}",
+        _where(access),
         f"{counts.requests:,}",
         f"{counts.pieces:,}",
         f"{counts.pieces / requests:.4g}",
         f"{counts.least_pieces / requests:.4g}",
     )
+    if access.space == "shared":
+        return *row, f"{counts.most_pieces}"
+    return *row, "" if access.used is None else f"{access.used:.0%}", f"{counts.alignment} B"
+
+
+def _where(access: AccessCosts) -> str:
+    return f"{'write' if access.is_write else 'read'}, {access.statement}"
+
+
+def _touched_again(costs: Costs) -> list[str]:
+    """How often cells of global memory are touched again, and by whom."""
+    found = [a for a in costs.accesses if a.reuse is not None and any(a.reuse.again.values())]
+    if not found:
+        return []
+    rows = []
+    for access in found:
+        assert access.reuse is not None
+        again = access.reuse.again
+        rows.append((access.text, _where(access), *(f"{n:,}" for n in again.values())))
+    return ["", *_table(rows, ("touched again by the", "", *again))]
+
+
+def _paddings(costs: Costs) -> list[str]:
+    """What would remove bank conflicts."""
+    lines = []
+    for padding in costs.paddings:
+        text = f"{padding.array}: {padding.wavefronts:,} wavefronts, {padding.least:,} at best; "
+        if padding.call:
+            left = "" if padding.removes_all else f", to {padding.with_it:,}"
+            text += f"{padding.call} removes {'the conflicts' if not left else 'some'}{left}"
+        lines.append(text + padding.why)
+    return ["", *lines] if lines else []
+
+
+def _barriers(costs: Costs) -> list[str]:
+    """Where threads wait for each other."""
+    if not costs.barriers:
+        return []
+    rows = []
+    for barrier in costs.barriers:
+        each = barrier.per_block
+        rows.append(
+            (
+                f"after {barrier.after}" if barrier.after else "at first",
+                f"before {barrier.before}" if barrier.before else "at last",
+                f"{barrier.waiting:,}",
+                "data decide" if each is None else f"{each:,.10g}",
+                _number(barrier.times),
+            )
+        )
+    return ["", *_table(rows, ("barrier", "", "threads", "a block", "in all"))]
 
 
 def _number(value: int | None) -> str:

@@ -8,6 +8,7 @@ from math import prod
 
 from loopkit._arrays import AddressSpace
 from loopkit._cached import cached_property
+from loopkit._costs.barriers import BarrierCosts, barriers_of
 from loopkit._costs.devices import Device
 from loopkit._costs.on_device import OnDevice
 from loopkit._costs.reuse import Reuse
@@ -25,8 +26,9 @@ class AccessCosts:
     ``requests`` are those of warps, ``threads`` single ones; a request touches ``sectors`` of 32
     bytes of global memory, or takes ``wavefronts`` of shared memory: ``pieces``, of which
     ``least_pieces`` would do if the elements of each request lay beside each other.
-    ``bytes_used`` are those of different elements in each request.  Where data decide, or there
-    are too many cases, ``counts`` is None, and ``why`` says so.
+    ``bytes_used`` are those of different elements in each request.  ``reuse`` says how often cells
+    of global memory are touched again, and by whom.  Where data decide, or there are too many
+    cases, they are None, and ``why`` says so.
     """
 
     statement: str
@@ -40,9 +42,52 @@ class AccessCosts:
     reuse: Reuse | None = None
 
     @property
+    def used(self) -> float | None:
+        """The share of the bytes of global sectors that requests touch: 1 where none is wasted."""
+        if self.counts is None or self.space != "global" or not self.counts.pieces:
+            return None
+        return (self.bytes_used or 0) / (self.counts.pieces * SECTOR)
+
+    @property
+    def per_request(self) -> float | None:
+        """Sectors, or wavefronts, of a request, on average."""
+        if self.counts is None or not self.counts.requests:
+            return None
+        return self.counts.pieces / self.counts.requests
+
+    @property
+    def conflicts(self) -> int | None:
+        """Wavefronts of shared memory that bank conflicts cost."""
+        if self.counts is None or self.space != "shared":
+            return None
+        return self.counts.pieces - self.counts.least_pieces
+
+    @property
     def bytes_used(self) -> int | None:
         """Bytes of different elements, summed over requests."""
         return None if self.counts is None else self.counts.elements * self.itemsize
+
+
+@dataclass(frozen=True)
+class Padding:
+    """What padding does to the bank conflicts of a shared array.
+
+    All requests to it take ``wavefronts``, of which ``least`` would do without conflicts, and
+    ``with_it`` are taken with the best padding: ``call`` is the transform that adds it.  Where no
+    padding helps, ``call`` is empty, and ``why`` says so.
+    """
+
+    array: str
+    wavefronts: int
+    least: int
+    with_it: int
+    call: str
+    why: str = ""
+
+    @property
+    def removes_all(self) -> bool:
+        """Whether no conflict is left."""
+        return self.with_it == self.least
 
 
 @dataclass(frozen=True)
@@ -89,6 +134,21 @@ class Costs(OnDevice):
     def threads(self) -> int:
         """The threads of a block."""
         return prod(self.block)
+
+    @cached_property
+    def barriers(self) -> tuple[BarrierCosts, ...]:
+        """Where threads wait for each other, and how often: found when first asked for."""
+        return barriers_of(self.source, dict(self.sizes), self.grid, self.block)
+
+    @cached_property
+    def paddings(self) -> tuple[Padding, ...]:
+        """What would remove bank conflicts, for each shared array that has them.
+
+        Tried, and counted anew, when first asked for.
+        """
+        from loopkit._costs.paddings import paddings_of
+
+        return paddings_of(self)
 
     @cached_property
     def moved(self) -> Mapping[str, int | None]:

@@ -65,29 +65,86 @@ class Memory:
     pieces: Callable[[Rows, Flags, int], tuple[Rows, Rows]]
 
 
-def warp_costs(
+@dataclass(frozen=True, eq=False)
+class Lanes:
+    """Classes of requests, and which threads of a block run in each of their cases.
+
+    ``values`` are, for each part, the case, the thread, and values of ``names`` that are not of
+    requests: what an address further depends on.
+    """
+
+    classes: Classes
+    runs: Flags
+    names: tuple[tuple[str, ...], ...]
+    values: tuple[tuple[Rows, Rows, Rows], ...]
+
+
+def moves(access: AddressMap, itemsize: int) -> dict[str, int]:
+    """By how many bytes each name moves the address."""
+    return {v.name: c * itemsize for v, c in access.address.terms.items()}
+
+
+def lanes_of(
     access: AddressMap,
     found: Sequence[System],
     block: Extents,
-    itemsize: int,
     warp: int,
-    memory: Memory,
+    moved: Mapping[str, int],
+    period: int,
+) -> Lanes:
+    """The threads of an access in blocks of these extents; ``found`` holds its domain's points.
+
+    Of ``moved``, only what it is for request names matters, modulo ``period``.  Raises
+    :class:`TooManyPointsError` where there are too many cases.
+    """
+    classes = request_classes(found, access.requests, moved, period)
+    threads = -(-prod(block) // warp) * warp
+    if max(len(classes.values), len(classes.case)) * threads > _budget.POINTS // 4:
+        raise TooManyPointsError
+    runs = np.zeros((len(classes.values), threads), bool)
+    names, values = [], []
+    for number, system in enumerate(found):
+        cases = np.flatnonzero(classes.systems[:, number])
+        inner = request_columns(system, access.requests)
+        part = system.within(
+            [c for c, name in enumerate(system.names) if name in access.requests or c not in inner]
+        )
+        first = [part.names.index(name) for name in access.requests]
+        walk = Walk(part, first)
+        if walk.box is None:
+            continue
+        rows, origin = walk.continued(walk.order, classes.values[cases])
+        column = {part.names[c]: number for number, c in enumerate(walk.order) if part.names[c]}
+        thread = np.zeros(len(rows), np.int64)
+        for axis in (2, 1, 0):
+            lane = access.lanes[axis]
+            thread = thread * block[axis]
+            if lane is not None:
+                thread += rows[:, column[lane[0]]] - lane[1]
+        rest = [name for name in column if name not in access.requests]
+        runs[cases[origin], thread] = True
+        names.append(tuple(rest))
+        values.append((cases[origin], thread, rows[:, [column[name] for name in rest]]))
+    # A thread makes the access once in each request.
+    assert sum(len(case) for case, _, _ in values) == runs.sum()
+    return Lanes(classes, runs, tuple(names), tuple(values))
+
+
+def warp_costs(
+    lanes: Lanes, moved: Mapping[str, int], start: int, itemsize: int, warp: int, memory: Memory
 ) -> WarpCosts:
-    """What an access costs in blocks of these extents; ``found`` holds the points of its domain.
+    """What an access costs whose address begins at ``start`` and is ``moved`` by names, in bytes.
 
     Raises :class:`TooManyPointsError` where that would take too long.
     """
-    nothing = WarpCosts(alignment=memory.period)
-    if not found:
-        return nothing
-    factors = {v.name: c * itemsize for v, c in access.address.terms.items()}
-    classes = request_classes(found, access.requests, factors, memory.period)
+    classes = lanes.classes
     if not len(classes.case):
-        return nothing
-    start = access.address.constant * itemsize
-    runs, addresses = _threads_of(access, found, classes, block, factors, warp)
-    runs = runs[classes.case]
-    addresses = addresses[classes.case] + (classes.moved + start)[:, None]
+        return WarpCosts(alignment=memory.period)
+    apart = np.zeros(lanes.runs.shape, np.int64)
+    for names, (case, thread, values) in zip(lanes.names, lanes.values, strict=True):
+        apart[case, thread] = values @ np.array([moved.get(n, 0) for n in names], np.int64)
+    runs = lanes.runs[classes.case]
+    addresses = apart[classes.case] + (classes.moved + start)[:, None]
     times = np.repeat(classes.times, runs.shape[1] // warp)
     runs, addresses = runs.reshape(-1, warp), addresses.reshape(-1, warp)
     active = runs.any(axis=1)
@@ -113,48 +170,6 @@ def turns_of(itemsize: int) -> int:
 
 def _total(each: Rows, times: Any) -> int:
     return sum(n * t for n, t in zip(each.tolist(), times.tolist(), strict=True))
-
-
-def _threads_of(
-    access: AddressMap,
-    found: Sequence[System],
-    classes: Classes,
-    block: Extents,
-    factors: Mapping[str, int],
-    warp: int,
-) -> tuple[Flags, Rows]:
-    """Which threads of a block run in each case, and by how much they move the address."""
-    threads = -(-prod(block) // warp) * warp
-    if max(len(classes.values), len(classes.case)) * threads > _budget.POINTS // 4:
-        raise TooManyPointsError
-    runs = np.zeros((len(classes.values), threads), bool)
-    addresses = np.zeros(runs.shape, np.int64)
-    points = 0
-    for number, system in enumerate(found):
-        cases = np.flatnonzero(classes.systems[:, number])
-        inner = request_columns(system, access.requests)
-        part = system.within(
-            [c for c, name in enumerate(system.names) if name in access.requests or c not in inner]
-        )
-        first = [part.names.index(name) for name in access.requests]
-        walk = Walk(part, first)
-        if walk.box is None:
-            continue
-        rows, origin = walk.continued(walk.order, classes.values[cases])
-        column = {part.names[c]: values for c, values in zip(walk.order, rows.T, strict=True)}
-        thread = np.zeros(len(rows), np.int64)
-        for axis in (2, 1, 0):
-            lane = access.lanes[axis]
-            thread = thread * block[axis] + (0 if lane is None else column[lane[0]] - lane[1])
-        moved = np.zeros(len(rows), np.int64)
-        for name in {*column} - {*access.requests, ""}:
-            moved += column[name] * factors.get(name, 0)
-        runs[cases[origin], thread] = True
-        addresses[cases[origin], thread] = moved
-        points += len(rows)
-    # A thread makes the access once in each request.
-    assert points == runs.sum()
-    return runs, addresses
 
 
 def _sorted(values: Rows, used: Flags) -> tuple[Rows, Flags]:

@@ -1,0 +1,115 @@
+"""Barriers and how often they are executed, paddings and what they remove."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import sys
+from pathlib import Path
+
+import pytest
+
+import loopkit as lk
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
+
+
+def tiled() -> lk.Kernel:
+    """A product in tiles of 16, whose shared arrays are read and written in turn."""
+    return importlib.import_module("matmul").make()["tiled"]
+
+
+def test_barriers_of_a_loop() -> None:
+    costs = tiled().costs(n=40, m=70, l=50)
+    blocks, rounds = 3 * 5, 4
+    first, second = costs.barriers
+    assert (first.before, second.after) == ("insn_update", "insn_update")
+    assert first.loops == second.loops == ("k_outer",)
+    assert [b.waiting for b in costs.barriers] == [256, 256]
+    assert [b.times for b in costs.barriers] == [blocks * rounds] * 2
+    assert [b.per_block for b in costs.barriers] == [rounds] * 2
+
+
+def test_barriers_where_blocks_differ() -> None:
+    """A loop that is as long as the block's number says."""
+    knl = lk.make_kernel(
+        ["{ [b, k]: 0 <= b < n and 0 <= k <= b }", "{ [t]: 0 <= t < 64 }", "{ [u]: 0 <= u < 64 }"],
+        """
+        for b, k
+            <> s[t] = a[k, t]
+            out[b, k, u] = s[63 - u]
+        end
+        """,
+        dtypes={"a, out": "float32"},
+    )
+    knl = knl.set_temporary_address_space("s", "shared")
+    knl = knl.tag_inames({"b": "g.0", "t": "l.0", "u": "l.0"})
+    costs = knl.costs(n=10)
+    assert {b.times for b in costs.barriers} == {10 * 11 // 2}
+    assert costs.barriers[0].per_block == 5.5
+    assert pickle.loads(pickle.dumps(costs)).barriers == costs.barriers
+
+
+def test_warps_wait_alone() -> None:
+    knl = lk.make_kernel(
+        ["{ [b, i]: 0 <= b < n and 0 <= i < 4 }", "{ [t]: 0 <= t < 32 }", "{ [u]: 0 <= u < 32 }"],
+        """
+        <> s[i, t] = a[b, i, t]
+        out[b, i, u] = s[i, 31 - u]
+        """,
+        dtypes={"a, out": "float32"},
+    )
+    knl = knl.set_temporary_address_space("s", "shared")
+    knl = knl.tag_inames({"b": "g.0", "i": "l.1", "t": "l.0", "u": "l.0"})
+    (barrier,) = knl.costs(n=10).barriers
+    assert barrier.of_warp and barrier.waiting == 32
+    assert (barrier.times, barrier.per_block) == (40, 4)
+
+
+def column(pad: int = 0, dtype: str = "float32") -> lk.Kernel:
+    """Threads read a column of a shared square."""
+    knl = lk.make_kernel("{ [i, j]: 0 <= i, j < 32 }", "b[j, i] = a[i, j]", dtypes={"a, b": dtype})
+    knl = knl.tag_inames({"i": "l.0", "j": "unr"}).add_prefetch("a", ["i", "j"])
+    return knl.pad_temporary("a_s", 1, pad) if pad else knl
+
+
+@pytest.mark.parametrize("dtype", ["int8", "float16", "float32", "float64"])
+def test_the_padding_that_is_told_removes_the_conflicts(dtype: str) -> None:
+    knl = column(dtype=dtype)
+    (padding,) = knl.costs().paddings
+    assert padding.removes_all and padding.wavefronts > padding.least
+    made = eval(f"knl.{padding.call}", {"knl": knl})  # what a user would paste
+    after = made.costs()
+    assert after.paddings == ()
+    taken = [a.counts.pieces for a in after.accesses if a.space == "shared" and a.counts]
+    assert sum(taken) == padding.with_it
+
+
+def test_the_smallest_padding_is_told() -> None:
+    (padding,) = column().costs().paddings
+    assert padding.call == 'pad_temporary("a_s", 1, 1)'
+    (padding,) = column(pad=32).costs().paddings
+    assert padding.call == 'pad_temporary("a_s", 1, 33)'
+    assert column(pad=1).costs().paddings == ()
+
+
+def test_where_no_padding_helps() -> None:
+    """Neighbouring threads two words apart, in one row: an axis has only its own stride."""
+    knl = lk.make_kernel(
+        ["{ [t]: 0 <= t < 128 }", "{ [u]: 0 <= u < 64 }"],
+        "<> s[t] = a[t]\nb[u] = s[2*u]",
+        dtypes={"a, b": "float32"},
+    )
+    knl = knl.set_temporary_address_space("s", "shared").tag_inames({"t": "l.0", "u": "l.0"})
+    costs = knl.costs()
+    (padding,) = costs.paddings
+    assert not padding.call and "no padding" in padding.why
+    assert padding.why in str(costs)
+
+
+def test_a_table_says_all() -> None:
+    text = str(column().costs())
+    assert 'pad_temporary("a_s", 1, 1) removes the conflicts' in text
+    text = str(tiled().costs(n=100, m=100, l=100))
+    for words in ("before insn_update", "touched again by the", "aligned"):
+        assert words in text

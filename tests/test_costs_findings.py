@@ -96,8 +96,8 @@ def test_the_smallest_padding_is_told() -> None:
 def test_where_no_padding_helps() -> None:
     """Neighbouring threads two words apart, in one row: an axis has only its own stride."""
     knl = lk.make_kernel(
-        ["{ [t]: 0 <= t < 128 }", "{ [u]: 0 <= u < 64 }"],
-        "<> s[t] = a[t]\nb[u] = s[2*u]",
+        ["{ [r, t]: 0 <= r < 2 and 0 <= t < 64 }", "{ [u]: 0 <= u < 64 }"],
+        "<> s[64*r + t] = a[64*r + t]\nb[u] = s[2*u]",
         dtypes={"a, b": "float32"},
     )
     knl = knl.set_temporary_address_space("s", "shared").tag_inames({"t": "l.0", "u": "l.0"})

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import field
+from math import prod
 
 from loopkit._budget import in_turn
+from loopkit._cached import cached_property
 from loopkit._costs.accesses import accesses_of
+from loopkit._costs.barriers import BarrierCosts, barriers_of
 from loopkit._costs.counting import Counting
 from loopkit._costs.devices import Device, chosen
+from loopkit._costs.on_device import OnDevice
 from loopkit._costs.operations import operations_of
+from loopkit._costs.paddings import Padding, paddings_of
 from loopkit._costs.sizes import check_sizes
-from loopkit._costs.values import SPACES, AccessCosts, Costs, Footprint
+from loopkit._costs.values import SPACES, AccessCosts, Footprint
+from loopkit._costs.warps import SECTOR
+from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._poly.integer_points import EndlessError, TooManyPointsError, count
 from loopkit._poly.model import Model, model_of
@@ -20,6 +28,73 @@ from loopkit._program import Program
 from loopkit._types import known_types
 
 __all__ = ["AccessCosts", "Costs", "Footprint", "costs"]
+
+
+@dataclass(frozen=True)
+class Costs(OnDevice):
+    """What a launch does.
+
+    ``operations`` counts by kind and type, such as ``("add", "float32")``; ``instances`` says how
+    often each statement runs.  All numbers are exact, but where ``at_most`` says for which
+    statements data decide: they are counted as if conditions on data held.
+
+    ``resources``, ``occupancy``, ``tail`` and ``roofline`` are of ``device``, and are found when
+    they are first asked for: see :class:`OnDevice`.
+    """
+
+    kernel: str
+    sizes: tuple[tuple[str, int], ...]
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    shared_bytes: int
+    instances: tuple[tuple[str, int | None], ...]
+    operations: tuple[tuple[tuple[str, str], int], ...]
+    accesses: tuple[AccessCosts, ...]
+    footprints: tuple[Footprint, ...]
+    source: Kernel = field(compare=False, repr=False)
+    at_most: tuple[str, ...] = ()
+    asked: Device | None = None
+    arch: str | None = None
+
+    @property
+    def blocks(self) -> int:
+        """The blocks of the grid."""
+        return prod(self.grid)
+
+    @property
+    def threads(self) -> int:
+        """The threads of a block."""
+        return prod(self.block)
+
+    @cached_property
+    def barriers(self) -> tuple[BarrierCosts, ...]:
+        """Where threads wait for each other, and how often: found when first asked for."""
+        return barriers_of(self.source, dict(self.sizes), self.grid, self.block)
+
+    @cached_property
+    def paddings(self) -> tuple[Padding, ...]:
+        """What would remove bank conflicts, for each shared array that has them.
+
+        Tried, and counted anew, when first asked for.
+        """
+        return paddings_of(self)
+
+    @cached_property
+    def moved(self) -> Mapping[str, int | None]:
+        """Bytes of the sectors that all requests to each array in global memory touch."""
+        found: dict[str, int | None] = {}
+        for access in self.accesses:
+            if access.space == "global":
+                before = found.get(access.array, 0)
+                counts = access.counts
+                known = before is not None and counts is not None
+                found[access.array] = before + counts.pieces * SECTOR if known else None  # type: ignore[operator, union-attr]
+        return found
+
+    def __str__(self) -> str:
+        from loopkit._costs.table import as_text
+
+        return as_text(self)
 
 
 @in_turn

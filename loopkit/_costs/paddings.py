@@ -16,13 +16,38 @@ from loopkit import _sets
 from loopkit._arrays import Nested, TemporaryVariable, last_fastest, storage_shape, strides_of
 from loopkit._costs.accesses import Access, accesses_of, text_of
 from loopkit._costs.counting import UNCOUNTED, Counting
+from loopkit._costs.values import AccessCosts
 from loopkit._costs.warps import BANKS, WORD, WarpCosts
 from loopkit._errors import LoopkitError
+from loopkit._frozen import dataclass
 from loopkit._poly.model import model_of
 from loopkit._target import CUDA
 
 if TYPE_CHECKING:
-    from loopkit._costs.values import AccessCosts, Costs, Padding
+    from loopkit._costs.costs import Costs
+
+
+@dataclass(frozen=True)
+class Padding:
+    """What padding does to the bank conflicts of a shared array.
+
+    All requests to it take ``wavefronts``, of which ``least`` would do without conflicts, and
+    ``with_it`` are taken with the best padding: ``call`` is the transform that adds it.  Where no
+    padding helps, ``call`` is empty, and ``why`` says so.
+    """
+
+    array: str
+    wavefronts: int
+    least: int
+    with_it: int
+    call: str
+    why: str = ""
+
+    @property
+    def removes_all(self) -> bool:
+        """Whether no conflict is left."""
+        return self.with_it == self.least
+
 
 Step = tuple[int, int]
 """An axis, and the elements it is padded by."""
@@ -46,8 +71,6 @@ def _taken(costs: Costs, array: str) -> tuple[int, int]:
 
 
 def _best(costs: Costs, array: str) -> Padding:
-    from loopkit._costs.values import Padding
-
     now, least = _taken(costs, array)
     declared = costs.source.temporary_by_name.get(array)
     tags = () if declared is None else declared.dim_tags or last_fastest(len(declared.shape))

@@ -5,7 +5,7 @@ of the kernel, and functions here), look at it (``print(knl)``, ``knl.cuda()``)
 and call it with arrays.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loopkit._arrays import AddressSpace, ArrayArg, TemporaryVariable, ValueArg
 from loopkit._assertions.values import Assertion, Disjoint, Increasing, Injective, Within
@@ -59,6 +59,23 @@ _LATER = {
 """What is imported when somebody first asks for it, and from where."""
 
 __getattr__ = _later(globals(), _LATER)
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """``%load_ext loopkit``: refusals show their witness, names complete inside of strings.
+
+    The first kernel that is shown in IPython does this, too.
+    """
+    from loopkit._display.ipython import load
+
+    load(ipython)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """``%unload_ext loopkit``."""
+    from loopkit._display.ipython import unload
+
+    unload(ipython)
 
 
 def __dir__() -> list[str]:

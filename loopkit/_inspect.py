@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from loopkit import _history
 from loopkit._errors import InvalidArgumentError, UnknownNameError
@@ -54,6 +54,10 @@ class Source(str):
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         return str, (str(self),)
 
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """In a terminal of IPython, which has its own way with strings."""
+        printer.text(str(self))
+
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, str]:
@@ -67,9 +71,12 @@ def mimebundle(
     kernel: Kernel, include: Collection[str] | None = None, exclude: Collection[str] | None = None
 ) -> dict[str, str]:
     """The nest for notebooks: as HTML in which loops fold, and as text."""
+    from loopkit._display.ipython import load, shell
     from loopkit._display.markup import bundle
     from loopkit._display.nest import kernel_html
 
+    if (running := shell()) is not None:
+        load(running)
     return bundle(lambda: kernel_html(kernel), lambda: show(kernel), include, exclude)
 
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from loopkit import _execute, _inspect, _plot, transforms
 from loopkit._cached import cached_property
 from loopkit._compat import names as _compat
-from loopkit._errors import WitnessError
+from loopkit._errors import LoopkitError, Witness, WitnessError
 from loopkit._history import History, Step
 from loopkit._kernel import Kernel
+from loopkit._refused import ErrorMethods, WitnessMethods
 from loopkit._registry import transforms as registered
 from loopkit._steps import HistoryMethods, StepMethods
 
@@ -105,7 +106,13 @@ _OF_ANY_CLASS = frozenset(vars(_Empty))
 
 
 def _attach() -> None:
-    for kind, methods in ((Kernel, Methods), (Step, StepMethods), (History, HistoryMethods)):
+    for kind, methods in (
+        (Kernel, Methods),
+        (Step, StepMethods),
+        (History, HistoryMethods),
+        (LoopkitError, ErrorMethods),
+        (Witness, WitnessMethods),
+    ):
         for name, method in vars(methods).items():
             if name not in _OF_ANY_CLASS:
                 setattr(kind, name, method)

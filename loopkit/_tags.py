@@ -72,6 +72,9 @@ _SIMPLE: dict[str, Tag | None] = {
     "ilp.unr": InstructionParallel(),
     "l.auto": LocalAuto(),
 }
+SPELLINGS = (*_SIMPLE, *(f"{kind}.{axis}" for kind in "gl" for axis in range(3)))
+"""All that :func:`parse_tag` knows."""
+
 _AXIS = re.compile(r"([gl])\.([0-2])")
 
 
@@ -86,7 +89,6 @@ def parse_tag(tag: str | Tag | None) -> Tag | None:
         return _SIMPLE[tag]
     match = _AXIS.fullmatch(tag)
     if match is None:
-        known = [*_SIMPLE, "g.0", "g.1", "g.2", "l.0", "l.1", "l.2"]
-        raise UnknownNameError("tag", str(tag), known)
+        raise UnknownNameError("tag", str(tag), SPELLINGS)
     axis = int(match[2])
     return GroupAxis(axis) if match[1] == "g" else LocalAxis(axis)

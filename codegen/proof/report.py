@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 KINDS = (
@@ -187,6 +187,14 @@ class Proof:
                 if 0 < number <= len(lines):
                     parts.append(f"    {number:4} | {lines[number - 1].strip()}")
         return "\n".join(parts)
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, str]:
+        from loopkit._display.answers import proof_html
+        from loopkit._display.markup import bundle
+
+        return bundle(lambda: proof_html(self), lambda: str(self), include, exclude)
 
 
 def _axes(values: tuple[int, ...]) -> str:

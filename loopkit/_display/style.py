@@ -180,6 +180,8 @@ text-align:right;color:var(--lk-comment);position:sticky;left:0;background:var(-
 .lk .lk-source summary{{padding-left:3em;color:var(--lk-comment)}}
 .lk td code{{display:inline-block;min-width:min(16em,40vw);white-space:pre-wrap;
 overflow-wrap:anywhere}}
+.lk .lk-title{{display:flex;flex-wrap:wrap;gap:0 1em;margin-bottom:.2em}}
+.lk .lk-title code,.lk .lk-wrapped{{white-space:pre-wrap;overflow-wrap:anywhere}}
 .lk .lk-opened{{padding-left:3.5em}}
 .lk .lk-diff{{overflow-x:auto;white-space:pre}}
 .lk .lk-diff>div{{width:max-content;min-width:100%}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,6 +42,14 @@ class Difference:
         lines = [where, f"  before: {self.before}", f"  after:  {self.after}"]
         return "\n".join([*lines, f"  {self.order}"] if self.order else lines)
 
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, str]:
+        from loopkit._display.answers import difference_html
+        from loopkit._display.markup import bundle
+
+        return bundle(lambda: difference_html(self), lambda: str(self), include, exclude)
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -62,3 +70,11 @@ class Verdict:
         if self.witness is None:
             return f"{self.answer}: {self.why}"
         return f"{self.answer}: {self.witness}\n{self.why}".rstrip()
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, str]:
+        from loopkit._display.answers import verdict_html
+        from loopkit._display.markup import bundle
+
+        return bundle(lambda: verdict_html(self), lambda: str(self), include, exclude)

@@ -1,0 +1,78 @@
+"""Errors as HTML: what was asked, why it cannot be, the smallest case, and what would be legal."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element
+
+from loopkit._display.markup import Part, element, inline, output, table
+from loopkit._display.style import ROLES
+from loopkit._errors import Instance, LoopkitError, UndecidedError, Witness
+
+
+def error_html(error: LoopkitError) -> Element:
+    """An error as one output: its message, and the witness as a table where there is one."""
+    role = "undecided" if isinstance(error, UndecidedError) else "refused"
+    kind = inline(role, f"{ROLES[role].mark} {_spaced(type(error).__name__)}")
+    lines = str(error).splitlines()
+    head = lines.pop(0) if lines and not lines[0].startswith(" ") else ""
+    title = element("div", kind, element("code", head), class_="lk-title")
+    witness = getattr(error, "witness", None)
+    if not isinstance(witness, Witness):
+        return output(title, element("pre", "\n".join(lines), class_="lk-wrapped"))
+    lines = [line for line in lines if line not in witness.suggestions]
+    return output(title, element("pre", "\n".join(lines), class_="lk-wrapped"), _case(witness))
+
+
+def _spaced(name: str) -> str:
+    """``RaceError`` as ``race``."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name.removesuffix("Error")).lower()
+
+
+def witness_html(witness: Witness) -> Element:
+    """One concrete case of why a schedule is wrong."""
+    return output(
+        element("div", inline("refused", witness.kind), class_="lk-title"), _case(witness)
+    )
+
+
+def witness_text(witness: Witness) -> str:
+    """The same for terminals."""
+    lines = [witness.kind]
+    lines += [f"  {what:<8} {text}" for what, text in _facts(witness)]
+    return "\n".join([*lines, *witness.suggestions])
+
+
+def _facts(witness: Witness) -> Iterator[tuple[str, str]]:
+    for what, instance in _instances(witness):
+        yield what, str(instance)
+    if witness.array is not None:
+        index = ", ".join(map(str, witness.cell or ()))
+        yield "cell", f"{witness.array}[{index}]" if index else witness.array
+    if witness.parameters:
+        yield "sizes", ", ".join(f"{name} = {n}" for name, n in witness.parameters.items())
+
+
+def _instances(witness: Witness) -> list[tuple[str, Instance]]:
+    found = [i for i in (witness.source, witness.sink) if i is not None]
+    return list(zip(("first", "second") if len(found) == 2 else ("at",), found, strict=False))
+
+
+def _case(witness: Witness) -> Iterator[Part]:
+    """The two instances under each other, the cell, the sizes, and what would be legal."""
+    instances = _instances(witness)
+    inames = tuple(dict.fromkeys(name for _, i in instances for name in i.inames))
+    if instances:
+        rows = [_row(what, instance, inames) for what, instance in instances]
+        yield table(("", "statement", *inames), rows, numbers=range(2, 2 + len(inames)))
+    for what, text in _facts(witness):
+        if what in ("cell", "sizes"):
+            yield element("div", inline("comment", f"{what}  "), element("code", text))
+    for suggestion in witness.suggestions:
+        yield element("div", inline("ok", ROLES["ok"].mark), " ", suggestion, class_="lk-wrapped")
+
+
+def _row(name: str, instance: Instance, inames: tuple[str, ...]) -> tuple[Part, ...]:
+    values = (str(instance.inames.get(iname, "")) for iname in inames)
+    return inline("comment", name), element("code", instance.statement), *values

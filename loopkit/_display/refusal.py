@@ -8,7 +8,8 @@ from xml.etree.ElementTree import Element
 
 from loopkit._display.markup import Part, element, inline, output, table
 from loopkit._display.style import ROLES
-from loopkit._errors import Instance, LoopkitError, UndecidedError, Witness
+from loopkit._errors import Instance, LoopkitError, UndecidedError, Witness, WitnessError
+from loopkit._kernel import Kernel
 
 
 def error_html(error: LoopkitError) -> Element:
@@ -22,7 +23,20 @@ def error_html(error: LoopkitError) -> Element:
     if not isinstance(witness, Witness):
         return output(title, element("pre", "\n".join(lines), class_="lk-wrapped"))
     lines = [line for line in lines if line not in witness.suggestions]
-    return output(title, element("pre", "\n".join(lines), class_="lk-wrapped"), _case(witness))
+    picture, kernel = _picture(error)
+    text = element("pre", "\n".join(lines), class_="lk-wrapped")
+    return output(title, text, picture, _case(witness), kernel=kernel)
+
+
+def _picture(error: LoopkitError) -> tuple[Part, Kernel | None]:
+    """The two instances in their space, and the kernel that they are of; nothing for others."""
+    if not isinstance(error, WitnessError) or error.refused is None:
+        return None, None
+    try:
+        drawn = error.picture()
+        return drawn.element(), drawn.kernel
+    except LoopkitError:
+        return None, None
 
 
 def _spaced(name: str) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 
 from loopkit._cached import cached_property
 from loopkit._costs.costs import Costs, costs
-from loopkit._costs.devices import Device
+from loopkit._costs.devices import DEFAULT, DEVICES, Device
 from loopkit._costs.quantities import rate_text, seconds_text
 from loopkit._costs.roofline import Roofline
 from loopkit._errors import InvalidArgumentError, LoopkitError
@@ -89,8 +89,8 @@ class Measurement:
 
     @cached_property
     def costs(self) -> Costs:
-        """What a launch does; its roofline is the device's."""
-        return costs(self.source, dict(self.sizes), self.device)
+        """What a launch does, on its device; on the CPU, on one that is assumed."""
+        return costs(self.source, dict(self.sizes), self.device or DEVICES[DEFAULT])
 
     @cached_property
     def roofline(self) -> Roofline | None:

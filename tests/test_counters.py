@@ -1,0 +1,93 @@
+"""The benchmark that compares costs with counters: what it makes of an answer, and of failures."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
+sys.path.insert(0, str(BENCHMARKS))
+counters: Any = importlib.import_module("counters")
+
+#: Runs the command that it is given on the CPU, and prints what `ncu` would of each launch.
+NCU = """\
+import json, pathlib, subprocess, sys
+metrics = sys.argv[sys.argv.index("--metrics") + 1].split(",")
+command = sys.argv[sys.argv.index(PYTHON):]
+subprocess.run([*command, "--executor", EXECUTOR], check=False)
+if ANSWERS:
+    notes = pathlib.Path(command[command.index("--log") + 1]).read_text().splitlines()
+    print("==PROF== Connected")
+    print('"ID","Kernel Name",' + ",".join(f'"{m}"' for m in metrics))
+    print('"","",' + ",".join('"sector"' for m in metrics))
+    for number, note in enumerate(notes):
+        if "error" not in json.loads(note):
+            print(f'"{number}","k",' + ",".join('"1,024"' for m in metrics))
+"""
+
+
+def stand_in(folder: Path, executor: str, answers: bool) -> str:
+    """A command that stands in for `ncu`."""
+    path = folder / "ncu"
+    names = f"PYTHON, EXECUTOR, ANSWERS = {sys.executable!r}, {executor!r}, {answers}\n"
+    path.write_text(f"#!{sys.executable}\n{names}{NCU}")
+    path.chmod(0o755)
+    return str(path)
+
+
+CASES: list[Any] = [("vector_add", "scheduled", {"n": 2049}), ("vector_add", "none", {"n": 5})]
+
+
+@pytest.mark.host
+def test_what_fails_stands_in_its_row(tmp_path: Path) -> None:
+    good, bad = counters.measured(CASES, 100, stand_in(tmp_path, "host", True))
+    assert isinstance(good, dict) and set(good.values()) == {1024}
+    assert bad == "KeyError: 'none'"
+
+
+def test_an_answer_that_says_nothing_is_told(tmp_path: Path) -> None:
+    found = list(counters.measured(CASES[:1], 100, stand_in(tmp_path, "no executor", False)))
+    assert len(found) == 1 and "UnknownNameError" in str(found[0])
+
+
+def test_counters_that_a_gpu_lacks() -> None:
+    names = [*counters.METRICS.values()]
+    text = "noise\n" + "\n".join(
+        ",".join(f'"{cell}"' for cell in row)
+        for row in (["ID", *names], ["", *names], ["0", "1,024", "n/a", "0", "7.0"])
+    )
+    (row,) = counters.table(text)
+    assert [row[name] for name in names] == [1024, None, 0, 7]
+    assert row[next(iter(counters.REQUESTS.values()))] is None
+    assert counters.table("") == []
+
+
+def test_differences_are_named() -> None:
+    registers = counters.kernels("matmul_registers")["full tiles"]
+    costs = registers.costs(n=256, m=384, l=128)
+    sass = "LDS.128 R4, [R8] ; LDG.E R2 ; STS [R3]"
+    told = counters.why(registers, costs, "wavefronts loaded", 100, 7, sass)
+    assert "neighbours at once (LDS.128)" in told
+    assert "kept in registers over i_group, i_one, j_group, j_one" in told
+    assert counters.why(registers, costs, "wavefronts stored", 100, 7, sass) == "not explained"
+    assert counters.why(registers, costs, "sectors loaded", None, 7, sass) == "data decide"
+    assert counters.why(registers, costs, "sectors loaded", 5, 7, sass) == "not explained"
+    assert counters.compared(5, 5) == "5"
+    assert counters.compared(10, 5) == "5 = 0.5 x 10"
+    assert counters.compared(None, 5) == "5 = ? x unknown"
+    assert counters.compared(5, None) == "no counter"
+
+
+def test_counts_are_summed_over_accesses() -> None:
+    knl = counters.kernels("transpose")["scheduled"]
+    found = counters.counted(knl.costs(n=512, m=256))
+    cells = 512 * 256
+    assert found["sectors loaded"] == {"pieces": cells // 8, "requests": cells // 32}
+    assert found["sectors stored"] == {"pieces": cells // 8, "requests": cells // 32}
+    assert found["wavefronts loaded"]["pieces"] == found["wavefronts stored"]["pieces"]
+    assert json.dumps(found)

@@ -19,6 +19,7 @@ from loopkit._random_data import generator, random_arrays, shape_of
 from loopkit._rules import expand_rules
 from loopkit._run.arrays import HOST
 from loopkit._run.plan import ArgumentPlan
+from loopkit._run.scalars import check_scalar
 from loopkit._run.sizes import Known
 from loopkit.transforms import add_dtypes
 
@@ -59,7 +60,12 @@ def prepared(
     plan = ArgumentPlan(kernel.program())
     given = plan.given((), given)
     arrays = plan.describe(dict(given), partly=True)
-    values = {name: value for name, value in given.items() if name not in arrays}
+    scalars = {name: param.dtype for name, param in plan.scalars.items()}
+    values = {
+        name: check_scalar(name, value, scalars.get(name, np.dtype(np.int64)))
+        for name, value in given.items()
+        if name not in arrays
+    }
     known = Known(values, dict.fromkeys(values, "as passed"))
     plan.solver.infer(known, arrays)
     missing = [a for a in kernel.args if isinstance(a, ArrayArg) and a.name not in arrays]

@@ -347,6 +347,38 @@ def executors(rng: random.Random) -> Call:
     return Call(spelled(f"knl.{method}", (arch,), {}), lambda: getattr(kernel, method)(arch))
 
 
+def costs(rng: random.Random) -> Call:
+    """Costs on devices, with nearly all sizes; measuring, in the interpreter."""
+    kernel = rng.choice(kernels())
+    sizes = {n: rng.choice([0, 1, 4, 17, 64, -1, True]) for n in kernel.sizes}
+    kwargs: dict[str, Any] = {n: v for n, v in sizes.items() if rng.random() < 0.95}
+    if rng.random() < 0.2:
+        kwargs[rng.choice([*kernel.sizes, "unknown"])] = hostile(rng)
+    if rng.random() < 0.6:
+        devices = ["H100", "a100", "RTX 4090", "L4", "Z80", hostile(rng)]
+        options = {"device": rng.choice(devices), "arch": rng.choice([None, "sm_80", hostile(rng)])}
+        kwargs |= {n: v for n, v in options.items() if rng.random() < 0.7}
+        what = rng.choice(["device", "roofline", "__str__"])
+
+        def look() -> Any:
+            found = getattr(kernel.costs(**kwargs), what)
+            return found() if what == "__str__" else str(found)
+
+        return Call(spelled("knl.costs", (), kwargs) + f".{what}", look)
+    kwargs |= {"executor": "reference", "seconds": 1e-3}
+    kwargs |= {a.name: _array(rng) for a in kernel.args if rng.random() < 0.1}
+    for name in ("executor", "seconds", "seed", "flush_l2", "tolerance"):
+        if rng.random() < 0.1:
+            kwargs[name] = hostile(rng)
+    if rng.random() < 0.5:
+        kwargs.pop("tolerance", None)
+        text = spelled("lk.measure", (kernel.name,), kwargs)
+        return Call(text, lambda: str(lk.measure(kernel, **kwargs)))
+    others = {"one": kernel, "two": rng.choice([kernel, *kernels(), hostile(rng)])}
+    text = spelled("lk.compare", (shown(others),), kwargs)
+    return Call(text, lambda: str(lk.compare(others, **kwargs)))
+
+
 # }}}
 
 AREAS: Mapping[str, Draw] = {
@@ -360,6 +392,7 @@ AREAS: Mapping[str, Draw] = {
     "histories": histories,
     "runs": runs,
     "executors": executors,
+    "costs": costs,
 }
 WEIGHTS = {"instructions": 3, "domains": 2, "transforms": 4}
 

@@ -43,6 +43,7 @@ class Methods:
     plot_domain = _plot.plot_domain
     plot_footprint = _plot.plot_footprint
     plot_loop = _plot.plot_loop
+    plot_roofline = _plot.plot_roofline
 
     _default_executor = cached_property(_execute.executor)
     __call__ = _execute.call

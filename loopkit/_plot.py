@@ -9,11 +9,13 @@ from loopkit._errors import WitnessError
 from loopkit._kernel import Kernel
 
 if TYPE_CHECKING:
+    from loopkit._costs.devices import Device
     from loopkit._pictures.access import AccessPicture
     from loopkit._pictures.banks import BankPicture
     from loopkit._pictures.domain import DomainPicture
     from loopkit._pictures.footprint import FootprintPicture
     from loopkit._pictures.loop import LoopPicture
+    from loopkit._pictures.roofline import RooflinePicture
     from loopkit._pictures.witness import WitnessPicture
 
 
@@ -176,6 +178,29 @@ def plot_loop(
     from loopkit._pictures.loop import loop_picture
 
     return loop_picture(kernel, iname, iterations, block, at, sizes)
+
+
+def plot_roofline(
+    kernel: Kernel,
+    /,
+    *,
+    device: Device | str | None = None,
+    measured: float | None = None,
+    **sizes: int,
+) -> RooflinePicture:
+    """How fast a launch can be at most on a device, and what sets that.
+
+    *device* is a name, such as ``"H100"``, or a ``Device``; without it, the GPU here, else an
+    H100.  *measured* is a time in seconds to be shown beside, as ``lk.measure`` finds one.
+    *sizes* are the kernel's integer parameters.
+
+    Raises :class:`~loopkit.InvalidArgumentError` where data decide what is touched, and for sizes
+    that are missing or impossible; :class:`~loopkit.UnknownNameError` for sizes and devices that
+    do not exist.
+    """
+    from loopkit._pictures.roofline import roofline_picture
+
+    return roofline_picture(kernel, device, measured, sizes)
 
 
 def picture(error: WitnessError) -> WitnessPicture:

@@ -60,6 +60,11 @@ def staged() -> lk.Kernel:
     )
 
 
+def adding() -> lk.Kernel:
+    knl = lk.make_kernel("{ [i]: 0 <= i < n }", "b[i] = 2*a[i] + 1", dtypes={"a": "float32"})
+    return knl.split_iname("i", 256, outer_tag="g.0", inner_tag="l.0")
+
+
 def pictures() -> dict[str, Picture]:
     """Pictures of all kinds, small and large."""
     return {
@@ -74,6 +79,7 @@ def pictures() -> dict[str, Picture]:
         "footprint": staged().plot_footprint("a", n=64, block=(1, 1)),
         "footprint of all": staged().plot_footprint("a", n=40),
         "a loop": tiled().plot_loop("j_outer", n=64),
+        "roofline": adding().plot_roofline(n=2**20, device="H100", measured=1e-5),
     }
 
 

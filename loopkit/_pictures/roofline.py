@@ -1,0 +1,242 @@
+"""The roofline of a launch: how fast it can be at most, by what it does to memory and computes.
+
+The plane is that of Williams, Waterman and Patterson, Roofline: an insightful visual performance
+model, 2009: operations a second over operations a byte, both in powers of ten.  A term of the
+roofline that takes ``t`` seconds for all ``n`` operations of the launch lets it be no faster than
+``n / t``; the term of memory does so in proportion to the operations a byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import ceil, floor, log10
+
+from loopkit._budget import in_turn
+from loopkit._costs.costs import costs
+from loopkit._costs.devices import Device
+from loopkit._costs.quantities import number_text, rate_text, seconds_text
+from loopkit._costs.roofline import Roofline, Term
+from loopkit._display.markup import visible
+from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel
+from loopkit._pictures.picture import Picture
+from loopkit._pictures.scene import WIDE, Box, Label, Mark, Point, Scene, Stroke
+
+MARGIN, LINE = 14.0, 20.0
+WIDTH, HEIGHT = 380.0, 240.0
+BAR = 240.0
+_PREFIXES = ("", " k", " M", " G", " T", " P")
+
+
+@dataclass(frozen=True)
+class RooflinePicture(Picture):
+    """A launch under its roofline; see ``knl.plot_roofline``."""
+
+    kernel: Kernel
+    sizes: tuple[tuple[str, int], ...]
+    roofline: Roofline
+
+    @property
+    def title(self) -> str:
+        """What is shown, in one line."""
+        return f"{self.kernel.name}: the roofline on {self.roofline.device.name}"
+
+    @property
+    def roofs(self) -> tuple[tuple[str, float], ...]:
+        """Terms that bound the speed, but memory, each with operations a second at most."""
+        known = [t for t in self.roofline.terms if t.is_floor and t.name != "memory"]
+        return tuple((t.name, self.roofline.operations / t.seconds) for t in known if t.seconds)
+
+    @property
+    def speed(self) -> float:
+        """Operations a second under the roof."""
+        return self.roofline.operations / self.roofline.seconds
+
+    def _terms(self) -> list[Term]:
+        return sorted(self.roofline.terms, key=lambda term: (not term.is_floor, -term.seconds))
+
+    def _colours(self) -> Mapping[str, str]:
+        return {term.name: f"series-{n}" for n, term in enumerate(self._terms())}
+
+    def _notes(self) -> Iterator[str]:
+        roofline = self.roofline
+        yield f"At least {seconds_text(roofline.seconds)}, set by {roofline.bound.name}."
+        if roofline.measured is not None:
+            share = f"{roofline.share:.1%} of the roofline"
+            yield f"Measured: {seconds_text(roofline.measured)}, {share}."
+        if not all(term.is_floor for term in roofline.terms):
+            yield "* as the text asks: what stays in registers or in L1 needs less."
+
+    def __str__(self) -> str:
+        terms = self._terms()
+        longest = max(term.seconds for term in terms) or 1.0
+        wide = max(len(_name(term)) for term in terms)
+        lines = [self.title, *filter(None, [self._subtitle()]), ""]
+        for term in terms:
+            length = term.seconds / longest * 40
+            bar = "█" * int(length) + ("▌" if length % 1 >= 0.5 else "")
+            said = f"{seconds_text(term.seconds):>10}  {_amount(term)}"
+            lines.append(f"{_name(term):<{wide}} {bar:<40} {said}")
+        if self.roofline.intensity is not None:
+            lines += ["", f"{self.roofline.intensity:.4g} operations a byte"]
+        return visible("\n".join([*lines, *self._notes()]))
+
+    def _subtitle(self) -> str:
+        return ", ".join(f"{name} = {value}" for name, value in self.sizes)
+
+    def scene(self) -> Scene:
+        """The plane with its roofs and the launch, and the terms as bars."""
+        marks: list[Mark] = [
+            Label(x=MARGIN, y=MARGIN + 8, text=self.title, size=14, bold=True),
+            Label(x=MARGIN, y=MARGIN + 26, text=self._subtitle(), colour="comment"),
+        ]
+        y = MARGIN + 58
+        if self.roofline.intensity is not None and self.roofs:
+            marks += self._plane(MARGIN + 62, y)
+            y += HEIGHT + 56
+        marks += self._bars(y)
+        y += LINE * len(self.roofline.terms) + 12
+        for note in self._notes():
+            marks.append(Label(x=MARGIN, y=y, text=note, size=11, colour="comment"))
+            y += 15
+        width = max(m.box[2] for m in marks if isinstance(m, Label))
+        width = max(width, MARGIN + 62 + WIDTH) + MARGIN
+        words = " ".join((*self._notes(), *(f"{_name(t)}: {_amount(t)}." for t in self._terms())))
+        return Scene(round(width, 2), y + 4, tuple(marks), self.title, words)
+
+    def _bars(self, y: float) -> Iterator[Mark]:
+        terms = self._terms()
+        longest = max(term.seconds for term in terms) or 1.0
+        left = MARGIN + max(len(_name(term)) for term in terms) * 12 * WIDE + 10
+        colours = self._colours()
+        for number, term in enumerate(terms):
+            middle = y + LINE * (number + 0.5)
+            bold = term is self.roofline.bound
+            yield Label(x=MARGIN, y=middle, text=_name(term), bold=bold)
+            yield Box(
+                x=left,
+                y=middle - 7,
+                width=max(BAR * term.seconds / longest, 1.0),
+                height=14,
+                fill=colours[term.name],
+                strength=0.85 if term.is_floor else 0.3,
+                title=f"{_name(term)}: {seconds_text(term.seconds)}",
+                rounded=1,
+            )
+            time = seconds_text(term.seconds)
+            yield Label(x=left + BAR + 74, y=middle, text=time, size=11, anchor="end")
+            yield Label(x=left + BAR + 86, y=middle, text=_amount(term), size=11)
+
+    def _plane(self, left: float, top: float) -> Iterator[Mark]:
+        roofline = self.roofline
+        intensity, bandwidth = roofline.intensity or 1.0, roofline.device.bandwidth
+        speeds = [speed for _, speed in self.roofs]
+        points = [(intensity, self.speed)]
+        if roofline.measured is not None:
+            points.append((intensity, roofline.operations / roofline.measured))
+        ridges = [speed / bandwidth for speed in speeds]
+        x0 = floor(log10(min(intensity, *ridges)) - 0.3)
+        x1 = ceil(log10(max(intensity, *ridges)) + 0.3)
+        y0 = floor(log10(min(*(p[1] for p in points), *speeds)) - 0.3)
+        y1 = ceil(log10(max(speeds)) + 0.2)
+
+        def at(x: float, y: float) -> Point:
+            across, up = (log10(x) - x0) / (x1 - x0), (log10(y) - y0) / (y1 - y0)
+            return left + WIDTH * across, top + HEIGHT * (1 - min(max(up, 0.0), 1.0))
+
+        yield from _ticks(left, top, (x0, x1), (y0, y1))
+        colours = self._colours()
+        low = max(10.0**x0, 10.0**y0 / bandwidth)
+        lowest = min(speeds)
+        yield Stroke(
+            pieces=((at(low, low * bandwidth), at(max(ridges), max(speeds))),),
+            stroke=colours["memory"],
+            thick=1.2,
+            dash="4 3",
+            title=f"memory: {rate_text(bandwidth, 'bytes')}",
+        )
+        for name, speed in self.roofs:
+            yield Stroke(
+                pieces=((at(speed / bandwidth, speed), at(10.0**x1, speed)),),
+                stroke=colours[name],
+                thick=1.2,
+                dash="4 3",
+                title=f"{name}: {_speed(speed)}",
+            )
+        ridge = at(lowest / bandwidth, lowest)
+        roof = at(low, low * bandwidth), ridge, at(10.0**x1, lowest)
+        yield Stroke(pieces=(roof,), stroke="text", thick=2.5, title="the roof")
+        x = at(intensity, lowest)[0]
+        yield Stroke(
+            pieces=(((x, top), (x, top + HEIGHT)),),
+            stroke="comment",
+            dash="2 3",
+            title=f"{intensity:.4g} operations a byte",
+        )
+        for number, point in enumerate(points):
+            px, py = at(*point)
+            said = "measured" if number else "at most"
+            beside = left + WIDTH + 18, top + 10 + LINE * number
+            text = f"{said} {_speed(point[1])}"
+            yield Label(x=beside[0] + 14, y=beside[1], text=text, size=11)
+            for x, y in (beside, (px, py)):
+                yield Box(
+                    x=x - 5,
+                    y=y - 5,
+                    width=10,
+                    height=10,
+                    rounded=5,
+                    fill="series-1" if number else "ground",
+                    stroke="series-1",
+                    thick=2,
+                    title=text,
+                )
+
+
+def _ticks(left: float, top: float, xs: tuple[int, int], ys: tuple[int, int]) -> Iterator[Mark]:
+    """The frame, lines at powers of ten, and what they are."""
+    yield Box(x=left, y=top, width=WIDTH, height=HEIGHT, stroke="line")
+    for power in range(xs[0], xs[1] + 1):
+        x = left + WIDTH * (power - xs[0]) / (xs[1] - xs[0])
+        yield Stroke(pieces=(((x, top), (x, top + HEIGHT)),), stroke="line", thick=0.6)
+        yield Label(
+            x=x, y=top + HEIGHT + 12, text=f"{10.0**power:g}", size=10, anchor="middle",
+            colour="comment",
+        )  # fmt: skip
+    step = -(-(ys[1] - ys[0]) // 8)
+    for power in range(ys[0], ys[1] + 1, step):
+        y = top + HEIGHT * (1 - (power - ys[0]) / (ys[1] - ys[0]))
+        yield Stroke(pieces=(((left, y), (left + WIDTH, y)),), stroke="line", thick=0.6)
+        text = f"{10 ** (power % 3)}{_PREFIXES[power // 3]}" if 0 <= power < 18 else f"1e{power}"
+        yield Label(x=left - 6, y=y, text=text, size=10, anchor="end", colour="comment")
+    yield Label(
+        x=left + WIDTH / 2, y=top + HEIGHT + 30, text="operations a byte of memory", size=11,
+        anchor="middle", colour="comment",
+    )  # fmt: skip
+    yield Label(x=MARGIN, y=top - 14, text="operations a second", size=11, colour="comment")
+
+
+def _name(term: Term) -> str:
+    return term.name if term.is_floor else f"{term.name} *"
+
+
+def _amount(term: Term) -> str:
+    return f"{number_text(term.amount)} {term.unit} at {rate_text(term.rate, term.unit)}"
+
+
+def _speed(speed: float) -> str:
+    return rate_text(speed, "operations")
+
+
+@in_turn
+def roofline_picture(
+    kernel: Kernel,
+    device: Device | str | None,
+    measured: float | None,
+    sizes: Mapping[str, int],
+) -> RooflinePicture:
+    """See ``knl.plot_roofline``."""
+    found = costs(kernel, sizes, device).roofline
+    if measured is not None:
+        found = found.beside(measured)
+    return RooflinePicture(kernel, tuple(sorted(sizes.items())), found)

@@ -204,6 +204,7 @@ def test_bounds_that_data_give_need_to_be_known() -> None:
         (lk.InvalidArgumentError, "seconds is a number", {"n": 3, "seconds": 0}),
         (lk.InvalidArgumentError, "seconds is a number", {"n": 3, "seconds": "long"}),
         (lk.InvalidArgumentError, "seconds is a number", {"n": 3, "seconds": float("nan")}),
+        (lk.InvalidArgumentError, "flush_l2 is True or False", {"n": 3, "flush_l2": 2}),
         (lk.InvalidArgumentError, "seed is an integer", {"n": 3, "seed": "x"}),
         (lk.UnknownNameError, "no executor 'gpu'", {"n": 3, "executor": "gpu"}),
         (lk.InvalidArgumentError, "dtype should be float32", {"a": np.ones(3)}),

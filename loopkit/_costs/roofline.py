@@ -40,6 +40,7 @@ from loopkit._costs.devices import SCHEDULERS, Device
 from loopkit._costs.quantities import bytes_text, number_text, rate_text, seconds_text
 from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
+from loopkit._spelling import shown
 
 if TYPE_CHECKING:
     from loopkit._costs.costs import Costs
@@ -108,8 +109,10 @@ class Roofline:
 
     def beside(self, seconds: float) -> Roofline:
         """The same with a time measured for the launch."""
-        if not seconds > 0:
-            raise InvalidArgumentError(f"a time is a number of seconds above 0, not {seconds!r}")
+        if not isinstance(seconds, int | float) or not seconds > 0:
+            raise InvalidArgumentError(
+                f"a time is a number of seconds above 0, not {shown(seconds)}"
+            )
         return Roofline(self.device, self.terms, self.moved, self.operations, float(seconds))
 
     def __str__(self) -> str:

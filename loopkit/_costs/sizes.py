@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from loopkit import _sets
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._kernel import Kernel
+from loopkit._spelling import shown
 
 
 def check_sizes(kernel: Kernel, sizes: Mapping[str, int], what: str) -> None:
@@ -21,9 +22,9 @@ def check_sizes(kernel: Kernel, sizes: Mapping[str, int], what: str) -> None:
         )
     for name, value in sizes.items():
         if isinstance(value, bool) or not isinstance(value, int):
-            raise InvalidArgumentError(f"the size '{name}' is a whole number, not {value!r}")
+            raise InvalidArgumentError(f"the size '{name}' is a whole number, not {shown(value)}")
     if _sets.at_values(kernel.assumptions.set, sizes).is_empty():
-        shown = ", ".join(f"{n} = {v}" for n, v in sizes.items())
+        these = ", ".join(f"{n} = {v}" for n, v in sizes.items())
         raise InvalidArgumentError(
-            f"no launch of '{kernel.name}' has {shown}: it assumes {kernel.assumptions.text}"
+            f"no launch of '{kernel.name}' has {these}: it assumes {kernel.assumptions.text}"
         )

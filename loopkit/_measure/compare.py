@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from loopkit._arguments import flag
 from loopkit._assertions.values import in_order
 from loopkit._compare import check_same, checked_tolerance
 from loopkit._costs.quantities import seconds_text
@@ -156,7 +157,7 @@ def compared(
     working: Working,
 ) -> Contest:
     """:func:`compare`, which shows what it is at."""
-    chosen = chosen_executor(executor)
+    chosen, flush_l2 = chosen_executor(executor), flag("flush_l2", flush_l2)
     with working("making data"):
         ready = _prepared(kernels, given, seed)
     with ExitStack() as stack:

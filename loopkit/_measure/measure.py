@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from loopkit._arguments import flag
 from loopkit._cached import cached_property
 from loopkit._costs.costs import Costs, costs
 from loopkit._costs.devices import DEFAULT, DEVICES, Device
@@ -186,8 +186,8 @@ def measure(
     :raises MissingDependencyError: if ``"cuda"`` was asked for and there is no GPU.
     """
     given = together(arguments, more)
-    checked = checked_seconds(seconds)
-    return measured(kernel, given, flush_l2, checked, executor, seed, lambda text: nullcontext())
+    seconds = checked_seconds(seconds)
+    return measured(kernel, given, flush_l2, seconds, executor, seed, lambda text: nullcontext())
 
 
 def measured(
@@ -200,7 +200,7 @@ def measured(
     working: Working,
 ) -> Measurement:
     """:func:`measure`, which shows what it is at."""
-    name = chosen_executor(executor)
+    name, flush_l2 = chosen_executor(executor), flag("flush_l2", flush_l2)
     with working("making data"):
         ready = prepared(kernel, given, seed)
     with ExitStack() as stack:
@@ -286,12 +286,9 @@ def together(arguments: Mapping[str, Any] | None, more: Mapping[str, Any]) -> di
 
 def checked_seconds(seconds: float) -> float:
     """For how long to measure, if it can be that long."""
-    try:
-        value = float(seconds)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not 0 < value < 3600:
+    is_number = isinstance(seconds, int | float | np.floating | np.integer)
+    if not is_number or not 0 < seconds < 3600:
         raise InvalidArgumentError(
             f"seconds is a number above 0 and below 3600, and {shown(seconds)} is none"
         )
-    return value
+    return float(seconds)

@@ -30,6 +30,7 @@ napoleon_google_docstring = False
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 python_display_short_literal_types = True
+maximum_signature_line_length = 80
 
 html_theme = "furo"
 html_title = "loopkit"

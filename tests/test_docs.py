@@ -15,12 +15,14 @@ from loopkit import transforms
 from loopkit._registry import transforms as registered
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(python|text|diff|cuda)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = {str(page.relative_to(DOCS)): page for page in sorted(DOCS.glob("**/*.md"))}
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda p: p.stem)
-def test_page(page: Path, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize("name", PAGES)
+def test_page(name: str, request: pytest.FixtureRequest) -> None:
     """Each block of text is what the block of Python before it prints."""
+    page = PAGES[name]
     source = page.read_text(encoding="utf-8")
     names: dict[str, Any] = {}
     printed = ""
@@ -35,7 +37,7 @@ def test_page(page: Path, request: pytest.FixtureRequest) -> None:
                 exec(body, names)
             printed = "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
         else:
-            body = printed
+            body = printed.rstrip("\n") + "\n"
         pieces.append(f"```{language}\n{body}```")
     pieces.append(source[position:])
     expected = "".join(pieces)
@@ -43,6 +45,17 @@ def test_page(page: Path, request: pytest.FixtureRequest) -> None:
         page.write_text(expected, encoding="utf-8", newline="\n")
     else:
         assert source == expected, "`make goldens` brings the page up to date"
+
+
+def test_every_transform_has_its_place() -> None:
+    """Each is shown on one page of its family, which ends with what it takes and raises."""
+    headings: list[str] = []
+    for page in (DOCS / "transforms").glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        found = re.findall(r"^## (\w+)$", text, re.MULTILINE)
+        assert re.findall(r"^```{public-names} (\w+)$", text, re.MULTILINE) == found
+        headings += found
+    assert sorted(headings) == sorted(registered)
 
 
 @pytest.mark.parametrize("name", registered)
@@ -81,7 +94,7 @@ def test_tools_have_pages() -> None:
     pages = [folder / "README.md" for folder in [*folders, root / "benchmarks"]]
     assert len(pages) > 4
     assert not [p for p in pages if f"(../{p.relative_to(root)})" not in testing or not p.exists()]
-    for page in [*pages, *DOCS.glob("*.md"), root / "README.md"]:
+    for page in [*pages, *PAGES.values(), root / "README.md"]:
         text = page.read_text(encoding="utf-8")
         named = re.findall(
             r"python (?:-m pytest )?((?:tests|benchmarks|examples)/[\w/]+\.py)", text

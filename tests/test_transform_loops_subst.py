@@ -249,8 +249,7 @@ def test_fix_parameters_errors(squares: Kernel) -> None:
         "UnknownNameError: there is no size 'm'\nsizes that exist: n"
     )
     assert error_of(squares.fix_parameters, n=0) == (
-        "IllegalTransformError: n=0 contradicts the assumptions of the kernel: "
-        f"{squares.assumptions.text}"
+        "IllegalTransformError: n=0 contradicts the assumptions of the kernel: n >= 1"
     )
     assert error_of(squares.fix_parameters, n=1.5) == (
         "InvalidArgumentError: the size 'n' must be an integer, not 1.5"

@@ -15,7 +15,7 @@ from loopkit._arrays import ArrayArg, Strided, ValueArg
 from loopkit._assertions.values import map_bounds
 from loopkit._change import Change
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
-from loopkit._expression import substitute
+from loopkit._expression import substitute, to_text
 from loopkit._kernel import Domain, Kernel, SubstitutionRule
 from loopkit._make import check_types, infer_known_types, infer_types
 from loopkit._nodes import Expression
@@ -52,9 +52,13 @@ def assume(kernel: Kernel, assumptions: kind.Conditions, *, unchecked: bool = Fa
     if combined.is_empty():
         raise InvalidArgumentError(
             f"no sizes satisfy '{assumptions}'"
-            + ("" if given.is_empty() else f" together with {kernel.assumptions.text}")
+            + ("" if given.is_empty() else f" together with '{_assumed(kernel)}'")
         )
     return Change(kernel.with_(assumptions=Domain((), combined)), assumes=True)
+
+
+def _assumed(kernel: Kernel) -> str:
+    return to_text(_sets.conditions(kernel.assumptions.set))
 
 
 def _fixed(expr: Expression, values: Mapping[str, int]) -> Expression:
@@ -117,7 +121,7 @@ def fix_parameters(
     if known.is_empty():
         shown = ", ".join(f"{n}={v}" for n, v in values.items())
         raise IllegalTransformError(
-            f"{shown} contradicts the assumptions of the kernel: {kernel.assumptions.text}"
+            f"{shown} contradicts the assumptions of the kernel: {_assumed(kernel)}"
         )
     domains = tuple(
         Domain(d.inames, at_values(d.set, values)) if d.parameters & values.keys() else d
@@ -167,7 +171,7 @@ def _with_dtypes(kernel: Kernel, dtype_dict: Mapping[str, Any]) -> Kernel:
         if name in kernel.assumptions.parameters and dtype.kind not in "iu":
             raise InvalidArgumentError(
                 f"'{name}' cannot become {dtype_name(dtype)}: the kernel assumes something of it, "
-                f"as of a whole number: {kernel.assumptions.text}"
+                f"as of a whole number: {_assumed(kernel)}"
             )
 
     changed = {n: replace(variables[n], dtype=dtype) for n, dtype in wanted.items()}

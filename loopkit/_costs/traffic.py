@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 import pymbolic.primitives as prim
@@ -10,7 +10,7 @@ import pymbolic.primitives as prim
 from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._cached import once
-from loopkit._costs.accesses import accesses_of, address_map, space_of
+from loopkit._costs.accesses import AddressMap, accesses_of, address_map, space_of
 from loopkit._costs.reuse import WARP, cells_of, with_warp
 from loopkit._costs.warps import LINE
 from loopkit._errors import InvalidArgumentError
@@ -20,7 +20,6 @@ from loopkit._linear import NotAffineError
 from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.integer_points import (
     EndlessError,
-    System,
     TooManyPointsError,
     count,
     systems,
@@ -90,27 +89,40 @@ def wavefronts_at_least(costs: Costs) -> int | None:
 
     model = model_of(prepare(costs.source))
     kernel, sizes = model.kernel, dict(costs.sizes)
-    known: dict[object, list[System]] = {}
+    counted: dict[object, int] = {}
     found: dict[object, int] = {}
     try:
         for number, access in enumerate(accesses_of(kernel)):
             if space_of(kernel, access.array) is not AddressSpace.LOCAL:
                 continue
             where = address_map(model, access, sizes)
-            domain = once(known, where.key, systems, where.domain, where.names, sizes)
             changing = {i for writer in kernel.writers[access.array] for i in writer.inames}
             kept = {*where.blocks, *(where.requests if access.is_write else changing)}
-            cells, points = cells_of(where, domain)
-            by_warp = [with_warp(system, where, costs.block, CUDA.warp) for system in points]
-            elements = distinct(by_warp, (*(kept & {*where.requests}), WARP, *cells))
+            kept &= {*where.requests}
+            form = tuple(frozenset(f.terms.items()) for f in where.cell)
+            # Cells that lie elsewhere by a constant are as many.
+            alike = where.key, form, frozenset(kept)
+            elements = once(counted, alike, _elements, where, sizes, costs.block, kept)
             needed = -(-elements * _itemsize(model, access.array) // LINE)
             # Reads of one cell in several places may be one.
-            cell = [(frozenset(form.terms.items()), form.constant) for form in where.cell]
-            same = number if access.is_write else (access.array, *cell)
-            found[same] = max(found.get(same, 0), needed)
+            same = access.array, form, tuple(f.constant for f in where.cell)
+            place = number if access.is_write else same
+            found[place] = max(found.get(place, 0), needed)
     except (NotAffineError, TooManyPointsError, EndlessError):
         return None
     return sum(found.values())
+
+
+def _elements(
+    where: AddressMap,
+    sizes: Mapping[str, int],
+    block: tuple[int, int, int],
+    kept: Collection[str],
+) -> int:
+    """Elements that warps touch, each once for a warp and the values of some loops."""
+    cells, points = cells_of(where, systems(where.domain, where.names, sizes))
+    by_warp = [with_warp(system, where, block, CUDA.warp) for system in points]
+    return distinct(by_warp, (*kept, WARP, *cells))
 
 
 def _itemsize(model: Model, array: str) -> int:

@@ -36,7 +36,7 @@ def loopkit(*arguments: str, **environment: str) -> subprocess.CompletedProcess[
 def test_help_names_the_commands() -> None:
     done = loopkit("--help")
     assert done.returncode == 0
-    for command in ("demo", "show", "doctor"):
+    for command in ("demo", "show", "measure", "view", "doctor"):
         assert command in done.stdout
 
 

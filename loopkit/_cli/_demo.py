@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from loopkit._cli._output import Output
 from loopkit._execute import best_executor
+from loopkit._measure.measure import measure
 
 DOMAIN = "{ [i, j, k]: 0 <= i < n and 0 <= j < m and 0 <= k < l }"
 TEXT = "c[i, j] = sum(k, a[i, k] * b[k, j])"
@@ -102,7 +102,7 @@ def run(output: Output, kernel: Any, executor: str, sizes: tuple[int, ...]) -> i
         result = np.asarray(product(a=a, b=b))
         first = time.perf_counter() - start
     with output.working("measuring"):
-        seconds, note = measure(product, a, b, executor, first)
+        seconds = measure(kernel, a=a, b=b, executor=executor, seconds=0.2).seconds
     with output.working("computing the same with NumPy"):
         expected = a.astype(np.float64) @ b.astype(np.float64)
 
@@ -113,7 +113,7 @@ def run(output: Output, kernel: Any, executor: str, sizes: tuple[int, ...]) -> i
     if executor != "reference":
         output.text(f"first call {first:.3f} s, compiling included unless it was done before")
     speed = 2e-9 * n * m * l / seconds
-    output.text(f"{n} x {l} times {l} x {m}: {seconds * 1e3:.3f} ms, {speed:.3g} GFLOP/s{note}")
+    output.text(f"{n} x {l} times {l} x {m}: {seconds * 1e3:.3f} ms, {speed:.3g} GFLOP/s")
     if right:
         output.text(f"the result agrees with NumPy's (largest difference {error:.1e})", "green")
         return 0
@@ -123,46 +123,3 @@ def run(output: Output, kernel: Any, executor: str, sizes: tuple[int, ...]) -> i
         style="bold red",
     )
     return 1
-
-
-def measure(
-    product: Callable[..., Any], a: Any, b: Any, executor: str, first: float
-) -> tuple[float, str]:
-    """Seconds of one run, and what they include."""
-    if executor == "reference":
-        return first, ""
-    if executor == "cuda":
-        for library in ("torch", "cupy"):
-            timed = _on_the_gpu(library, product, a, b)
-            if timed is not None:
-                return timed, ""
-    times = []
-    for _ in range(3):
-        start = time.perf_counter()
-        product(a=a, b=b)
-        times.append(time.perf_counter() - start)
-    return min(times), ", copies to and from the GPU included" if executor == "cuda" else ""
-
-
-def _on_the_gpu(library: str, product: Callable[..., Any], a: Any, b: Any) -> float | None:
-    """Seconds of one launch on arrays that are on the GPU already; None without the library."""
-    import importlib
-
-    try:
-        module = importlib.import_module(library)
-        if library == "torch":
-            on_gpu = [module.as_tensor(x, device="cuda") for x in (a, b)]
-            wait = module.cuda.synchronize
-        else:
-            on_gpu = [module.asarray(x) for x in (a, b)]
-            wait = module.cuda.runtime.deviceSynchronize
-    except Exception:  # not installed, or installed for another CUDA
-        return None
-    c = product(a=on_gpu[0], b=on_gpu[1])
-    wait()
-    start = time.perf_counter()
-    repeats = 10
-    for _ in range(repeats):
-        product(a=on_gpu[0], b=on_gpu[1], c=c)
-    wait()
-    return (time.perf_counter() - start) / repeats

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from xml.etree.ElementTree import Element
 
 from loopkit._display.markup import Part, element, inline, output, table
@@ -33,7 +34,7 @@ def _picture(error: LoopkitError) -> tuple[Part, Kernel | None]:
     if not isinstance(error, WitnessError) or error.refused is None:
         return None, None
     try:
-        drawn = error.picture()
+        drawn = replace(error.picture(), has_words=False)
         return drawn.element(), drawn.kernel
     except LoopkitError:
         return None, None

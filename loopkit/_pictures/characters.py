@@ -18,16 +18,10 @@ def as_text(figure: Figure) -> str:
     lines = [figure.title, *filter(None, [figure.subtitle])]
     for grid in figure.grids:
         lines += ["", *_grid(grid)]
-    if figure.legend:
-        lines.append("")
-        for key in figure.legend:
-            sign = (
-                ("->" if key.head else "--")
-                if key.arrow
-                else key.label or ("□" if key.stroke else "")
-            )
-            if sign:  # colours alone say nothing here
-                lines.append(f"{sign:>4}  {key.meaning}")
+    # Neither colours nor arrows are seen here.
+    keys = [(key.label or "□" * bool(key.stroke), key) for key in figure.legend if not key.arrow]
+    legend = [f"{sign:>4}  {key.meaning}" for sign, key in keys if sign]
+    lines += ["", *legend] if legend else []
     for at, note in enumerate(figure.notes):
         lines += [*([] if at else [""]), *textwrap.wrap(note, PAGE)]
     return visible("\n".join(line.rstrip() for line in lines))

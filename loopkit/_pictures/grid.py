@@ -97,7 +97,10 @@ class Key:
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """Grids beside each other, with a legend, remarks, and what happens at each moment."""
+    """Grids beside each other, with a legend, remarks, and what happens at each moment.
+
+    Without ``has_words``, title and remarks are left to what stands around the picture.
+    """
 
     title: str
     grids: tuple[Grid, ...]
@@ -106,6 +109,7 @@ class Figure:
     notes: tuple[str, ...] = ()
     frames: tuple[str, ...] = ()
     description: str = ""
+    has_words: bool = True
 
 
 def ticks(values: Iterable[int], most: int = 3) -> tuple[list[int], frozenset[int]]:

@@ -50,10 +50,10 @@ class Panel:
 def scene_of(figure: Figure) -> Scene:
     """A figure as marks: its title, its grids in rows, the legend and the notes."""
     panels = [_panel(grid) for grid in figure.grids]
-    head = list(_head(figure))
+    head = list(_head(figure)) if figure.has_words else []
     behind: list[Mark] = [*head]
-    x, y, high = 0.0, head[-1].y + LINE, 0.0
-    widest = max(label.box[2] for label in head) + MARGIN
+    x, y, high = 0.0, head[-1].y + LINE if head else MARGIN, 0.0
+    widest = max((label.box[2] for label in head), default=0.0) + MARGIN
     timed: list[Mark] = []
     front: list[Mark] = []
     for panel in panels:
@@ -69,7 +69,7 @@ def scene_of(figure: Figure) -> Scene:
         front.append(mark)
         y = max(y, mark.y + LINE / 2 if isinstance(mark, Label) else y)
     y += 4
-    for line in _wrapped(figure.notes, page):
+    for line in _wrapped(figure.notes if figure.has_words else (), page):
         y += LINE - 2
         front.append(Label(x=MARGIN, y=y, text=line, size=SMALL + 1, colour="comment"))
     widest = max([widest, *(m.box[2] + MARGIN for m in front if isinstance(m, Label))])

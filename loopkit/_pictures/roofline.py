@@ -14,7 +14,7 @@ from math import ceil, floor, log10
 from loopkit._budget import in_turn
 from loopkit._costs.costs import costs
 from loopkit._costs.devices import Device
-from loopkit._costs.quantities import number_text, rate_text, seconds_text
+from loopkit._costs.quantities import bytes_text, number_text, rate_text, seconds_text
 from loopkit._costs.roofline import Roofline, Term
 from loopkit._display.markup import visible
 from loopkit._frozen import dataclass
@@ -221,7 +221,12 @@ def _name(term: Term) -> str:
 
 
 def _amount(term: Term) -> str:
-    return f"{number_text(term.amount)} {term.unit} at {rate_text(term.rate, term.unit)}"
+    of = (
+        bytes_text(term.amount)
+        if term.unit == "bytes"
+        else f"{number_text(term.amount)} {term.unit}"
+    )
+    return f"{of} at {rate_text(term.rate, term.unit)}"
 
 
 def _speed(speed: float) -> str:

@@ -57,8 +57,8 @@ class WitnessPicture(Picture):
     """The two instances of a witness among their neighbours, in the text and as scheduled.
 
     ``first`` comes first in the text, or writes; ``then`` is the other one.  ``in_text`` and
-    ``scheduled`` hold neighbours, too.  ``cells`` are the extents of the array, where they are
-    known.
+    ``scheduled`` hold neighbours, too.  ``extents`` are those of the array, where they are known.
+    Without ``has_words``, the sentences are left to what stands around the picture.
     """
 
     kernel: Kernel
@@ -70,6 +70,7 @@ class WitnessPicture(Picture):
     in_text: tuple[Run, ...]
     scheduled: tuple[Run, ...]
     extents: tuple[int, ...] = ()
+    has_words: bool = True
 
     def figure(self) -> Figure:
         """Both orders beside each other, and the cell."""
@@ -86,6 +87,7 @@ class WitnessPicture(Picture):
             legend=tuple(self._legend()),
             notes=self.said[1:],
             description=" ".join(self.said),
+            has_words=self.has_words,
         )
 
     def _grid(self, title: str, runs: Sequence[Run], role: str) -> Grid:

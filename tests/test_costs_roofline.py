@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 from pathlib import Path
 
@@ -187,4 +188,7 @@ def test_the_table_says_it_where_a_device_was_asked_for() -> None:
     plain, asked = copy().costs(n=1000), copy().costs(n=1000, device="H100")
     assert "roofline" not in str(plain)
     assert "roofline of H100 SXM" in str(asked)
-    assert plain != asked and plain == copy().costs(n=1000) and hash(plain)
+    assert plain != asked and plain == copy().costs(n=1000)
+    assert len({hash(plain), hash(asked), hash(asked.roofline)}) == 3
+    assert pickle.loads(pickle.dumps(asked)) == asked
+    assert repr(asked.roofline) == str(asked.roofline)

@@ -1,4 +1,4 @@
-"""The command line: ``loopkit demo``, ``show``, ``view`` and ``doctor``.
+"""The command line: ``loopkit demo``, ``show``, ``measure``, ``view`` and ``doctor``.
 
 Nothing here is imported by ``import loopkit``; each command's work is in a module of its own.
 No command ever asks a question or waits for a key.

@@ -139,6 +139,8 @@ class Roofline:
             )
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def roofline_of(costs: Costs, device: Device) -> Roofline:
     """The terms of a launch on a device.

@@ -89,8 +89,9 @@ class Contest:
             "  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]).rstrip()
             for row in rows
         ]
-        where = first.measurement.where
-        return "\n".join([where, *lines])
+        return "\n".join([first.measurement.where, *lines])
+
+    __repr__ = __str__
 
 
 def _share(found: Measurement) -> str:

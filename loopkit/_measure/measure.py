@@ -133,6 +133,8 @@ class Measurement:
             lines.append(f"updated in place, each time from the start: {', '.join(self.in_place)}")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
     @property
     def where(self) -> str:
         """What it ran on, in words."""

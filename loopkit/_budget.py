@@ -89,6 +89,15 @@ ROWS = 200
 UNIONS = 6
 """Sets whose points are counted together, each once: as many terms as they have subsets."""
 
+DEGREE = 6
+"""The highest degree of a count in one size."""
+
+SAMPLES = 200
+"""Launches that are counted to find polynomials of sizes: some 20 milliseconds each."""
+
+PERIOD = 4096
+"""The longest period of such a polynomial."""
+
 BOX_ROUNDS = 64
 """Rounds in which bounds of names narrow each other before they count as good enough."""
 

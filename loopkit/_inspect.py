@@ -183,8 +183,11 @@ def costs(
     (``"H100"``, ``"A100"``, ``"RTX 4090"``, ...), or a :class:`Device`; the GPU here, or else an
     H100, if it is left out.  Its code is compiled for ``arch``, or for just this device.
 
-    Returns plain data that prints as tables.  Raises :class:`InvalidArgumentError` for sizes
-    that are missing or that no call may have, :class:`UnknownNameError` for others.
+    Returns plain data that prints as tables.  Where sizes are left out, its numbers are
+    polynomials of them, each for sizes of some residue (``2*n**3 + n**2 for n % 16 == 0``),
+    which are called with sizes: interpolated from exact counts, and verified at further sizes.
+    Raises :class:`InvalidArgumentError` for sizes that no call may have, and where a number is no
+    such polynomial, :class:`UnknownNameError` for other names.
     """
     from loopkit._costs.costs import costs
 
@@ -194,6 +197,10 @@ def costs(
             sizes[name] = value  # type: ignore[assignment]
     device = None if "device" in kernel.sizes else device
     arch = None if arch is None or "arch" in kernel.sizes else _arch(arch)
+    if any(name not in sizes for name in kernel.sizes):
+        from loopkit._costs.open_sizes import open_costs
+
+        return open_costs(kernel, sizes, device, arch)
     return costs(kernel, sizes, device, arch)
 
 

@@ -79,10 +79,14 @@ def test_show_costs(file: str, capsys: Captured) -> None:
     assert "__global__" in out and "resources: sm_90a" in out
 
 
+def test_show_costs_of_open_sizes(file: str, capsys: Captured) -> None:
+    assert main(["show", f"{file}:split", "--costs"]) == 0
+    assert "scale, by n" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--costs"], "costs needs the sizes"),
         (["--costs", "n=1", "--device", "H1000"], "no device 'H1000'"),
         (["--costs", "n=1.5"], "'n=1.5' is no size"),
         (["--cuda", "n=1"], "sizes say nothing about --cuda"),

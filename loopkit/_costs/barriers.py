@@ -45,8 +45,8 @@ class BarrierCosts:
 
     @property
     def per_block(self) -> float | None:
-        """Executions in each block, on average where blocks differ."""
-        if self.times is None:
+        """Executions in each block, on average where blocks differ; None of open sizes, too."""
+        if not isinstance(self.times, int):
             return None
         return self.times / self.blocks if self.blocks else 0.0
 

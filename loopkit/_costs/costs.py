@@ -20,6 +20,7 @@ from loopkit._costs.sizes import check_sizes
 from loopkit._costs.values import SPACES, AccessCosts, Footprint
 from loopkit._costs.warps import SECTOR
 from loopkit._frozen import dataclass
+from loopkit._guarded import Guards
 from loopkit._kernel import Kernel
 from loopkit._poly.integer_points import EndlessError, TooManyPointsError, count
 from loopkit._poly.model import Model, model_of
@@ -135,7 +136,7 @@ def costs(
         block=launch.block,
         shared_bytes=made.static_shared + made.dynamic_shared,
         instances=tuple((name, counted) for name, (counted, _) in statements.items()),
-        operations=_operations(model, {n: c for n, (c, _) in statements.items()}),
+        operations=_operations(model, {n: c for n, (c, _) in statements.items()}, sizes),
         accesses=tuple(map(counter.costs, accesses)),
         footprints=tuple(counter.footprints(accesses)),
         source=kernel,
@@ -145,27 +146,36 @@ def costs(
     )
 
 
-def _instances(model: Model, statement: str, sizes: Mapping[str, int]) -> tuple[int | None, bool]:
-    """How many threads run a statement, each time counted; and whether data do not matter."""
+def _instances(
+    model: Model, statement: str, sizes: Mapping[str, int], guards: Guards = ()
+) -> tuple[int | None, bool]:
+    """How many threads run a statement, each time counted; and whether data do not matter.
+
+    Only those times count at which ``guards`` hold; where data decide, they count as true.
+    """
     at = Instance(statement, "")
     bounds, everywhere = model.everywhere(at)
     names = (*model.statement[statement].inames, *(v.name for v in everywhere.values()))
     exact = not model.depends_on_data(model.statement[statement])
     if model.bounds_from_data(statement):
         return None, False
+    domain = model.domain(at) & model.where_evaluated(guards, "") & bounds
     try:
-        return count(model.domain(at) & bounds, names, sizes), exact
+        return count(domain, names, sizes), exact
     except (TooManyPointsError, EndlessError):
         return None, False
 
 
 def _operations(
-    model: Model, instances: Mapping[str, int | None]
+    model: Model, instances: Mapping[str, int | None], sizes: Mapping[str, int]
 ) -> tuple[tuple[tuple[str, str], int], ...]:
     types = known_types(model.kernel)
     total: Counter[tuple[str, str]] = Counter()
     for statement in model.kernel.statements:
-        for operation in operations_of(statement, types.__getitem__):
+        by_data = [p for p in statement.predicates if model.condition(p) is None]
+        for operation in operations_of(statement, by_data, types.__getitem__):
             times = instances[statement.id]
+            if operation.guards:
+                times = _instances(model, statement.id, sizes, operation.guards)[0]
             total[operation.kind, operation.dtype] += operation.times * (times or 0)
     return tuple(sorted(total.items()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pymbolic.primitives as prim
 
@@ -49,13 +49,16 @@ _OF_CHILDREN = {
 }
 
 
-def operations_of(statement: Statement, type_of: Callable[[str], Typed]) -> list[Operation]:
+def operations_of(
+    statement: Statement, predicates: Iterable[Expression], type_of: Callable[[str], Typed]
+) -> list[Operation]:
     """What a statement computes in each instance; arithmetic of subscripts is not counted.
 
+    Of its conditions, those in ``predicates`` are: the others say which instances there are.
     A difference is an addition: ``a - b`` is one ``add``. ``type_of`` gives the type of a name.
     """
     found: list[Operation] = []
-    for expr in (*statement.predicates, statement.rhs):
+    for expr in (*predicates, statement.rhs):
         for node, guards in guarded_nodes(expr, into=is_no_access):
             kind, times = _kind_of(node)
             if times:

@@ -9,6 +9,7 @@ from loopkit._costs.on_device import device_lines
 
 if TYPE_CHECKING:
     from loopkit._costs.costs import AccessCosts, Costs
+    from loopkit._costs.open_sizes import OpenCosts
 
 
 def as_text(costs: Costs) -> str:
@@ -50,6 +51,40 @@ def as_text(costs: Costs) -> str:
     if costs.asked is not None:
         lines += ["", *device_lines(costs)]
     return "\n".join(lines)
+
+
+def open_text(costs: OpenCosts) -> str:
+    """What depends on open sizes: a line for each count."""
+    sizes = "".join(f", {name} = {value}" for name, value in costs.sizes)
+    lines = [
+        f"{costs.kernel}, by {', '.join(costs.open_sizes)}{sizes}",
+        f"blocks of {costs.threads:,} threads, {costs.shared_bytes:,} bytes of shared memory each",
+        f"blocks: {costs.blocks}",
+    ]
+    if costs.operations:
+        rows = [(kind, dtype, str(n)) for (kind, dtype), n in costs.operations]
+        lines += ["", *_table(rows, ("operation", "type"), ("times",))]
+    if costs.footprints:
+        rows = [(f.array, "read", _open(f.read)) for f in costs.footprints]
+        rows += [(f.array, "written", _open(f.written)) for f in costs.footprints]
+        rows = [row for row in sorted(rows) if row[2] != "0"]
+        lines += ["", *_table(rows, ("array", ""), ("bytes",))]
+    for space, piece in (("global", "sectors"), ("shared", "wavefronts")):
+        mine = [a for a in costs.accesses if a.space == space]
+        if mine:
+            rows = [
+                (a.text, _where(a), a.why if a.counts is None else str(a.counts.pieces))
+                for a in mine
+            ]
+            lines += ["", *_table(rows, (f"{space} memory", ""), (piece,))]
+    if costs.barriers:
+        rows = [(f"after {b.after}", f"before {b.before}", _open(b.times)) for b in costs.barriers]
+        lines += ["", *_table(rows, ("barrier", ""), ("times",))]
+    return "\n".join(lines)
+
+
+def _open(value: object) -> str:
+    return "not known" if value is None else str(value)
 
 
 def _row(access: AccessCosts) -> tuple[str, ...]:
@@ -123,12 +158,16 @@ def _number(value: int | None) -> str:
     return "not known" if value is None else f"{value:,}"
 
 
-def _table(rows: Iterable[Sequence[str]], columns: Sequence[str]) -> list[str]:
-    cells = [columns, *rows]
-    widths = [max(len(row[n]) for row in cells) for n in range(len(columns))]
+def _table(
+    rows: Iterable[Sequence[str]], columns: Sequence[str], texts: Sequence[str] = ()
+) -> list[str]:
+    """Rows under their headings: two columns of names, then numbers; ``texts`` begin left."""
+    cells = [(*columns, *texts), *rows]
+    widths = [max(len(row[n]) for row in cells) for n in range(len(cells[0]))]
     lines = []
     for row in cells:
-        numbers = [c.rjust(w) for c, w in zip(row[2:], widths[2:], strict=True)]
+        adjusted = str.ljust if texts else str.rjust
+        numbers = [adjusted(c, w) for c, w in zip(row[2:], widths[2:], strict=True)]
         names = [c.ljust(w) for c, w in zip(row[:2], widths[:2], strict=True)]
         lines.append("  ".join([*names, *numbers]).rstrip())
     return lines

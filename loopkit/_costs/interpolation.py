@@ -1,0 +1,265 @@
+"""Counts as polynomials of sizes, found from exact counts and verified at others.
+
+Counts of integer points are quasi-polynomials (Ehrhart 1962; Clauss 1996): for sizes of one
+residue modulo a period, and beyond the smallest, they are polynomials.  So all numbers of a launch
+are counted at sizes of one residue, a period apart; the differences tell the degree in each size
+(Newton), the grid of samples the coefficients.  Each polynomial is then compared with counts at
+further sizes; and with sizes of other residues, so that it is told for all that it holds for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from math import comb
+
+from loopkit import _budget
+from loopkit._costs.polynomial import QuasiPolynomial, constant
+from loopkit._frozen import dataclass
+
+Numbers = tuple[int | None, ...]
+Sample = Callable[[Mapping[str, int]], Numbers]
+
+
+class NotPolynomialError(Exception):
+    """A number is no polynomial of the sizes; ``number`` says which, ``why`` why not."""
+
+    def __init__(self, number: int, why: str) -> None:
+        super().__init__(why)
+        self.number = number
+        self.why = why
+
+
+@dataclass(frozen=True)
+class Lattice:
+    """Sizes that are ``first``, or a multiple of their ``period`` more.
+
+    ``lowest`` are the smallest that there may be, of any residue.
+    """
+
+    names: tuple[str, ...]
+    first: tuple[int, ...]
+    period: tuple[int, ...]
+    lowest: tuple[int, ...]
+
+    def later(self, steps: int) -> Lattice:
+        """The same sizes, but the smallest."""
+        ends = zip(self.first, self.period, strict=True)
+        return replace(self, first=tuple(first + steps * period for first, period in ends))
+
+    def at(self, steps: Sequence[int], beside: Sequence[int] | None = None) -> dict[str, int]:
+        """The sizes so many steps from the first, and ``beside`` further."""
+        more = beside or (0,) * len(self.names)
+        ends = zip(self.names, self.first, steps, self.period, more, strict=True)
+        return {name: a + n * p + m for name, a, n, p, m in ends}
+
+
+def interpolated(sample: Sample, lattice: Lattice) -> list[QuasiPolynomial | None]:
+    """All numbers of samples as polynomials of sizes; None for those that are never known.
+
+    Raises :class:`NotPolynomialError` where a number is none.
+    """
+    if not lattice.names:
+        return [None if v is None else constant(v) for v in sample({})]
+    degrees = [_degree(sample, lattice, axis) for axis in range(len(lattice.names))]
+    grid = list(product(*(range(d + 1) for d in degrees)))
+    if len(grid) > _budget.SAMPLES:
+        raise NotPolynomialError(0, f"{len(grid):,} exact counts would be needed to tell")
+    values = [sample(lattice.at(steps)) for steps in grid]
+    unknown = [n for n in range(len(values[0])) if any(v[n] is None for v in values)]
+    numbers = [n for n in range(len(values[0])) if n not in unknown]
+    fitted = {
+        n: _fit({s: v[n] or 0 for s, v in zip(grid, values, strict=True)}, lattice) for n in numbers
+    }
+    further = [tuple(d + 1 + (k + axis) % 2 for axis, d in enumerate(degrees)) for k in range(2)]
+    for steps in further:
+        sizes = lattice.at(steps)
+        _compare(fitted, sample(sizes), sizes)
+    told = _residues(sample, lattice, fitted, further[0])
+    return [told.get(n) for n in range(len(values[0]))]
+
+
+def _degree(sample: Sample, lattice: Lattice, axis: int) -> int:
+    """The highest degree of any number in one size."""
+
+    def along(step: int) -> Numbers:
+        return sample(lattice.at([step if n == axis else 0 for n in range(len(lattice.names))]))
+
+    values = [along(0)]
+    for degree in range(_budget.DEGREE + 1):
+        values.append(along(degree + 1))
+        left = [
+            number
+            for number in range(len(values[0]))
+            if _difference([v[number] for v in values]) != 0
+        ]
+        if not left:
+            return degree
+    name = lattice.names[axis]
+    raise NotPolynomialError(
+        left[0],
+        f"it is no polynomial of '{name}' of a degree up to {_budget.DEGREE}, for {name} % "
+        f"{lattice.period[axis]} == {lattice.first[axis] % lattice.period[axis]}",
+    )
+
+
+def _difference(values: Sequence[int | None]) -> int:
+    """The last difference of values: 0 where a polynomial of a lower degree has them."""
+    known = [v for v in values if v is not None]
+    if len(known) < len(values):
+        return 0
+    last = len(known) - 1
+    return sum((-1) ** (last - k) * comb(last, k) * v for k, v in enumerate(known))
+
+
+def _fit(
+    values: Mapping[tuple[int, ...], int], lattice: Lattice
+) -> dict[tuple[int, ...], Fraction]:
+    """The polynomial of sizes with these values at steps of a grid: coefficients by exponents."""
+    table: dict[tuple[int, ...], Fraction] = {s: Fraction(v) for s, v in values.items()}
+    for axis, (first, period) in enumerate(zip(lattice.first, lattice.period, strict=True)):
+        lines: dict[tuple[int, ...], list[Fraction]] = {}
+        for steps in sorted(table):
+            rest = (*steps[:axis], *steps[axis + 1 :])
+            lines.setdefault(rest, []).append(table[steps])
+        table = {
+            (*rest[:axis], exponent, *rest[axis:]): coefficient
+            for rest, line in lines.items()
+            for exponent, coefficient in enumerate(_line(line, first, period))
+        }
+    return {e: c for e, c in table.items() if c}
+
+
+def _line(values: Sequence[Fraction], first: int, period: int) -> list[Fraction]:
+    """Coefficients of the polynomial with these values at first, first + period, ... (Newton)."""
+    differences = list(values)
+    for order in range(1, len(values)):
+        for n in range(len(values) - 1, order - 1, -1):
+            differences[n] = (differences[n] - differences[n - 1]) / (order * period)
+    found = [Fraction(0)] * len(values)
+    for n in range(len(values) - 1, -1, -1):
+        # found * (size - node) + difference
+        node = first + n * period
+        shifted = [Fraction(0), *found[:-1]]
+        found = [a - node * b for a, b in zip(shifted, found, strict=True)]
+        found[0] += differences[n]
+    return found
+
+
+def _value(terms: Mapping[tuple[int, ...], Fraction], sizes: Mapping[str, int]) -> Fraction:
+    total = Fraction(0)
+    for exponents, coefficient in terms.items():
+        for size, exponent in zip(sizes.values(), exponents, strict=True):
+            coefficient = coefficient * size**exponent
+        total += coefficient
+    return total
+
+
+def _differs(
+    fitted: Mapping[int, Mapping[tuple[int, ...], Fraction]],
+    seen: Numbers,
+    sizes: Mapping[str, int],
+) -> set[int]:
+    return {n for n, terms in fitted.items() if _value(terms, sizes) != seen[n]}
+
+
+def _compare(
+    fitted: Mapping[int, Mapping[tuple[int, ...], Fraction]],
+    seen: Numbers,
+    sizes: Mapping[str, int],
+) -> None:
+    for number in sorted(_differs(fitted, seen, sizes)):
+        at = ", ".join(f"{n} = {v}" for n, v in sizes.items())
+        raise NotPolynomialError(
+            number, f"the polynomial that fits smaller sizes gives another number at {at}"
+        )
+
+
+def _residues(
+    sample: Sample,
+    lattice: Lattice,
+    fitted: Mapping[int, Mapping[tuple[int, ...], Fraction]],
+    steps: tuple[int, ...],
+) -> dict[int, QuasiPolynomial]:
+    """Each polynomial for all residues that it holds for, as far as they are whole classes."""
+    moduli = {number: list(lattice.period) for number in fitted}
+    for axis, period in enumerate(lattice.period):
+        for prime, power in _factors(period):
+            open_ = set(fitted)
+            for k in range(1, power + 1):
+                beside = [period // prime**k if n == axis else 0 for n in range(len(steps))]
+                sizes = lattice.at(steps, beside)
+                open_ -= _differs({n: fitted[n] for n in open_}, sample(sizes), sizes)
+                for number in open_:
+                    moduli[number][axis] //= prime
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for number, own in moduli.items():
+        groups.setdefault(tuple(own), []).append(number)
+    for held, members in groups.items():
+        # What holds for each size alone is tried for all of them together.
+        mixed = [3 * m % p for m, p in zip(held, lattice.period, strict=True)]
+        if any(mixed):
+            sizes = lattice.at(steps, mixed)
+            mine = {n: fitted[n] for n in members}
+            for number in _differs(mine, sample(sizes), sizes):
+                moduli[number] = list(lattice.period)
+    large = _not_for_small(sample, lattice, fitted, moduli)
+    return {
+        n: _told(terms, lattice, moduli[n], small=n not in large) for n, terms in fitted.items()
+    }
+
+
+def _not_for_small(
+    sample: Sample,
+    lattice: Lattice,
+    fitted: Mapping[int, Mapping[tuple[int, ...], Fraction]],
+    moduli: Mapping[int, Sequence[int]],
+) -> set[int]:
+    """The numbers that smaller sizes than the first have others of."""
+    found: set[int] = set()
+    for held in {tuple(m) for m in moduli.values()}:
+        mine = {n: fitted[n] for n, m in moduli.items() if tuple(m) == held}
+        ends = list(zip(lattice.lowest, lattice.first, held, strict=True))
+        low = [lowest + (first - lowest) % m for lowest, first, m in ends]
+        next_ = [min(a + m, first) for a, (_, first, m) in zip(low, ends, strict=True)]
+        tried = {tuple(low), tuple(next_)}
+        if set(held) == {1}:
+            tried |= {(*lattice.first[:n], a, *lattice.first[n + 1 :]) for n, a in enumerate(low)}
+        for point in sorted(tried - {lattice.first}):
+            sizes = dict(zip(lattice.names, point, strict=True))
+            found |= _differs(mine, sample(sizes), sizes)
+    return found
+
+
+def _told(
+    terms: Mapping[tuple[int, ...], Fraction],
+    lattice: Lattice,
+    moduli: Sequence[int],
+    *,
+    small: bool,
+) -> QuasiPolynomial:
+    """A polynomial, and for which sizes it is."""
+    ends = list(zip(lattice.names, lattice.first, lattice.lowest, moduli, strict=True))
+    return QuasiPolynomial(
+        lattice.names,
+        tuple(sorted(terms.items())),
+        tuple((name, m, first % m) for name, first, _, m in ends if m > 1),
+        () if small else tuple((name, first) for name, first, low, _ in ends if first > low),
+    )
+
+
+def _factors(number: int) -> list[tuple[int, int]]:
+    """Primes and their powers."""
+    found = []
+    prime = 2
+    while number > 1:
+        power = 0
+        while number % prime == 0:
+            number //= prime
+            power += 1
+        if power:
+            found.append((prime, power))
+        prime += 1
+    return found

@@ -1,0 +1,280 @@
+"""Costs of a launch whose sizes are left open: every number as a polynomial of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, replace
+from math import gcd, lcm, prod
+from typing import Any
+
+from loopkit import _budget, _sets
+from loopkit._arrays import ValueArg, strides_of
+from loopkit._budget import in_turn
+from loopkit._costs.barriers import BarrierCosts
+from loopkit._costs.costs import Costs, costs
+from loopkit._costs.devices import Device
+from loopkit._costs.interpolation import Lattice, NotPolynomialError, interpolated
+from loopkit._costs.paddings import Padding
+from loopkit._costs.polynomial import QuasiPolynomial
+from loopkit._costs.reuse import Reuse
+from loopkit._costs.sizes import check_names
+from loopkit._costs.values import AccessCosts, Footprint
+from loopkit._costs.warps import LINE, WarpCosts
+from loopkit._errors import InvalidArgumentError
+from loopkit._expression import variable_names
+from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel
+from loopkit._linear import NotAffineError
+from loopkit._points import smallest_point
+
+Value = int | None
+Change = Callable[[str, Value], Any]
+
+
+@dataclass(frozen=True)
+class OpenCosts(Costs):
+    """What a launch does, by sizes: where :class:`Costs` has a count, a
+    :class:`~loopkit._costs.polynomial.QuasiPolynomial`.
+
+    ``sizes`` are those that were given; ``open_sizes`` the others.  Which padding would help, and
+    what a device makes of it, is only known of numbers.
+    """
+
+    open_sizes: tuple[str, ...] = ()
+    waits: tuple[BarrierCosts, ...] = ()
+
+    @property
+    def blocks(self) -> Any:
+        """The blocks of the grid."""
+        return prod(self.grid)
+
+    @property
+    def barriers(self) -> tuple[BarrierCosts, ...]:
+        """Where threads wait for each other, and how often."""
+        return self.waits
+
+    @property
+    def paddings(self) -> tuple[Padding, ...]:
+        """What would remove bank conflicts: not known of open sizes."""
+        raise InvalidArgumentError(
+            f"which padding helps is only known of numbers, and {', '.join(self.open_sizes)} "
+            "were left open",
+            instead=f"costs({', '.join(f'{n}=...' for n in self.source.sizes)}).paddings",
+        )
+
+    def at(self, **sizes: int) -> dict[str, int]:
+        """All counts at sizes, by what they count.
+
+        Raises :class:`InvalidArgumentError` where one of them says nothing of these sizes.
+        """
+        return {
+            what: value(**sizes) if isinstance(value, QuasiPolynomial) else value
+            for what, value in numbers_of(self)
+            if value is not None
+        }
+
+    def __str__(self) -> str:
+        from loopkit._costs.table import open_text
+
+        return open_text(self)
+
+
+@in_turn
+def open_costs(
+    kernel: Kernel,
+    given: Mapping[str, int],
+    device: Device | str | None = None,
+    arch: str | None = None,
+) -> OpenCosts:
+    """The costs of a launch of which only some sizes are given, or none.
+
+    Raises :class:`InvalidArgumentError` where a number is no polynomial of the sizes, and says
+    which; and what :func:`~loopkit._costs.costs.costs` raises.
+    """
+    check_names(kernel, given)
+    names = tuple(name for name in kernel.sizes if name not in given)
+    lattice = _lattice(kernel, given, names)
+    seen: dict[tuple[int, ...], Costs] = {}
+
+    def sample(sizes: Mapping[str, int]) -> tuple[Value, ...]:
+        key = tuple(sizes[name] for name in names)
+        if key not in seen:
+            where = {**given, **sizes}
+            if _sets.at_values(kernel.assumptions.set, where).is_empty():
+                raise _unsampled(kernel, where)
+            seen[key] = costs(kernel, where, device, arch)
+        return tuple(value for _, value in numbers_of(seen[key]))
+
+    try:
+        try:
+            found = interpolated(sample, lattice)
+        except NotPolynomialError:
+            # Small sizes may be a case of their own.
+            lattice = lattice.later(2)
+            found = interpolated(sample, lattice)
+    except NotPolynomialError as error:
+        some = next(iter(seen.values()))
+        what = [text for text, _ in numbers_of(some)][error.number]
+        raise InvalidArgumentError(
+            f"the {what} of '{kernel.name}' cannot be told for all sizes: {error.why}",
+            instead=f"costs({', '.join(f'{n}=...' for n in kernel.sizes)}) counts it at numbers",
+        ) from None
+    first = _aligned(seen[lattice.first], list(seen.values()))
+    values = iter(found)
+    made = _changed(first, lambda _what, _value: next(values))
+    waits = [_changed_barrier(b, lambda _what, _value: next(values)) for b in first.barriers]
+    whole = {f.name: getattr(made, f.name) for f in fields(Costs)}
+    whole["sizes"] = tuple(sorted(given.items()))
+    return OpenCosts(**whole, open_sizes=names, waits=tuple(waits))
+
+
+def _aligned(costs: Costs, seen: list[Costs]) -> Costs:
+    """Costs with the alignment that accesses have at all sizes that were seen."""
+    found = []
+    for number, access in enumerate(costs.accesses):
+        if access.counts is not None:
+            every = [c.accesses[number].counts for c in seen]
+            least = min(c.alignment for c in every if c is not None)
+            access = replace(access, counts=replace(access.counts, alignment=least))
+        found.append(access)
+    return replace(costs, accesses=tuple(found))
+
+
+def _unsampled(kernel: Kernel, sizes: Mapping[str, int]) -> InvalidArgumentError:
+    shown = ", ".join(f"{n} = {v}" for n, v in sizes.items())
+    return InvalidArgumentError(
+        f"costs of open sizes are found at some of them, but no launch of '{kernel.name}' has "
+        f"{shown}: it assumes {kernel.assumptions.text}",
+        instead="give the sizes that may take few values numbers",
+    )
+
+
+def numbers_of(costs: Costs) -> Iterator[tuple[str, Any]]:
+    """All counts, with words for what they count, in a fixed order."""
+    found: list[tuple[str, Any]] = []
+
+    def note(what: str, value: Any) -> Any:
+        found.append((what, value))
+        return value
+
+    _changed(costs, note)
+    for barrier in costs.barriers:
+        _changed_barrier(barrier, note)
+    return iter(found)
+
+
+def _changed(costs: Costs, change: Change) -> Costs:
+    """Costs with every count changed."""
+    return replace(
+        costs,
+        grid=tuple(
+            change(f"blocks along {axis}", n) for axis, n in zip("xyz", costs.grid, strict=True)
+        ),
+        instances=tuple((name, change(f"instances of {name}", n)) for name, n in costs.instances),
+        operations=tuple(
+            ((kind, dtype), change(f"{kind} of {dtype}", n))
+            for (kind, dtype), n in costs.operations
+        ),
+        accesses=tuple(_changed_access(a, change) for a in costs.accesses),
+        footprints=tuple(
+            Footprint(
+                f.array,
+                change(f"bytes read of {f.array}", f.read),
+                change(f"bytes written of {f.array}", f.written),
+            )
+            for f in costs.footprints
+        ),
+    )
+
+
+def _changed_access(access: AccessCosts, change: Change) -> AccessCosts:
+    where = f"{access.text} ({'write' if access.is_write else 'read'}, {access.statement})"
+    pieces = "sectors" if access.space == "global" else "wavefronts"
+    words = {
+        "pieces": pieces,
+        "least_pieces": f"least {pieces}",
+        "most_pieces": f"most {pieces} of a request",
+        "times": "accesses",
+        "cells": "cells",
+    }
+
+    def all_of(kind: type, value: WarpCosts | Reuse | None) -> Any:
+        parts = {
+            f.name: change(f"{words.get(f.name, f.name)} of {where}", getattr(value, f.name, None))
+            for f in fields(kind)
+            if f.name != "alignment"
+        }
+        return None if value is None or None in parts.values() else replace(value, **parts)
+
+    return replace(
+        access, counts=all_of(WarpCosts, access.counts), reuse=all_of(Reuse, access.reuse)
+    )
+
+
+def _changed_barrier(barrier: BarrierCosts, change: Change) -> BarrierCosts:
+    what = f"barrier between {barrier.after} and {barrier.before}"
+    return replace(
+        barrier,
+        times=change(f"executions of the {what}", barrier.times),
+        blocks=change(f"blocks at the {what}", barrier.blocks),
+    )
+
+
+def _lattice(kernel: Kernel, given: Mapping[str, int], names: tuple[str, ...]) -> Lattice:
+    """Sizes at which costs are counted: the smallest ones that tiles and sectors divide."""
+    periods = tuple(_period(kernel, name) for name in names)
+    where = _sets.at_values(kernel.assumptions.set, given)
+    low = smallest_point(_sets.project_onto(where, names), names) or {}
+    first = {}
+    open_ = where
+    for name, period in zip(names, periods, strict=True):
+        lowest = low.get(name, 1)
+        start = -(-max(lowest, 1) // period) * period
+        position = open_.find_dim_by_name(_sets.PARAM, name)
+        if position >= 0:
+            offset = next(
+                (
+                    n
+                    for n in range(period)
+                    if not _sets.at_values(open_, {name: start + n}).is_empty()
+                ),
+                0,
+            )
+            start += offset
+            open_ = _sets.at_values(open_, {name: start})
+        first[name] = start
+    smallest = tuple(max(low.get(name, 1), 1) for name in names)
+    return Lattice(names, tuple(first[name] for name in names), periods, smallest)
+
+
+def _period(kernel: Kernel, size: str) -> int:
+    """A period of all counts in a size: what loops are split by, and the elements of a line."""
+    found = 1
+    for statement in kernel.statements:
+        domain = kernel.statement_domain(statement) & kernel.assumptions.set
+        for basic in domain.compute_divs().get_basic_sets():
+            for constraint in basic.get_constraints():
+                try:
+                    form = _sets.form_of(constraint)
+                except NotAffineError:
+                    continue
+                own = [c for atom, c in form.terms.items() if variable_names(atom) == {size}]
+                if not any(size in variable_names(atom) for atom in form.terms):
+                    continue
+                by = gcd(*own) if own else 1
+                for atom, c in form.terms.items():
+                    if variable_names(atom) != {size}:
+                        found = lcm(found, abs(c) // gcd(c, by))
+    for array in (*kernel.args, *kernel.temporaries):
+        if isinstance(array, ValueArg) or array.shape is None:
+            continue
+        itemsize = 1 if array.dtype is None else array.dtype.itemsize
+        if any(size in variable_names(s) for s in strides_of(array)):
+            found = lcm(found, LINE // gcd(LINE, itemsize))
+    if found > _budget.PERIOD:
+        raise InvalidArgumentError(
+            f"counts of '{kernel.name}' have a period of {found:,} in '{size}': too long to tell "
+            "them for all sizes",
+            instead=f"give '{size}' a number",
+        )
+    return found

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import dataclasses
 import functools
 import importlib
 import io
@@ -185,36 +186,46 @@ def why(kernel: Any, costs: Any, key: str, ours: int | None, seen: int, sass: st
         if wide:
             widths = "/".join(sorted(wide, key=int))
             found.append(f"neighbours at once ({instruction}.{widths})")
-        if key.endswith("loaded") and (
-            loops := still(kernel, dict(costs.sizes), key.startswith("sectors"))
-        ):
-            found.append(f"kept in registers over {', '.join(loops)}")
+        loops, once = kept(kernel, costs, key) if key.endswith("loaded") else ([], ours)
+        if loops and seen == once:
+            return f"as counted, once for all of {', '.join(loops)}: kept in registers"
+        if loops:
+            found.append(f"kept in registers over {', '.join(loops)}, {once:,} if in all of them")
     return "; ".join(found) or "not explained"
 
 
-def still(kernel: Any, sizes: dict[str, int], in_global: bool) -> list[str]:
-    """Loops in which some read of a memory stays at one address, and nothing is written there."""
-    from loopkit._costs.accesses import accesses_of, address_map, space_of
-    from loopkit._linear import NotAffineError
+def kept(kernel: Any, costs: Any, key: str) -> tuple[list[str], int]:
+    """Loops in which reads stay at one address, where nothing writes; and what is left of them.
+
+    That is the number of sectors or wavefronts if each is read once for all of these loops.
+    """
+    from loopkit import _sets
+    from loopkit._costs.accesses import accesses_of, address_map
+    from loopkit._costs.counting import Counting
     from loopkit._poly.model import model_of
     from loopkit.codegen.prepare import prepare
 
-    made = prepare(kernel)
-    model, found = model_of(made), set()
+    made, sizes = prepare(kernel), dict(costs.sizes)
+    model, found, total = model_of(made), set(), 0
+    counter = Counting(model, sizes, costs.block)
+    wanted = "global" if key.startswith("sectors") else "shared"
     for access in accesses_of(made):
-        space = space_of(made, access.array).name
-        if access.is_write or space != ("GLOBAL" if in_global else "LOCAL"):
+        if access.is_write or counter.space(access) != wanted:
             continue
-        try:
-            where = address_map(model, access, sizes)
-        except NotAffineError:
-            continue
+        where = address_map(model, access, sizes)
         moving = {atom.name for atom, factor in where.address.terms.items() if factor}
-        if moving.isdisjoint(where.others):
-            changed = {i for w in made.writers.get(access.array, ()) for i in w.inames}
-            loops = {i for i in where.requests if model.axis_of(i) is None}
-            found |= loops - {*where.blocks} - moving - changed
-    return sorted(found)
+        changed = {i for w in made.writers.get(access.array, ()) for i in w.inames}
+        loops = {i for i in where.requests if model.axis_of(i) is None} - {*where.blocks}
+        same = loops - moving - changed if moving.isdisjoint(where.others) else set()
+        found |= same
+        where = dataclasses.replace(
+            where,
+            key=(where.key, frozenset(same)),
+            domain=_sets.project_out(where.domain, same),
+            requests=tuple(name for name in where.requests if name not in same),
+        )
+        total += counter.requests(where, counter.itemsize(access), wanted).pieces
+    return sorted(found), total
 
 
 def row_of(case: Case, seen: dict[str, int | None] | str) -> dict[str, Any]:

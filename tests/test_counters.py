@@ -74,6 +74,12 @@ def test_differences_are_named() -> None:
     told = counters.why(registers, costs, "wavefronts loaded", 100, 7, sass)
     assert "neighbours at once (LDS.128)" in told
     assert "kept in registers over i_group, i_one, j_group, j_one" in told
+    # Each thread reads 8 of a and 8 of b in a step along k: the latter in two wavefronts a warp.
+    steps, warps = 128, 2 * 3 * 8
+    once = steps * warps * (8 + 8 * 2)
+    assert f"{once:,} if in all of them" in told
+    told = counters.why(registers, costs, "wavefronts loaded", 2 * once, once, "")
+    assert told == "as counted, once for all of i_group, i_one, j_group, j_one: kept in registers"
     assert counters.why(registers, costs, "wavefronts stored", 100, 7, sass) == "not explained"
     assert counters.why(registers, costs, "sectors loaded", None, 7, sass) == "data decide"
     assert counters.why(registers, costs, "sectors loaded", 5, 7, sass) == "not explained"

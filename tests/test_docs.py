@@ -2,49 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-import io
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
+from printed_pages import check_page
 
 from loopkit import transforms
 from loopkit._registry import transforms as registered
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-BLOCK = re.compile(r"^```(python|text|diff|cuda)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = {str(page.relative_to(DOCS)): page for page in sorted(DOCS.glob("**/*.md"))}
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_page(name: str, request: pytest.FixtureRequest) -> None:
     """Each block of text is what the block of Python before it prints."""
-    page = PAGES[name]
-    source = page.read_text(encoding="utf-8")
-    names: dict[str, Any] = {}
-    printed = ""
-    pieces: list[str] = []
-    position = 0
-    for match in BLOCK.finditer(source):
-        language, body = match.groups()
-        pieces.append(source[position : match.start()])
-        position = match.end()
-        if language == "python":
-            with contextlib.redirect_stdout(io.StringIO()) as out:
-                exec(body, names)
-            printed = "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
-        else:
-            body = printed.rstrip("\n") + "\n"
-        pieces.append(f"```{language}\n{body}```")
-    pieces.append(source[position:])
-    expected = "".join(pieces)
-    if request.config.getoption("--regenerate-goldens"):
-        page.write_text(expected, encoding="utf-8", newline="\n")
-    else:
-        assert source == expected, "`make goldens` brings the page up to date"
+    check_page(PAGES[name], request.config.getoption("--regenerate-goldens"))
 
 
 def test_every_transform_has_its_place() -> None:

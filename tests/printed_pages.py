@@ -1,0 +1,41 @@
+"""Pages whose blocks of Python run, and print what stands below them."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+from typing import Any
+
+BLOCK = re.compile(r"^```(python|text|diff|cuda)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def printed_anew(source: str) -> str:
+    """The page with each block of output as the block of Python before it prints it now."""
+    names: dict[str, Any] = {}
+    printed = ""
+    pieces: list[str] = []
+    position = 0
+    for match in BLOCK.finditer(source):
+        language, body = match.groups()
+        pieces.append(source[position : match.start()])
+        position = match.end()
+        if language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(body, names)
+            printed = "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
+        else:
+            body = printed.rstrip("\n") + "\n"
+        pieces.append(f"```{language}\n{body}```")
+    return "".join([*pieces, source[position:]])
+
+
+def check_page(page: Path, regenerate: bool) -> None:
+    """The page prints what it says, or is written anew."""
+    source = page.read_text(encoding="utf-8")
+    expected = printed_anew(source)
+    if regenerate:
+        page.write_text(expected, encoding="utf-8", newline="\n")
+    else:
+        assert source == expected, "`make goldens` brings the page up to date"

@@ -22,6 +22,17 @@ def test_page(name: str, request: pytest.FixtureRequest) -> None:
     check_page(PAGES[name], request.config.getoption("--regenerate-goldens"))
 
 
+def test_every_page_is_listed() -> None:
+    """The site leads to each page: an index of its folder, or of the one above, names it."""
+    listed = {"index.md"}
+    for name, page in PAGES.items():
+        for body in re.findall(r"^```{toctree}\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S):
+            lines = [line for line in body.splitlines() if line and not line.startswith(":")]
+            targets = [re.sub(r".*<(.+)>", r"\1", line) for line in lines]
+            listed |= {str(Path(name).parent / f"{target}.md") for target in targets}
+    assert sorted(listed) == sorted(PAGES)
+
+
 def test_every_transform_has_its_place() -> None:
     """Each is shown on one page of its family, which ends with what it takes and raises."""
     headings: list[str] = []

@@ -44,7 +44,7 @@ def plot_domain(
     have, and for more points than a picture shows; :class:`~loopkit.UnknownNameError` for names
     that do not exist.
     """
-    from loopkit._pictures.domain import domain_picture
+    from loopkit._pictures.make_domain import domain_picture
 
     return domain_picture(kernel, statement, inames, at, colour, tiles, sizes)
 

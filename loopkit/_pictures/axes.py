@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from itertools import groupby
+from math import cos, pi, sin
 from typing import TYPE_CHECKING, Any
 
 from loopkit._errors import MissingDependencyError
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 def draw(scene: Scene, ax: Axes | None = None, *, dark: bool = False) -> Axes:
     """Draw a scene on axes, or on those of a new figure of its size (96 pixels an inch).
 
-    Text is scaled with the picture, so that nothing overlaps in small figures.
+    Text is scaled to the size that the axes have now, so that nothing overlaps in small figures:
+    lay a figure out first.
     Raises :class:`~loopkit.MissingDependencyError` where matplotlib is not installed.
     """
     try:
@@ -94,6 +96,11 @@ def _pieces(mark: Box | Stroke, heads: list[Point]) -> Iterator[tuple[Point, ...
         yield from mark.pieces
         if mark.arrow:
             heads += arrow_head(mark.pieces[-1], 4 + 2 * mark.thick)
+        return
+    if 2 * mark.rounded >= mark.width:
+        turns = [2 * pi * n / 24 for n in range(25)]
+        x, y = mark.x + mark.rounded, mark.y + mark.rounded
+        yield tuple((x + mark.rounded * cos(t), y + mark.rounded * sin(t)) for t in turns)
         return
     right, bottom = mark.x + mark.width, mark.y + mark.height
     corner = mark.x, mark.y

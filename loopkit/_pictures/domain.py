@@ -6,34 +6,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any
 
-import numpy as np
-
-from loopkit._budget import in_turn
-from loopkit._costs.sizes import check_sizes
-from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
-from loopkit._linear import NotAffineError, linear
 from loopkit._pictures.grid import FILL, Arrow, Cell, Figure, Grid, Key, Outline, Place, ticks
 from loopkit._pictures.instances import (
-    CELLS,
     FOLD,
-    At,
-    Instances,
-    at_texts,
-    check_statement,
-    fixing,
-    instances_of,
 )
 from loopkit._pictures.picture import Picture
-from loopkit._spelling import shown
-from loopkit._target import CUDA
-from loopkit.codegen.hardware import find_hardware
 
 FRAMES = 96
 """Moments that a slider has; of longer times, each is several moments."""
 
-COLOURS = ("order", "thread", "warp", "block")
+CROWDED = 1024
+"""Points of which not every step is shown by an arrow."""
+
+JUMPS = 32
+"""Arrows between points that are no neighbours."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +74,12 @@ class DomainPicture(Picture):
 
     def figure(self) -> Figure:
         """The grid of points, one for each slice."""
+        grids = tuple(self._grids())
         return Figure(
             title=f"{self.kernel.name}: {self.statement}",
             subtitle=", ".join(f"{n} = {v}" for n, v in (*self.sizes, *self.at)),
-            grids=tuple(self._grids()),
-            legend=tuple(self._legend()),
+            grids=grids,
+            legend=tuple(self._legend(grids)),
             notes=tuple(self._notes()),
             frames=self._frames(),
             description=f"{sum(p.instances for p in self.points)} instances of {self.statement} "
@@ -227,27 +216,59 @@ class DomainPicture(Picture):
         moving = [points for points in by_actor.values() if len(points) > 1]
         return moving if len(moving) <= 16 else moving[:1]
 
+    @property
+    def _first_of_tiles(self) -> list[DomainPoint] | None:
+        """The first point of each tile, where one thread runs one tile after the other."""
+        tiles: dict[int, list[DomainPoint]] = {}
+        for point in self._followed[0] if len(self._followed) == 1 else []:
+            tiles.setdefault(point.tile, []).append(point)
+        ordered = list(tiles.values())
+        apart = all(a[-1].time < b[0].time for a, b in pairwise(ordered))
+        return [points[0] for points in ordered] if len(ordered) > 1 and apart else None
+
     def _arrows(self, seats: Mapping[tuple[int, ...], Place]) -> Iterator[Arrow]:
+        if len(self.points) > CROWDED:
+            # Too many to follow; the order of tiles may be seen.
+            for a, b in pairwise(self._first_of_tiles or []):
+                if a.place in seats and b.place in seats:
+                    yield self._arrow(a, b, seats, "loop", head=True)
+            return
+        jumps = []
         for path in self._followed:
             steps = [(a, b) for a, b in pairwise(path) if a.place in seats and b.place in seats]
             for line in _straight(steps, seats):
-                near = _is_near(seats[line[0].place], seats[line[1].place])
-                if not near and len(self.axes) == 1:
-                    continue  # the next row, or further along the only one
+                if not _is_near(seats[line[0].place], seats[line[1].place]):
+                    jumps.append(line)
+                    continue
                 # With a slider each step comes at its moment; the last has the head of the arrow.
                 parts = list(pairwise(line)) if len(path) <= FRAMES else [(line[0], line[-1])]
                 for a, b in parts:
-                    yield Arrow(
-                        through=(seats[a.place], seats[b.place]),
-                        stroke="loop" if near else "comment",
-                        thick=1.3 if near else 1.0,
-                        dash="" if near else "3 3",
-                        head=b is line[-1],
-                        title=f"one thread, from moment {a.time} to {b.time}",
-                        frame=b.time // self.frame_length,
-                    )
+                    yield self._arrow(a, b, seats, "loop", head=b is line[-1])
+        # In a folded row, or where there are too many, jumps hide more than they show.
+        if len(self.axes) > 1 and len(jumps) <= JUMPS:
+            for a, b in jumps:
+                yield self._arrow(a, b, seats, "comment", head=True)
 
-    def _legend(self) -> Iterator[Key]:
+    def _arrow(
+        self,
+        a: DomainPoint,
+        b: DomainPoint,
+        seats: Mapping[tuple[int, ...], Place],
+        stroke: str,
+        *,
+        head: bool,
+    ) -> Arrow:
+        return Arrow(
+            through=(seats[a.place], seats[b.place]),
+            stroke=stroke,
+            thick=1.3 if stroke == "loop" else 1.0,
+            dash="" if stroke == "loop" else "3 3",
+            head=head,
+            title=f"one thread, from moment {a.time} to {b.time}",
+            frame=b.time // self.frame_length,
+        )
+
+    def _legend(self, grids: Sequence[Grid]) -> Iterator[Key]:
         if self.coloured_by == "order":
             if len(self.moments) > 1:
                 yield Key(meaning="runs first", fill="series-0", strength=0.08, label="0")
@@ -266,9 +287,10 @@ class DomainPicture(Picture):
                 yield Key(meaning=f"... {self.colours[-1]}: colours come again")
         if len(self.tiles) > 1:
             yield Key(meaning=f"a tile: one {', '.join(self.tiled_by)}", stroke=self.tile_role)
-        if followed := self._followed:
-            some = " on thread 0 of block 0" if len(followed) == 1 and self.has_threads else ""
-            yield Key(meaning=f"order{some}", stroke="loop", arrow=True)
+        if any(grid.arrows for grid in grids):
+            what = "order of tiles" if len(self.points) > CROWDED else "order"
+            one = len(self._followed) == 1 and self.has_threads
+            yield Key(meaning=what + one * " on the first thread", stroke="loop", arrow=True)
 
     def _notes(self) -> Iterator[str]:
         count = sum(p.instances for p in self.points)
@@ -313,184 +335,3 @@ def _straight(
             lines.append([a, b])
         before = step
     return lines
-
-
-@in_turn
-def domain_picture(
-    kernel: Kernel,
-    statement: str | None,
-    inames: Sequence[str] | None,
-    at: At | None,
-    colour: str | None,
-    tiles: Sequence[str] | None,
-    sizes: Mapping[str, int],
-) -> DomainPicture:
-    """See ``knl.plot_domain``."""
-    check_sizes(kernel, sizes, "plot_domain")
-    name = check_statement(kernel, statement)
-    at = {} if at is None else at
-    found = instances_of(kernel, name, sizes, at)
-    axes = _axes(found, inames, at)
-    tiled_by = _known(found, tiles, "tiles") if tiles is not None else _tile_names(found)
-    colour = _colour(found, colour)
-    points = _points(found, axes, tiled_by, colour)
-    blocks = set(found.coordinates("g"))
-    return DomainPicture(
-        kernel=kernel,
-        statement=name,
-        position=[s.id for s in kernel.statements].index(name),
-        sizes=tuple(sorted(sizes.items())),
-        at=at_texts(at),
-        axes=axes,
-        points=points,
-        moments=_texts(found, found.loops, found.time, "the only one"),
-        tiles=_texts(found, tiled_by, _numbered(found, tiled_by), ""),
-        colours=_colour_names(found, colour),
-        coloured_by=colour,
-        tiled_by=tiled_by,
-        tile_role="block" if set(tiled_by) <= blocks and tiled_by else "loop",
-        has_threads=bool(found.coordinates("l") or blocks),
-        by_data=found.model.depends_on_data(found.model.statement[name]),
-    )
-
-
-def _points(
-    found: Instances, axes: tuple[str, ...], tiled_by: tuple[str, ...], colour: str
-) -> tuple[DomainPoint, ...]:
-    columns = [found.column(name).tolist() for name in axes]
-    places = list(zip(*columns, strict=True)) if columns else [()] * len(found)
-    counted: dict[tuple[int, ...], int] = {}
-    for place in places:
-        counted[place] = counted.get(place, 0) + 1
-    if len(counted) > CELLS:
-        raise InvalidArgumentError(
-            f"'{found.statement}' has {len(counted):,} points over {', '.join(axes)}, and a "
-            f"picture shows {CELLS:,} at most",
-            instead=f"smaller sizes, or {fixing(axes[::-1])}",
-        )
-    times, blocks, threads = (
-        found.time.tolist(),
-        found.index("g").tolist(),
-        found.index("l").tolist(),
-    )
-    tiles, colours = _numbered(found, tiled_by).tolist(), _colour_numbers(found, colour).tolist()
-    made: dict[tuple[int, ...], DomainPoint] = {}
-    for row, place in enumerate(places):
-        if place not in made:
-            made[place] = DomainPoint(
-                place, times[row], tuple(blocks[row]), tuple(threads[row]), tiles[row],
-                colours[row], counted[place],
-            )  # fmt: skip
-    return tuple(made.values())
-
-
-def _axes(found: Instances, inames: Sequence[str] | None, at: At) -> tuple[str, ...]:
-    """The inames on the axes: those asked for, or all of the text that ``at`` leaves open."""
-    if inames is not None:
-        axes = _known(found, inames, "inames")
-        if not 1 <= len(axes) <= 3:
-            raise InvalidArgumentError(
-                f"a picture has rows, columns and slices: one to three inames, not {len(axes)}"
-            )
-        return axes
-    axes = found.text or found.names
-    fixed = {n for n in axes if n in at and not isinstance(at[n], range)}
-    axes = tuple(n for n in axes if n not in fixed)
-    if len(axes) > 3:
-        raise InvalidArgumentError(
-            f"'{found.statement}' has {len(axes)} inames: {', '.join(axes)}",
-            instead=f"inames=('{axes[-2]}', '{axes[-1]}') sums the others; "
-            f"at={{{', '.join(f'{n!r}: 0' for n in axes[:-2])}}} fixes them",
-        )
-    return axes
-
-
-def _known(found: Instances, names: Sequence[str], what: str) -> tuple[str, ...]:
-    """Names of inames; raises for others."""
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise InvalidArgumentError(f"{what} are a sequence of inames, not {shown(names)}")
-    for name in names:
-        if name not in found.values:
-            raise UnknownNameError("iname", name, found.values)
-    if len(set(names)) < len(names):
-        raise InvalidArgumentError(f"{what} names one iname twice: {', '.join(names)}")
-    return tuple(names)
-
-
-def _tile_names(found: Instances) -> tuple[str, ...]:
-    """Inames that have one value in each tile: of those that make up one of the text, the outer."""
-    outer: dict[str, None] = {}
-    for name in found.text:
-        try:
-            terms = linear(found.values[name]).terms
-        except NotAffineError:
-            continue
-        parts = {str(atom): abs(factor) for atom, factor in terms.items()}
-        if len(parts) > 1 and len(set(parts.values())) > 1 and parts.keys() <= set(found.names):
-            outer[max(parts, key=lambda name: parts[name])] = None
-    blocks = found.coordinates("g")
-    several = [n for n in found.names if len(np.unique(found.column(n))) > 1]
-    return tuple(n for n in several if n in outer or n in blocks)
-
-
-def _numbered(found: Instances, names: Sequence[str]) -> Any:
-    """The number of each row among those that differ in ``names``, in the order of these."""
-    rows = (
-        np.stack([found.column(n) for n in names], axis=1) if names else np.zeros((len(found), 1))
-    )
-    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def _texts(found: Instances, names: Sequence[str], number: Any, none: str) -> tuple[str, ...]:
-    """What the inames are where a number is 0, 1, ..."""
-    first = np.unique(number, return_index=True)[1]
-    columns = [found.column(name)[first].tolist() for name in names]
-    if not columns:
-        return (none,) * len(first)
-    return tuple(
-        ", ".join(f"{n} = {v}" for n, v in zip(names, values, strict=True))
-        for values in zip(*columns, strict=True)
-    )
-
-
-def _colour(found: Instances, colour: str | None) -> str:
-    """What colours tell apart: warps, threads, blocks, or the order where there are none."""
-    if colour is None:
-        if found.coordinates("l"):
-            return "warp" if len(np.unique(_linear_thread(found) // CUDA.warp)) > 1 else "thread"
-        return "block" if found.coordinates("g") else "order"
-    if colour not in COLOURS and colour not in found.values:
-        raise UnknownNameError("colour", str(colour), [*COLOURS, *found.values])
-    return colour
-
-
-def _linear_thread(found: Instances) -> Any:
-    block = find_hardware(found.model.kernel).block
-    x, y, z = found.index("l").T
-    return x + block[0] * (y + block[1] * z)
-
-
-def _linear_block(found: Instances) -> Any:
-    blocks = found.index("g")
-    return np.unique(blocks[:, ::-1], axis=0, return_inverse=True)[1].reshape(-1)
-
-
-def _colour_numbers(found: Instances, colour: str) -> Any:
-    if colour == "order":
-        return np.zeros(len(found), np.int64)
-    if colour == "block":
-        return _linear_block(found)
-    if colour in ("thread", "warp"):
-        return _linear_thread(found) // (CUDA.warp if colour == "warp" else 1)
-    return _numbered(found, (colour,))
-
-
-def _colour_names(found: Instances, colour: str) -> tuple[str, ...]:
-    if colour == "order" or not len(found):
-        return ()
-    numbers = _colour_numbers(found, colour)
-    if colour in ("thread", "warp"):
-        return tuple(f"{colour} {n}" for n in range(int(numbers.max()) + 1))
-    if colour == "block":
-        return _texts(found, found.coordinates("g")[::-1], numbers, "block")
-    return _texts(found, (colour,), numbers, "")

@@ -297,7 +297,10 @@ def main() -> None:
     if options.run is not None:
         run(json.loads(options.run.read_text(encoding="utf-8")), options.log, options.executor)
         return
-    ncu = shutil.which(options.ncu)
+    installed = sorted(map(str, Path("/opt/nvidia/nsight-compute").glob("*/ncu")))
+    ncu = next(
+        filter(None, map(shutil.which, [options.ncu, "/usr/local/cuda/bin/ncu", *installed])), None
+    )
     if ncu is None:
         raise SystemExit(f"there is no {options.ncu}: it comes with Nsight Compute")
     head = _report.header("costs and counters", "islpy", "cuda-bindings")

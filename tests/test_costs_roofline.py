@@ -177,6 +177,20 @@ def test_where_data_decide_there_is_none() -> None:
     assert "no roofline: how many bytes of 'a'" in str(costs)
 
 
+def test_where_data_decide_whether_something_happens_that_is_told() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "b[i] = a[i] {if=m[i] > 0}",
+        dtypes={"a, b": "float32", "m": "int32"},
+    )
+    found = knl.costs(n=10, device="H100")
+    if any(f.read is None or f.written is None for f in found.footprints):
+        with pytest.raises(lk.InvalidArgumentError, match="data decide"):
+            found.roofline  # noqa: B018
+    else:
+        assert "as if conditions on data held" in str(found.roofline)
+
+
 def test_no_block_at_all() -> None:
     costs = copy().costs(n=0, device="H100")
     assert costs.roofline.seconds == 0

@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from loopkit._costs.devices import SCHEDULERS, Device
@@ -74,6 +75,7 @@ class Roofline:
 
     ``moved`` are the bytes that memory must deliver or take, ``operations`` the arithmetic
     operations of all types.  ``measured`` is a time in seconds to show beside the bound.
+    ``at_most`` names statements that data decide: their work is counted as if conditions held.
     """
 
     device: Device
@@ -81,6 +83,7 @@ class Roofline:
     moved: int
     operations: int
     measured: float | None = None
+    at_most: tuple[str, ...] = ()
 
     @property
     def bound(self) -> Term:
@@ -113,7 +116,7 @@ class Roofline:
             raise InvalidArgumentError(
                 f"a time is a number of seconds above 0, not {shown(seconds)}"
             )
-        return Roofline(self.device, self.terms, self.moved, self.operations, float(seconds))
+        return replace(self, measured=float(seconds))
 
     def __str__(self) -> str:
         width = max(len(t.name) for t in self.terms) + 2
@@ -131,6 +134,8 @@ class Roofline:
         if self.intensity is not None:
             bound += f"; {self.intensity:.3g} operations a byte"
         lines.append(bound)
+        if self.at_most:
+            lines.append(f"as if conditions on data held: {', '.join(self.at_most)}")
         if self.fits_l2 and self.bound.name == "memory":
             lines.append("all data fit L2: launches that find them there may be faster")
         if self.measured is not None:
@@ -165,7 +170,7 @@ def roofline_of(costs: Costs, device: Device) -> Roofline:
     if wavefronts := wavefronts_at_least(costs):
         terms.append(Term("shared memory", wavefronts, "wavefronts", cycles))
     terms += _asked(costs, device, cycles)
-    return Roofline(device, tuple(terms), moved, operations)
+    return Roofline(device, tuple(terms), moved, operations, at_most=costs.at_most)
 
 
 def _asked(costs: Costs, device: Device, cycles: float) -> Iterator[Term]:

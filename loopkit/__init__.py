@@ -40,6 +40,16 @@ from loopkit._transform import replay
 
 if TYPE_CHECKING:
     from loopkit._compare import auto_test_vs_ref
+    from loopkit._compat.statistics import (
+        CountGranularity,
+        MemAccess,
+        Op,
+        Sync,
+        ToCountMap,
+        get_mem_access_map,
+        get_op_map,
+        get_synchronization_map,
+    )
     from loopkit._costs.devices import Device
     from loopkit._measure.compare import Contest, compare
     from loopkit._measure.measure import Measurement, measure
@@ -51,6 +61,19 @@ __version__ = "0.1.0"
 _LATER = {
     "auto_test_vs_ref": "loopkit._compare",
     "Device": "loopkit._costs.devices",
+    **dict.fromkeys(
+        (
+            "CountGranularity",
+            "MemAccess",
+            "Op",
+            "Sync",
+            "ToCountMap",
+            "get_mem_access_map",
+            "get_op_map",
+            "get_synchronization_map",
+        ),
+        "loopkit._compat.statistics",
+    ),
     **dict.fromkeys(("Contest", "compare"), "loopkit._measure.compare"),
     **dict.fromkeys(("Measurement", "measure"), "loopkit._measure.measure"),
     **dict.fromkeys(("Difference", "Verdict", "verify"), "loopkit._verify"),
@@ -90,6 +113,7 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "CompileError",
     "ConstantArg",
     "Contest",
+    "CountGranularity",
     "Device",
     "Difference",
     "Disjoint",
@@ -104,7 +128,9 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "LoopkitError",
     "LoopkitWarning",
     "Measurement",
+    "MemAccess",
     "MissingDependencyError",
+    "Op",
     "Options",
     "OutOfBoundsError",
     "ParseError",
@@ -113,7 +139,9 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "SourcePosition",
     "Statement",
     "SubstitutionRule",
+    "Sync",
     "TemporaryVariable",
+    "ToCountMap",
     "TypeInferenceError",
     "UndecidedError",
     "UninitializedReadError",
@@ -125,6 +153,9 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "auto_test_vs_ref",
     "compare",
     "generate_code_v2",
+    "get_mem_access_map",
+    "get_op_map",
+    "get_synchronization_map",
     "make_kernel",
     "measure",
     "register_reduction",

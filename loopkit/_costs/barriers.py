@@ -31,7 +31,7 @@ class BarrierCosts:
     first of a loop whose next iteration it lets begin.  ``reason`` is what the source says beside
     it.  ``waiting`` threads wait for each other each time: those of a block, or of a warp.  It is
     executed ``times`` in the launch, once for each block, or each warp, that does; None where data
-    decide.  ``blocks`` are those of the launch.
+    decide.  ``blocks`` are those of the launch, ``warps`` those of a block.
     """
 
     after: str
@@ -42,6 +42,15 @@ class BarrierCosts:
     waiting: int
     times: int | None
     blocks: int
+    warps: int = 1
+
+    @property
+    def per_thread(self) -> int | None:
+        """Executions by each thread, where all threads pass it as often; else None."""
+        if not isinstance(self.times, int):
+            return None
+        several = self.blocks * self.warps if self.of_warp else self.blocks
+        return None if several == 0 or self.times % several else self.times // several
 
     @property
     def per_block(self) -> float | None:
@@ -93,6 +102,11 @@ def _statements(nodes: tuple[Code, ...], *, last: bool = False) -> Iterator[str]
             yield from _statements(body, last=last)
 
 
+def kinds_of_barriers(kernel: Kernel) -> list[bool]:
+    """For each barrier of the program: whether only warps wait at it."""
+    return [place.barrier.of_warp for place in _places(kernel)[1]]
+
+
 def barriers_of(
     kernel: Kernel,
     sizes: Mapping[str, int],
@@ -111,6 +125,7 @@ def barriers_of(
             min(CUDA.warp, prod(block)) if place.barrier.of_warp else prod(block),
             _times(kernel, hardware, place, sizes, grid, block),
             prod(grid),
+            -(-prod(block) // CUDA.warp),
         )
         for place in places
     )

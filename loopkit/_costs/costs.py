@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from math import prod
 
@@ -14,7 +14,7 @@ from loopkit._costs.barriers import BarrierCosts, barriers_of
 from loopkit._costs.counting import Counting
 from loopkit._costs.devices import Device, chosen
 from loopkit._costs.on_device import OnDevice
-from loopkit._costs.operations import operations_of
+from loopkit._costs.operations import Operation, operations_of
 from loopkit._costs.paddings import Padding, paddings_of
 from loopkit._costs.sizes import check_sizes
 from loopkit._costs.values import SPACES, AccessCosts, Footprint
@@ -126,7 +126,7 @@ def costs(
     launch = kernel.launch_config(**sizes)
     made: Program = kernel.program()
     model = model_of(prepare(kernel))
-    statements = {s.id: _instances(model, s.id, sizes) for s in model.kernel.statements}
+    statements = {s.id: instances_at(model, s.id, sizes) for s in model.kernel.statements}
     counter = Counting(model, sizes, launch.block)
     accesses = [a for a in accesses_of(model.kernel) if counter.space(a) in SPACES.values()]
     return Costs(
@@ -136,7 +136,7 @@ def costs(
         block=launch.block,
         shared_bytes=made.static_shared + made.dynamic_shared,
         instances=tuple((name, counted) for name, (counted, _) in statements.items()),
-        operations=_operations(model, {n: c for n, (c, _) in statements.items()}, sizes),
+        operations=operations_at(model, {n: c for n, (c, _) in statements.items()}, sizes),
         accesses=tuple(map(counter.costs, accesses)),
         footprints=tuple(counter.footprints(accesses)),
         source=kernel,
@@ -146,7 +146,7 @@ def costs(
     )
 
 
-def _instances(
+def instances_at(
     model: Model, statement: str, sizes: Mapping[str, int], guards: Guards = ()
 ) -> tuple[int | None, bool]:
     """How many threads run a statement, each time counted; and whether data do not matter.
@@ -166,16 +166,27 @@ def _instances(
         return None, False
 
 
-def _operations(
+def operations_at(
     model: Model, instances: Mapping[str, int | None], sizes: Mapping[str, int]
 ) -> tuple[tuple[tuple[str, str], int], ...]:
-    types = known_types(model.kernel)
+    """How often a launch does what operations."""
     total: Counter[tuple[str, str]] = Counter()
+    for statement, operation in _operations(model):
+        times = instances[statement]
+        if operation.guards:
+            times = instances_at(model, statement, sizes, operation.guards)[0]
+        total[operation.kind, operation.dtype] += operation.times * (times or 0)
+    return tuple(sorted(total.items()))
+
+
+def kinds_of_operations(model: Model) -> list[tuple[str, str]]:
+    """The kinds and types of operations that there are in a kernel."""
+    return sorted({(operation.kind, operation.dtype) for _, operation in _operations(model)})
+
+
+def _operations(model: Model) -> Iterator[tuple[str, Operation]]:
+    types = known_types(model.kernel)
     for statement in model.kernel.statements:
         by_data = [p for p in statement.predicates if model.condition(p) is None]
         for operation in operations_of(statement, by_data, types.__getitem__):
-            times = instances[statement.id]
-            if operation.guards:
-                times = _instances(model, statement.id, sizes, operation.guards)[0]
-            total[operation.kind, operation.dtype] += operation.times * (times or 0)
-    return tuple(sorted(total.items()))
+            yield statement.id, operation

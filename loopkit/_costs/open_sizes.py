@@ -92,9 +92,36 @@ def open_costs(
     which; and what :func:`~loopkit._costs.costs.costs` raises.
     """
     check_names(kernel, given)
+    seen: dict[tuple[int, ...], Costs] = {}
+
+    def sample(sizes: Mapping[str, int]) -> Iterator[tuple[str, Value]]:
+        made = seen[tuple(sizes.values())] = costs(kernel, sizes, device, arch)
+        return numbers_of(made)
+
+    names, found = polynomials(kernel, given, sample)
+    every = list(seen.values())
+    first = _aligned(every[0], every)
+    values = iter(found)
+    made = _changed(first, lambda _what, _value: next(values))
+    waits = [_changed_barrier(b, lambda _what, _value: next(values)) for b in first.barriers]
+    whole = {f.name: getattr(made, f.name) for f in fields(Costs)}
+    whole["sizes"] = tuple(sorted(given.items()))
+    return OpenCosts(**whole, open_sizes=names, waits=tuple(waits))
+
+
+def polynomials(
+    kernel: Kernel,
+    given: Mapping[str, int],
+    count: Callable[[Mapping[str, int]], Iterator[tuple[str, Value]]],
+) -> tuple[tuple[str, ...], list[QuasiPolynomial | None]]:
+    """The sizes that are not given, and all numbers that *count* gives at sizes, by them.
+
+    *count* says of each what it is, too.  Raises :class:`InvalidArgumentError` where a number is
+    no polynomial of the sizes, and says which.
+    """
     names = tuple(name for name in kernel.sizes if name not in given)
     lattice = _lattice(kernel, given, names)
-    seen: dict[tuple[int, ...], Costs] = {}
+    seen: dict[tuple[int, ...], tuple[tuple[str, Value], ...]] = {}
 
     def sample(sizes: Mapping[str, int]) -> tuple[Value, ...]:
         key = tuple(sizes[name] for name in names)
@@ -102,30 +129,21 @@ def open_costs(
             where = {**given, **sizes}
             if _sets.at_values(kernel.assumptions.set, where).is_empty():
                 raise _unsampled(kernel, where)
-            seen[key] = costs(kernel, where, device, arch)
-        return tuple(value for _, value in numbers_of(seen[key]))
+            seen[key] = tuple(count(where))
+        return tuple(value for _, value in seen[key])
 
     try:
         try:
-            found = interpolated(sample, lattice)
+            return names, interpolated(sample, lattice)
         except NotPolynomialError:
             # Small sizes may be a case of their own.
-            lattice = lattice.later(2)
-            found = interpolated(sample, lattice)
+            return names, interpolated(sample, lattice.later(2))
     except NotPolynomialError as error:
-        some = next(iter(seen.values()))
-        what = [text for text, _ in numbers_of(some)][error.number]
+        what, _ = next(iter(seen.values()))[error.number]
         raise InvalidArgumentError(
             f"the {what} of '{kernel.name}' cannot be told for all sizes: {error.why}",
             instead=f"costs({', '.join(f'{n}=...' for n in kernel.sizes)}) counts it at numbers",
         ) from None
-    first = _aligned(seen[lattice.first], list(seen.values()))
-    values = iter(found)
-    made = _changed(first, lambda _what, _value: next(values))
-    waits = [_changed_barrier(b, lambda _what, _value: next(values)) for b in first.barriers]
-    whole = {f.name: getattr(made, f.name) for f in fields(Costs)}
-    whole["sizes"] = tuple(sorted(given.items()))
-    return OpenCosts(**whole, open_sizes=names, waits=tuple(waits))
 
 
 def _aligned(costs: Costs, seen: list[Costs]) -> Costs:

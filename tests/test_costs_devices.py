@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 import loopkit as lk
@@ -82,6 +85,20 @@ def test_hostile_names(asked: str) -> None:
 def test_what_is_no_name(asked: object) -> None:
     with pytest.raises(lk.InvalidArgumentError, match="device is a name or a Device"):
         chosen(asked)  # type: ignore[arg-type]
+
+
+def test_devices_with_other_numbers() -> None:
+    slow = replace(lk.Device.named("H100"), name="slow", clock=1e9)
+    fast, slow_costs = (small().costs(n=1 << 20, device=d).roofline for d in ("H100", slow))
+    ratios = {
+        a.name: b.seconds / a.seconds for a, b in zip(fast.terms, slow_costs.terms, strict=True)
+    }
+    assert ratios["memory"] == 1 and ratios["float32"] == pytest.approx(1.98)
+    for wrong in ({"clock": 0}, {"bandwidth": "fast"}, {"l2": -1}, {"multiprocessors": np.nan}):
+        with pytest.raises(lk.InvalidArgumentError, match="is a number above 0"):
+            replace(slow, **wrong)
+    with pytest.raises(lk.InvalidArgumentError, match="capability of a device"):
+        replace(slow, capability="9.0")
 
 
 def test_without_a_gpu_the_one_assumed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -225,6 +225,8 @@ def test_arguments_are_a_mapping_or_named() -> None:
         lk.measure(scale(), {"n": 3}, n=4)
     with pytest.raises(lk.InvalidArgumentError, match="maps names to arrays"):
         lk.measure(scale(), 5)  # type: ignore[arg-type]
+    with pytest.raises(lk.InvalidArgumentError, match="measure takes a kernel"):
+        lk.measure("kernel", n=4)  # type: ignore[arg-type]
 
 
 def test_without_a_gpu_cuda_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ Clocks are the highest that a device boosts to: rates are at most those told her
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import field, replace
@@ -114,7 +115,8 @@ class Device:
 
     ``clock`` is in Hz, ``bandwidth`` of its memory in bytes a second, ``l2`` in bytes,
     ``l2_clock`` in bytes that L2 delivers a clock, where that is known.  ``note`` says how this
-    device came to be taken.
+    device came to be taken.  One with other numbers is made of one that has a name:
+    ``dataclasses.replace(Device.named("H100"), clock=1.4e9)``.
     """
 
     name: str
@@ -125,6 +127,24 @@ class Device:
     l2: int
     l2_clock: int | None = None
     note: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.capability, Capability):
+            raise InvalidArgumentError(
+                f"the capability of a device is a Capability, and {shown(self.capability)} is none",
+                instead='Device.named("H100").capability is one',
+            )
+        for name in ("multiprocessors", "clock", "bandwidth", "l2"):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not 0 < value < math.inf:
+                raise InvalidArgumentError(
+                    f"{name} of a device is a number above 0, and {shown(value)} is none"
+                )
+
+    @classmethod
+    def named(cls, name: str) -> Device:
+        """The device that NVIDIA calls so; raises :class:`UnknownNameError` for other names."""
+        return chosen(str(name))
 
     @property
     def cycles(self) -> float:

@@ -202,6 +202,8 @@ def measured(
     working: Working,
 ) -> Measurement:
     """:func:`measure`, which shows what it is at."""
+    if not isinstance(kernel, Kernel):
+        raise InvalidArgumentError(f"measure takes a kernel, and {shown(kernel)} is none")
     name, flush_l2 = chosen_executor(executor), flag("flush_l2", flush_l2)
     with working("making data"):
         ready = prepared(kernel, given, seed)

@@ -16,7 +16,7 @@ import click
 from loopkit._errors import LoopkitError
 from loopkit._execute import EXECUTORS
 
-VIEWS = ("nest", "cuda", "ptx", "sass", "resources", "costs")
+VIEWS = ("nest", "cuda", "ptx", "sass", "resources", "costs", "history")
 SIZE = click.IntRange(min=1)
 
 #: Exit codes: something was wrong with what was asked, and the user stopped it.
@@ -107,6 +107,13 @@ def demo(n: int | None, m: int | None, l: int | None, executor: str | None) -> i
 @click.option("--sass", is_flag=True, help="The machine code, disassembled.")
 @click.option("--resources", is_flag=True, help="Registers, memory, spills.")
 @click.option("--costs", is_flag=True, help="What a launch with these sizes costs, exactly.")
+@click.option("--history", is_flag=True, help="Its steps; with sizes, what each did to the costs.")
+@click.option(
+    "--diff",
+    nargs=2,
+    metavar="A B",
+    help="What changed in these views from A to B: numbers of steps, 'text', or other NAMEs.",
+)
 @click.option("--device", metavar="H100", help="The GPU for --costs; by default this machine's.")
 @click.option(
     "--arch",
@@ -114,7 +121,12 @@ def demo(n: int | None, m: int | None, l: int | None, executor: str | None) -> i
     help="The architecture for --ptx, --sass, --resources and --costs; by default this machine's.",
 )
 def show(
-    target: str, sizes: tuple[str, ...], arch: str | None, device: str | None, **views: bool
+    target: str,
+    sizes: tuple[str, ...],
+    arch: str | None,
+    device: str | None,
+    diff: tuple[str, str] | None,
+    **views: bool,
 ) -> int:
     """Print views of the kernel NAME in FILE.py, the loop nest if no other is asked for.
 
@@ -125,7 +137,7 @@ def show(
     from loopkit._cli._show import show
 
     asked = [view for view in VIEWS if views[view]] or ["nest"]
-    return show(target, asked, arch, sizes, device)
+    return show(target, asked, arch, sizes, device, diff)
 
 
 @loopkit.command()

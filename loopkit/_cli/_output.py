@@ -11,7 +11,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 #: The languages that are printed in colours, as pygments calls them.
-LEXERS = ("cuda", "python")
+LEXERS = ("cuda", "diff", "python")
 
 
 class Output:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from loopkit._changes import Diff
 from loopkit._cli._output import Output
 from loopkit._cli._sizes import sizes_of
 from loopkit._costs.on_device import device_lines
@@ -23,6 +24,7 @@ BINARY = frozenset(["ptx", "sass", "resources", "costs"])
 """Views of what is made for one architecture."""
 
 # A colon inside of a path (a drive letter, an odd folder) is none of ours.
+_NUMBER = re.compile(r"-?[0-9]{1,9}", re.ASCII)
 _TARGET = re.compile(r"(.+?\.py|.*[/\\][^:]*|[^:]*)(?::([^:/\\]+))?(?::([^/\\]+))?")
 
 T = TypeVar("T")
@@ -34,16 +36,23 @@ def show(
     arch: str | None,
     words: Sequence[str] = (),
     device: str | None = None,
+    diff: tuple[str, str] | None = None,
 ) -> int:
-    """Print ``views`` of the kernel that ``target`` (``FILE.py:NAME``) names."""
+    """Print ``views`` of the kernel that ``target`` (``FILE.py:NAME``) names.
+
+    With ``diff``, what differs between those of two others: see :func:`stage`.
+    """
     options: dict[str, dict[str, Any]] = {view: {} for view in views}
     if words or device is not None:
-        if "costs" not in options:
+        if "costs" not in options and ("history" not in options or device is not None):
             raise InvalidArgumentError(
                 f"{'sizes say' if words else '--device says'} nothing about --{views[0]}",
-                instead="that belongs to --costs",
+                instead="that belongs to --costs" + (", and sizes to --history" if words else ""),
             )
-        options["costs"] |= {**sizes_of(words), "device": device}
+        for view in {"costs", "history"} & options.keys():
+            options[view] |= sizes_of(words)
+        if device is not None:
+            options["costs"]["device"] = device
     kernel = load(target)
     if arch is not None:
         if not BINARY.intersection(views):
@@ -54,22 +63,50 @@ def show(
         for view in BINARY.intersection(views):
             options[view]["arch"] = arch
     output = Output()
-    with output.working("counting") if "costs" in options else contextlib.nullcontext():
-        rendered = [str(render(kernel, view, made_for)) for view, made_for in options.items()]
+
+    def texts(of: Kernel) -> list[str]:
+        return [str(render(of, view, given)) for view, given in options.items()]
+
+    with output.working("counting") if words or "costs" in views else contextlib.nullcontext():
+        if diff is None:
+            rendered = texts(kernel)
+        else:
+            both = (texts(stage(kernel, target, which)) for which in diff)
+            compared = zip(views, *both, strict=True)
+            rendered = [str(Diff(view, old, new, diff)) for view, old, new in compared]
     # Only now, so that after an error nothing is on stdout.
     for number, (view, text) in enumerate(zip(views, rendered, strict=True)):
         if number:
             output.text()
-        output.code(text, view)
+        output.code(text, view if diff is None else "diff")
     return 0
 
 
 def render(kernel: Kernel, view: str, options: Mapping[str, Any]) -> Any:
     """What a view prints."""
+    if view == "history":
+        return kernel.history.at(**options) if options else kernel.history
     if view != "costs":
         return kernel if view == "nest" else getattr(kernel, view)(**options)
     found = kernel.costs(**options)
     return "\n".join([str(found), *(["", *device_lines(found)] if found.asked is None else [])])
+
+
+def stage(kernel: Kernel, target: str, which: str) -> Kernel:
+    """One side of a diff: after a step of the kernel's, its ``text``, or another of the file's."""
+    steps = kernel.history
+    if which == "text":
+        return steps[0].before if steps else kernel
+    if not _NUMBER.fullmatch(which):
+        parts = _TARGET.fullmatch(target)
+        return load(f"{target if parts is None else parts[1]}:{which}")
+    number = int(which)
+    if not -len(steps) <= number < len(steps):
+        raise InvalidArgumentError(
+            f"there is no step {number}: {kernel.name} has {len(steps)}, counted from 0",
+            instead="'text' is the kernel before its first step; --history shows all",
+        )
+    return steps[number].kernel
 
 
 def load(target: str) -> Kernel:

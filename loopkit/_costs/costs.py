@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field
 from math import prod
+from typing import TYPE_CHECKING
 
 from loopkit._budget import in_turn
 from loopkit._cached import cached_property
@@ -27,6 +28,9 @@ from loopkit._poly.model import Model, model_of
 from loopkit._poly.pairs import Instance
 from loopkit._program import Program
 from loopkit._types import known_types
+
+if TYPE_CHECKING:
+    from loopkit._costs.table import Table
 
 __all__ = ["AccessCosts", "Costs", "Footprint", "costs"]
 
@@ -92,10 +96,24 @@ class Costs(OnDevice):
                 found[access.array] = before + counts.pieces * SECTOR if known else None  # type: ignore[operator, union-attr]
         return found
 
+    def parts(self) -> Iterator[Table | str]:
+        """The tables, and the remarks between them."""
+        from loopkit._costs.table import parts
+
+        return parts(self)
+
     def __str__(self) -> str:
         from loopkit._costs.table import as_text
 
-        return as_text(self)
+        return as_text(self.parts())
+
+    def _repr_mimebundle_(
+        self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
+    ) -> dict[str, str]:
+        from loopkit._display.costs import costs_html
+        from loopkit._display.markup import bundle
+
+        return bundle(lambda: costs_html(self), lambda: str(self), include, exclude)
 
 
 @in_turn

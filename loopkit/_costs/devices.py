@@ -28,6 +28,7 @@ from dataclasses import field, replace
 
 from loopkit._errors import InvalidArgumentError, UnknownNameError
 from loopkit._frozen import dataclass
+from loopkit._printed import Printed
 from loopkit._spelling import shown
 
 KIB, MIB = 1 << 10, 1 << 20
@@ -110,7 +111,7 @@ CAPABILITIES: Mapping[str, Capability] = {
 
 
 @dataclass(frozen=True)
-class Device:
+class Device(Printed):
     """A GPU, as far as costs depend on it.
 
     ``clock`` is in Hz, ``bandwidth`` of its memory in bytes a second, ``l2`` in bytes,

@@ -10,10 +10,11 @@ from __future__ import annotations
 from loopkit._costs.devices import SCHEDULERS, Capability, Device
 from loopkit._errors import ResourceError
 from loopkit._frozen import dataclass
+from loopkit._printed import Printed
 
 
 @dataclass(frozen=True)
-class Occupancy:
+class Occupancy(Printed):
     """What is on one multiprocessor at once.
 
     ``limits`` says how many ``blocks`` each resource has room for; those with room for no more
@@ -103,7 +104,7 @@ def _whole(number: int, unit: int) -> int:
 
 
 @dataclass(frozen=True)
-class Tail:
+class Tail(Printed):
     """How the blocks of a grid fill a device, if all take the same time.
 
     ``at_once`` blocks run together; ``waves`` of them make the grid, the last of ``last`` blocks.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
 from math import gcd, lcm, prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from loopkit import _budget, _sets
 from loopkit._arrays import ValueArg, strides_of
@@ -26,6 +26,9 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._linear import NotAffineError
 from loopkit._points import smallest_point
+
+if TYPE_CHECKING:
+    from loopkit._costs.table import Table
 
 Value = int | None
 Change = Callable[[str, Value], Any]
@@ -73,10 +76,11 @@ class OpenCosts(Costs):
             if value is not None
         }
 
-    def __str__(self) -> str:
-        from loopkit._costs.table import open_text
+    def parts(self) -> Iterator[Table | str]:
+        """The tables, and the remarks between them."""
+        from loopkit._costs.table import open_parts
 
-        return open_text(self)
+        return open_parts(self)
 
 
 @in_turn

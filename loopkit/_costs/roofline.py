@@ -41,6 +41,7 @@ from loopkit._costs.devices import SCHEDULERS, Device
 from loopkit._costs.quantities import bytes_text, number_text, rate_text, seconds_text
 from loopkit._errors import InvalidArgumentError
 from loopkit._frozen import dataclass
+from loopkit._printed import Printed
 from loopkit._spelling import shown
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Roofline:
+class Roofline(Printed):
     """The times that a launch takes at least, by what it does.
 
     ``moved`` are the bytes that memory must deliver or take, ``operations`` the arithmetic

@@ -2,85 +2,98 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from loopkit._costs.on_device import device_lines
+from loopkit._frozen import dataclass
 
 if TYPE_CHECKING:
     from loopkit._costs.costs import AccessCosts, Costs
     from loopkit._costs.open_sizes import OpenCosts
 
 
-def as_text(costs: Costs) -> str:
-    """Tables of the launch, operations, bytes and accesses."""
+@dataclass(frozen=True)
+class Table:
+    """Rows of text under heads: ``names`` columns of names, then numbers.
+
+    ``statements`` are those that the rows are of, where they are of some.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    statements: tuple[str, ...] = ()
+    names: int = 2
+
+
+def as_text(parts: Iterable[Table | str]) -> str:
+    """Tables and remarks as text, a blank line between them."""
+    return "\n\n".join(
+        "\n".join(_lines(part)) if isinstance(part, Table) else part for part in parts
+    )
+
+
+def parts(costs: Costs) -> Iterator[Table | str]:
+    """The tables, and the remarks between them."""
     sizes = ", ".join(f"{name} = {value}" for name, value in costs.sizes)
     launch = f"{costs.blocks:,} blocks of {costs.threads:,} threads"
-    lines = [
-        costs.kernel + (f" at {sizes}" if sizes else ""),
-        f"{launch}, {costs.shared_bytes:,} bytes of shared memory each",
-    ]
+    head = costs.kernel + (f" at {sizes}" if sizes else "")
+    yield f"{head}\n{launch}, {costs.shared_bytes:,} bytes of shared memory each"
     if costs.operations:
-        lines.append("")
-        lines += _table(
-            [(kind, dtype, f"{n:,}") for (kind, dtype), n in costs.operations],
-            ("operation", "type", "times"),
-        )
+        times = tuple((kind, dtype, f"{n:,}") for (kind, dtype), n in costs.operations)
+        yield Table(("operation", "type", "times"), times)
     if costs.footprints:
-        lines.append("")
-        lines += _table(
-            [
-                (f.array, _number(f.read), _number(f.written), _number(costs.moved.get(f.array)))
-                for f in costs.footprints
-            ],
-            ("array", "bytes read", "bytes written", "bytes of sectors requested"),
+        moved = costs.moved
+        rows = tuple(
+            (f.array, _number(f.read), _number(f.written), _number(moved.get(f.array)))
+            for f in costs.footprints
         )
-    for space, columns in (
+        yield Table(
+            ("array", "bytes read", "bytes written", "bytes of sectors requested"), rows, names=1
+        )
+    for space, heads in (
         ("global", ("requests", "sectors", "a request", "at best", "used", "aligned")),
         ("shared", ("requests", "wavefronts", "a request", "at best", "at worst")),
     ):
         mine = [a for a in costs.accesses if a.space == space]
         if mine:
-            lines.append("")
-            lines += _table([_row(a) for a in mine], (f"{space} memory", "", *columns))
-    lines += _touched_again(costs)
-    lines += _paddings(costs)
-    lines += _barriers(costs)
+            statements = tuple(a.statement for a in mine)
+            yield Table((f"{space} memory", "", *heads), tuple(map(_row, mine)), statements)
+    yield from _touched_again(costs)
+    yield from _paddings(costs)
+    yield from _barriers(costs)
     if costs.at_most:
-        lines += ["", f"as if conditions on data held: {', '.join(costs.at_most)}"]
+        yield f"as if conditions on data held: {', '.join(costs.at_most)}"
     if costs.asked is not None:
-        lines += ["", *device_lines(costs)]
-    return "\n".join(lines)
+        yield "\n".join(device_lines(costs))
 
 
-def open_text(costs: OpenCosts) -> str:
-    """What depends on open sizes: a line for each count."""
+def open_parts(costs: OpenCosts) -> Iterator[Table | str]:
+    """The tables of counts that depend on open sizes."""
     sizes = "".join(f", {name} = {value}" for name, value in costs.sizes)
-    lines = [
-        f"{costs.kernel}, by {', '.join(costs.open_sizes)}{sizes}",
-        f"blocks of {costs.threads:,} threads, {costs.shared_bytes:,} bytes of shared memory each",
-        f"blocks: {costs.blocks}",
-    ]
+    launch = f"blocks of {costs.threads:,} threads, {costs.shared_bytes:,} bytes of shared memory"
+    head = f"{costs.kernel}, by {', '.join(costs.open_sizes)}{sizes}"
+    yield f"{head}\n{launch} each\nblocks: {costs.blocks}"
     if costs.operations:
-        rows = [(kind, dtype, str(n)) for (kind, dtype), n in costs.operations]
-        lines += ["", *_table(rows, ("operation", "type"), ("times",))]
+        times = tuple((kind, dtype, str(n)) for (kind, dtype), n in costs.operations)
+        yield Table(("operation", "type", "times"), times, names=3)
     if costs.footprints:
         rows = [(f.array, "read", _open(f.read)) for f in costs.footprints]
         rows += [(f.array, "written", _open(f.written)) for f in costs.footprints]
-        rows = [row for row in sorted(rows) if row[2] != "0"]
-        lines += ["", *_table(rows, ("array", ""), ("bytes",))]
+        found = tuple(row for row in sorted(rows) if row[2] != "0")
+        yield Table(("array", "", "bytes"), found, names=3)
     for space, piece in (("global", "sectors"), ("shared", "wavefronts")):
         mine = [a for a in costs.accesses if a.space == space]
         if mine:
-            rows = [
-                (a.text, _where(a), a.why if a.counts is None else str(a.counts.pieces))
-                for a in mine
-            ]
-            lines += ["", *_table(rows, (f"{space} memory", ""), (piece,))]
+            counts = [a.why if a.counts is None else str(a.counts.pieces) for a in mine]
+            found = tuple((a.text, _where(a), n) for a, n in zip(mine, counts, strict=True))
+            statements = tuple(a.statement for a in mine)
+            yield Table((f"{space} memory", "", piece), found, statements, names=3)
     if costs.barriers:
-        rows = [(f"after {b.after}", f"before {b.before}", _open(b.times)) for b in costs.barriers]
-        lines += ["", *_table(rows, ("barrier", ""), ("times",))]
-    return "\n".join(lines)
+        waits = tuple(
+            (f"after {b.after}", f"before {b.before}", _open(b.times)) for b in costs.barriers
+        )
+        yield Table(("barrier", "", "times"), waits, names=3)
 
 
 def _open(value: object) -> str:
@@ -110,20 +123,22 @@ def _where(access: AccessCosts) -> str:
     return f"{'write' if access.is_write else 'read'}, {access.statement}"
 
 
-def _touched_again(costs: Costs) -> list[str]:
+def _touched_again(costs: Costs) -> Iterator[Table]:
     """How often cells of global memory are touched again, and by whom."""
     found = [a for a in costs.accesses if a.reuse is not None and any(a.reuse.again.values())]
-    if not found:
-        return []
-    rows = []
+    rows: list[tuple[str, ...]] = []
+    columns: tuple[str, ...] = ()
     for access in found:
         assert access.reuse is not None
-        again = access.reuse.again
-        rows.append((access.text, _where(access), *(f"{n:,}" for n in again.values())))
-    return ["", *_table(rows, ("touched again by the", "", *again))]
+        columns = tuple(access.reuse.again)
+        numbers = (f"{n:,}" for n in access.reuse.again.values())
+        rows.append((access.text, _where(access), *numbers))
+    if rows:
+        statements = tuple(access.statement for access in found)
+        yield Table(("touched again by the", "", *columns), tuple(rows), statements)
 
 
-def _paddings(costs: Costs) -> list[str]:
+def _paddings(costs: Costs) -> Iterator[str]:
     """What would remove bank conflicts."""
     lines = []
     for padding in costs.paddings:
@@ -132,13 +147,12 @@ def _paddings(costs: Costs) -> list[str]:
             left = "" if padding.removes_all else f", to {padding.with_it:,}"
             text += f"{padding.call} removes {'the conflicts' if not left else 'some'}{left}"
         lines.append(text + padding.why)
-    return ["", *lines] if lines else []
+    if lines:
+        yield "\n".join(lines)
 
 
-def _barriers(costs: Costs) -> list[str]:
+def _barriers(costs: Costs) -> Iterator[Table]:
     """Where threads wait for each other."""
-    if not costs.barriers:
-        return []
     rows = []
     for barrier in costs.barriers:
         each = barrier.per_block
@@ -151,23 +165,20 @@ def _barriers(costs: Costs) -> list[str]:
                 _number(barrier.times),
             )
         )
-    return ["", *_table(rows, ("barrier", "", "threads", "a block", "in all"))]
+    if rows:
+        yield Table(("barrier", "", "threads", "a block", "in all"), tuple(rows))
 
 
 def _number(value: int | None) -> str:
     return "not known" if value is None else f"{value:,}"
 
 
-def _table(
-    rows: Iterable[Sequence[str]], columns: Sequence[str], texts: Sequence[str] = ()
-) -> list[str]:
-    """Rows under their headings: two columns of names, then numbers; ``texts`` begin left."""
-    cells = [(*columns, *texts), *rows]
-    widths = [max(len(row[n]) for row in cells) for n in range(len(cells[0]))]
-    lines = []
+def _lines(table: Table) -> Iterator[str]:
+    cells = [table.columns, *table.rows]
+    widths = [max(len(row[n]) for row in cells) for n in range(len(table.columns))]
     for row in cells:
-        adjusted = str.ljust if texts else str.rjust
-        numbers = [adjusted(c, w) for c, w in zip(row[2:], widths[2:], strict=True)]
-        names = [c.ljust(w) for c, w in zip(row[:2], widths[:2], strict=True)]
-        lines.append("  ".join([*names, *numbers]).rstrip())
-    return lines
+        texts = [
+            text.ljust(width) if at < table.names else text.rjust(width)
+            for at, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        yield "  ".join(texts).rstrip()

@@ -159,6 +159,11 @@ def output(*parts: Part, kernel: Kernel | None = None, **attributes: object) -> 
     return add(made, *parts)
 
 
+def printed(text: str) -> Element:
+    """A text as one output."""
+    return output(element("pre", text, class_="lk-wrapped"))
+
+
 def html_text(made: Element) -> str:
     """An element as HTML."""
     return tostring(made, encoding="unicode", method="html")

@@ -24,9 +24,12 @@ def error_html(error: LoopkitError) -> Element:
     if not isinstance(witness, Witness):
         return output(title, element("pre", "\n".join(lines), class_="lk-wrapped"))
     lines = [line for line in lines if line not in witness.suggestions]
+    suggestions = list(_suggestions(witness))
     picture, kernel = _picture(error)
+    if picture is not None:  # it says what the message says
+        return output(title, picture, suggestions, kernel=kernel)
     text = element("pre", "\n".join(lines), class_="lk-wrapped")
-    return output(title, text, picture, _case(witness), kernel=kernel)
+    return output(title, text, _case(witness), suggestions)
 
 
 def _picture(error: LoopkitError) -> tuple[Part, Kernel | None]:
@@ -75,7 +78,7 @@ def _instances(witness: Witness) -> list[tuple[str, Instance]]:
 
 
 def _case(witness: Witness) -> Iterator[Part]:
-    """The two instances under each other, the cell, the sizes, and what would be legal."""
+    """The two instances under each other, the cell, and the sizes."""
     instances = _instances(witness)
     inames = tuple(dict.fromkeys(name for _, i in instances for name in i.inames))
     if instances:
@@ -84,6 +87,10 @@ def _case(witness: Witness) -> Iterator[Part]:
     for what, text in _facts(witness):
         if what in ("cell", "sizes"):
             yield element("div", inline("comment", f"{what}  "), element("code", text))
+
+
+def _suggestions(witness: Witness) -> Iterator[Part]:
+    """What would be legal."""
     for suggestion in witness.suggestions:
         yield element("div", inline("ok", ROLES["ok"].mark), " ", suggestion, class_="lk-wrapped")
 

@@ -29,6 +29,7 @@ from loopkit._measure.measure import (
     warm,
 )
 from loopkit._measure.turns import SLOT, Slots, launches_for, middle, order, paired
+from loopkit._printed import Printed
 from loopkit._spelling import shown
 
 
@@ -49,7 +50,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Contest:
+class Contest(Printed):
     """Kernels that took turns; the first one is what the others are compared with."""
 
     entries: tuple[Entry, ...]

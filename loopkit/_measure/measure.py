@@ -23,6 +23,7 @@ from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._measure.arguments import Prepared, prepared
 from loopkit._measure.turns import launches_for, middle
+from loopkit._printed import Printed
 from loopkit._spelling import shown
 
 Working = Callable[[str], AbstractContextManager[None]]
@@ -52,7 +53,7 @@ class Runner(Protocol):
 
 
 @dataclass(frozen=True)
-class Measurement:
+class Measurement(Printed):
     """The time of a launch, in seconds, over many.
 
     ``times`` are single launches where L2 was flushed before each, and else averages over some in

@@ -13,11 +13,12 @@ from typing import Any
 
 from loopkit._errors import CompileError, MissingDependencyError
 from loopkit._frozen import dataclass
+from loopkit._printed import Printed
 from loopkit._program import Program
 
 
 @dataclass(frozen=True)
-class Resources:
+class Resources(Printed):
     """Registers a thread; shared memory a block; stack and spills a thread; all in bytes.
 
     ``shared`` is static and dynamic shared memory together.  Spill bytes are stores

@@ -1,0 +1,41 @@
+"""Costs as HTML: the tables of their text, in which statements light up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+from xml.etree.ElementTree import Element
+
+from loopkit._costs.table import Table
+from loopkit._display.markup import Part, element, output, statement, table
+from loopkit._display.words import coloured, roles_of
+
+if TYPE_CHECKING:
+    from loopkit._costs.costs import Costs
+
+
+def costs_html(costs: Costs) -> Element:
+    """All that the text says; a row of an access belongs to its statement."""
+    kernel = costs.source
+    places = {s.id: number for number, s in enumerate(kernel.statements)}
+    return output(_drawn(costs, roles_of(kernel), places), kernel=kernel)
+
+
+def _drawn(costs: Costs, roles: Mapping[str, str], places: Mapping[str, int]) -> Iterator[Element]:
+    for number, part in enumerate(costs.parts()):
+        if isinstance(part, Table):
+            yield _table(part, roles, places)
+        elif number == 0:
+            head, *rest = part.splitlines()
+            yield element("div", head, class_="lk-head")
+            yield element("div", *rest)
+        else:
+            yield element("pre", part, class_="lk-wrapped")
+
+
+def _table(part: Table, roles: Mapping[str, str], places: Mapping[str, int]) -> Element:
+    rows: list[list[Part]] = [
+        [element("span", coloured(row[0], roles), class_="lk-plain"), *row[1:]] for row in part.rows
+    ]
+    marks = [statement(places.get(name), name) for name in part.statements]
+    return table(part.columns, rows, numbers=range(part.names, len(part.columns)), marks=marks)

@@ -50,3 +50,12 @@ def test_parts_show_what_they_print() -> None:
 def test_an_empty_kernel_costs_nothing() -> None:
     costs = lk.make_kernel("{ [i]: 0 <= i < n }", "").costs(n=1)
     assert Page(costs._repr_mimebundle_()["text/html"]).text.startswith("kernel")
+
+
+def test_costs_of_open_sizes() -> None:
+    kernel: Kernel = importlib.import_module("transpose").make()["scheduled"]
+    costs = kernel.costs(m=64)
+    bundle = costs._repr_mimebundle_()
+    assert bundle["text/plain"] == str(costs)
+    page = Page(bundle["text/html"])
+    assert set(re.findall(r"\w+", str(costs))) <= set(re.findall(r"\w+", " ".join(page.texts)))

@@ -28,7 +28,7 @@ def _drawn(costs: Costs, roles: Mapping[str, str], places: Mapping[str, int]) ->
         elif number == 0:
             head, *rest = part.splitlines()
             yield element("div", head, class_="lk-head")
-            yield element("div", *rest)
+            yield from (element("div", line) for line in rest)
         else:
             yield element("pre", part, class_="lk-wrapped")
 

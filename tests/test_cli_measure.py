@@ -74,7 +74,8 @@ def test_show_costs(file: str, capsys: Captured) -> None:
     assert main(["show", f"{file}:split", "n=6400", "--costs", "--device", "A100"]) == 0
     out = capsys.readouterr().out
     assert "scale at n = 6400" in out and "roofline of A100 80GB" in out and "sm_80" in out
-    assert main(["show", f"{file}:split", "n=6400", "--costs", "--cuda", "--arch", "sm_90a"]) == 0
+    words = ["--costs", "--cuda", "--arch", "sm_90a", "--device", "H100"]
+    assert main(["show", f"{file}:split", "n=6400", *words]) == 0
     out = capsys.readouterr().out
     assert "__global__" in out and "resources: sm_90a" in out
 

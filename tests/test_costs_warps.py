@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 import importlib
+import random
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from math import gcd
 from pathlib import Path
 
+import islpy as isl
 import numpy as np
 import pytest
 
 import loopkit as lk
+from loopkit import _sets
 from loopkit._arrays import AddressSpace
 from loopkit._costs.accesses import Access, AddressMap, accesses_of, address_map, space_of
 from loopkit._costs.reuse import Reuse, reuse
 from loopkit._costs.warps import GLOBAL, SHARED, WarpCosts, lanes_of, moves, warp_costs
 from loopkit._linear import Linear
-from loopkit._poly.integer_points import enumerated, systems
+from loopkit._poly.integer_points import systems
 from loopkit._poly.model import model_of
 from loopkit.codegen.prepare import prepare
+from tests.test_random_schedules import KERNELS, SIZES, random_schedule
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
 
 
 def points(access: AddressMap, sizes: Mapping[str, int]) -> Iterator[dict[str, int]]:
-    """All points of an access's domain, by isl's enumeration of systems."""
-    for system in systems(access.domain, access.names, sizes):
-        for row in enumerated(system):
-            yield dict(zip(access.names, row.tolist(), strict=False))
+    """All points of an access's domain, by isl."""
+    param, dim = isl.dim_type.param, isl.dim_type.set
+    domain = _sets.project_onto(_sets.at_values(access.domain, sizes), access.names)
+    names = _sets.names_of(domain)
+    assert set(names) == set(access.names)
+    found: list[isl.Point] = []
+    domain.move_dims(dim, 0, param, 0, len(names)).foreach_point(found.append)
+    for point in found:
+        values = [_sets.integer(point.get_coordinate_val(dim, n)) for n in range(len(names))]
+        yield dict(zip(names, values, strict=True))
 
 
 def value(form: Linear, point: Mapping[str, int]) -> int:
@@ -157,3 +167,114 @@ def test_gallery(example: str, schedule: str) -> None:
     sizes = GALLERY[example, schedule]
     found = same_counts(made, **{name: sizes[name] for name in made.sizes})
     assert found
+
+
+def footprints(knl: lk.Kernel, sizes: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    """Bytes of each array in global memory that are read and written, cell by cell."""
+    model = model_of(prepare(knl))
+    cells: dict[tuple[str, bool], set[tuple[int, ...]]] = defaultdict(set)
+    for access in accesses_of(model.kernel):
+        if space_of(model.kernel, access.array) not in (AddressSpace.LOCAL, AddressSpace.PRIVATE):
+            where = address_map(model, access, sizes)
+            cells[access.array, access.is_write] |= {
+                tuple(value(form, point) for form in where.cell) for point in points(where, sizes)
+            }
+    itemsize = {name: model.array(name).dtype.itemsize for name, _ in cells}
+    return {
+        name: (len(cells[name, False]) * size, len(cells[name, True]) * size)
+        for name, size in itemsize.items()
+    }
+
+
+@pytest.mark.parametrize("first", range(0, 60, 10))
+def test_random_schedules(first: int) -> None:
+    """Whatever transforms make of loops: requests, reuse and footprints are those of all points."""
+    ran = 0
+    for seed in range(first, first + 10):
+        r = random.Random(seed)
+        knl = random_schedule(r.choice(KERNELS)(), r)
+        sizes = {n: v for n, v in r.choice(SIZES).items() if n in knl.sizes}
+        try:
+            knl.program()
+        except lk.LoopkitError:
+            continue
+        same_counts(knl, **sizes)
+        costs = knl.costs(**sizes)
+        found = {f.array: (f.read, f.written) for f in costs.footprints}
+        assert found == footprints(knl, sizes), seed
+        ran += 1
+    assert ran >= 3
+
+
+def test_several_pieces() -> None:
+    """A domain that is no single conjunction: threads of one warp come from different parts."""
+    knl = lk.make_kernel(
+        "{ [i, k]: 0 <= i < n and 0 <= k < 3 }",
+        "b[k, i] = a[k, 2*i] {if=(i < 5 or i > n - 7 or (i + k) % 4 == 0)}",
+        dtypes={"a, b": "float32"},
+    )
+    knl = knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+    for n in (1, 8, 40, 70):
+        same_counts(knl, n=n)
+        assert {f.array: (f.read, f.written) for f in knl.costs(n=n).footprints} == footprints(
+            knl, {"n": n}
+        )
+
+
+def test_quotients_in_subscripts() -> None:
+    knl = lk.make_kernel(
+        "{ [i, j]: 0 <= i < n and 0 <= j < 5 }",
+        "b[i, j] = a[(i + 3*j) // 4] + a[(7*i) % 9] + a[min(i, 3*j)]",
+        dtypes={"a, b": "float16"},
+    )
+    knl = knl.split_iname("i", 16, outer_tag="g.0", inner_tag="l.0").tag_inames({"j": "l.1"})
+    same_counts(knl, n=37)
+
+
+def test_no_elements_at_all() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }", "b[i] = a[i]", dtypes={"a, b": "float32"}, assumptions="n >= 0"
+    ).split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+    costs = knl.costs(n=0)
+    assert costs.blocks == 0
+    assert [a.counts.requests for a in costs.accesses if a.counts] == [0, 0]
+    assert {(f.read, f.written) for f in costs.footprints} == {(0, 0)}
+
+
+def test_huge_sizes() -> None:
+    """Of addresses beyond 32 bits, and of more instances than 64 bits hold."""
+    knl = lk.make_kernel(
+        "{ [i, j, k]: 0 <= i, j, k < n }",
+        "b[i, j] = sum(k, a[i, k] * a[k, j])",
+        dtypes={"a, b": "float32"},
+        assumptions="1 <= n <= 4194304",
+    )
+    knl = knl.split_iname("i", 16, inner_tag="l.1").split_iname("j", 16, inner_tag="l.0")
+    knl = knl.tag_inames({"i_outer": "g.0"})
+    n = 1 << 20
+    costs = knl.costs(n=n)
+    assert dict(costs.operations)["mul", "float32"] == n**3
+    row, column = [a.counts for a in costs.accesses if not a.is_write]
+    assert row is not None and column is not None
+    # A warp is two rows of 16 threads: two sectors, and one element, or 16, of each.
+    assert (row.requests, row.pieces, row.threads) == (n**3 // 32, n**3 // 16, n**3)
+    assert (column.pieces, column.alignment) == (n**3 // 16, 64)
+    assert [(f.read, f.written) for f in costs.footprints] == [(4 * n**2, 0), (0, 4 * n**2)]
+    large = knl.costs(n=4194304)
+    assert dict(large.operations)["mul", "float32"] == 4194304**3 > 1 << 64
+
+
+def test_where_data_decide() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        "b[i] = a[col[i]] {if=(mask[i] > 0)}",
+        dtypes={"a, b, mask": "float32", "col": "int32"},
+        kernel_data=[lk.GlobalArg("a", shape="n"), ...],
+    )
+    knl = knl.split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+    costs = knl.costs(n=100)
+    by_array = {a.array: a for a in costs.accesses}
+    assert by_array["a"].counts is None and by_array["a"].why == "data decide"
+    assert costs.at_most == ("insn",)
+    assert "as if conditions on data held: insn" in str(costs)
+    assert {f.array: f.read for f in costs.footprints}["a"] is None

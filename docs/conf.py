@@ -18,7 +18,14 @@ author = "loopkit authors"
 version = release = loopkit.__version__
 copyright = author  # noqa: A001 - Sphinx calls it so
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "gallery", "names"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "shown",
+    "gallery",
+    "names",
+]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["_build", "_ext"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]

@@ -1,4 +1,4 @@
-"""Pages whose blocks of Python run, and print what stands below them."""
+"""Pages whose blocks of Python run, and print or draw what stands below them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-BLOCK = re.compile(r"^```(python|text|diff|cuda)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(
+    r"^```(python|text|diff|cuda|\{picture\} [^\n]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL
+)
 
 
 def printed_anew(source: str) -> str:
@@ -25,6 +27,8 @@ def printed_anew(source: str) -> str:
             with contextlib.redirect_stdout(io.StringIO()) as out:
                 exec(body, names)
             printed = "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
+        elif language.startswith("{"):
+            assert eval(language.partition(" ")[2], names).scene()
         else:
             body = printed.rstrip("\n") + "\n"
         pieces.append(f"```{language}\n{body}```")

@@ -1,6 +1,7 @@
 """The directive ``gallery``: a script of ``examples/`` with what its schedules are and cost.
 
-Everything on the page is made when the page is built: nothing is pasted.
+Everything on the page is made when the page is built.  A statement that the pointer is on lights
+up in the nest, in the source and in the pictures.
 """
 
 from __future__ import annotations
@@ -13,18 +14,25 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
+from shown import picture, shown
 from sphinx.application import Sphinx
 
 from loopkit import Kernel
+from loopkit._display.nest import kernel_html
+from loopkit._display.source import source_html
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 class Gallery(Directive):
-    """One example: its script, and for each schedule the nest, the source and the costs."""
+    """One example: its script, and for each schedule the nest, the source and the costs.
+
+    Its content has a line for each picture: a title of ``make()``, and what to call on its kernel.
+    """
 
     required_arguments = 1
     option_spec: ClassVar[dict[str, Any]] = {"sizes": directives.unchanged}
+    has_content = True
 
     def run(self) -> list[nodes.Node]:
         """The nodes of one example."""
@@ -38,21 +46,29 @@ class Gallery(Directive):
             nodes.paragraph(text=(module.__doc__ or "").strip()),
             _folded(f"examples/{name}.py", _code(path.read_text(encoding="utf-8"), "python")),
         ]
-        for title, kernel in module.make().items():
+        kernels = module.make()
+        calls = [line.partition(": ") for line in self.content]
+        for title, kernel in kernels.items():
             made += _schedule(title, kernel, sizes)
+            made += (_drawn(kernel, call) for owner, _, call in calls if owner == title)
         return made
+
+
+def _drawn(kernel: Kernel, call: str) -> nodes.Node:
+    """``plot_banks("a_s", n=64)``, called on the kernel."""
+    return picture(eval(f"knl.{call}", {"knl": kernel}), f"knl.{call}")
 
 
 def _schedule(title: str, kernel: Kernel, sizes: dict[str, int]) -> Iterator[nodes.Node]:
     yield nodes.rubric(text=title)
-    yield _code(str(kernel), "text")
-    yield from _folded_all({"CUDA C": _code(kernel.cuda(), "cuda")})
+    yield shown(kernel_html(kernel))
+    yield from _folded_all({"CUDA C": shown(source_html(kernel))})
     if kernel.history:
         yield from _folded_all({"the steps": _code(kernel.script(), "python")})
     if sizes:
-        shown = ", ".join(f"{name} = {value}" for name, value in sizes.items())
+        given = ", ".join(f"{name} = {value:,}" for name, value in sizes.items())
         costs = _code(str(kernel.costs(**sizes)), "text")
-        yield from _folded_all({f"what it costs for {shown}": costs})
+        yield from _folded_all({f"what it costs for {given}": costs})
 
 
 def _folded_all(parts: dict[str, nodes.Node]) -> Iterator[nodes.Node]:
@@ -87,8 +103,9 @@ class Measured(Directive):
         if not rows:
             raise self.error(f"no row of {path.name} is of {self.arguments[0]!r}")
         where = f"{', '.join(data['machine']['gpus'])}, {data['date']}, commit {data['commit']}"
-        said = "Measured by python benchmarks/gpu.py on "
-        return [_table(rows), nodes.caption(text=f"{said}{where}.")]
+        said = nodes.paragraph(text="Measured by ", classes=["lk-caption"])
+        said += [nodes.literal(text="python benchmarks/gpu.py"), nodes.Text(f" on {where}.")]
+        return [_table(rows), said]
 
 
 def _table(rows: list[dict[str, Any]]) -> nodes.table:

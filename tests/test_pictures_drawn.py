@@ -71,6 +71,14 @@ def pictures() -> dict[str, Picture]:
         "domain": tiled().plot_domain(n=9),
         "one point": tiled().plot_domain(n=1),
         "large domain": tiled().plot_domain(n=36),
+        "long names": tiled()
+        .rename_iname("i_inner", "a_rather_long_name_of_rows")
+        .rename_iname("j_inner", "another_long_name")
+        .plot_domain(
+            inames=["a_rather_long_name_of_rows", "another_long_name", "i_outer"],
+            at={"j_outer": 0},
+            n=9,
+        ),
         "threads": staged().plot_domain("insn", n=20),
         "a far corner": tiled().plot_domain(n=10_000, at={"i": range(0, 10_000, 999), "j": 9_000}),
         "access": staged().plot_access("a", n=1000),

@@ -38,7 +38,8 @@ class Panel:
     def width(self) -> float:
         """The width with the names of rows and all of the title."""
         title = len(self.grid.title) * TEXT * WIDE
-        return max(self.left + self.x[-1], title) + 2 * MARGIN
+        above = self.left + (len(self.grid.column_name) + 2) * (SMALL + 1) * WIDE
+        return max(self.left + self.x[-1], title, above) + 2 * MARGIN
 
     @property
     def height(self) -> float:
@@ -113,7 +114,8 @@ def _panel(grid: Grid) -> Panel:
         if font < 6 or letters * font * WIDE > wide - 2:
             font = 0.0
     named = max((len(name) for name in grid.rows), default=0)
-    left = named * SMALL * WIDE + 8 + (LINE if grid.row_name else 0)
+    beside = max(named * SMALL, (len(grid.row_name) + 2) * (SMALL + 1) if grid.row_name else 0)
+    left = beside * WIDE + 8
     heads = LINE if any(grid.columns) else 4.0
     top = (LINE if grid.title else 0) + (LINE if grid.column_name else 0) + heads
     x = _places(len(grid.columns), wide, GAP, grid.column_gaps)
@@ -189,7 +191,6 @@ def _label(panel: Panel, cell: Cell, left: float, top: float) -> Label:
         x, y, anchor = x + panel.wide * cell.span / 2, y + panel.high * cell.down / 2, "middle"
     return Label(
         x=x, y=y, text=cell.label, size=panel.font, anchor=anchor, frame=cell.frame,
-        statement=cell.statement,
     )  # fmt: skip
 
 

@@ -156,7 +156,7 @@ def _drawn(mark: Mark, colour: Colour) -> tuple[str, Attributes, Element]:
             "text-anchor": mark.anchor,
             "font-size": _number(mark.size),
             "font-weight": "650" if mark.bold else None,
-            "style": f"fill:{colour(mark.colour)};white-space:pre",
+            "style": f"fill:{colour(mark.colour)};white-space:pre;pointer-events:none",
         }
     else:
         assert isinstance(mark, Stroke)

@@ -55,7 +55,7 @@ def plot_access(
     statement: str | None = None,
     /,
     *,
-    access: int | str = 0,
+    access: int | str | None = None,
     block: Sequence[int] | int | None = None,
     warp: int | None = 0,
     at: Mapping[str, int | range] | None = None,
@@ -66,8 +66,8 @@ def plot_access(
     *statement* is the one that makes the access; without it, the first that does.
     *access* says which of several is meant: its number, or its text, as ``"u[i + 1, j]"``.
     *block* are the indices of a block on x, y and z, and *warp* is one of its warps, or None for
-    all; *at* gives values of inames.  Of what is left open, the first block and the first
-    iterations are shown in which such threads make the access.
+    all; *at* gives values of inames.  Of what is left open, the first access, block and iterations
+    are shown that such threads make.
     *sizes* are the kernel's integer parameters.
 
     Raises :class:`~loopkit.InvalidArgumentError` where data decide which elements are touched, no
@@ -99,7 +99,7 @@ def plot_banks(
     statement: str | None = None,
     /,
     *,
-    access: int | str = 0,
+    access: int | str | None = None,
     block: Sequence[int] | int | None = None,
     warp: int = 0,
     at: Mapping[str, int | range] | None = None,

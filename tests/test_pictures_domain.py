@@ -225,3 +225,27 @@ def test_unknown_statements_are_refused() -> None:
     )
     with pytest.raises(lk.InvalidArgumentError, match="data say"):
         loaded.plot_domain(n=3)
+
+
+def test_a_copy_in_many_loops_is_shown_where_it_runs_first() -> None:
+    knl = (
+        lk.make_kernel(
+            "{ [i, j, k]: 0 <= i < n and 0 <= j < n and 0 <= k < n }",
+            "c[i, j] = sum(k, a[i, k] * b[k, j])",
+            dtypes={"a, b": "float32"},
+            assumptions="n >= 1",
+        )
+        .split_iname("i", 8, outer_tag="g.1", inner_tag="l.1")
+        .split_iname("j", 8, outer_tag="g.0", inner_tag="l.0")
+        .split_iname("k", 8)
+        .add_prefetch("a", ["i_inner", "k_inner"], default_tag="l.auto")
+    )
+    picture = knl.plot_domain("fetch_a", n=20)
+    assert dict(picture.at) == {"i_outer": "0", "j_outer": "0", "k_outer": "0"}
+    assert {p.place for p in picture.points} == set(itertools.product(range(8), range(8)))
+    assert {(p.place, p.thread) for p in picture.points} == {
+        ((y, x), (x, y, 0)) for y, x in itertools.product(range(8), range(8))
+    }
+    last = knl.plot_domain("fetch_a", n=20, at={"k_outer": 2, "i_outer": 2})
+    assert last.axes == ("a_dim_0", "a_dim_1", "j_outer")
+    assert {p.place for p in last.points} == set(itertools.product(range(4), range(4), range(3)))

@@ -164,9 +164,32 @@ def test_one_of_several_accesses_is_chosen_by_its_text() -> None:
     assert second == knl.plot_access("a", n=64, access=1)
     assert [t.cell for t in second.request.touches] == [(i + 2,) for i in range(32)]
     assert "Other accesses: a[32*i_outer + i_inner]" in str(second)
-    for wrong in ("a[i]", 2, -1, True, None):
+    for wrong in ("a[i]", 2, -1, True):
         with pytest.raises(lk.LoopkitError):
             knl.plot_access("a", n=64, access=wrong)
+
+
+def test_without_a_choice_it_is_an_access_that_some_thread_makes() -> None:
+    knl = lk.make_kernel(
+        "{ [i]: 0 <= i < n }",
+        """
+        for i
+            if i >= 2000
+                b[i] = a[i] {id=never}
+            end
+            c[i] = a[i + 1] {id=always}
+        end
+        """,
+        [lk.GlobalArg("a", "float32", shape="n + 1"), ...],
+        assumptions="n >= 1",
+    ).split_iname("i", 32, outer_tag="g.0", inner_tag="l.0")
+    picture = knl.plot_access("a", n=100)
+    assert picture.request.statement == "always"
+    assert knl.plot_access("a", n=4000, at={"i_outer": 63}).request.statement == "never"
+    with pytest.raises(lk.InvalidArgumentError, match="no thread of warp 0 makes the access"):
+        knl.plot_access("a", "never", n=100)
+    with pytest.raises(lk.UnknownNameError, match="there is no iname 'z'"):
+        knl.plot_access("a", n=100, at={"z": 1})
 
 
 def test_what_has_no_such_picture_says_so() -> None:

@@ -20,6 +20,7 @@ from loopkit._expression import evaluate, substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
+from loopkit._points import smallest_point
 from loopkit._poly.integer_points import (
     EndlessError,
     Rows,
@@ -154,6 +155,52 @@ def evaluated(expr: Expression, names: Sequence[str], rows: Rows, sizes: Mapping
     return np.broadcast_to(np.asarray(value, np.int64), (len(rows),))
 
 
+def _named(kernel: Kernel, statement: str, sizes: Mapping[str, int]) -> dict[str, Expression]:
+    """What each iname of a statement stands for: first those of the text, by its loops."""
+    lineage = lineage_of(kernel)
+    image = lineage.image_of.get(statement)
+    values: dict[str, Expression] = {}
+    if image is not None:
+        of_text = dict(image.values)
+        outer = [iname for iname, _ in lineage.root.paths[image.origin]]
+        inames = dict.fromkeys((*outer, *of_text))
+        values |= {name: substitute(of_text[name], sizes) for name in inames}
+    return values
+
+
+def _own(model: Model, statement: str) -> tuple[str, ...]:
+    """The inames of a statement in the schedule: blocks, then loops, then threads, x last."""
+    loops = [iname for iname, _ in model.order.place(statement)[1]]
+    mine = model.statement[statement].inames - set(loops)
+    side = sorted(mine, key=lambda name: str(model.axis_of(name)), reverse=True)
+    blocks = [name for name in side if (model.axis_of(name) or "l")[0] == "g"]
+    return (*blocks, *loops, *(name for name in side if name not in blocks))
+
+
+def first_values(
+    kernel: Kernel, statement: str, sizes: Mapping[str, int], at: At, *, keep: int
+) -> dict[str, int]:
+    """Of more inames than a picture has axes, what all but the last few are in the first instance.
+
+    None where ``at`` leaves open no more than three.
+    """
+    model = model_of(kernel)
+    text = _named(kernel, statement, sizes)
+    own = _own(model, statement)
+    values = text | {n: prim.Variable(n) for n in own}
+    left = [n for n in text or own if isinstance(at.get(n, range(1)), range)]
+    if len(left) <= 3 or model.bounds_from_data(statement):
+        return {}
+    where = _sets.at_values(model.domain(Instance(statement, "")), sizes)
+    point = smallest_point(restricted(where, values, at), own)
+    if point is None:
+        return dict.fromkeys(left[:-keep], 0)
+    return {
+        n: int(evaluate(values[n], {v: point[v] for v in variable_names(values[n])}))
+        for n in left[:-keep]
+    }
+
+
 def instances_of(
     kernel: Kernel, statement: str, sizes: Mapping[str, int], at: At, most: int = POINTS
 ) -> Instances:
@@ -168,16 +215,8 @@ def instances_of(
             f"how far the loops around '{statement}' go, data say ({', '.join(loaded)}): "
             "its instances are not known before it runs"
         )
-    lineage = lineage_of(kernel)
-    image = lineage.image_of.get(statement)
-    mine = model.statement[statement].inames
-    names = tuple(i for i in model.kernel.all_inames if i in mine)
-    values: dict[str, Expression] = {}
-    if image is not None:
-        of_text = dict(image.values)
-        outer = [iname for iname, _ in lineage.root.paths[image.origin]]
-        inames = dict.fromkeys((*outer, *of_text))
-        values |= {name: substitute(of_text[name], sizes) for name in inames}
+    names = _own(model, statement)
+    values = _named(kernel, statement, sizes)
     text = tuple(values)
     values |= {name: prim.Variable(name) for name in names}
     where = restricted(model.domain(Instance(statement, "")), values, at)

@@ -19,6 +19,7 @@ from loopkit._pictures.instances import (
     Instances,
     at_texts,
     check_statement,
+    first_values,
     fixing,
     instances_of,
 )
@@ -43,6 +44,8 @@ def domain_picture(
     check_sizes(kernel, sizes, "plot_domain")
     name = check_statement(kernel, statement)
     at = {} if at is None else at
+    if inames is None:
+        at = {**at, **first_values(kernel, name, sizes, at, keep=2)}
     found = instances_of(kernel, name, sizes, at)
     axes = _axes(found, inames, at)
     tiled_by = _known(found, tiles, "tiles") if tiles is not None else _tile_names(found)
@@ -109,14 +112,9 @@ def _axes(found: Instances, inames: Sequence[str] | None, at: At) -> tuple[str, 
         return axes
     axes = found.text or found.names
     fixed = {n for n in axes if n in at and not isinstance(at[n], range)}
-    axes = tuple(n for n in axes if n not in fixed)
-    if len(axes) > 3:
-        raise InvalidArgumentError(
-            f"'{found.statement}' has {len(axes)} inames: {', '.join(axes)}",
-            instead=f"inames=('{axes[-2]}', '{axes[-1]}') sums the others; "
-            f"at={{{', '.join(f'{n!r}: 0' for n in axes[:-2])}}} fixes them",
-        )
-    return axes
+    left = tuple(n for n in axes if n not in fixed)
+    # Of a copy, the outermost iname is that of slices.
+    return left if found.text or len(left) < 3 else (*left[1:], left[0])
 
 
 def _known(found: Instances, names: Sequence[str], what: str) -> tuple[str, ...]:

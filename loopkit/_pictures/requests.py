@@ -19,7 +19,7 @@ from loopkit._costs.accesses import (
     text_of,
 )
 from loopkit._costs.sizes import check_sizes
-from loopkit._errors import InvalidArgumentError, UnknownNameError
+from loopkit._errors import InvalidArgumentError, LoopkitError, UnknownNameError
 from loopkit._expression import evaluate, substitute, variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import is_hidden
@@ -95,20 +95,21 @@ def request_of(
     array: str,
     statement: str | None,
     *,
-    access: int | str,
+    access: int | str | None,
     block: Sequence[int] | int | None,
     warp: int | None,
     at: At | None,
     sizes: Mapping[str, int],
     asked: str,
 ) -> Request:
-    """One request; of what is left open, the first block, and the first values of loops."""
+    """One request; of what is left open, the first access, block and iterations that there are."""
     check_sizes(kernel, sizes, asked)
     kernel.array(array)
     if statement is not None and statement not in kernel.statement_by_id:
         raise UnknownNameError("statement", str(statement), kernel.statement_by_id)
     model = model_of(prepare(kernel))
-    chosen, others = _choose(model, array, statement, access)
+    found = _accesses(model, array, statement)
+    candidates = found if access is None else [_chosen(found, access)]
     extents = find_hardware(model.kernel).block
     threads = extents[0] * extents[1] * extents[2]
     if warp is not None and not (isinstance(warp, int) and 0 <= warp <= (threads - 1) // CUDA.warp):
@@ -116,21 +117,24 @@ def request_of(
             f"a block of '{kernel.name}' has {threads} threads: there is no warp {shown(warp)}",
             instead=f"0 to {(threads - 1) // CUDA.warp}, or None for all",
         )
-    try:
-        where = address_map(model, chosen, sizes)
-    except NotAffineError:
-        raise InvalidArgumentError(
-            f"data decide which cells of '{array}' the threads of '{chosen.statement}' touch"
-        ) from None
-    known = {n: prim.Variable(n) for n in model.statement[chosen.statement].inames}
-    left = restricted(_sets.at_values(where.domain, sizes), known, at or {})
-    left = in_block(left, model, chosen.statement, block)
-    left = _in_warp(left, where, extents, warp)
-    point = smallest_point(left, _order(model, chosen, where))
-    if point is None:
-        who = "no thread" if warp is None else f"no thread of warp {warp}"
-        raise InvalidArgumentError(f"{who} makes the access {text_of(chosen)} there")
+    for chosen in candidates:
+        try:
+            where = address_map(model, chosen, sizes)
+        except NotAffineError:
+            continue
+        known = {n: prim.Variable(n) for n in model.statement[chosen.statement].inames}
+        if access is None and not known.keys() >= set(at or {}):
+            continue
+        left = restricted(_sets.at_values(where.domain, sizes), known, at or {})
+        left = in_block(left, model, chosen.statement, block)
+        left = _in_warp(left, where, extents, warp)
+        point = smallest_point(left, _order(model, chosen, where))
+        if point is not None:
+            break
+    else:
+        raise _nobody(model, candidates, warp, at or {}, sizes)
     when = {name: point[name] for name in where.requests}
+    others = tuple(text_of(a) for a in found if a is not chosen)
     touches = _touches(left, where, chosen, when, extents, sizes, model)
     declared = model.array(array)
     assert declared.dtype is not None  # all types are inferred by now
@@ -153,38 +157,58 @@ def request_of(
     )
 
 
-def _choose(
-    model: Model, array: str, statement: str | None, access: int | str
-) -> tuple[Access, tuple[str, ...]]:
-    """The access that is meant, and what else the statement accesses of the array."""
-    found = [
-        a
-        for a in accesses_of(model.kernel)
-        if a.array == array and statement in (None, a.statement)
-    ]
+def _accesses(model: Model, array: str, statement: str | None) -> list[Access]:
+    """The accesses to an array that a statement makes, or all statements."""
+    users = [a for a in accesses_of(model.kernel) if a.array == array]
+    found = [a for a in users if statement in (None, a.statement)]
     if not found:
-        who = f"'{statement}'" if statement is not None else "no statement"
-        users = dict.fromkeys(a.statement for a in accesses_of(model.kernel) if a.array == array)
+        who = "no statement accesses" if statement is None else f"'{statement}' does not access"
         raise InvalidArgumentError(
-            f"{who} {'does not access' if statement is not None else 'accesses'} '{array}' "
-            "by subscripts",
-            instead=f"these do: {', '.join(users)}" if users else "",
+            f"{who} '{array}' by subscripts",
+            instead=f"these do: {', '.join(dict.fromkeys(a.statement for a in users))}"
+            if users
+            else "",
         )
+    return found
+
+
+def _chosen(found: Sequence[Access], access: int | str) -> Access:
+    """The access that is meant, by its number or its text."""
     texts = [text_of(a) for a in found]
     if isinstance(access, str):
         plain = [text.replace(" ", "") for text in texts]
         if access.replace(" ", "") not in plain:
             raise UnknownNameError("access", access, texts)
-        number = plain.index(access.replace(" ", ""))
-    elif isinstance(access, int) and not isinstance(access, bool) and 0 <= access < len(found):
-        number = access
-    else:
-        raise InvalidArgumentError(
-            f"access says which one is meant: 0 to {len(found) - 1}, or its text, "
-            f"not {shown(access)}",
-            instead=", ".join(texts[:8]),
+        return found[plain.index(access.replace(" ", ""))]
+    if isinstance(access, int) and not isinstance(access, bool) and 0 <= access < len(found):
+        return found[access]
+    raise InvalidArgumentError(
+        f"access says which one is meant: 0 to {len(found) - 1}, or its text, not {shown(access)}",
+        instead=", ".join(texts[:8]),
+    )
+
+
+def _nobody(
+    model: Model,
+    candidates: Sequence[Access],
+    warp: int | None,
+    at: At,
+    sizes: Mapping[str, int],
+) -> LoopkitError:
+    """Why there is no request."""
+    first = candidates[0]
+    names = {n for a in candidates for n in model.statement[a.statement].inames}
+    for name in at:
+        if name not in names:
+            return UnknownNameError("iname", str(name), names)
+    try:
+        address_map(model, first, sizes)
+    except NotAffineError:
+        return InvalidArgumentError(
+            f"data decide which cells of '{first.array}' the threads of '{first.statement}' touch"
         )
-    return found[number], tuple(t for n, t in enumerate(texts) if n != number)
+    who = "no thread" if warp is None else f"no thread of warp {warp}"
+    return InvalidArgumentError(f"{who} makes the access {text_of(first)} there")
 
 
 def in_block(

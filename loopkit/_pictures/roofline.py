@@ -91,7 +91,7 @@ class RooflinePicture(Picture):
             Label(x=MARGIN, y=MARGIN + 26, text=self._subtitle(), colour="comment"),
         ]
         y = MARGIN + 58
-        if self.roofline.intensity is not None and self.roofs:
+        if self.roofline.intensity and self.roofs:
             marks += self._plane(MARGIN + 62, y)
             y += HEIGHT + 56
         marks += self._bars(y)

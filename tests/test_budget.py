@@ -161,7 +161,7 @@ def test_answers_do_not_depend_on_what_was_asked_before(
 ) -> None:
     """The smallest budget that is enough is the same after any other question.
 
-    But for what isl itself remembers of a set, which is little: half of a percent here.
+    But for what isl itself remembers of a set, which is little: some 130 operations of 6,700 here.
     """
     few, enough = 0, 100_000
     while enough - few > 1:
@@ -169,7 +169,7 @@ def test_answers_do_not_depend_on_what_was_asked_before(
         few, enough = (few, middle) if is_decided(make(), step, middle) else (middle, enough)
     assert few > 1000, "so little that nothing can be seen"
     for before in (step, split, str, lk.Kernel.cuda, lk.Kernel.prove):
-        for operations in (few * 98 // 100, enough * 102 // 100):
+        for operations in (few * 97 // 100, enough * 103 // 100):
             kernel = make()
             with contextlib.suppress(lk.LoopkitError):
                 before(kernel)

@@ -254,7 +254,8 @@ def dot(*schedule: str) -> lk.Kernel:
 
 @pytest.mark.host
 def test_compare_says_how_much_faster() -> None:
-    found = lk.compare({"first": dot(), "split": dot("k"), "both": dot("i", "k")}, n=50, **SHORT)
+    kernels = {"first": dot(), "split": dot("k"), "both": dot("i", "k")}
+    found = lk.compare(kernels, n=50, executor="host", **SHORT)
     assert [e.name for e in found.entries] == ["first", "split", "both"]
     assert found["first"].ratio == 1
     assert all(e.middle[0] <= e.ratio <= e.middle[1] for e in found.entries)

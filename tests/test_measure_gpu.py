@@ -233,10 +233,10 @@ def test_schedules_in_turns() -> None:
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "examples"))
     import transpose
 
-    kernels = {n: k for n, k in transpose.make().items() if n != "plain"}
-    found = lk.compare(kernels, n=4096, m=4096)
+    kernels = transpose.make()
+    found = lk.compare(kernels, n=256, m=256)  # the plain one runs on one thread
     print(found)
-    assert all(0.01 < entry.ratio < 100 for entry in found.entries)
+    assert found.fastest.name == "scheduled"
 
 
 @pytest.mark.gpu

@@ -457,3 +457,29 @@ def test_statements_are_compiled_once_for_all_sizes() -> None:
     made = code_of.cache_info().misses
     assert run_reference(kernel, {"a": np.ones(3, "f")})["c"].tolist() == [4, 4, 4]
     assert code_of.cache_info().misses == made
+
+
+def test_points_where_coalescing_leaves_numbers_that_are_no_quotients() -> None:
+    """Half of the numbers are peeled, split and buffered: the reference still enumerates them."""
+    kernel = lk.make_kernel(
+        ["{ [j]: -2 <= j < m }", "{ [i]: exists (e: 0 <= e < m and i = 2*e) }"],
+        "x[j + 2, i] = g[i + 1] + c[i + 1, j + 2]",
+        dtypes={"c, x, g": "float32"},
+    )
+    made = (
+        kernel.split_iname("i", 3, inner_tag="l.0", outer_tag="g.0")
+        .split_iname("j", 1, inner_tag="l.1", outer_tag="g.1")
+        .buffer_array("x", ["i_inner", "j_inner"], default_tag=None)
+        .split_iname("x_store_dim_1", 2)
+        .split_iname("x_store_dim_1_outer", 16, inner_tag="ilp", outer_tag="l.1")
+        .tag_inames({"x_store_dim_0": "g.2"})
+        .peel_iname("x_store_dim_1_outer_inner", first=0, last=1)
+    )
+    rng = np.random.default_rng(5)
+    g, c = rng.random(12, np.float32), rng.random((12, 8), np.float32)
+    left = []
+    for one in (kernel, made):
+        left.append(x := np.zeros((8, 11), np.float32))
+        one.executor("reference")(g=g, c=c, x=x, m=6)
+    np.testing.assert_array_equal(*left)
+    assert left[0][:, ::2].all() and not left[0][:, 1::2].any()

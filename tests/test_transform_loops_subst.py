@@ -218,7 +218,7 @@ def test_assume(squares: Kernel) -> None:
     assert error_of(new.assume, "m = 3") == (
         "UnknownNameError: there is no size 'm'\nsizes that exist: n"
     )
-    assert error_of(new.assume, 3).startswith("InvalidArgumentError: assumptions are text")
+    assert error_of(new.assume, 3).startswith("InvalidArgumentError: assumptions is text")
     assert error_of(new.assume, "n >= ").startswith("ParseError")
 
 

@@ -45,7 +45,8 @@ def points_of(
         raise InvalidArgumentError(f"{', '.join(left)} must have a value to enumerate the loops")
     if not names:
         return np.zeros((0 if domain.is_empty() else 1, 0), np.int64)
-    pieces = domain.compute_divs().coalesce().get_basic_sets()
+    # Last of all: coalescing may leave numbers that are no quotients of others.
+    pieces = domain.coalesce().compute_divs().get_basic_sets()
     found = [_points_of_piece(piece, names, most) for piece in pieces if not piece.is_empty()]
     if not found:
         return np.zeros((0, len(names)), np.int64)

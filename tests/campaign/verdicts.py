@@ -158,7 +158,8 @@ def main(
             click.echo(f"{counts.pairs:,} pairs, {len(counts.found)} wrong", err=True)
     click.echo(summary(counts, time.monotonic() - start))
     if out is not None:
-        out.write_text(json.dumps(asdict(counts), indent=1), encoding="utf-8")
+        counted = vars(counts) | {"found": [asdict(finding) for finding in counts.found]}
+        out.write_text(json.dumps(counted, indent=1), encoding="utf-8")
     raise SystemExit(1 if counts.found else 0)
 
 

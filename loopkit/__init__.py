@@ -51,6 +51,8 @@ if TYPE_CHECKING:
         get_synchronization_map,
     )
     from loopkit._costs.devices import Device
+    from loopkit._explore.explorer import Explorer, explore
+    from loopkit._explore.table import Tried
     from loopkit._measure.compare import Contest, compare
     from loopkit._measure.measure import Measurement, measure
     from loopkit._verify import Difference, Verdict, verify
@@ -74,6 +76,8 @@ _LATER = {
         ),
         "loopkit._compat.statistics",
     ),
+    **dict.fromkeys(("Explorer", "explore"), "loopkit._explore.explorer"),
+    "Tried": "loopkit._explore.table",
     **dict.fromkeys(("Contest", "compare"), "loopkit._measure.compare"),
     **dict.fromkeys(("Measurement", "measure"), "loopkit._measure.measure"),
     **dict.fromkeys(("Difference", "Verdict", "verify"), "loopkit._verify"),
@@ -117,6 +121,7 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "Device",
     "Difference",
     "Disjoint",
+    "Explorer",
     "GlobalArg",
     "IllegalTransformError",
     "Increasing",
@@ -142,6 +147,7 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "Sync",
     "TemporaryVariable",
     "ToCountMap",
+    "Tried",
     "TypeInferenceError",
     "UndecidedError",
     "UninitializedReadError",
@@ -152,6 +158,7 @@ __all__ = [  # noqa: PLE0604 - the transforms have their own table
     "Witness",
     "auto_test_vs_ref",
     "compare",
+    "explore",
     "generate_code_v2",
     "get_mem_access_map",
     "get_op_map",

@@ -53,6 +53,7 @@ def test_import_leaves_the_heavy_packages_alone(tmp_path: Path) -> None:
     modules = _measure(cwd=tmp_path, PYTHONPATH=str(ROOT))["modules"]
     assert isinstance(modules, list)
     heavy = {"cuda", "torch", "cupy", "jax", "numba", "rich", "click", "IPython", "matplotlib"}
+    heavy |= {"ipywidgets", "jupyterlab"}
     assert not heavy & {str(name).split(".")[0] for name in modules}
 
 

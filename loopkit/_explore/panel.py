@@ -1,0 +1,196 @@
+"""An explorer with widgets: controls on top, nest and source below, then all else under tabs.
+
+What a control changes is followed at once as far as nest and source.  The rest comes in stages
+between which the event loop runs, so that a newer choice ends what an older one began.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from xml.etree.ElementTree import Element
+
+from loopkit._display.markup import element, html_text, inline, output
+from loopkit._explore import panes
+from loopkit._explore.controls import Control, label
+from loopkit._explore.outcome import Outcome
+
+if TYPE_CHECKING:
+    from loopkit._explore.explorer import Explorer
+
+PAUSE = 0.02
+"""Seconds between stages in which newer choices come in."""
+
+_WIDE = {"description_width": "initial"}
+_AT_ONCE = ("source",)
+"""Stages that a choice waits for."""
+
+
+class Panel:
+    """The widgets of an explorer; ``box`` holds them all."""
+
+    def __init__(self, explorer: Explorer) -> None:
+        import ipywidgets
+
+        self.explorer = explorer
+        self.controls = [
+            _widget(c, p) for c, p in zip(explorer.controls, explorer.positions, strict=True)
+        ]
+        self._follows = False
+        self._task: asyncio.Task[None] | None = None
+        for widget in self.controls:
+            widget.observe(self._moved, names="value")
+        self.status, self.note, self.main = ipywidgets.HTML(), ipywidgets.HTML(), ipywidgets.HTML()
+        self.tabs = {
+            title: ipywidgets.HTML()
+            for title in ("changes", "costs", "proof", "time", "script", "all so far")
+        }
+        tab = ipywidgets.Tab(list(self.tabs.values()), selected_index=1)
+        tab.titles = tuple(self.tabs)
+        row = ipywidgets.Box(
+            self.controls, layout=ipywidgets.Layout(flex_flow="row wrap", overflow="visible")
+        )
+        self.box = ipywidgets.VBox([row, self.status, self.note, self.main, tab])
+
+    def forms(self) -> dict[str, Any]:
+        """What the front end shows."""
+        made: dict[str, Any] = self.box._repr_mimebundle_()
+        return made
+
+    def follow(self) -> None:
+        """Let the controls show what the explorer was set to, and show what comes of it."""
+        self._follows = True
+        try:
+            for widget, control, position in zip(
+                self.controls, self.explorer.controls, self.explorer.positions, strict=True
+            ):
+                widget.value = _value(control, position)
+        finally:
+            self._follows = False
+        self.show()
+
+    def _moved(self, change: object) -> None:
+        if self._follows:
+            return
+        pairs = zip(self.controls, self.explorer.controls, strict=True)
+        with self._told():
+            self.explorer.move(tuple(_position(control, w.value) for w, control in pairs))
+            self.show()
+
+    def show(self) -> None:
+        """Show the choice: nest and source now, the rest when nothing newer is to be done."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+        with self._told():
+            words = ", ".join(f"{n} = {label(v)}" for n, v in self.explorer.choice.items())
+            _put(self.status, panes.working(words))
+            outcome = self.explorer.so_far
+            while outcome.left and outcome.left[0] in _AT_ONCE:
+                outcome = self.explorer.advance()
+            self.note.value = ""
+            self._draw(outcome)
+            try:
+                loop = asyncio.get_running_loop()
+            except RuntimeError:  # no front end that waits
+                while outcome.left:
+                    outcome = self._advance()
+            else:
+                if outcome.left:
+                    self._task = loop.create_task(self._rest())
+
+    async def _rest(self) -> None:
+        while self.explorer.so_far.left:
+            await asyncio.sleep(PAUSE)
+            ended = True
+            with self._told():
+                self._advance()
+                ended = False
+            if ended:
+                return
+
+    def _advance(self) -> Outcome:
+        outcome = self.explorer.advance()
+        self._draw(outcome)
+        return outcome
+
+    def _draw(self, outcome: Outcome) -> None:
+        before = self.explorer.before
+        _put(self.status, panes.status(outcome))
+        _put(self.main, panes.main(outcome))
+        shown: dict[str, Callable[[], Element]] = {
+            "changes": lambda: panes.diffs(outcome, before),
+            "costs": lambda: panes.costs(outcome, before),
+            "proof": lambda: panes.proof(outcome),
+            "time": lambda: panes.time(outcome),
+            "script": lambda: panes.script(outcome),
+            "all so far": lambda: self.explorer.table().element(),
+        }
+        for title, widget in self.tabs.items():
+            _put(widget, shown[title]())
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Show whatever goes wrong inside: nobody else would see an error of a callback."""
+        start = time.perf_counter()
+        try:
+            with _interruptible():
+                yield
+        except KeyboardInterrupt:
+            took = panes.milliseconds(time.perf_counter() - start)
+            self._say(f"interrupted after {took}; below stands what was shown before")
+        except Exception:
+            self._say("an error of loopkit's own, please report it:", traceback.format_exc())
+
+    def _say(self, words: str, details: str = "") -> None:
+        _put(self.note, output(inline("refused", words), element("pre", details)))
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let Ctrl-C, which Jupyter ignores between cells, end what a control began."""
+    try:
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    except ValueError:  # signals come to the main thread alone
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
+
+
+def _put(widget: Any, shown: Element) -> None:
+    widget.value = html_text(shown)
+
+
+def _widget(control: Control, position: int) -> Any:
+    import ipywidgets
+
+    value, name = _value(control, position), label(control.name)
+    layout = ipywidgets.Layout(width="auto", min_width="18em", margin="2px 2em 2px 2px")
+    common = {"description": name, "style": _WIDE, "layout": layout, "value": value}
+    if control.kind == "checkbox":
+        return ipywidgets.Checkbox(indent=False, **common)
+    if isinstance(control.options, range):
+        low, high = control.options[0], control.options[-1]
+        return ipywidgets.IntSlider(min=low, max=high, **common)
+    options = [(control.label(n), n) for n in range(len(control.options))]
+    kind = ipywidgets.SelectionSlider if control.kind == "slider" else ipywidgets.Dropdown
+    return kind(options=options, **common)
+
+
+def _value(control: Control, position: int) -> Any:
+    """What the widget of a control holds for a position."""
+    is_menu = isinstance(control.options, tuple) and control.kind != "checkbox"
+    return position if is_menu else control.options[position]
+
+
+def _position(control: Control, value: Any) -> int:
+    is_menu = isinstance(control.options, tuple) and control.kind != "checkbox"
+    return int(value) if is_menu else control.position(value)

@@ -1,0 +1,202 @@
+"""An outcome as elements: what stands in each part of an explorer, the parts that are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.etree.ElementTree import Element
+
+from loopkit._changes import Diff, changes, in_words, nest_diff, source_diff
+from loopkit._costs.costs import Costs
+from loopkit._display.diff import diff_part
+from loopkit._display.markup import Part, element, fold, inline, output, table
+from loopkit._display.nest import nest
+from loopkit._display.source import source
+from loopkit._display.style import ROLES
+from loopkit._explore.outcome import Failure, Outcome
+from loopkit._explore.table import figures, verdict
+
+BUSY = {
+    "source": "generating the source",
+    "costs": "counting costs",
+    "proof": "proving the source",
+    "script": "trying the script",
+    "device": "compiling for the device",
+    "measurement": "measuring",
+    "suggestions": "looking for what would be legal",
+}
+"""What is done in each stage, in words."""
+
+_BESIDE = "display:flex;flex-wrap:wrap;gap:0 1.5em"
+_COLUMN = "flex:1 1 34em;min-width:0;overflow:auto;max-height:46em"
+_CHIPS = "display:flex;flex-wrap:wrap;gap:0 1.8em"
+
+
+def status(outcome: Outcome) -> Element:
+    """One line: what is chosen, what is known of it, the numbers that matter, what goes on."""
+    role, words = verdict(outcome)
+    chips: list[Part] = [element("b", outcome.words or "nothing to choose")]
+    if words:
+        chips.append(inline(role, f"{ROLES[role].mark} {words}"))
+    chips += [
+        [inline("comment", f"{name} "), text]
+        for name, (_, text) in figures(outcome).items()
+        if name not in ("wavefronts", "shared")
+    ]
+    chips.append(inline("comment", f"made in {milliseconds(outcome.seconds)}"))
+    if outcome.left:
+        chips.append(inline("comment", f"{BUSY[outcome.left[0]]} …"))
+    return output(element("div", [element("span", c) for c in chips], style=_CHIPS))
+
+
+def working(words: str) -> Element:
+    """The same line while a function runs of which nothing is known yet."""
+    return output(element("b", words), inline("comment", "  calling the function …"))
+
+
+def milliseconds(seconds: float) -> str:
+    """A time for people: ``23 ms``, ``2.5 s``."""
+    return f"{1e3 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def main(outcome: Outcome) -> Element:
+    """Nest and source beside each other, or why there are none."""
+    kernel = outcome.kernel
+    if outcome.failure is not None or kernel is None:
+        parts: Part = failure(outcome.failure) if outcome.failure is not None else None
+        return output(parts, printed(outcome))
+    beside: Part = None
+    if isinstance(outcome.source, Failure):
+        beside = element("div", failure(outcome.source), style=_COLUMN)
+    elif outcome.source is not None:
+        beside = element("div", source(kernel), style=_COLUMN)
+    columns = element("div", element("div", nest(kernel), style=_COLUMN), beside, style=_BESIDE)
+    return output(columns, printed(outcome), kernel=kernel)
+
+
+def printed(outcome: Outcome) -> Part:
+    """What the function printed."""
+    if not outcome.printed.strip():
+        return None
+    return fold("what the function printed", element("pre", outcome.printed.rstrip()))
+
+
+def failure(found: Failure) -> Iterator[Element]:
+    """Why something is not there: a refusal with its witness, or what the function raised."""
+    undecided = found.kind == "UndecidedError"
+    role = "undecided" if undecided else "refused"
+    head = found.kind if found.is_refusal else f"the function failed: {found.kind}"
+    yield element(
+        "div",
+        inline(role, f"{ROLES[role].mark} {head}"),
+        inline("comment", f"  {found.at}") if found.at else None,
+    )
+    if found.picture is None:
+        yield _paragraph(found.said)
+        return
+    # The picture says the rest of the message.
+    yield _paragraph(getattr(found.error, "asked", ""))
+    yield found.picture.element()
+    if found.remedies:
+        yield _paragraph("\n".join(found.remedies))
+
+
+def _paragraph(text: str) -> Element:
+    return element("pre", text, style="white-space:pre-wrap;margin:.5em 0")
+
+
+def diffs(outcome: Outcome, before: Outcome | None) -> Element:
+    """What differs from the choice that was shown before."""
+    kernel = outcome.kernel
+    if kernel is None or before is None or before.kernel is None:
+        return output(inline("comment", "what differs from the choice before stands here"))
+    names = before.words, outcome.words
+    parts: list[Part] = [element("div", f"from {names[0]} to {names[1]}", class_="lk-head")]
+    parts += [element("div", line) for line in in_words(changes(before.kernel, kernel))]
+    found: list[tuple[str, Diff]] = [("nest", nest_diff(before.kernel, kernel, names))]
+    if isinstance(before.source, str) and isinstance(outcome.source, str):
+        found.append(("source", source_diff(before.kernel, kernel, names)))
+    parts += [fold(title, diff_part(diff)) for title, diff in found]
+    return output(parts)
+
+
+def costs(outcome: Outcome, before: Outcome | None) -> Element:
+    """Costs, the numbers that matter first, beside those of the choice before."""
+    found = outcome.costs
+    if isinstance(found, Failure):
+        return output(failure(found))
+    if not isinstance(found, Costs):
+        return output(inline("comment", _unknown(outcome, "costs", 'explore(..., sizes={"n": …})')))
+    mine, its = figures(outcome), figures(before) if before is not None else {}
+    rows = [
+        (name, text, its[name][1] if name in its else "", _ratio(mine, its, name))
+        for name, (_, text) in mine.items()
+    ]
+    beside = ("", "this choice", before.words if before is not None else "", "")
+    compared = table(beside, rows, numbers=(1, 2, 3))
+    return output(compared, element("pre", str(found), style="margin-top:.8em"))
+
+
+def _ratio(
+    mine: dict[str, tuple[float | None, str]], its: dict[str, tuple[float | None, str]], name: str
+) -> str:
+    one, other = mine[name][0], its[name][0] if name in its else None
+    return f"× {one / other:.3g}" if one and other and one != other else ""
+
+
+def _unknown(outcome: Outcome, stage: str, how: str) -> str:
+    if outcome.kernel is None or isinstance(outcome.source, Failure):
+        return "there is no kernel to look at"
+    return f"{BUSY[stage]} …" if stage in outcome.left else f"not asked for: {how}"
+
+
+def proof(outcome: Outcome) -> Element:
+    """What is proven: each step, and the source."""
+    kernel, found = outcome.kernel, outcome.proof
+    if kernel is None or outcome.failure is not None:
+        return output(inline("comment", "there is no kernel to look at"))
+    rows = [(step.call()[1:], step.verdict, milliseconds(step.seconds)) for step in kernel.history]
+    steps: Part = table(("step", "verdict", "took"), rows, numbers=(2,)) if rows else None
+    if isinstance(found, Failure):
+        return output(steps, failure(found))
+    if found is None:
+        return output(steps, inline("comment", _unknown(outcome, "proof", "")))
+    return output(steps, element("pre", f"the source of {found}"))
+
+
+def time(outcome: Outcome) -> Element:
+    """What was measured."""
+    found = outcome.measurement
+    if isinstance(found, Failure):
+        return output(failure(found))
+    if found is None:
+        how = "with a GPU sizes={…} is enough, else arrays={…}"
+        return output(inline("comment", _unknown(outcome, "measurement", how)))
+    return output(element("pre", str(found)))
+
+
+def script(outcome: Outcome) -> Element:
+    """The choice as a script."""
+    if isinstance(outcome.script, Failure):
+        return output(failure(outcome.script))
+    if outcome.script is None:
+        return output(inline("comment", _unknown(outcome, "script", "")))
+    return output(element("pre", outcome.script.rstrip()))
+
+
+def page(outcome: Outcome, before: Outcome | None, note: str = "") -> Iterator[Element]:
+    """All parts of an explorer one below the other, for where there are no widgets."""
+    if note:
+        yield output(inline("undecided", f"{ROLES['undecided'].mark} {note}"))
+    yield status(outcome)
+    yield main(outcome)
+    folded: list[tuple[str, Element]] = []
+    if outcome.costs is not None:
+        folded.append(("costs", costs(outcome, before)))
+    if outcome.proof is not None:
+        folded.append(("proof", proof(outcome)))
+    if outcome.measurement is not None:
+        folded.append(("time", time(outcome)))
+    if outcome.script is not None:
+        folded.append(("script", script(outcome)))
+    if folded:
+        yield output(fold(title, part, is_open=False) for title, part in folded)

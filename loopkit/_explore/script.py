@@ -1,0 +1,147 @@
+"""The choice as a script: the function's own text where that runs alone, or the steps it took."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import io
+import keyword
+import linecache
+import symtable
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import FunctionType
+from typing import Any
+
+from loopkit._explore.controls import arguments
+from loopkit._frozen import dataclass
+from loopkit._kernel import Kernel
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A statement of a file or of a notebook: the names it binds, and those it needs."""
+
+    text: str
+    binds: frozenset[str]
+    needs: frozenset[str]
+    is_first: bool
+
+
+def script(make: Callable[..., Kernel], choice: Mapping[str, Any], kernel: Kernel) -> str:
+    """Python source that makes ``kernel``: as the function does, if that can be told.
+
+    Told is the function with all that it needs of its file or notebook, and the call.  This is
+    run before it is handed out, and must give the kernel.  Otherwise the steps are told, as the
+    kernel's history records them, and why.
+    """
+    why = "its text is not known"
+    for text in _candidates(make, choice):
+        why = _fault(text, kernel)
+        if not why:
+            return text
+    steps = kernel.script() or "# no step was made\n"
+    told = " ".join(why.split())
+    return (
+        f"# The steps of the function, which does not run alone ({told}).\n"
+        f"# `knl` is the kernel as it was made, {kernel.name}.\n{steps}"
+    )
+
+
+def _fault(text: str, kernel: Kernel) -> str:
+    """Why a script does not give a kernel; empty where it does."""
+    names: dict[str, Any] = {"__name__": "script"}
+    hush = io.StringIO()
+    try:
+        with contextlib.redirect_stdout(hush), contextlib.redirect_stderr(hush):
+            exec(compile(text, "<script>", "exec", dont_inherit=True), names)
+        return "" if names["knl"] == kernel else "alone it makes another kernel"
+    except (Exception, SystemExit) as error:
+        return f"{type(error).__name__}: {error}".encode("ascii", "backslashreplace").decode()
+
+
+def _candidates(make: Callable[..., Kernel], choice: Mapping[str, Any]) -> Iterator[str]:
+    if not isinstance(make, FunctionType) or not make.__name__.isidentifier():
+        return
+    call = _call(make, choice)
+    if call is None:
+        return
+    if make.__closure__ is None and (pieces := _needed(make)):
+        yield f"# {make.__name__} for one choice.\n" + "\n".join([*pieces, "", call, ""])
+    if make.__module__ not in ("__main__", None) and make.__qualname__ == make.__name__:
+        yield f"from {make.__module__} import {make.__name__}\n\n{call}\n"
+
+
+def _call(make: FunctionType, choice: Mapping[str, Any]) -> str | None:
+    """The call with its values as literals; None where one has none."""
+    places, named = arguments(make, choice)
+    try:
+        for value in choice.values():
+            if not _agree(ast.literal_eval(repr(value)), value):
+                return None
+    except Exception:  # values from outside print as they like
+        return None
+    plain = {n: v for n, v in named.items() if n.isidentifier() and not keyword.iskeyword(n)}
+    others = {n: v for n, v in named.items() if n not in plain}
+    words = [*map(repr, places), *(f"{name}={value!r}" for name, value in plain.items())]
+    words += [f"**{others!r}"] if others else []
+    return f"knl = {make.__name__}({', '.join(words)})"
+
+
+def _agree(one: Any, other: Any) -> bool:
+    return type(one) is type(other) and bool(one == other)
+
+
+def _needed(make: FunctionType) -> list[str]:
+    """The statements that a function needs to be called, in their order, itself among them."""
+    pieces = list(_pieces(_texts(make)))
+    wanted, known = {make.__name__}, set(vars(builtins))
+    while wanted - known:
+        name = (wanted - known).pop()
+        known.add(name)
+        for piece in pieces:
+            if name in piece.binds:
+                wanted |= piece.needs
+    found = [p for p in pieces if p.is_first or p.binds & wanted]
+    return list(dict.fromkeys(p.text for p in found)) if wanted <= known else []
+
+
+def _texts(make: FunctionType) -> Sequence[str]:
+    """The file that a function stands in, or the cells of the notebook, as they were run."""
+    find = getattr(sys.modules.get("IPython"), "get_ipython", None)
+    shell = None if find is None else find()
+    if shell is not None and make.__globals__ is shell.user_ns:
+        return [str(text) for text in shell.history_manager.input_hist_parsed]
+    return ["".join(linecache.getlines(make.__code__.co_filename, make.__globals__))]
+
+
+def _pieces(texts: Sequence[str]) -> Iterator[_Piece]:
+    for text in texts:
+        try:
+            body = ast.parse(text).body
+        except (SyntaxError, ValueError, RecursionError):
+            continue
+        lines = text.splitlines()
+        for node in body:
+            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+            own = ast.get_source_segment(text, node) or ""
+            own = "\n".join([*lines[first - 1 : node.lineno - 1], own])
+            table = symtable.symtable(own, "<piece>", "exec")
+            symbols = table.get_symbols()
+            yield _Piece(
+                own,
+                frozenset(s.get_name() for s in symbols if s.is_assigned() or s.is_imported()),
+                frozenset(_references(table)),
+                isinstance(node, ast.ImportFrom) and node.module == "__future__",
+            )
+
+
+def _references(table: symtable.SymbolTable) -> Iterator[str]:
+    """The names of the module that a piece of it reads, functions inside of it included."""
+    at_top = table.get_type() == "module"
+    for symbol in table.get_symbols():
+        if symbol.is_referenced() and (at_top or symbol.is_global()):
+            yield symbol.get_name()
+    for inner in table.get_children():
+        yield from _references(inner)

@@ -125,7 +125,16 @@ def test_every_import_of_the_package_is_declared() -> None:
     extra = project["optional-dependencies"]["notebook"]
     allowed |= {re.split(r"[^\w-]", text, maxsplit=1)[0] for text in extra}
     # Used where they are there, or only to talk to the user's own arrays.
-    allowed |= {"IPython", "cupy", "jax", "numba", "torch", "loopkit", "typing_extensions"}
+    allowed |= {
+        "IPython",
+        "ipywidgets",
+        "cupy",
+        "jax",
+        "numba",
+        "torch",
+        "loopkit",
+        "typing_extensions",
+    }
     allowed |= set(sys.stdlib_module_names)
     for name in sorted(_files_that_belong_in()):
         if name.endswith(".py"):

@@ -56,7 +56,7 @@ def test_gallery(example: str) -> None:
 def test_lines_of_the_source_light_up_with_their_statements() -> None:
     kernel = gallery("matmul")["tiled"]
     page = html_text(source_html(kernel))
-    lines = re.findall(r'<div data-n="(\d+)" data-lk-s="(\d+)" title="(\w+)">', page)
+    lines = re.findall(r'<span data-n="(\d+)" data-lk-s="(\d+)" title="(\w+)">', page)
     lit = {int(n): (kernel.statements[int(at)].id, title) for n, at, title in lines}
     for number, origin in enumerate(kernel.program().lines, 1):
         assert lit.get(number) == (origin.statement and (origin.statement, origin.statement))

@@ -60,5 +60,5 @@ def _entries(proof: Proof) -> Iterator[Element]:
     for entry in entries:
         yield element("pre", str(entry), class_="lk-wrapped")
         shown = [n for n in entry.lines if 0 < n <= len(lines)]
-        rows = (element("div", lines[number - 1], data_n=number) for number in shown)
-        yield element("div", rows, class_="lk-source")
+        rows = (element("span", lines[number - 1], data_n=number) for number in shown)
+        yield element("pre", rows, class_="lk-source")

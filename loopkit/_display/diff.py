@@ -33,13 +33,13 @@ def diff_part(diff: Diff) -> Element:
     rows: list[Element] = []
     for hunk in diff.hunks():
         if rows:
-            rows.append(element("div", "⋯", class_="lk-comment"))
+            rows.append(element("span", "⋯", class_="lk-comment"))
         for tag, old, new in hunk:
             if tag == "equal":
-                rows += (element("div", "  ", line) for line in old)
+                rows += (element("span", "  ", line) for line in old)
             else:
                 rows += _changed(old, new)
-    return element("div", rows, class_="lk-diff")
+    return element("pre", rows, class_="lk-diff")
 
 
 def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[Element]:
@@ -59,7 +59,7 @@ def _changed(old: Sequence[str], new: Sequence[str]) -> Iterator[Element]:
 
 
 def _line(role: str, words: Part) -> Element:
-    return element("div", f"{ROLES[role].mark} ", words, class_=f"lk-{role}")
+    return element("span", f"{ROLES[role].mark} ", words, class_=f"lk-{role}")
 
 
 def _are_alike(one: str, other: str) -> bool:

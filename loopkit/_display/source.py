@@ -27,12 +27,13 @@ def source(kernel: Kernel) -> Element:
     folded: Part = list(islice(lines, above))
     if above > _PREAMBLE:
         folded = fold(f"{above} lines of helpers", folded, is_open=False)
-    return element("div", folded, lines, class_="lk-source lk-plain")
+    # In anything else than <pre>, some tools drop blanks at the beginning of lines.
+    return element("pre", folded, lines, class_="lk-source lk-plain")
 
 
 def _lines(kernel: Kernel) -> Iterator[Element]:
     for number, (words, of) in enumerate(source_lines(kernel), 1):
-        yield element("div", words, data_n=number, **of)
+        yield element("span", words, data_n=number, **of)
 
 
 def source_lines(kernel: Kernel) -> Iterator[tuple[Part, dict[str, object]]]:

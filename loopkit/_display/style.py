@@ -141,19 +141,22 @@ def _within(places: tuple[str, ...], properties: str) -> str:
 
 _MONO = "ui-monospace,'SF Mono',Menlo,Consolas,'DejaVu Sans Mono',monospace"
 
+# Notebooks have rules of their own for tables and code, which the threefold class overrides.
 _LAYOUT = f"""
 .lk{{background:var(--lk-ground);color:var(--lk-text);font:13px/1.5 {_MONO};
 border:1px solid var(--lk-line);border-radius:6px;padding:.5em .8em;margin:.2em 0;
 max-width:100%;box-sizing:border-box;overflow-x:auto;text-align:left}}
 .lk *{{box-sizing:border-box}}
-.lk pre,.lk code{{font:inherit;color:inherit;background:none;margin:0;padding:0;border:0;
-white-space:pre}}
-.lk table{{border-collapse:collapse;margin:.3em 0;font:inherit;color:inherit;border:0}}
-.lk th,.lk td{{padding:.15em .8em .15em .2em;border:0;border-bottom:1px solid var(--lk-line);
-text-align:left;vertical-align:top;white-space:pre-wrap;background:none;color:inherit}}
-.lk tr{{background:none}}
-.lk th{{font-weight:650;border-bottom-width:2px}}
-.lk td.lk-number,.lk th.lk-number{{text-align:right;font-variant-numeric:tabular-nums;
+.lk.lk.lk pre,.lk.lk.lk code{{font:inherit;color:inherit;background:none;margin:0;padding:0;
+border:0;white-space:pre}}
+.lk.lk.lk table{{border-collapse:collapse;table-layout:auto;margin:.3em 0;font:inherit;
+color:inherit;border:0}}
+.lk.lk.lk th,.lk.lk.lk td{{padding:.15em .8em .15em .2em;border:0;
+border-bottom:1px solid var(--lk-line);text-align:left;vertical-align:top;
+white-space:pre-wrap;background:none;color:inherit}}
+.lk.lk.lk tr{{background:none}}
+.lk.lk.lk th{{font-weight:650;border-bottom-width:2px}}
+.lk.lk.lk td.lk-number,.lk.lk.lk th.lk-number{{text-align:right;font-variant-numeric:tabular-nums;
 padding-left:.8em;white-space:nowrap}}
 .lk details>summary{{cursor:pointer;list-style:none}}
 .lk details>summary::-webkit-details-marker{{display:none}}
@@ -173,18 +176,18 @@ white-space:pre-wrap}}
 .lk .lk-nest details>div{{margin-left:.35em;padding-left:1.75em;
 border-left:1px solid var(--lk-line)}}
 .lk .lk-nest summary>.lk-row{{display:inline-flex;width:100%;vertical-align:top}}
-.lk .lk-source{{max-height:50em;overflow:auto}}
-.lk .lk-source>div,.lk .lk-source details>div{{white-space:pre;width:max-content;min-width:100%}}
+.lk .lk-source{{max-height:60em;overflow:auto}}
+.lk [data-n],.lk .lk-diff>span{{display:block;width:max-content;min-width:100%}}
 .lk [data-n]::before{{content:attr(data-n);display:inline-block;width:3em;padding-right:1em;
 text-align:right;color:var(--lk-comment);position:sticky;left:0;background:var(--lk-ground)}}
 .lk .lk-source summary{{padding-left:3em;color:var(--lk-comment)}}
-.lk td code{{display:inline-block;min-width:min(16em,40vw);white-space:pre-wrap;
+.lk.lk.lk td code{{display:inline-block;min-width:min(16em,40vw);white-space:pre-wrap;
 overflow-wrap:anywhere}}
 .lk .lk-title{{display:flex;flex-wrap:wrap;gap:0 1em;margin-bottom:.2em}}
-.lk .lk-title code,.lk .lk-wrapped{{white-space:pre-wrap;overflow-wrap:anywhere}}
+.lk.lk.lk .lk-title code,.lk.lk.lk .lk-wrapped{{white-space:pre-wrap;overflow-wrap:anywhere}}
+.lk td>.lk-ok,.lk td>.lk-refused,.lk td>.lk-undecided{{white-space:nowrap}}
 .lk .lk-opened{{padding-left:3.5em}}
-.lk .lk-diff{{overflow-x:auto;white-space:pre}}
-.lk .lk-diff>div{{width:max-content;min-width:100%}}
+.lk .lk-diff{{overflow-x:auto}}
 .lk .lk-diff>.lk-added{{background:var(--lk-added-tint);color:var(--lk-text)}}
 .lk .lk-diff>.lk-removed{{background:var(--lk-removed-tint);color:var(--lk-text)}}
 .lk ins{{color:var(--lk-added);font-weight:650;text-decoration:underline}}

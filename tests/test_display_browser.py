@@ -1,0 +1,124 @@
+"""Outputs in a real browser: statements light up where they should, and nothing is fetched."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopkit._display.style import GROUND, ROLES
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
+
+pytestmark = pytest.mark.browser
+
+
+def _hex(colour: str) -> str:
+    """``rgb(1, 2, 3)`` as ``#010203``."""
+    return "#" + "".join(f"{int(part):02x}" for part in colour[4:-1].split(","))
+
+
+@pytest.fixture(scope="module")
+def notebook(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with outputs of two kernels, each in an element of its own as in a notebook."""
+    tiled = importlib.import_module("matmul").make()["tiled"]
+    other = importlib.import_module("transpose").make()["scheduled"]
+    costs = tiled.costs(n=64, m=64, l=64)
+    values = [("nest", tiled), ("source", tiled.cuda()), ("costs", costs), ("other", other)]
+    values += [("history", tiled.history), ("step", tiled.history[3])]
+    path = tmp_path_factory.mktemp("pages") / "notebook.html"
+    cells = (f'<div id="{name}">{v._repr_mimebundle_()["text/html"]}</div>' for name, v in values)
+    path.write_text(f'<!doctype html><meta charset="utf-8"><body>{"".join(cells)}')
+    return path
+
+
+@pytest.fixture
+def page(browser: Any, notebook: Path) -> Iterator[Any]:
+    made = browser.new_page(viewport={"width": 1200, "height": 3000}, color_scheme="light")
+    said: list[str] = []
+    made.on("console", lambda message: said.append(message.text))
+    made.on("pageerror", lambda error: said.append(str(error)))
+    made.on("request", lambda request: said.append(request.url))
+    made.goto(notebook.as_uri())
+    yield made
+    assert said == [notebook.as_uri()]
+    made.close()
+
+
+def _lit(page: Any) -> dict[str, set[str]]:
+    """Which statements are lit, in each output."""
+    found = page.evaluate(
+        """lit => [...document.querySelectorAll("[data-lk-s]")]
+        .filter(e => getComputedStyle(e).backgroundColor === lit)
+        .map(e => [e.closest("body > div").id, e.dataset.lkS])""",
+        _rgb(GROUND["lit"].light),
+    )
+    lit: dict[str, set[str]] = {}
+    for where, statement in found:
+        lit.setdefault(where, set()).add(statement)
+    return lit
+
+
+def _rgb(colour: str) -> str:
+    return f"rgb({', '.join(str(int(colour[i : i + 2], 16)) for i in (1, 3, 5))})"
+
+
+def test_a_statement_lights_up_in_all_outputs_of_its_kernel(page: Any) -> None:
+    assert _lit(page) == {}
+    page.hover('#nest [data-lk-s="3"]')
+    assert _lit(page) == {"nest": {"3"}, "source": {"3"}, "costs": {"3"}}
+    page.hover('#source [data-lk-s="0"]')
+    assert _lit(page) == {"nest": {"0"}, "source": {"0"}}
+    page.hover('#other [data-lk-s="0"]')
+    assert _lit(page) == {"other": {"0"}}
+
+
+def test_loops_fold(page: Any) -> None:
+    inner = page.locator('#nest [data-lk-s="3"]')
+    assert inner.is_visible()
+    page.locator("#nest summary").first.click()
+    assert not inner.is_visible()
+    assert page.locator('#nest [data-lk-s="4"]').is_visible()
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("attribute", ["data-theme", "data-jp-theme-light", "class"])
+@pytest.mark.parametrize("system", ["light", "dark"])
+def test_colours_follow_the_notebook(page: Any, theme: str, attribute: str, system: str) -> None:
+    value = {"data-theme": theme, "class": f"vscode-{theme}"}.get(attribute)
+    page.emulate_media(color_scheme=system)
+    page.evaluate(
+        "([name, value]) => document.body.setAttribute(name, value)",
+        [attribute, value or str(theme == "light").lower()],
+    )
+    for query, role in (("#nest .lk", GROUND["ground"]), ("#nest .lk-thread", ROLES["thread"])):
+        which = "backgroundColor" if role.name == "ground" else "color"
+        found = page.locator(query).first.evaluate(f"e => getComputedStyle(e).{which}")
+        assert _hex(found) == role.colour(theme == "dark")
+
+
+def test_pages_for_notebooks_do_not_change_the_looks(page: Any) -> None:
+    """Rules such as JupyterLab's, for tables and code in its outputs."""
+    page.evaluate("document.body.classList.add('common')")
+    before = page.locator("#history td").nth(1).bounding_box()
+    page.add_style_tag(
+        content=""".common td, .common th { text-align: right; padding: 2em }
+        :not(.x).common td { text-align: right; vertical-align: middle }
+        .common tbody tr:nth-child(odd) { background: red }
+        .common :not(pre) > code { background: red; padding: 9px }
+        .common pre { padding: 2em; line-height: 9 } .common table { table-layout: fixed }"""
+    )
+    assert page.locator("#history td").nth(1).bounding_box() == before
+    style = page.locator("#history td code").first.evaluate("e => getComputedStyle(e).background")
+    assert "255, 0, 0" not in style
+
+
+@pytest.mark.parametrize("width", [360, 1400])
+def test_nothing_is_wider_than_the_page(page: Any, width: int) -> None:
+    """What is wider scrolls inside of its output."""
+    page.set_viewport_size({"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -198,9 +198,9 @@ def plot_roofline(
     that are missing or impossible; :class:`~loopkit.UnknownNameError` for sizes and devices that
     do not exist.
     """
-    from loopkit._pictures.roofline import roofline_picture
+    from loopkit._costs.costs import costs
 
-    return roofline_picture(kernel, device, measured, sizes)
+    return costs(kernel, sizes, device).plot_roofline(measured=measured)
 
 
 def picture(error: WitnessError) -> WitnessPicture:

@@ -49,6 +49,7 @@ def test_marks_stand_where_their_numbers_are(n: int, measured: float | None) -> 
     knl = product_of()
     picture = knl.plot_roofline(n=n, device="H100", measured=measured)
     costs = knl.costs(n=n, device="H100")
+    assert costs.plot_roofline(measured=measured) == picture
     roofline = costs.roofline
     operations = sum(times for _, times in costs.operations)
     assert roofline.operations == operations and operations == 2 * n**3

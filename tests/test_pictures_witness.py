@@ -62,6 +62,8 @@ def test_an_order_that_is_turned_around() -> None:
     points = near(itertools.product(range(1, 40), range(30)), pair)
     assert moments(picture, "in_text") == ranked({(i, j): (i, j) for i, j in points})
     assert moments(picture, "scheduled") == ranked({(i, j): (j, i) for i, j in points})
+    html = error._repr_mimebundle_()["text/html"]  # type: ignore[attr-defined]
+    assert html.count("<svg") == 1 and "has written it" in html.partition("<svg")[0]
     first, second = (tuple(inames.values()) for inames in pair)
     text, schedule, cell = picture.figure().grids
     (have,), (get,) = text.arrows, schedule.arrows

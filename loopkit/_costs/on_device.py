@@ -18,6 +18,7 @@ from loopkit._errors import InvalidArgumentError, LoopkitError
 if TYPE_CHECKING:
     from loopkit._costs.costs import Costs
     from loopkit._kernel import Kernel
+    from loopkit._pictures.roofline import RooflinePicture
     from loopkit._run.resources import Resources
 
 
@@ -30,6 +31,7 @@ class OnDevice:
 
     if TYPE_CHECKING:
         kernel: str
+        sizes: tuple[tuple[str, int], ...]
         source: Kernel
         asked: Device | None
         arch: str | None
@@ -70,6 +72,12 @@ class OnDevice:
     def roofline(self) -> Roofline:
         """The time that a launch takes at least, and what sets it."""
         return roofline_of(cast("Costs", self), self.device)
+
+    def plot_roofline(self, *, measured: float | None = None) -> RooflinePicture:
+        """The roofline as a picture, with a time in seconds beside it where one was measured."""
+        from loopkit._pictures.roofline import roofline_picture
+
+        return roofline_picture(self.source, self.sizes, self.roofline, measured)
 
 
 def arch_for(device: Device, arch: str | None) -> str:

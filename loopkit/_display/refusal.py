@@ -25,11 +25,10 @@ def error_html(error: LoopkitError) -> Element:
         return output(title, element("pre", "\n".join(lines), class_="lk-wrapped"))
     lines = [line for line in lines if line not in witness.suggestions]
     suggestions = list(_suggestions(witness))
-    picture, kernel = _picture(error)
-    if picture is not None:  # it says what the message says
-        return output(title, picture, suggestions, kernel=kernel)
     text = element("pre", "\n".join(lines), class_="lk-wrapped")
-    return output(title, text, _case(witness), suggestions)
+    picture, kernel = _picture(error)
+    shown = _case(witness) if picture is None else picture
+    return output(title, text, shown, suggestions, kernel=kernel)
 
 
 def _picture(error: LoopkitError) -> tuple[Part, Kernel | None]:

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from math import ceil, floor, log10
+from typing import TYPE_CHECKING
 
-from loopkit._budget import in_turn
-from loopkit._costs.costs import costs
-from loopkit._costs.devices import Device
 from loopkit._costs.quantities import bytes_text, number_text, rate_text, seconds_text
-from loopkit._costs.roofline import Roofline, Term
 from loopkit._display.markup import visible
 from loopkit._frozen import dataclass
 from loopkit._kernel import Kernel
 from loopkit._pictures.picture import Picture
 from loopkit._pictures.scene import WIDE, Box, Label, Mark, Point, Scene, Stroke
+
+if TYPE_CHECKING:
+    from loopkit._costs.roofline import Roofline, Term
 
 MARGIN, LINE = 14.0, 20.0
 WIDTH, HEIGHT = 380.0, 240.0
@@ -233,15 +233,12 @@ def _speed(speed: float) -> str:
     return rate_text(speed, "operations")
 
 
-@in_turn
 def roofline_picture(
     kernel: Kernel,
-    device: Device | str | None,
-    measured: float | None,
-    sizes: Mapping[str, int],
+    sizes: tuple[tuple[str, int], ...],
+    roofline: Roofline,
+    measured: float | None = None,
 ) -> RooflinePicture:
-    """See ``knl.plot_roofline``."""
-    found = costs(kernel, sizes, device).roofline
-    if measured is not None:
-        found = found.beside(measured)
-    return RooflinePicture(kernel, tuple(sorted(sizes.items())), found)
+    """A launch under its roofline, with a time in seconds beside it where one was measured."""
+    shown = roofline if measured is None else roofline.beside(measured)
+    return RooflinePicture(kernel, sizes, shown)

@@ -81,6 +81,16 @@ def test_a_period_that_is_too_long_is_said() -> None:
         knl.costs()
 
 
+def test_assumptions_are_kept() -> None:
+    knl = product().assume("n mod 8 = 0 and 8 <= m <= 4096")
+    costs = knl.costs()
+    assert str(dict(costs.operations)["mul", "float32"]) == "n**2*m for n % 8 == 0"
+    few = product().assume("m <= 40")
+    with pytest.raises(lk.InvalidArgumentError, match="give the sizes that may take few"):
+        few.costs()
+    assert str(dict(few.costs(m=40).operations)["mul", "float32"]) == "40*n**2"
+
+
 def test_sizes_that_no_launch_has() -> None:
     knl = product()
     with pytest.raises(lk.UnknownNameError):

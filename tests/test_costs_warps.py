@@ -142,11 +142,11 @@ def test_a_column_of_a_shared_array() -> None:
 
 GALLERY = {
     ("transpose", "scheduled"): {"n": 70, "m": 45},
-    ("matmul", "tiled"): {"n": 33, "m": 50, "l": 21},
-    ("matmul_registers", "any size"): {"n": 20, "m": 130, "l": 9},
+    ("matmul", "tiled"): {"n": 17, "m": 20, "l": 18},
+    ("matmul_registers", "any size"): {"n": 5, "m": 130, "l": 5},
     ("stencil_5", "scheduled"): {"n": 35, "m": 40},
-    ("stencil_25", "tiled"): {"n": 5, "m": 9, "l": 33},
-    ("n_body", "scheduled"): {"n": 70},
+    ("stencil_25", "tiled"): {"n": 2, "m": 3, "l": 33},
+    ("n_body", "scheduled"): {"n": 40},
     ("dg_gradient", "registers"): {"ne": 5},
     ("convolution", "scheduled"): {
         "images": 1,

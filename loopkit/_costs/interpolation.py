@@ -32,6 +32,14 @@ class NotPolynomialError(Exception):
         self.why = why
 
 
+class NoLaunchError(Exception):
+    """No launch has these sizes."""
+
+    def __init__(self, sizes: Mapping[str, int]) -> None:
+        super().__init__(sizes)
+        self.sizes = sizes
+
+
 @dataclass(frozen=True)
 class Lattice:
     """Sizes that are ``first``, or a multiple of their ``period`` more.
@@ -59,7 +67,8 @@ class Lattice:
 def interpolated(sample: Sample, lattice: Lattice) -> list[QuasiPolynomial | None]:
     """All numbers of samples as polynomials of sizes; None for those that are never known.
 
-    Raises :class:`NotPolynomialError` where a number is none.
+    Raises :class:`NotPolynomialError` where a number is none, and :class:`NoLaunchError`, as
+    *sample* does, where there are not enough sizes.
     """
     if not lattice.names:
         return [None if v is None else constant(v) for v in sample({})]
@@ -76,7 +85,7 @@ def interpolated(sample: Sample, lattice: Lattice) -> list[QuasiPolynomial | Non
     further = [tuple(d + 1 + (k + axis) % 2 for axis, d in enumerate(degrees)) for k in range(2)]
     for steps in further:
         sizes = lattice.at(steps)
-        _compare(fitted, sample(sizes), sizes)
+        _compare(fitted, sample, sizes)
     told = _residues(sample, lattice, fitted, further[0])
     return [told.get(n) for n in range(len(values[0]))]
 
@@ -159,18 +168,24 @@ def _value(terms: Mapping[tuple[int, ...], Fraction], sizes: Mapping[str, int]) 
 
 def _differs(
     fitted: Mapping[int, Mapping[tuple[int, ...], Fraction]],
-    seen: Numbers,
+    sample: Sample,
     sizes: Mapping[str, int],
 ) -> set[int]:
+    """The numbers of which another is counted at sizes; all of them, where no launch has these."""
+    try:
+        seen = sample(sizes)
+    except NoLaunchError:
+        return set(fitted)
     return {n for n, terms in fitted.items() if _value(terms, sizes) != seen[n]}
 
 
 def _compare(
     fitted: Mapping[int, Mapping[tuple[int, ...], Fraction]],
-    seen: Numbers,
+    sample: Sample,
     sizes: Mapping[str, int],
 ) -> None:
-    for number in sorted(_differs(fitted, seen, sizes)):
+    sample(sizes)
+    for number in sorted(_differs(fitted, sample, sizes)):
         at = ", ".join(f"{n} = {v}" for n, v in sizes.items())
         raise NotPolynomialError(
             number, f"the polynomial that fits smaller sizes gives another number at {at}"
@@ -191,7 +206,7 @@ def _residues(
             for k in range(1, power + 1):
                 beside = [period // prime**k if n == axis else 0 for n in range(len(steps))]
                 sizes = lattice.at(steps, beside)
-                open_ -= _differs({n: fitted[n] for n in open_}, sample(sizes), sizes)
+                open_ -= _differs({n: fitted[n] for n in open_}, sample, sizes)
                 for number in open_:
                     moduli[number][axis] //= prime
     groups: dict[tuple[int, ...], list[int]] = {}
@@ -203,7 +218,7 @@ def _residues(
         if any(mixed):
             sizes = lattice.at(steps, mixed)
             mine = {n: fitted[n] for n in members}
-            for number in _differs(mine, sample(sizes), sizes):
+            for number in _differs(mine, sample, sizes):
                 moduli[number] = list(lattice.period)
     large = _not_for_small(sample, lattice, fitted, moduli)
     return {
@@ -229,7 +244,7 @@ def _not_for_small(
             tried |= {(*lattice.first[:n], a, *lattice.first[n + 1 :]) for n, a in enumerate(low)}
         for point in sorted(tried - {lattice.first}):
             sizes = dict(zip(lattice.names, point, strict=True))
-            found |= _differs(mine, sample(sizes), sizes)
+            found |= _differs(mine, sample, sizes)
     return found
 
 

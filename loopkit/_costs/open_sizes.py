@@ -13,7 +13,7 @@ from loopkit._budget import in_turn
 from loopkit._costs.barriers import BarrierCosts
 from loopkit._costs.costs import Costs, costs
 from loopkit._costs.devices import Device
-from loopkit._costs.interpolation import Lattice, NotPolynomialError, interpolated
+from loopkit._costs.interpolation import Lattice, NoLaunchError, NotPolynomialError, interpolated
 from loopkit._costs.paddings import Padding
 from loopkit._costs.polynomial import QuasiPolynomial
 from loopkit._costs.reuse import Reuse
@@ -132,7 +132,7 @@ def polynomials(
         if key not in seen:
             where = {**given, **sizes}
             if _sets.at_values(kernel.assumptions.set, where).is_empty():
-                raise _unsampled(kernel, where)
+                raise NoLaunchError(where)
             seen[key] = tuple(count(where))
         return tuple(value for _, value in seen[key])
 
@@ -142,6 +142,8 @@ def polynomials(
         except NotPolynomialError:
             # Small sizes may be a case of their own.
             return names, interpolated(sample, lattice.later(2))
+    except NoLaunchError as error:
+        raise _unsampled(kernel, error.sizes) from None
     except NotPolynomialError as error:
         what, _ = next(iter(seen.values()))[error.number]
         raise InvalidArgumentError(

@@ -11,7 +11,8 @@ from loopkit._costs.accesses import AddressMap
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._linear import Linear
-from loopkit._poly.integer_points import Rows, System
+from loopkit._poly.integer_points import Box, Rows, System
+from loopkit._poly.linear_rows import least
 from loopkit._poly.projection import distinct
 
 WARP = hidden("warp")
@@ -84,7 +85,17 @@ def _with_values(system: System, forms: Mapping[str, Linear]) -> System:
         np.concatenate([_wider(system.equalities, more), rows]),
         _wider(system.inequalities, more),
         system.domain,
+        _bounds(system, [[*row[:width], row[-1]] for row in rows.tolist()]),
     )
+
+
+def _bounds(system: System, rows: Sequence[Sequence[int]]) -> Box | None:
+    """The bounds of names, and of further ones that have the values of rows."""
+    if system.box is None:
+        return None
+    low, high = system.box
+    ends = [(least(row, low, high), -least([-c for c in row], low, high)) for row in rows]
+    return [*low, *(a for a, _ in ends)], [*high, *(b for _, b in ends)]
 
 
 def with_warp(system: System, access: AddressMap, block: tuple[int, int, int], warp: int) -> System:
@@ -96,6 +107,7 @@ def with_warp(system: System, access: AddressMap, block: tuple[int, int, int], w
             row[system.names.index(lane[0])] += stride
             row[-1] -= stride * lane[1]
     row[-2] = -warp
+    last = (prod(block) - 1) // warp
     other = -row
     other[-1] += warp - 1
     return System(
@@ -103,6 +115,7 @@ def with_warp(system: System, access: AddressMap, block: tuple[int, int, int], w
         _wider(system.equalities, 1),
         np.concatenate([_wider(system.inequalities, 1), [row, other]]),
         system.domain,
+        None if system.box is None else ([*system.box[0], 0], [*system.box[1], last]),
     )
 
 

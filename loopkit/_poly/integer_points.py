@@ -24,6 +24,7 @@ from loopkit._sets import maximum_value, minimum_value
 
 PARAM, DIV = isl.dim_type.param, isl.dim_type.div
 Rows = np.ndarray[Any, np.dtype[np.int64]]
+Box = tuple[list[int], list[int]]
 
 
 class TooManyPointsError(Exception):
@@ -51,11 +52,15 @@ class System:
     equalities: Rows
     inequalities: Rows
     domain: isl.Set
+    bounds: Box | None = None
 
     @cached_property
-    def box(self) -> tuple[list[int], list[int]] | None:
-        """The least and the largest value of each name, or bounds of them; None if it is empty."""
-        return _box(self)
+    def box(self) -> Box | None:
+        """The least and the largest value of each name, or bounds of them; None if it is empty.
+
+        They are ``bounds`` where those are given, and may then be further apart.
+        """
+        return _box(self) if self.bounds is None else self.bounds
 
     @cached_property
     def parts(self) -> tuple[System, ...]:
@@ -80,7 +85,9 @@ class System:
             for rows in (self.equalities, self.inequalities)
         )
         names = tuple(self.names[c] for c in columns)
-        return System(names, equalities, inequalities, self.domain)
+        box = self.box
+        ends = None if box is None else ([box[0][c] for c in columns], [box[1][c] for c in columns])
+        return System(names, equalities, inequalities, self.domain, ends)
 
 
 def systems(domain: isl.Set, names: Collection[str], sizes: Mapping[str, int]) -> list[System]:
@@ -114,6 +121,7 @@ def _tidy(system: System) -> System | None:
         system.equalities,
         np.array(tidy(equalities, rows, *system.box), np.int64).reshape(-1, len(system.names) + 1),
         system.domain,
+        system.box,
     )
 
 
@@ -155,7 +163,7 @@ def _system(basic: isl.BasicSet, order: tuple[str, ...]) -> System:
 # {{{ bounds
 
 
-def _box(system: System) -> tuple[list[int], list[int]] | None:
+def _box(system: System) -> Box | None:
     """Bounds of each name, from those of the others, until nothing gets narrower."""
     low, high = [-UNKNOWN] * len(system.names), [UNKNOWN] * len(system.names)
     rows = [[int(c) for c in row] for row in system.inequalities]

@@ -17,6 +17,7 @@ import numpy as np
 
 from loopkit import _budget
 from loopkit._poly.integer_points import (
+    Box,
     Rows,
     System,
     TooManyPointsError,
@@ -274,9 +275,7 @@ def _links(rows: Sequence[Row]) -> int:
     return sum(max(names_in(row) - 1, 0) for row in rows)
 
 
-def _shadow(
-    inequalities: Sequence[Row], column: int, box: tuple[list[int], list[int]]
-) -> list[Row] | None:
+def _shadow(inequalities: Sequence[Row], column: int, box: Box) -> list[Row] | None:
     """Inequalities without the name, if every value of the others leaves room for one of it."""
     found = []
     for one in inequalities:

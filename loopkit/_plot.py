@@ -165,6 +165,7 @@ def plot_loop(
 ) -> LoopPicture:
     """What happens in the first *iterations* of the loop over *iname*, in one block.
 
+    Of several loops over it, the first is shown.
     Rows are statements and shared arrays, columns are what a thread does one after the other:
     statements, inner loops (as one), and barriers.  A bar shows from where to where what is
     written to shared memory is needed.

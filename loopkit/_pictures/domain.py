@@ -182,7 +182,8 @@ class DomainPicture(Picture):
         if point.instances > 1:
             parts.append(f"{point.instances} instances, the first of them:")
         if len(self.moments) > 1:
-            parts.append(f"moment {point.time} of its thread: {self.moments[point.time]}")
+            loops = f": {self.moments[point.time]}" if len(self.points) <= CROWDED else ""
+            parts.append(f"moment {point.time} of its thread{loops}")
         if self.has_threads:
             parts.append(f"block {point.block}, thread {point.thread}")
         return "\n".join(parts)

@@ -18,6 +18,8 @@ from loopkit._expression import substitute
 from loopkit._frozen import dataclass
 from loopkit._hidden import hidden
 from loopkit._kernel import Kernel
+from loopkit._linear import NotAffineError
+from loopkit._nodes import Expression
 from loopkit._pictures.grid import FILL, Cell, Figure, Grid, Key, Outline
 from loopkit._pictures.instances import At, at_texts, restricted
 from loopkit._pictures.picture import Picture
@@ -331,7 +333,8 @@ class _Reader:
         """What happens in a body: an event for each statement, inner loop and barrier."""
         for node in nodes:
             if isinstance(node, If):
-                yield from self.events(node.body, iname, value)
+                if self.may_hold(node.condition, iname, value):
+                    yield from self.events(node.body, iname, value)
             elif isinstance(node, Barrier):
                 yield Event(value, barriers=(node.reason,))
             else:
@@ -342,6 +345,19 @@ class _Reader:
                 loop = node.iname if isinstance(node, (For, Let)) else ""
                 if runs:
                     yield Event(value, runs, reasons, loop)
+
+    def may_hold(self, condition: Expression, iname: str, value: int | None) -> bool:
+        """Whether a condition holds for a thread of the block in an iteration; or data decide."""
+        try:
+            where = _sets.condition_set(condition)
+        except NotAffineError:
+            return True
+        known = dict(self.sizes) if value is None else {**self.sizes, iname: value}
+        for axis, inames in self.model.inames_on.items():
+            if axis[0] == "g" and isinstance(axis[1], int):
+                index = (*self.block, 0, 0)[axis[1]]
+                known |= {name: index + self.model.lower(name) for name in inames}
+        return not _sets.at_values(where, known).is_empty()
 
     def count(self, name: str, iname: str, value: int | None) -> int:
         """How many instances of a statement run in an iteration."""

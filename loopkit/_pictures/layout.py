@@ -195,11 +195,12 @@ def _label(panel: Panel, cell: Cell, left: float, top: float) -> Label:
 
 
 def _centre(panel: Panel, place: Place, left: float, top: float) -> Point:
+    """Where arrows go through a cell: beside its label."""
     row, column = place
-    shift = panel.high * 0.2 if panel.font else 0.0
+    aside = 0.2 if panel.font else 0.0
     return (
-        left + panel.x[column] + panel.wide / 2,
-        top + panel.y[row] + panel.high / 2 + shift,
+        left + panel.x[column] + panel.wide * (0.5 + aside),
+        top + panel.y[row] + panel.high * (0.5 + aside),
     )
 
 

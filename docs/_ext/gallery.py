@@ -108,9 +108,12 @@ class Measured(Directive):
         return [_table(rows), said]
 
 
+COLUMNS = ("size", "who", "ms", "rate", "of", "ratio")
+
+
 def _table(rows: list[dict[str, Any]]) -> nodes.table:
     """Who took how long, its rate, and that rate as a share of what the case compares with."""
-    columns = ("size", "who", "ms", "rate", "of", "ratio")
+    columns = [c for c in COLUMNS if any(_cell(row, c) for row in rows)]
     made = nodes.tgroup(cols=len(columns))
     for _ in columns:
         made += nodes.colspec(colwidth=1)
@@ -123,7 +126,7 @@ def _cell(row: dict[str, Any], column: str) -> str:
     value = row.get(column)
     if column == "rate":
         return f"{value:.3g} {row['unit']}"
-    return f"{value:.3g}" if isinstance(value, float) else str(value if value is not None else "")
+    return f"{value:.3g}" if isinstance(value, float) else str(value or "")
 
 
 def _row(cells: Iterable[str]) -> nodes.row:

@@ -53,6 +53,7 @@ def auto_test_vs_ref(
 
     Index arrays get data that obeys what both kernels assert of it.
 
+    :arg seed: of the random data.
     :arg parameters: sizes (and other scalar arguments) by name.
     :arg executor_name: where ``test_knl`` runs (default: the best here);
         ``ref_executor`` says the same of ``ref_knl``.

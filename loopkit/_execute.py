@@ -69,13 +69,23 @@ _noticed: list[bool] = []
 
 
 def call(kernel: Kernel, /, *args: Any, **kwargs: Any) -> Any:
-    """Run: arrays and sizes by name.  See :meth:`executor`."""
+    """Run the kernel on the best executor there is: arrays and sizes by name.
+
+    Sizes come from shapes.  Outputs that are not passed are made; those that are, are written.
+    Returns the output, or a named tuple of several, as the caller's kind of array.  Raises
+    :class:`InvalidArgumentError` for arguments that do not fit, :class:`AssumptionError` for sizes
+    that break an assumption, and :class:`LaunchError`.
+    """
     # The executor replaces ``call`` by a function for the arguments that it saw last.
     return kernel._default_executor.call(*args, **kwargs)
 
 
 def bind(kernel: Kernel, /, *args: Any, **kwargs: Any) -> Callable[..., Any]:
-    """Check arguments once; the result is a callable that only launches."""
+    """Check arguments once; the result is a callable that only launches.
+
+    ``args`` and ``kwargs`` are those of a call, by which the same arrays are used each time.
+    Raises what a call raises.
+    """
     bound: Callable[..., Any] = kernel._default_executor.bind(*args, **kwargs)
     return bound
 

@@ -88,36 +88,48 @@ def show(kernel: Kernel) -> str:
 
 
 def program(kernel: Kernel, strided: frozenset[str] = frozenset()) -> Program:
-    """The generated program (memoised); ``strided`` names arrays with free strides."""
+    """The generated program: its source, tree, arguments and launch.
+
+    ``strided`` names arrays whose strides are arguments of the call.  Raises
+    :class:`TypeInferenceError` where types are missing, :class:`ResourceError` for a block that no
+    GPU can hold, and :class:`AssumptionError` where 64 bits may not hold an index.
+    """
     from loopkit.codegen.lower import program_of
 
     return program_of(kernel, strided)
 
 
 def cuda(kernel: Kernel) -> str:
-    """The CUDA C source."""
+    """The CUDA C source, a string.  Raises what :meth:`program` raises."""
     return Source(program(kernel).source, kernel)
 
 
 def ptx(kernel: Kernel, arch: str | None = None) -> str:
-    """PTX, compiled by NVRTC for ``arch`` (default: the GPU here, or sm_90a)."""
+    """PTX, compiled by NVRTC for ``arch`` (default: the GPU here, or sm_90a).
+
+    Raises :class:`MissingDependencyError` without NVRTC, :class:`CompileError` with its log, and
+    what :meth:`program` raises.
+    """
     return _compiled(kernel, arch).ptx
 
 
 def cubin(kernel: Kernel, arch: str | None = None) -> bytes:
-    """The binary for ``arch`` (default: the GPU here, or sm_90a)."""
+    """The binary for ``arch`` (default: the GPU here, or sm_90a).  Raises as :meth:`ptx`."""
     return _compiled(kernel, arch).cubin
 
 
 def sass(kernel: Kernel, arch: str | None = None) -> str:
-    """Machine code of the binary, disassembled."""
+    """The machine code of the binary for ``arch``, disassembled.  Raises as :meth:`ptx`."""
     from loopkit._run.resources import disassemble
 
     return disassemble(cubin(kernel, arch))
 
 
 def resources(kernel: Kernel, arch: str | None = None) -> Resources:
-    """Registers, shared memory and spills of the binary."""
+    """Registers a thread, and bytes of shared memory and of spills, of the binary for ``arch``.
+
+    Raises as :meth:`ptx`.
+    """
     return _compiled(kernel, arch).resources
 
 
@@ -140,9 +152,10 @@ def _arch(asked: str | None) -> str:
 
 
 def launch_config(kernel: Kernel, /, **sizes: int) -> LaunchConfig:
-    """Grid, block and shared memory of a launch with these sizes.
+    """Grid and block, on x, y and z, and bytes of dynamic shared memory of a launch.
 
-    Raises for sizes that are unknown, missing or impossible.
+    ``sizes`` are those that the grid depends on.  Raises :class:`UnknownNameError` and
+    :class:`InvalidArgumentError` for sizes that are unknown, missing or impossible.
     """
     from loopkit._program import check_grid
     from loopkit._run.plan import ArgumentPlan
@@ -210,6 +223,9 @@ def prove(kernel: Kernel, *, text: bool = False) -> Proof:
     The tree of C that the source is printed from is compared with the kernel: instances,
     values, barriers, bounds, widths of index arithmetic, and what a call passes.  With
     ``text`` the printed source is read back, and that is compared.
+
+    Returns a proof, true where it holds, which lists what was refuted, left open or trusted.
+    Raises what :meth:`program` raises.
     """
     from loopkit.codegen.proof import prove
 
@@ -240,5 +256,5 @@ def view(
 
 
 def script(kernel: Kernel) -> str:
-    """Python source that applies this kernel's history to another kernel ``knl``."""
+    """Python source that applies this kernel's history to a kernel ``knl``, a call a step."""
     return _history.script(kernel.history)

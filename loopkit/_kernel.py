@@ -153,7 +153,7 @@ class Domain(Exact):
 @fitting_type
 @dataclass(frozen=True, eq=False)
 class SubstitutionRule(Exact):
-    """``name(arguments) := expression``."""
+    """An expression with a name: ``name(arguments) := expression``."""
 
     name: str
     arguments: tuple[str, ...]
@@ -184,13 +184,15 @@ class Options:
 
 @dataclass(frozen=True, eq=False)
 class Kernel(Exact, Methods):
-    """What is computed and how: see the module docstrings of its parts.
+    """What is computed, and how: a value, which no method changes.
 
-    Here it is data; what one does with it stands in :mod:`loopkit._methods`.
-
-    ``statements`` are in the order of ``tree``.  ``assumptions`` is a set over
-    sizes.  ``fixed`` maps sizes that were fixed to their values.
-    ``assertions`` say what the data of index arrays has in common.
+    :func:`make_kernel` makes one, transforms make others of it; two are equal where they mean
+    the same.  ``domains`` are the sets of values of inames, and ``statements`` what is executed for
+    them, in the order of ``tree``, the nest of loops; ``tags`` say which inames are mapped to what.
+    ``args`` are what a call passes, ``temporaries`` what lives inside only.  ``substitutions``
+    are the rules, ``reductions`` operations of :func:`register_reduction`.  ``assumptions`` is
+    a set over sizes; ``assertions`` say what the data of index arrays have in common.  ``history``
+    holds the steps that made the kernel.
     """
 
     name: str
@@ -279,7 +281,10 @@ class Kernel(Exact, Methods):
         return grouped((n, s) for s in self.statements for n in dict(s.reads))
 
     def users(self, name: str) -> tuple[Statement, ...]:
-        """The statements that write an array or temporary, then those that only read it."""
+        """The statements that write the array ``name``, then those that only read it.
+
+        None for a name that nothing uses.
+        """
         writers = self.writers.get(name, ())
         return (*writers, *(s for s in self.readers.get(name, ()) if s.written != name))
 
@@ -295,7 +300,10 @@ class Kernel(Exact, Methods):
         return tuple(i for i in self.all_inames if i in statement.inames - outer)
 
     def array(self, name: str) -> ArrayArg | TemporaryVariable:
-        """The array argument or temporary called ``name``."""
+        """The array argument or temporary called ``name``.
+
+        Raises :class:`UnknownNameError` where there is none.
+        """
         found = self.temporary_by_name.get(name) or self.arg_by_name.get(name)
         if found is None or isinstance(found, ValueArg):
             known = [*self.temporary_by_name]
@@ -340,8 +348,14 @@ class Kernel(Exact, Methods):
         return _domain_of(self, frozenset(inames))
 
     def statement_domain(self, statement: Statement | str) -> isl.Set:
-        """The instances of a statement, predicates left aside."""
+        """The instances of a statement, or of the one with this id, predicates left aside.
+
+        Returns a set over the names of its inames and of sizes.  Raises
+        :class:`UnknownNameError` for an id that there is not.
+        """
         if isinstance(statement, str):
+            if statement not in self.statement_by_id:
+                raise UnknownNameError("statement", statement, self.statement_by_id)
             statement = self.statement_by_id[statement]
         return self.domain_around(statement.inames)
 
@@ -375,7 +389,11 @@ class Kernel(Exact, Methods):
         return _domain_around(self, frozenset(inames))
 
     def with_(self, **changes: Any) -> Kernel:
-        """A copy with some fields changed; statements follow the order of the tree."""
+        """A copy with some fields changed; statements follow the order of the tree.
+
+        Nothing is proven: this is what transforms are made of.  ``changes`` are fields and their
+        new values.  Raises :class:`InvalidArgumentError` for what a field cannot hold.
+        """
         for field_name, value in changes.items():
             _check_field(field_name, value)
         if "tree" in changes or "statements" in changes:

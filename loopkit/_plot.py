@@ -107,7 +107,8 @@ def plot_banks(
 ) -> BankPicture:
     """Which lanes of a warp touch which banks of shared memory in one request.
 
-    Arguments and errors are those of ``plot_access``; *array* lies in shared memory.
+    *statement*, *access*, *block*, *at*, *sizes* and the errors raised are those of
+    :meth:`plot_access`; *array* lies in shared memory, and *warp* is one warp.
     """
     from loopkit._pictures.banks import bank_picture
     from loopkit._pictures.requests import request_of

@@ -170,7 +170,12 @@ def _declaration(parameter: inspect.Parameter) -> str:
 
 
 def replay(kernel: Kernel, steps: Iterable[Step]) -> Kernel:
-    """Apply recorded steps to another kernel, each checked anew."""
+    """Apply recorded steps to another kernel, each checked anew.
+
+    :arg steps: a history, or some steps of one.
+    :returns: the kernel after the last step.
+    :raises LoopkitError: what a step raises that cannot be taken, or would break the kernel.
+    """
     if not isinstance(steps, (tuple, list)) or not all(isinstance(s, Step) for s in steps):
         raise InvalidArgumentError(
             f"a history is a sequence of steps, not {shown(steps)}",

@@ -16,6 +16,7 @@ from sphinx.util.inspect import stringify_signature
 from sphinx.util.nodes import nested_parse_with_titles
 
 import loopkit
+from loopkit._kernel import _INTERNAL
 from loopkit._registry import transforms
 
 
@@ -51,7 +52,7 @@ def _entry(name: str) -> Iterator[str]:
         yield f".. autoclass:: loopkit.{name}"
         yield "   :members:"
         if name == "Kernel":
-            yield f"   :exclude-members: {', '.join(sorted(transforms))}"
+            yield f"   :exclude-members: {', '.join(sorted({*transforms, *_INTERNAL}))}"
         if not issubclass(value, Exception):
             yield "   :undoc-members:"
     elif not inspect.isfunction(value):
@@ -103,6 +104,8 @@ def _plain_signature(
     app: Sphinx, what: str, name: str, value: object, *_: object
 ) -> tuple[str, str] | None:
     """Types without what checks them: ``str`` for ``Annotated[str, ...]``."""
+    if value is loopkit.Kernel:
+        return "", ""  # nobody calls it
     if not inspect.isfunction(value):
         return None
     signature = inspect.signature(value)
@@ -127,6 +130,8 @@ def _before_and_after(
     app: Sphinx, what: str, name: str, value: object, options: object, lines: list[str]
 ) -> None:
     """Nests that a docstring shows in one paragraph get a line each."""
+    if what in ("attribute", "property"):
+        lines.insert(0, "")  # or a colon in the first line would end a type
     text = re.sub(
         r"^Before: ((?:.+\n)+)$",
         lambda found: "| Before: {}\n| After{}\n".format(
@@ -146,7 +151,7 @@ def _is_static(name: str) -> bool:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Read by Sphinx."""
     app.add_directive("public-names", PublicNames)
-    app.connect("autodoc-process-docstring", _before_and_after)
+    app.connect("autodoc-process-docstring", _before_and_after, priority=400)
     app.connect("autodoc-process-signature", _plain_signature)
     app.add_directive("transforms-table", TransformsTable)
     return {"parallel_read_safe": True}

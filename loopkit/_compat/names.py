@@ -13,7 +13,7 @@ from loopkit._registry import transform_named
 def set_loop_priority(
     kernel: Kernel, loop_priority: str | Iterable[str], *, unchecked: bool = False
 ) -> Kernel:
-    """An older name of :func:`prioritize_loops`."""
+    """An older name of :func:`prioritize_loops`: *loop_priority* is that, and errors are, too."""
     return transform_named("prioritize_loops")(kernel, loop_priority, unchecked=unchecked)
 
 
@@ -24,7 +24,10 @@ def set_temporary_scope(
     *,
     unchecked: bool = False,
 ) -> Kernel:
-    """An older name of :func:`set_temporary_address_space`."""
+    """An older name of :func:`set_temporary_address_space`, with the same errors.
+
+    *temp_var_names* go to the memory *scope*.
+    """
     renamed = transform_named("set_temporary_address_space")
     return renamed(kernel, temp_var_names, scope, unchecked=unchecked)
 
@@ -41,7 +44,11 @@ class GeneratedCode:
 
 
 def generate_code_v2(kernel: Kernel) -> GeneratedCode:
-    """The generated code, in the form that Loopy's scripts ask for."""
+    """The generated code, in the form that Loopy's scripts ask for.
+
+    Returns what has a method ``device_code()``; raises :class:`~loopkit.InvalidArgumentError` for
+    what is no kernel.
+    """
     if not isinstance(kernel, Kernel):
         raise InvalidArgumentError(f"generate_code_v2 takes a kernel, not {type(kernel).__name__}")
     return GeneratedCode(kernel)

@@ -97,6 +97,26 @@ def make_kernel(
         More temporaries.
     reductions
         Operations made by :func:`register_reduction`.
+
+    Returns
+    -------
+    Kernel
+        The text's own schedule, with no step taken.
+
+    Raises
+    ------
+    ParseError
+        Where a text is malformed; the message points at the place.
+    UnknownNameError
+        For names that nothing declares.
+    TypeInferenceError
+        Where types do not fit.
+    OutOfBoundsError
+        Where an access leaves its array.
+    UninitializedReadError
+        Where a temporary is read that nothing has written.
+    InvalidArgumentError
+        For other arguments than these.
     """
     check_kernel_name(name)
     if not isinstance(default_order, str) or default_order not in ("C", "F"):

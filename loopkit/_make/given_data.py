@@ -40,9 +40,17 @@ def GlobalArg(
 ) -> _arrays.ArrayArg:
     """An array argument in global memory.
 
-    ``shape`` is an expression over sizes per axis, as in ``"n, m + 2"``, or
-    ``"auto"`` (also: left out) to infer it from the accesses.  ``order`` is
-    ``"C"`` or ``"F"``; ``strides`` are in elements.
+    :arg name: what the text calls it.
+    :arg dtype: what NumPy takes for a type; left out, it is inferred.
+    :arg shape: an expression over sizes per axis, as in ``"n, m + 2"``, or ``"auto"`` (also: left
+        out) to infer it from the accesses.
+    :arg order: ``"C"``, the last axis fastest, or ``"F"``, the first.
+    :arg strides: in elements, an expression per axis.
+    :arg dim_tags: as of :func:`tag_array_axes`; one of these three is enough.
+    :arg offset: elements from where the array begins to its first element.
+    :arg is_input: whether a call must pass it; left out, whether it is read before it is written.
+    :arg is_output: whether a call returns it; left out, whether it is written.
+    :raises InvalidArgumentError: for what is none of that.
     """
     name = check_name(name, "the name of an array")
     extents = as_shape(shape)
@@ -60,7 +68,11 @@ def GlobalArg(
 
 @fitting
 def ConstantArg(name: str, dtype: Any = None, shape: Any = None, **rest: Any) -> _arrays.ArrayArg:
-    """An array argument that is only read."""
+    """An array argument that is only read.
+
+    ``name``, ``dtype``, ``shape`` and the ``rest`` (``order``, ``strides``, ``dim_tags``,
+    ``offset``) are those of :func:`GlobalArg`, and so are the errors raised.
+    """
     unknown = sorted(rest.keys() - _REST)
     if unknown:
         raise UnknownNameError("argument of ConstantArg", unknown[0], _REST)

@@ -105,8 +105,14 @@ def register_reduction(
 ) -> ReductionOperation:
     """An operation of one's own, to be passed as ``make_kernel(..., reductions=[...])``.
 
-    ``neutral`` is a number, or a function that gives one for a type.  Nothing is
-    registered anywhere: the operation travels with the kernels made with it.
+    Nothing is registered anywhere: the operation travels with the kernels made with it.
+
+    :arg name: what the text calls it, ``name(k, ...)``.
+    :arg neutral: a number, or a function that gives one for a type.
+    :arg combine: of two expressions makes the one that combines them; associative and commutative.
+    :arg reference: the same of two values, for the reference executor.
+    :returns: the operation.
+    :raises InvalidArgumentError: for a name that is taken, and for what is none of that.
     """
     check_identifier(name, "the name of a reduction")
     for what, given in (("combine", combine), ("reference", reference)):

@@ -44,8 +44,8 @@ def test_a_moved_control_changes_everything() -> None:
     after = texts(panel)
     assert panel.explorer.choice == {"tile": 32, "order": "i,j"}
     assert "for j_inner in [0, min(32" in after["main"]
-    assert "from tile = 16, order = i,j to tile = 32" in after["changes"]
-    assert after["costs"] != before["costs"] and "tile = 16, order = i,j" in after["costs"]
+    assert "tile: 16 → 32" in after["changes"]
+    assert after["costs"] != before["costs"] and "tile = 16" in after["costs"]
     assert "tile=32" in after["script"] and "▸" in after["all so far"]
     assert after["note"] == ""
 

@@ -45,9 +45,9 @@ class Panel:
         self._task: asyncio.Task[None] | None = None
         for widget in self.controls:
             widget.observe(self._moved, names="value")
-        self.status, self.note, self.main = ipywidgets.HTML(), ipywidgets.HTML(), ipywidgets.HTML()
+        self.status, self.note, self.main = _html(), _html(), _html()
         self.tabs = {
-            title: ipywidgets.HTML()
+            title: _html()
             for title in ("changes", "costs", "proof", "time", "script", "all so far")
         }
         tab = ipywidgets.Tab(list(self.tabs.values()), selected_index=1)
@@ -163,6 +163,12 @@ def _interruptible() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, before if before is not None else signal.SIG_DFL)
+
+
+def _html() -> Any:
+    import ipywidgets
+
+    return ipywidgets.HTML(layout=ipywidgets.Layout(width="auto"))
 
 
 def _put(widget: Any, shown: Element) -> None:

@@ -12,8 +12,10 @@ from loopkit._display.markup import Part, element, fold, inline, output, table
 from loopkit._display.nest import nest
 from loopkit._display.source import source
 from loopkit._display.style import ROLES
+from loopkit._explore.controls import label
 from loopkit._explore.outcome import Failure, Outcome
 from loopkit._explore.table import figures, verdict
+from loopkit._kernel import Kernel
 
 BUSY = {
     "source": "generating the source",
@@ -26,8 +28,13 @@ BUSY = {
 }
 """What is done in each stage, in words."""
 
+_NO_KERNEL = "there is no kernel to look at"
+
 _BESIDE = "display:flex;flex-wrap:wrap;gap:0 1.5em"
 _COLUMN = "flex:1 1 34em;min-width:0;overflow:auto;max-height:46em"
+_ALONE = "contain:inline-size"
+"""As wide as there is room, however wide what is inside: that scrolls."""
+_FOLDED = "padding-left:1.1em"
 _CHIPS = "display:flex;flex-wrap:wrap;gap:0 1.8em"
 
 
@@ -53,6 +60,14 @@ def working(words: str) -> Element:
     return output(element("b", words), inline("comment", "  calling the function …"))
 
 
+def _pane(*parts: Part, kernel: Kernel | None = None) -> Element:
+    return output(*parts, kernel=kernel, style=_ALONE)
+
+
+def _remark(text: str) -> Element:
+    return _pane(inline("comment", text))
+
+
 def milliseconds(seconds: float) -> str:
     """A time for people: ``23 ms``, ``2.5 s``."""
     return f"{1e3 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
@@ -63,21 +78,22 @@ def main(outcome: Outcome) -> Element:
     kernel = outcome.kernel
     if outcome.failure is not None or kernel is None:
         parts: Part = failure(outcome.failure) if outcome.failure is not None else None
-        return output(parts, printed(outcome))
+        return _pane(parts, printed(outcome))
     beside: Part = None
     if isinstance(outcome.source, Failure):
         beside = element("div", failure(outcome.source), style=_COLUMN)
     elif outcome.source is not None:
         beside = element("div", source(kernel), style=_COLUMN)
     columns = element("div", element("div", nest(kernel), style=_COLUMN), beside, style=_BESIDE)
-    return output(columns, printed(outcome), kernel=kernel)
+    return _pane(columns, printed(outcome), kernel=kernel)
 
 
 def printed(outcome: Outcome) -> Part:
     """What the function printed."""
     if not outcome.printed.strip():
         return None
-    return fold("what the function printed", element("pre", outcome.printed.rstrip()))
+    text = element("pre", outcome.printed.rstrip())
+    return element("div", fold("what the function printed", text), style=_FOLDED)
 
 
 def failure(found: Failure) -> Iterator[Element]:
@@ -107,33 +123,45 @@ def _paragraph(text: str) -> Element:
 def diffs(outcome: Outcome, before: Outcome | None) -> Element:
     """What differs from the choice that was shown before."""
     kernel = outcome.kernel
-    if kernel is None or before is None or before.kernel is None:
-        return output(inline("comment", "what differs from the choice before stands here"))
+    if kernel is None:
+        return _remark(_NO_KERNEL)
+    if before is None or before.kernel is None:
+        return _remark("after another choice, what it changed stands here")
     names = before.words, outcome.words
-    parts: list[Part] = [element("div", f"from {names[0]} to {names[1]}", class_="lk-head")]
+    moved = ", ".join(f"{n}: {old} → {new}" for n, old, new in _moved(outcome, before))
+    parts: list[Part] = [element("div", moved, class_="lk-head")]
     parts += [element("div", line) for line in in_words(changes(before.kernel, kernel))]
     found: list[tuple[str, Diff]] = [("nest", nest_diff(before.kernel, kernel, names))]
     if isinstance(before.source, str) and isinstance(outcome.source, str):
         found.append(("source", source_diff(before.kernel, kernel, names)))
-    parts += [fold(title, diff_part(diff)) for title, diff in found]
-    return output(parts)
+    folds = [fold(title, diff_part(diff)) for title, diff in found]
+    return _pane(parts, element("div", folds, style=_FOLDED))
+
+
+def _moved(outcome: Outcome, before: Outcome) -> Iterator[tuple[str, str, str]]:
+    """The arguments in which two choices differ, with the values of both."""
+    for (name, new), (_, old) in zip(outcome.choice, before.choice, strict=True):
+        if label(new) != label(old):
+            yield name, label(old), label(new)
 
 
 def costs(outcome: Outcome, before: Outcome | None) -> Element:
     """Costs, the numbers that matter first, beside those of the choice before."""
     found = outcome.costs
     if isinstance(found, Failure):
-        return output(failure(found))
+        return _pane(failure(found))
     if not isinstance(found, Costs):
-        return output(inline("comment", _unknown(outcome, "costs", 'explore(..., sizes={"n": …})')))
+        return _remark(_unknown(outcome, "costs", 'explore(..., sizes={"n": …})'))
     mine, its = figures(outcome), figures(before) if before is not None else {}
     rows = [
         (name, text, its[name][1] if name in its else "", _ratio(mine, its, name))
         for name, (_, text) in mine.items()
     ]
-    beside = ("", "this choice", before.words if before is not None else "", "")
+    moved = list(_moved(outcome, before)) if before is not None else []
+    heads = [", ".join(f"{m[0]} = {m[at]}" for m in moved) for at in (2, 1)]
+    beside = ("", heads[0] or "this choice", heads[1], "")
     compared = table(beside, rows, numbers=(1, 2, 3))
-    return output(compared, element("pre", str(found), style="margin-top:.8em"))
+    return _pane(compared, element("pre", str(found), style="margin-top:.8em"))
 
 
 def _ratio(
@@ -145,7 +173,7 @@ def _ratio(
 
 def _unknown(outcome: Outcome, stage: str, how: str) -> str:
     if outcome.kernel is None or isinstance(outcome.source, Failure):
-        return "there is no kernel to look at"
+        return _NO_KERNEL
     return f"{BUSY[stage]} …" if stage in outcome.left else f"not asked for: {how}"
 
 
@@ -153,40 +181,40 @@ def proof(outcome: Outcome) -> Element:
     """What is proven: each step, and the source."""
     kernel, found = outcome.kernel, outcome.proof
     if kernel is None or outcome.failure is not None:
-        return output(inline("comment", "there is no kernel to look at"))
+        return _remark(_NO_KERNEL)
     rows = [(step.call()[1:], step.verdict, milliseconds(step.seconds)) for step in kernel.history]
     steps: Part = table(("step", "verdict", "took"), rows, numbers=(2,)) if rows else None
     if isinstance(found, Failure):
-        return output(steps, failure(found))
+        return _pane(steps, failure(found))
     if found is None:
-        return output(steps, inline("comment", _unknown(outcome, "proof", "")))
-    return output(steps, element("pre", f"the source of {found}"))
+        return _pane(steps, inline("comment", _unknown(outcome, "proof", "")))
+    return _pane(steps, element("pre", f"the source of {found}"))
 
 
 def time(outcome: Outcome) -> Element:
     """What was measured."""
     found = outcome.measurement
     if isinstance(found, Failure):
-        return output(failure(found))
+        return _pane(failure(found))
     if found is None:
         how = "with a GPU sizes={…} is enough, else arrays={…}"
-        return output(inline("comment", _unknown(outcome, "measurement", how)))
-    return output(element("pre", str(found)))
+        return _remark(_unknown(outcome, "measurement", how))
+    return _pane(element("pre", str(found)))
 
 
 def script(outcome: Outcome) -> Element:
     """The choice as a script."""
     if isinstance(outcome.script, Failure):
-        return output(failure(outcome.script))
+        return _pane(failure(outcome.script))
     if outcome.script is None:
-        return output(inline("comment", _unknown(outcome, "script", "")))
-    return output(element("pre", outcome.script.rstrip()))
+        return _remark(_unknown(outcome, "script", ""))
+    return _pane(element("pre", outcome.script.rstrip()))
 
 
 def page(outcome: Outcome, before: Outcome | None, note: str = "") -> Iterator[Element]:
     """All parts of an explorer one below the other, for where there are no widgets."""
     if note:
-        yield output(inline("undecided", f"{ROLES['undecided'].mark} {note}"))
+        yield _pane(inline("undecided", f"{ROLES['undecided'].mark} {note}"))
     yield status(outcome)
     yield main(outcome)
     folded: list[tuple[str, Element]] = []
@@ -199,4 +227,5 @@ def page(outcome: Outcome, before: Outcome | None, note: str = "") -> Iterator[E
     if outcome.script is not None:
         folded.append(("script", script(outcome)))
     if folded:
-        yield output(fold(title, part, is_open=False) for title, part in folded)
+        folds = [fold(title, part, is_open=False) for title, part in folded]
+        yield _pane(element("div", folds, style=_FOLDED))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import random
 import sys
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from math import gcd
@@ -278,3 +279,26 @@ def test_where_data_decide() -> None:
     assert costs.at_most == ("insn",)
     assert "as if conditions on data held: insn" in str(costs)
     assert {f.array: f.read for f in costs.footprints}["a"] is None
+
+
+@pytest.mark.parametrize(
+    ("example", "schedule", "sizes"),
+    [
+        ("stencil_25", "tiled", {"n": 1024, "m": 1024, "l": 1024}),
+        ("stencil_25", "planes", {"n": 1024, "m": 1024, "l": 1024}),
+        ("matmul_registers", "full tiles", {"n": 4096, "m": 4096, "l": 4096}),
+        ("wavefront", "scheduled", {"n": 4096, "m": 4096}),
+        ("axpy", "plain", {"n": 1 << 24}),
+    ],
+)
+def test_nothing_is_enumerated(example: str, schedule: str, sizes: dict[str, int]) -> None:
+    """Costs of real sizes take half a second of one core at most."""
+    knl = importlib.import_module(example).make()[schedule]
+    knl.program()
+    begin = time.process_time()
+    costs = knl.costs(**sizes)
+    taken = time.process_time() - begin
+    assert all(a.counts is not None for a in costs.accesses)
+    assert all(a.reuse is not None for a in costs.accesses if a.space == "global")
+    assert all(f.read is not None and f.written is not None for f in costs.footprints)
+    assert taken < 0.5

@@ -214,19 +214,30 @@ class _Rows:
         return found
 
     def _is_determined(self, column: int, known: Collection[int]) -> bool:
-        def is_known(row: Row) -> bool:
-            return bool(row[column]) and all(
-                n in known or n == column or not c for n, c in enumerate(row[:-1])
-            )
+        """Whether there is room for one value only, wherever unknown names are in their bounds."""
+        low, high = self.box
 
-        if any(map(is_known, self.equalities)):
-            return True
-        ends = {row[:-1]: row[-1] for row in self.inequalities if is_known(row)}
-        # Between two multiples of the coefficient there is room for one value.
+        def parts(row: Row) -> tuple[Row, Row]:
+            """What is known, or of the column, without the constant; and the rest."""
+            mine = [n in known or n == column for n in range(len(row) - 1)]
+            own = tuple(c if m else 0 for c, m in zip(row[:-1], mine, strict=True))
+            return own, (*(0 if m else c for c, m in zip(row[:-1], mine, strict=True)), 0)
+
+        for row in self.equalities:
+            if row[column]:
+                rest = parts(row)[1]
+                negated = tuple(-c for c in rest)
+                if -least(negated, low, high) - least(rest, low, high) < abs(row[column]):
+                    return True
+        ends: dict[Row, int] = {}
+        for row in self.inequalities:
+            if row[column]:
+                own, rest = parts(row)
+                most = row[-1] - least(tuple(-c for c in rest), low, high)
+                ends[own] = min(most, ends.get(own, most))
         return any(
-            terms[column] > 0 and constant + ends.get(tuple(-c for c in terms), UNKNOWN) < factor
-            for terms, constant in ends.items()
-            for factor in [terms[column]]
+            own[column] > 0 and most + ends.get(tuple(-c for c in own), UNKNOWN) < own[column]
+            for own, most in ends.items()
         )
 
     def eliminate(self, left: Collection[int]) -> int | None:

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 BLOCK = re.compile(
-    r"^```(python|text|diff|cuda|\{picture\} [^\n]+)\n(.*?)^```$", re.MULTILINE | re.DOTALL
+    r"^```(python|text|diff|cuda|\{(?:picture|shown)\} [^\n]+)\n(.*?)^```$",
+    re.MULTILINE | re.DOTALL,
 )
 
 
@@ -28,7 +29,8 @@ def printed_anew(source: str) -> str:
                 exec(body, names)
             printed = "\n".join(line.rstrip() for line in out.getvalue().split("\n"))
         elif language.startswith("{"):
-            assert eval(language.partition(" ")[2], names).scene()
+            value = eval(language.partition(" ")[2], names)
+            assert "</" in value._repr_mimebundle_()["text/html"]
         else:
             body = printed.rstrip("\n") + "\n"
         pieces.append(f"```{language}\n{body}```")

@@ -14,12 +14,10 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
-from shown import picture, shown
+from shown import shown, with_call
 from sphinx.application import Sphinx
 
 from loopkit import Kernel
-from loopkit._display.nest import kernel_html
-from loopkit._display.source import source_html
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -56,19 +54,18 @@ class Gallery(Directive):
 
 def _drawn(kernel: Kernel, call: str) -> nodes.Node:
     """``plot_banks("a_s", n=64)``, called on the kernel."""
-    return picture(eval(f"knl.{call}", {"knl": kernel}), f"knl.{call}")
+    return with_call(eval(f"knl.{call}", {"knl": kernel}), f"knl.{call}")
 
 
 def _schedule(title: str, kernel: Kernel, sizes: dict[str, int]) -> Iterator[nodes.Node]:
     yield nodes.rubric(text=title)
-    yield shown(kernel_html(kernel))
-    yield from _folded_all({"CUDA C": shown(source_html(kernel))})
+    yield shown(kernel)
+    yield from _folded_all({"CUDA C": shown(kernel.cuda())})
     if kernel.history:
         yield from _folded_all({"the steps": _code(kernel.script(), "python")})
     if sizes:
         given = ", ".join(f"{name} = {value:,}" for name, value in sizes.items())
-        costs = _code(str(kernel.costs(**sizes)), "text")
-        yield from _folded_all({f"what it costs for {given}": costs})
+        yield from _folded_all({f"what it costs for {given}": shown(kernel.costs(**sizes))})
 
 
 def _folded_all(parts: dict[str, nodes.Node]) -> Iterator[nodes.Node]:

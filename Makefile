@@ -1,30 +1,40 @@
-# Two commands on a fresh machine: `make demo` and `make test`.
+# On a fresh machine: `make demo`, `make notebooks` and `make test`.
 # Everything is installed into VENV, which is made and kept up to date as needed.
 
 VENV   ?= .venv
 # The Python that makes VENV: the first of these that is 3.11 or newer. Say PYTHON=... to choose.
 PYTHON ?=
+# What JupyterLab is given besides: make notebooks LAB=--no-browser
+LAB    ?=
 # Processes that the tests run in, and what else pytest is given (TESTS="-k split").
 JOBS   ?= 2
 TESTS  ?=
 
 BIN   := $(VENV)/bin
 STAMP := $(VENV)/.installed
+LAB_STAMP := $(VENV)/.installed-notebook
 
-.PHONY: help demo test check docs format goldens install clean
+.PHONY: help demo notebooks test check docs format goldens install clean
 
 help:
-	@echo 'make demo      show a kernel from text to result'
-	@echo 'make test      run the whole test suite'
-	@echo 'make check     formatting, lint and types'
-	@echo 'make docs      build the documentation into build/docs'
-	@echo 'make format    put the formatting right'
-	@echo 'make goldens   write the expected texts of the tests anew'
-	@echo 'make install   only make $(VENV) ready'
-	@echo 'make clean     remove $(VENV) and what the tools left behind'
+	@echo 'make demo       show a kernel from text to result'
+	@echo 'make notebooks  open the notebooks in JupyterLab'
+	@echo 'make test       run the whole test suite'
+	@echo 'make check      formatting, lint and types'
+	@echo 'make docs       build the documentation into build/docs'
+	@echo 'make format     put the formatting right'
+	@echo 'make goldens    write the expected texts of the tests anew'
+	@echo 'make install    only make $(VENV) ready'
+	@echo 'make clean      remove $(VENV) and what the tools left behind'
 
 demo: $(STAMP)
 	@$(BIN)/loopkit demo
+
+# Jupyter runs notebooks in the Python that it is found beside, which is the one of VENV. It refuses
+# to serve as root unless told to, and in a container nobody else is there.
+notebooks: $(LAB_STAMP)
+	JUPYTER_PREFER_ENV_PATH=1 $(BIN)/python -m jupyterlab --notebook-dir=notebooks \
+	    $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n $(JOBS) --durations=15 $(TESTS)
@@ -75,4 +85,8 @@ $(STAMP): pyproject.toml
 	fi; \
 	echo 'installing loopkit into $(VENV)'; \
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cuda,dev,docs]'; \
+	touch $@
+
+$(LAB_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[cuda,notebook]'
 	touch $@

@@ -1,0 +1,71 @@
+"""The notebooks run from top to bottom, and show what their files hold."""
+
+from __future__ import annotations
+
+import difflib
+import getpass
+import json
+import re
+import socket
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from notebook_files import NOTEBOOKS, ROOT, executed, masked, plain, read, settled, varying, written
+
+LARGEST = 1_000_000
+"""Bytes of a file, so that pages which render notebooks still do."""
+
+BOTH = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+@BOTH
+@pytest.mark.host
+def test_outputs_are_up_to_date(path: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Each cell runs, and shows again what it shows in the file, but for cells that vary."""
+    fresh = executed(path, tmp_path)
+    if request.config.getoption("--regenerate-goldens"):
+        path.write_text(written(settled(fresh, read(path))), encoding="utf-8", newline="\n")
+        return
+    kept, now = path.read_text("utf-8"), written(masked(fresh, read(path)))
+    if kept != now:
+        lines = difflib.unified_diff(kept.splitlines(), now.splitlines(), "file", "now", "", "", 1)
+        shown = "\n".join(line[:200] for line in list(lines)[:80])
+        pytest.fail(f"`make goldens` brings {path.name} up to date\n{shown}", pytrace=False)
+
+
+@BOTH
+def test_files_are_plain(path: Path) -> None:
+    """No file is large, or holds what only one run, one machine or one person has."""
+    text, notebook = path.read_text("utf-8"), read(path)
+    assert len(text.encode()) < LARGEST
+    assert text == written(plain(notebook)), "`make goldens` writes it as all others are"
+    names = {str(ROOT), str(Path.home()), socket.gethostname()} - {"/", "localhost"}
+    said = json.dumps([cell.get("outputs") for cell in notebook["cells"]])
+    assert not [name for name in names if name in said]
+    assert not re.search(r"/(tmp|home|root|Users|usr|opt)/|site-packages|ipykernel_", said)
+    if (user := getpass.getuser()) != "root":
+        assert not re.search(rf"\b{re.escape(user)}\b", said)
+
+
+@BOTH
+def test_cells_read_well(path: Path) -> None:
+    """Words stand before each cell of code, which shows something, and fails only where it says."""
+    cells = read(path)["cells"]
+    assert cells[0]["source"].startswith("# ")
+    for before, cell in pairwise(cells):
+        if cell["cell_type"] != "code":
+            continue
+        assert before["cell_type"] == "markdown", cell["source"]
+        assert cell["outputs"], cell["source"]
+        tags = cell["metadata"].get("tags", [])
+        assert set(tags) <= {"varies", "raises-exception"}
+        failed = any(output["output_type"] == "error" for output in cell["outputs"])
+        assert varying(cell) or failed == ("raises-exception" in tags), cell["source"]
+
+
+def test_all_are_there() -> None:
+    """They are numbered, and the documentation leads to each."""
+    page = (ROOT / "docs" / "notebooks.md").read_text("utf-8")
+    assert [path.name[:2] for path in NOTEBOOKS] == [f"{n}_" for n in range(1, len(NOTEBOOKS) + 1)]
+    assert not [path.name for path in NOTEBOOKS if f"(../notebooks/{path.name})" not in page]

@@ -330,6 +330,7 @@ import functools
 import loopkit as lk
 
 print("this is not needed")
+WIDTH = 3
 WIDTH = 4
 
 
@@ -387,7 +388,8 @@ def run(text: str, **names: Any) -> lk.Kernel:
 def test_a_script_runs_alone(module: types.ModuleType) -> None:
     found = lk.explore(module.plain, {"tile": [2, 4], "class": ["a"]})
     text = found.set(tile=4).script()
-    assert text.startswith("# plain for one choice.\n")
+    assert text.startswith("# `plain` for one choice: run alone, this gives the kernel")
+    assert text.count("WIDTH = ") == 1 and "WIDTH = 3" not in text
     assert "not needed" not in text and "enclosing" not in text and "def same" not in text
     assert text.endswith("knl = plain(tile=4, **{'class': 'a'})\n")
     assert run(text) == found.kernel

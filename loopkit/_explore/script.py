@@ -27,6 +27,7 @@ class _Piece:
     binds: frozenset[str]
     needs: frozenset[str]
     is_first: bool
+    is_definition: bool
 
 
 def script(make: Callable[..., Kernel], choice: Mapping[str, Any], kernel: Kernel) -> str:
@@ -68,7 +69,8 @@ def _candidates(make: Callable[..., Kernel], choice: Mapping[str, Any]) -> Itera
     if call is None:
         return
     if make.__closure__ is None and (pieces := _needed(make)):
-        yield f"# {make.__name__} for one choice.\n" + "\n".join([*pieces, "", call, ""])
+        head = f"# `{make.__name__}` for one choice: run alone, this gives the kernel explored."
+        yield f"{head}\n{_joined(pieces, call)}"
     if make.__module__ not in ("__main__", None) and make.__qualname__ == make.__name__:
         yield f"from {make.__module__} import {make.__name__}\n\n{call}\n"
 
@@ -93,18 +95,35 @@ def _agree(one: Any, other: Any) -> bool:
     return type(one) is type(other) and bool(one == other)
 
 
-def _needed(make: FunctionType) -> list[str]:
-    """The statements that a function needs to be called, in their order, itself among them."""
+def _needed(make: FunctionType) -> list[_Piece]:
+    """The statements that a function needs to be called, in their order, itself among them.
+
+    Of several that bind a name the last one counts, and those before that it builds on.
+    """
     pieces = list(_pieces(_texts(make)))
     wanted, known = {make.__name__}, set(vars(builtins))
+    chosen = {place for place, piece in enumerate(pieces) if piece.is_first}
     while wanted - known:
         name = (wanted - known).pop()
         known.add(name)
-        for piece in pieces:
-            if name in piece.binds:
-                wanted |= piece.needs
-    found = [p for p in pieces if p.is_first or p.binds & wanted]
-    return list(dict.fromkeys(p.text for p in found)) if wanted <= known else []
+        for place in reversed(range(len(pieces))):
+            if name in pieces[place].binds:
+                chosen.add(place)
+                wanted |= pieces[place].needs
+                if name not in pieces[place].needs:
+                    break
+    return [pieces[place] for place in sorted(chosen)]
+
+
+def _joined(pieces: Sequence[_Piece], call: str) -> str:
+    """A script of statements, definitions apart from the others."""
+    lines, before = list[str](), True
+    for piece in pieces:
+        if piece.is_definition or before:
+            lines += [""] * (2 if lines else 1)
+        lines.append(piece.text)
+        before = piece.is_definition
+    return "\n".join([*lines, *([""] * (2 if before else 1)), call, ""])
 
 
 def _texts(make: FunctionType) -> Sequence[str]:
@@ -134,6 +153,7 @@ def _pieces(texts: Sequence[str]) -> Iterator[_Piece]:
                 frozenset(s.get_name() for s in symbols if s.is_assigned() or s.is_imported()),
                 frozenset(_references(table)),
                 isinstance(node, ast.ImportFrom) and node.module == "__future__",
+                isinstance(node, (ast.FunctionDef, ast.ClassDef)),
             )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
+from xml.etree.ElementTree import Element
 
 from loopkit._costs.devices import Device, chosen
 from loopkit._errors import InvalidArgumentError, UnknownNameError
@@ -133,6 +134,12 @@ class Explorer:
         if self._panel is None:
             self._panel = Panel(self)
         return self._panel
+
+    def output(self) -> Element:
+        """The choice and all that there is to know about it, as a page shows it."""
+        from loopkit._explore.shown import as_page
+
+        return as_page(self, self.outcome)
 
     def __str__(self) -> str:
         from loopkit._explore.text import as_text

@@ -129,7 +129,7 @@ class Panel:
             "proof": lambda: panes.proof(outcome),
             "time": lambda: panes.time(outcome),
             "script": lambda: panes.script(outcome),
-            "all so far": lambda: self.explorer.table().element(),
+            "all so far": lambda: self.explorer.table().output(),
         }
         for title, widget in self.tabs.items():
             _put(widget, shown[title]())

@@ -7,7 +7,10 @@ from xml.etree.ElementTree import Element
 
 from loopkit._changes import Diff, changes, in_words, nest_diff, source_diff
 from loopkit._costs.costs import Costs
+from loopkit._display.answers import proof_html
+from loopkit._display.costs import costs_html
 from loopkit._display.diff import diff_part
+from loopkit._display.history import history_html
 from loopkit._display.markup import Part, element, fold, inline, output, table
 from loopkit._display.nest import nest
 from loopkit._display.source import source
@@ -112,12 +115,12 @@ def failure(found: Failure) -> Iterator[Element]:
     # The picture says the rest of the message.
     yield _paragraph(getattr(found.error, "asked", ""))
     yield found.picture.element()
-    if found.remedies:
-        yield _paragraph("\n".join(found.remedies))
+    for remedy in found.remedies:
+        yield element("div", inline("ok", ROLES["ok"].mark), f" {remedy}", class_="lk-wrapped")
 
 
 def _paragraph(text: str) -> Element:
-    return element("pre", text, style="white-space:pre-wrap;margin:.5em 0")
+    return element("pre", text, class_="lk-wrapped")
 
 
 def diffs(outcome: Outcome, before: Outcome | None) -> Element:
@@ -160,8 +163,13 @@ def costs(outcome: Outcome, before: Outcome | None) -> Element:
     moved = list(_moved(outcome, before)) if before is not None else []
     heads = [", ".join(f"{m[0]} = {m[at]}" for m in moved) for at in (2, 1)]
     beside = ("", heads[0] or "this choice", heads[1], "")
-    compared = table(beside, rows, numbers=(1, 2, 3))
-    return _pane(compared, element("pre", str(found), style="margin-top:.8em"))
+    return _pile(_pane(table(beside, rows, numbers=(1, 2, 3))), costs_html(found))
+
+
+def _pile(*outputs: Element) -> Element:
+    for one in outputs:
+        one.set("style", _ALONE)
+    return element("div", outputs)
 
 
 def _ratio(
@@ -182,13 +190,12 @@ def proof(outcome: Outcome) -> Element:
     kernel, found = outcome.kernel, outcome.proof
     if kernel is None or outcome.failure is not None:
         return _remark(_NO_KERNEL)
-    rows = [(step.call()[1:], step.verdict, milliseconds(step.seconds)) for step in kernel.history]
-    steps: Part = table(("step", "verdict", "took"), rows, numbers=(2,)) if rows else None
-    if isinstance(found, Failure):
-        return _pane(steps, failure(found))
+    steps = history_html(kernel.history)
     if found is None:
-        return _pane(steps, inline("comment", _unknown(outcome, "proof", "")))
-    return _pane(steps, element("pre", f"the source of {found}"))
+        return _pile(_remark(_unknown(outcome, "proof", "")), steps)
+    if isinstance(found, Failure):
+        return _pile(_pane(failure(found)), steps)
+    return _pile(proof_html(found), steps)
 
 
 def time(outcome: Outcome) -> Element:

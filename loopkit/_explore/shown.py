@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
+from xml.etree.ElementTree import Element
 
 from loopkit._display.markup import bundle, element
 from loopkit._explore.outcome import Outcome
@@ -46,10 +47,12 @@ def _static(
     def text() -> str:
         return "\n".join(filter(None, (note, as_text(explorer, outcome))))
 
-    def html() -> Any:
-        return element("div", page(outcome, explorer.before, note))
+    return bundle(lambda: as_page(explorer, outcome, note), text, include, exclude)
 
-    return bundle(html, text, include, exclude)
+
+def as_page(explorer: Explorer, outcome: Outcome, note: str = "") -> Element:
+    """All parts one below the other."""
+    return element("div", page(outcome, explorer.before, note))
 
 
 def _in_jupyter() -> bool:

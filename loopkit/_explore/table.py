@@ -69,8 +69,8 @@ class Tried:
     def _more(self) -> list[str]:
         return [f"{self.forgotten} older ones are forgotten"] if self.forgotten else []
 
-    def element(self) -> Element:
-        """The table as an element for a page that has a style sheet of loopkit's already."""
+    def output(self) -> Element:
+        """The table as a notebook shows it."""
         columns, rows, names = self._shown()
         cells: list[list[Part]] = [list(row) for row in rows]
         for row, one in zip(cells, self.outcomes, strict=True):
@@ -82,7 +82,7 @@ class Tried:
     def _repr_mimebundle_(
         self, include: Collection[str] | None = None, exclude: Collection[str] | None = None
     ) -> dict[str, str]:
-        return bundle(self.element, self.__str__, include, exclude)
+        return bundle(self.output, self.__str__, include, exclude)
 
 
 def _choice(outcome: Outcome) -> tuple[str, ...]:

@@ -5,8 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 BLOCK = re.compile(
     r"^```(python|text|diff|cuda|\{(?:picture|shown)\} [^\n]+)\n(.*?)^```$",
@@ -45,3 +51,14 @@ def check_page(page: Path, regenerate: bool) -> None:
         page.write_text(expected, encoding="utf-8", newline="\n")
     else:
         assert source == expected, "`make goldens` brings the page up to date"
+
+
+def build_pages(out: Path, *pages: str, **settings: str) -> None:
+    """Some pages of the site, built alone: links to others are no warnings."""
+    pytest.importorskip("furo")
+    settings["include_patterns"] = ",".join(f"{page}.md" for page in pages)
+    settings["suppress_warnings"] = "myst,toc,ref"
+    options = [word for item in settings.items() for word in ("-D", "=".join(item))]
+    command = [sys.executable, "-m", "sphinx", "-q", "-b", "html", *options, DOCS, out]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr

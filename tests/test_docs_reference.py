@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from printed_pages import build_pages
 
 import loopkit as lk
 from loopkit._registry import transforms
 
-ROOT = Path(__file__).resolve().parent.parent
 KERNEL = lk.make_kernel("{ [i]: 0 <= i < n }", "a[i] = 1")
 METHODS = [n for n in dir(KERNEL) if not n.startswith("_") and n not in transforms]
 CALLED = {f"Kernel.{n}": getattr(lk.Kernel, n) for n in METHODS if hasattr(lk.Kernel, n)}
@@ -49,26 +47,7 @@ def test_values_say_what_they_are(name: str) -> None:
 
 def test_the_page_has_them_all(tmp_path: Path) -> None:
     """Each public name, and each method and attribute of a kernel, has an entry on the page."""
-    pytest.importorskip("furo")
-    settings = (
-        "root_doc=reference",
-        "include_patterns=reference.md",
-        "suppress_warnings=*,myst,toc",
-    )
-    options = [word for setting in settings for word in ("-D", setting)]
-    command = [
-        sys.executable,
-        "-m",
-        "sphinx",
-        "-q",
-        "-b",
-        "html",
-        *options,
-        ROOT / "docs",
-        tmp_path,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
+    build_pages(tmp_path, "reference", root_doc="reference")
     page = (tmp_path / "reference.html").read_text(encoding="utf-8")
     entries = set(re.findall(r'id="loopkit\.([\w.]+)"', page))
     wanted = {*lk.__all__, *(f"Kernel.{n}" for n in METHODS)}

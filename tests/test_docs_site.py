@@ -1,0 +1,56 @@
+"""The site in a browser: light, dark and narrow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from printed_pages import build_pages
+
+PAGES = ("index", "transforms/storage", "coming_from_loopy")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Some pages, built alone."""
+    out = tmp_path_factory.mktemp("site")
+    build_pages(out, *PAGES)
+    return out
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_follow_the_theme_and_the_window(browser: Any, site: Path, page: str) -> None:
+    said: list[str] = []
+    tab = browser.new_page(color_scheme="light")
+    tab.on("console", lambda message: said.append(message.text))
+    tab.on("pageerror", lambda error: said.append(str(error)))
+    tab.goto((site / f"{page}.html").as_uri())
+    grounds = {}
+    for theme in ("light", "dark"):
+        tab.evaluate(f"document.body.dataset.theme = '{theme}'")
+        grounds[theme] = tab.evaluate(
+            "[...document.querySelectorAll('.lk')].map(e => getComputedStyle(e).backgroundColor)"
+        )
+    if page != "coming_from_loopy":
+        assert set(grounds["light"]) == {"rgb(255, 255, 255)"}
+        assert set(grounds["dark"]) == {"rgb(20, 24, 29)"}
+    for width in (1400, 1100, 700, 380):
+        tab.set_viewport_size({"width": width, "height": 900})
+        assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    tab.close()
+    assert said == []
+
+
+@pytest.mark.browser
+def test_a_statement_lights_up_in_all_that_shows_it(browser: Any, site: Path) -> None:
+    tab = browser.new_page()
+    tab.goto((site / "index.html").as_uri())
+    outlines = "n => [...document.querySelectorAll(n)].map(e => getComputedStyle(e).outlineStyle)"
+    drawn = ".lk svg [data-lk-s='0']"
+    assert "solid" not in tab.evaluate(outlines, drawn)
+    tab.hover(".lk-nest [data-lk-s='0']")
+    lit = tab.evaluate(outlines, drawn)
+    tab.close()
+    assert lit.count("solid") >= 23, "moments that run"

@@ -162,6 +162,33 @@ def test_two_buffers_are_alive_at_once() -> None:
         assert all(a[1] <= b[0] for a, b in pairwise(mine))
 
 
+def test_a_bar_reaches_to_the_last_of_several_reads() -> None:
+    knl = lk.make_kernel(
+        "{ [k, i, j, l]: 0 <= k < n and 0 <= i, j, l < 32 }",
+        """
+        for k
+            for i
+                t[i] = a[k, i] {id=load}
+            end
+            for j
+                b[k, j] = t[31 - j] {id=first}
+            end
+            for l
+                c[k, l] = t[(l + 1) % 32] {id=second}
+            end
+        end
+        """,
+        [lk.TemporaryVariable("t", "float32", shape=(32,), address_space="local"), ...],
+        dtypes={"a": "float32"},
+        assumptions="n >= 1",
+    ).tag_inames("i:l.0,j:l.0,l:l.0")
+    picture = knl.plot_loop("k", n=3)
+    at = {(e.iteration, s): n for n, e in enumerate(picture.events) for s, _ in e.statements}
+    assert [(life.written, life.read, life.cells) for life in picture.lives] == [
+        (at[k, "load"], at[k, "second"], 32) for k in range(3)
+    ]
+
+
 def test_bad_input_is_refused() -> None:
     knl = product_of()
     with pytest.raises(lk.InvalidArgumentError, match=r"'i_inner' is no loop: it is tagged l\.1"):

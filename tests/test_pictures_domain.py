@@ -92,9 +92,28 @@ def test_points_their_order_and_their_threads_are_those_of_the_loops(
     if si > 1 and sj > 1:
         assert all(len(numbers) == 1 for numbers in tiles.values())
         assert len(set.union(*tiles.values())) == len(tiles)
-    drawn = picture.figure()
-    cells = [cell for grid in drawn.grids for cell in grid.cells]
-    assert len(cells) == len(expected)
+    if not expected:
+        return
+    (grid,) = picture.figure().grids
+    drawn = {(int(grid.rows[c.row]), int(grid.columns[c.column])): c for c in grid.cells}
+    assert drawn.keys() == expected and len(grid.cells) == len(expected)
+    wide = sj if "j_inner" in tags else 1
+    for place, cell in drawn.items():
+        values = parts(*place)
+        if len(picture.moments) > 1:
+            assert cell.label == str(ranks[steps[place]])
+        x = [values[name] for name, tag in tags.items() if tag == "l.0"]
+        y = [values[name] for name, tag in tags.items() if tag == "l.1"]
+        if x and which == "box":
+            thread = x[0] + wide * (y or [0])[0]
+            assert cell.fill == f"series-{thread % 8}"
+    for outline in grid.outlines:
+        inside = {(int(grid.rows[r]), int(grid.columns[c])) for r, c in outline.cells}
+        shared = [[parts(*place)[name] for name in picture.tiled_by] for place in sorted(inside)]
+        assert all(values == shared[0] for values in shared)
+        assert outline.title == ", ".join(
+            f"{name} = {value}" for name, value in zip(picture.tiled_by, shared[0], strict=True)
+        )
 
 
 @pytest.mark.parametrize("n", [5, 12])

@@ -132,6 +132,23 @@ def test_boxes_lie_beside_each_other(picture: Picture) -> None:
             assert a[1] <= b[0] + 1e-6, (a, b)
 
 
+def test_arrows_lead_from_cell_to_cell() -> None:
+    scene = PICTURES["domain"].scene()
+    boxes: dict[str, Box] = {}
+    for mark in scene.marks:
+        if isinstance(mark, Box) and (moment := re.search(r"moment (\d+) of", mark.title)):
+            boxes[moment[1]] = mark
+    arrows = 0
+    for mark in scene.marks:
+        if isinstance(mark, Stroke) and mark.title.startswith("one thread, from moment"):
+            ends = mark.pieces[0][0], mark.pieces[0][-1]
+            for (x, y), moment in zip(ends, re.findall(r"\d+", mark.title), strict=True):
+                box = boxes[moment]
+                assert box.x < x < box.x + box.width and box.y < y < box.y + box.height
+            arrows += 1
+    assert arrows == 80
+
+
 @each
 def test_svg_is_well_formed_and_says_what_it_shows(picture: Picture) -> None:
     for theme in ("auto", "light", "dark"):

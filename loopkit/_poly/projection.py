@@ -56,6 +56,8 @@ def distinct(found: Sequence[System], keep: Collection[str]) -> int:
 
 def _distinct_in(part: System, keep: Collection[str]) -> int:
     mine = [name for name in part.names if name in keep]
+    if len(part.names) == 1:
+        return points_of(part) if mine else min(points_of(part), 1)
     try:
         return points_of(_with_fewer_names(image(part, mine, in_full=False)))
     except InexactError:
@@ -179,7 +181,8 @@ def _with_fewer_names(system: System) -> System:
     left = set(range(len(system.names)))
     rows = _Rows(system)
     while True:
-        determined = {n for n in left if rows.determined(left - {n}, {n})}
+        linked = {n for row in rows.linking for n in left if row[n]}
+        determined = {n for n in linked if rows.determined(left - {n}, {n})}
         column = rows.eliminate(determined)
         if column is None:
             return rows.over(sorted(left), system.names)
@@ -205,6 +208,11 @@ class _Rows:
             _array(self.inequalities, columns),
             self.domain,
         )
+
+    @property
+    def linking(self) -> list[Row]:
+        """The constraints that are about more than one name; and all equalities."""
+        return [*self.equalities, *(row for row in self.inequalities if names_in(row) > 1)]
 
     def determined(self, known: set[int], columns: set[int]) -> set[int]:
         """Those columns that have at most one value where those of ``known`` ones are given."""
@@ -241,7 +249,10 @@ class _Rows:
         )
 
     def eliminate(self, left: Collection[int]) -> int | None:
-        """Eliminate that one of the columns which links the fewest others; None if none can be."""
+        """Eliminate that one of the columns which links the fewest others; None if none can be.
+
+        Raises :class:`TooManyPointsError` where that leaves too many constraints.
+        """
         best: tuple[int, int, Row | None, list[Row]] | None = None
         for column in sorted(left):
             mine = [row for row in self.inequalities if row[column]]
@@ -274,7 +285,9 @@ class _Rows:
                 plus(row, -row[column] * by[column], by) for row in self.inequalities
             ]
         self.inequalities = unlinked(self.equalities, self.inequalities, *self.box)
-        return column if len(self.inequalities) <= _budget.ROWS else None
+        if len(self.inequalities) > _budget.ROWS:
+            raise TooManyPointsError
+        return column
 
 
 def _array(rows: Sequence[Row], columns: Sequence[int]) -> Rows:

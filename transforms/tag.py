@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 import pymbolic.primitives as prim
@@ -15,6 +15,7 @@ from loopkit._errors import IllegalTransformError, InvalidArgumentError, Unknown
 from loopkit._expression import to_text
 from loopkit._kernel import Kernel
 from loopkit._nodes import Expression
+from loopkit._relations import grouped
 from loopkit._tags import InstructionParallel, LocalAuto, LocalAxis, Tag, Unroll, parse_tag
 from loopkit._transform import transform
 from loopkit._tree import Path, rewrite_paths
@@ -25,6 +26,8 @@ from loopkit.transforms._expand import settled
 
 def _fitting(kernel: Kernel, pattern: str, ignore_nonexistent: bool = False) -> list[str]:
     """The inames that a pattern fits."""
+    if pattern in kernel.home_domain:
+        return [pattern]
     inames = [i for i in kernel.all_inames if fnmatchcase(i, pattern)]
     if not inames and not ignore_nonexistent:
         raise UnknownNameError("iname", pattern, kernel.all_inames)
@@ -178,11 +181,12 @@ def _untaggable(iname: str, tag: Tag | str, why: str, instead: str) -> IllegalTr
 
 
 def _check_tags(kernel: Kernel, inames: Iterable[str]) -> None:
+    alike = grouped((tag, iname) for iname, tag in kernel.tags)
     for iname in inames:
         tag = kernel.iname_tags[iname]
         if tag.is_parallel:
             _check_axis_bounds(kernel, iname, tag)
-            _check_clashes(kernel, iname, tag)
+            _check_clashes(kernel, iname, tag, alike[tag])
         elif isinstance(tag, (Unroll, InstructionParallel)):
             _check_constant_length(kernel, iname, tag)
         if isinstance(tag, InstructionParallel):
@@ -213,35 +217,46 @@ def _check_axis_bounds(kernel: Kernel, iname: str, tag: Tag) -> None:
 
 
 @memoised
-def _length(kernel: Kernel, iname: str) -> Expression | None:
-    """How many values an iname has; None where that is unknown, or nothing is inside."""
-    is_used = any(iname in s.inames for s in kernel.statements)
-    found = _loop_nests.extent(kernel, iname) if is_used else None
-    return None if found is None else found[1]
+def _lengths(kernel: Kernel, tag: Tag) -> Mapping[Expression, str]:
+    """The lengths of the inames with a tag, and the first iname that has each.
+
+    Not among them are lengths that are unknown, and inames with nothing inside.
+    """
+    used = {iname for statement in kernel.statements for iname in statement.inames}
+    found: dict[Expression, str] = {}
+    for iname, its in kernel.tags:
+        extent = _loop_nests.extent(kernel, iname) if its == tag and iname in used else None
+        if extent is not None:
+            found.setdefault(extent[1], iname)
+    return found
 
 
-def _check_clashes(kernel: Kernel, iname: str, tag: Tag) -> None:
-    same = [i for i, t in kernel.tags if t == tag and i != iname]
+def _check_clashes(kernel: Kernel, iname: str, tag: Tag, same: Sequence[str]) -> None:
+    """Refuse an iname that cannot share its axis with the others that are tagged the ``same``."""
+    if len(same) == 1:
+        return
     for statement in kernel.statements:
         if iname not in statement.inames:
             continue
         for other in same:
-            if other in statement.inames:
+            if other != iname and other in statement.inames:
                 raise IllegalTransformError(
                     f"inames '{other}' and '{iname}' cannot both be tagged {tag}: "
                     f"statement '{statement.id}' is inside both",
                     instead=f"use another axis, or join them: join_inames(['{other}', '{iname}'])",
                 )
-    mine = _length(kernel, iname) if same else None
-    for other in same:
-        its = _length(kernel, other)
-        if mine is None or its is None or mine == its:
+    lengths = _lengths(kernel, tag)
+    if len(lengths) < 2 or not any(iname in s.inames for s in kernel.statements):
+        return
+    extent = _loop_nests.extent(kernel, iname)
+    for its, other in lengths.items():
+        if extent is None or extent[1] == its:
             continue
-        if _sets.is_nowhere(kernel.assumptions.set, [prim.Comparison(mine, "!=", its)]):
+        if _sets.is_nowhere(kernel.assumptions.set, [prim.Comparison(extent[1], "!=", its)]):
             continue
         raise IllegalTransformError(
             f"inames '{other}' and '{iname}' cannot both be tagged {tag}: "
-            f"'{other}' has {to_text(its)} values and '{iname}' has {to_text(mine)}",
+            f"'{other}' has {to_text(its)} values and '{iname}' has {to_text(extent[1])}",
             instead="split or pad the longer one, or say by assume(...) that they are equal",
         )
 

@@ -114,7 +114,7 @@ def _table(rows: list[dict[str, Any]]) -> nodes.table:
     made = nodes.tgroup(cols=len(columns))
     for _ in columns:
         made += nodes.colspec(colwidth=1)
-    made += nodes.thead("", _row(columns))
+    made += nodes.thead("", _row("beside" if c == "of" else c for c in columns))
     made += nodes.tbody("", *(_row([_cell(row, column) for column in columns]) for row in rows))
     return nodes.table("", made)
 

@@ -40,9 +40,9 @@ def draw(scene: Scene, ax: Axes | None = None, *, dark: bool = False) -> Axes:
     ax.set_aspect("equal", adjustable="box")
     ax.axis("off")
     ax.apply_aspect()
-    figure = ax.get_figure(root=True)
+    whole: Any = ax.get_figure(root=True)
     # Points of text and lines for a pixel of the scene.
-    scale = ax.get_window_extent().width / scene.width * 72 / figure.dpi
+    scale = ax.get_window_extent().width / scene.width * 72 / whole.dpi
 
     def looks(mark: Box | Stroke) -> dict[str, Any]:
         found: dict[str, Any] = {"facecolor": "none", "edgecolor": "none", "linewidth": 0}
@@ -55,6 +55,7 @@ def draw(scene: Scene, ax: Axes | None = None, *, dark: bool = False) -> Axes:
             found["linestyle"] = (0, ink)
         return found
 
+    move, line = int(Path.MOVETO), int(Path.LINETO)
     front = [mark for mark in scene.marks if not mark.now]
     shapes = [mark for mark in front if isinstance(mark, (Box, Stroke))]
     at = 0
@@ -64,11 +65,11 @@ def draw(scene: Scene, ax: Axes | None = None, *, dark: bool = False) -> Axes:
         heads: list[Point] = []
         for piece in (p for mark in members for p in _pieces(mark, heads)):
             corners += piece
-            codes += [Path.MOVETO, *[Path.LINETO] * (len(piece) - 1)]
+            codes += [move, *[line] * (len(piece) - 1)]
         at += 1
         ax.add_patch(PathPatch(Path(corners, codes), zorder=at, **style))
         if heads:
-            codes = [Path.MOVETO, Path.LINETO, Path.LINETO] * (len(heads) // 3)
+            codes = [move, line, line] * (len(heads) // 3)
             ax.add_patch(
                 PathPatch(Path(heads, codes), zorder=at, lw=0, facecolor=style["edgecolor"])
             )

@@ -155,6 +155,7 @@ def test_stages_come_in_order() -> None:
     assert found.so_far.costs is None
     assert found.advance().costs is not None
     assert found.so_far.left == ("proof", "script")
+    assert explored(sizes=SIZES, device="A100").so_far.left[2:] == ("proof", "device", "script")
 
 
 def test_a_refusal_shows_its_witness() -> None:

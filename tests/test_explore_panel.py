@@ -98,8 +98,16 @@ def test_what_is_shown_is_a_widget_and_a_page(monkeypatch: pytest.MonkeyPatch) -
         "IPython",
         types.SimpleNamespace(get_ipython=lambda: shell),  # type: ignore[arg-type]
     )
-    shown = found._repr_mimebundle_()
+
+    found = explored(sizes=SIZES)
+
+    async def show() -> Any:
+        return found._repr_mimebundle_()  # where there is a loop, as in Jupyter
+
+    shown = asyncio.run(show())
+    assert found.so_far.left and "bytes read" in texts(found.panel())["costs"]
     assert "application/vnd.jupyter.widget-view+json" in shown
+    assert "bytes read" in Page(shown["text/html"]).text and "…" not in shown["text/html"]
     assert "min(16" in Page(shown["text/html"]).text and "min(16" in shown["text/plain"]
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     shown = found._repr_mimebundle_()

@@ -136,9 +136,9 @@ def _questions(kernel: Kernel, asked: Asked) -> tuple[str, ...]:
     return (
         *(("costs",) if is_sized else ()),
         "proof",
-        "script",
         *(("device",) if is_sized and asked.device is not None else ()),
         *(("measurement",) if asked.measure and (is_sized or asked.arrays) else ()),
+        "script",
     )
 
 
@@ -262,9 +262,9 @@ _FINDERS: Mapping[str, Callable[[Outcome, Asked], Any]] = {
     "source": _source,
     "costs": _costs,
     "proof": _proof,
-    "script": _script,
     "device": _on_device,
     "measurement": _measurement,
+    "script": _script,
 }
 _FIELD = {"device": "costs"}
 

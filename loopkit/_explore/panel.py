@@ -10,7 +10,7 @@ import asyncio
 import signal
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from xml.etree.ElementTree import Element
@@ -30,6 +30,18 @@ _WIDE = {"description_width": "initial"}
 _AT_ONCE = ("source",)
 """Stages that a choice waits for."""
 
+_TABS = ("changes", "costs", "proof", "time", "script", "all so far")
+_ALL = ("main", *_TABS)
+_DRAWN_AFTER = {
+    "costs": ("costs",),
+    "proof": ("proof",),
+    "device": ("costs",),
+    "measurement": ("time", "costs"),
+    "script": ("script",),
+    "suggestions": ("main",),
+}
+"""The parts that change with each stage, beside the status and the table."""
+
 
 class Panel:
     """The widgets of an explorer; ``box`` holds them all."""
@@ -46,10 +58,7 @@ class Panel:
         for widget in self.controls:
             widget.observe(self._moved, names="value")
         self.status, self.note, self.main = _html(), _html(), _html()
-        self.tabs = {
-            title: _html()
-            for title in ("changes", "costs", "proof", "time", "script", "all so far")
-        }
+        self.tabs = {title: _html() for title in _TABS}
         tab = ipywidgets.Tab(list(self.tabs.values()), selected_index=1)
         tab.titles = tuple(self.tabs)
         row = ipywidgets.Box(
@@ -82,8 +91,8 @@ class Panel:
             self.explorer.move(tuple(_position(control, w.value) for w, control in pairs))
             self.show()
 
-    def show(self) -> None:
-        """Show the choice: nest and source now, the rest when nothing newer is to be done."""
+    def show(self, at_once: Collection[str] = _AT_ONCE) -> None:
+        """Show the choice: some stages now, the rest when nothing newer is to be done."""
         if self._task is not None:
             self._task.cancel()
             self._task = None
@@ -91,10 +100,10 @@ class Panel:
             words = ", ".join(f"{n} = {label(v)}" for n, v in self.explorer.choice.items())
             _put(self.status, panes.working(words))
             outcome = self.explorer.so_far
-            while outcome.left and outcome.left[0] in _AT_ONCE:
+            while outcome.left and outcome.left[0] in at_once:
                 outcome = self.explorer.advance()
             self.note.value = ""
-            self._draw(outcome)
+            self._draw(outcome, _ALL)
             try:
                 loop = asyncio.get_running_loop()
             except RuntimeError:  # no front end that waits
@@ -115,24 +124,26 @@ class Panel:
                 return
 
     def _advance(self) -> Outcome:
+        stage = self.explorer.so_far.left[0]
         outcome = self.explorer.advance()
-        self._draw(outcome)
+        self._draw(outcome, _DRAWN_AFTER[stage])
         return outcome
 
-    def _draw(self, outcome: Outcome) -> None:
+    def _draw(self, outcome: Outcome, titles: Collection[str]) -> None:
         before = self.explorer.before
-        _put(self.status, panes.status(outcome))
-        _put(self.main, panes.main(outcome))
         shown: dict[str, Callable[[], Element]] = {
+            "main": lambda: panes.main(outcome),
             "changes": lambda: panes.diffs(outcome, before),
             "costs": lambda: panes.costs(outcome, before),
             "proof": lambda: panes.proof(outcome),
             "time": lambda: panes.time(outcome),
             "script": lambda: panes.script(outcome),
-            "all so far": lambda: self.explorer.table().output(),
         }
-        for title, widget in self.tabs.items():
-            _put(widget, shown[title]())
+        _put(self.status, panes.status(outcome))
+        for title, make in shown.items():
+            if title in titles:
+                _put(self.main if title == "main" else self.tabs[title], make())
+        _put(self.tabs["all so far"], self.explorer.table().output())
 
     @contextmanager
     def _told(self) -> Iterator[None]:

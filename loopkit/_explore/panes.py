@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from xml.etree.ElementTree import Element
 
 from loopkit._changes import Diff, changes, in_words, nest_diff, source_diff
@@ -24,9 +25,9 @@ BUSY = {
     "source": "generating the source",
     "costs": "counting costs",
     "proof": "proving the source",
-    "script": "trying the script",
     "device": "compiling for the device",
     "measurement": "measuring",
+    "script": "trying the script",
     "suggestions": "looking for what would be legal",
 }
 """What is done in each stage, in words."""
@@ -222,7 +223,7 @@ def page(outcome: Outcome, before: Outcome | None, note: str = "") -> Iterator[E
     """All parts of an explorer one below the other, for where there are no widgets."""
     if note:
         yield _pane(inline("undecided", f"{ROLES['undecided'].mark} {note}"))
-    yield status(outcome)
+    yield status(replace(outcome, left=()))
     yield main(outcome)
     folded: list[tuple[str, Element]] = []
     if outcome.costs is not None:

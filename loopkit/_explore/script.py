@@ -37,7 +37,7 @@ def script(make: Callable[..., Kernel], choice: Mapping[str, Any], kernel: Kerne
     run before it is handed out, and must give the kernel.  Otherwise the steps are told, as the
     kernel's history records them, and why.
     """
-    why = "its text is not known"
+    why = "its text, or what it was called with, is not to be had as Python"
     for text in _candidates(make, choice):
         why = _fault(text, kernel)
         if not why:

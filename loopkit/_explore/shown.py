@@ -32,7 +32,7 @@ def forms(
         note = MISSING if in_jupyter else ""
         return _static(explorer, explorer.outcome, note, include, exclude)
     panel = explorer.panel()
-    panel.show()
+    panel.show(at_once=("source", "costs"))  # for those who only read
     known = _static(explorer, explorer.so_far, "", include, exclude)
     return {**panel.forms(), **known}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from loopkit._costs.costs import Costs
 from loopkit._display.style import ROLES
 from loopkit._explore.outcome import Failure, Outcome
 from loopkit._explore.panes import milliseconds
@@ -32,18 +31,22 @@ def _lines(explorer: Explorer, outcome: Outcome) -> Iterator[str]:
         yield from ("", str(outcome.kernel))
     if outcome.failure is not None:
         yield from ("", *_failure(outcome.failure))
-        if outcome.failure.picture is not None:
-            yield from ("", str(outcome.failure.picture))
     if isinstance(outcome.source, Failure):
         yield from ("", *_failure(outcome.source))
     for found in (outcome.proof, outcome.costs, outcome.measurement):
         if isinstance(found, Failure):
             yield from ("", *_failure(found))
         elif found is not None:
-            yield from ("", str(found) if isinstance(found, Costs) else f"{found}")
+            yield from ("", str(found))
 
 
 def _failure(failure: Failure) -> Iterator[str]:
     if failure.at:
         yield failure.at
-    yield failure.said if failure.is_refusal else f"the function failed: {failure.said}"
+    if failure.picture is None:
+        yield failure.said if failure.is_refusal else f"the function failed: {failure.said}"
+        return
+    # The picture says the rest of the message.
+    yield getattr(failure.error, "asked", "")
+    yield str(failure.picture)
+    yield from failure.remedies

@@ -74,6 +74,8 @@ def _output(output: Cell) -> Cell:
     kept = {key: value for key, value in output.items() if key != "transient"}
     if "execution_count" in kept:
         kept["execution_count"] = None
+    if "text/html" in (data := kept.get("data", {})):  # it holds the same picture
+        kept["data"] = {kind: text for kind, text in data.items() if kind != "image/svg+xml"}
     return kept
 
 

@@ -9,6 +9,7 @@ import sys
 import time
 import types
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -169,6 +170,58 @@ def test_what_takes_forever_can_be_interrupted() -> None:
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     control(panel, "slow").value = False
     assert texts(panel)["note"] == ""
+
+
+IN_JUPYTER = """
+import time
+import loopkit as lk
+
+knl = lk.make_kernel("{ [i] : 0 <= i < n }", "y[i] = x[i]", dtypes={"x": "float32"})
+
+def make(slow):
+    if slow:
+        time.sleep(600)
+    return knl.split_iname("i", 4)
+
+ex = lk.explore(make, slow=False)
+panel = ex.panel()
+panel.show()
+print(panel.controls[0].model_id)
+"""
+
+
+def test_a_kernel_of_jupyter_is_interrupted() -> None:
+    manager = pytest.importorskip("jupyter_client.manager")
+    pytest.importorskip("ipykernel")
+    root = str(Path(__file__).resolve().parent.parent)
+    started, client = manager.start_new_kernel(
+        kernel_name="python3", startup_timeout=120, env={**os.environ, "PYTHONPATH": root}
+    )
+
+    def said(code: str) -> str:
+        found: list[str] = []
+
+        def note(message: Any) -> None:
+            assert message["msg_type"] != "error", message["content"]
+            found.append(message["content"].get("text", ""))
+
+        client.execute_interactive(code, timeout=120, output_hook=note)
+        return "".join(found)
+
+    try:
+        model = said(IN_JUPYTER).strip()
+        update = {"method": "update", "state": {"value": True}, "buffer_paths": []}
+        message = client.session.msg("comm_msg", {"comm_id": model, "data": update})
+        client.shell_channel.send(message)
+        while "calling the function" not in str(client.get_iopub_msg(timeout=120)["content"]):
+            pass
+        started.interrupt_kernel()
+        shown = Page(said("print(panel.note.value, panel.status.value)")).text
+        assert "interrupted after" in shown and "slow = True  interrupted" in shown
+        assert "True" in said("ex.set(slow=False); print(ex.outcome.source is not None)")
+    finally:
+        client.stop_channels()
+        started.shutdown_kernel(now=True)
 
 
 def test_errors_of_callbacks_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:

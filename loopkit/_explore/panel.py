@@ -97,8 +97,7 @@ class Panel:
             self._task.cancel()
             self._task = None
         with self._told():
-            words = ", ".join(f"{n} = {label(v)}" for n, v in self.explorer.choice.items())
-            _put(self.status, panes.working(words))
+            _put(self.status, panes.working(self._words()))
             outcome = self.explorer.so_far
             while outcome.left and outcome.left[0] in at_once:
                 outcome = self.explorer.advance()
@@ -112,6 +111,9 @@ class Panel:
             else:
                 if outcome.left:
                     self._task = loop.create_task(self._rest())
+
+    def _words(self) -> str:
+        return ", ".join(f"{n} = {label(v)}" for n, v in self.explorer.choice.items())
 
     async def _rest(self) -> None:
         while self.explorer.so_far.left:
@@ -154,6 +156,7 @@ class Panel:
                 yield
         except KeyboardInterrupt:
             took = panes.milliseconds(time.perf_counter() - start)
+            _put(self.status, panes.working(self._words(), "interrupted"))
             self._say(f"interrupted after {took}; below stands what was shown before")
         except Exception:
             self._say("an error of loopkit's own, please report it:", traceback.format_exc())

@@ -34,7 +34,7 @@ BUSY = {
 
 _NO_KERNEL = "there is no kernel to look at"
 
-_BESIDE = "display:flex;flex-wrap:wrap;gap:0 1.5em"
+_BESIDE = "display:flex;flex-wrap:wrap;gap:.8em 1.5em"
 _COLUMN = "flex:1 1 34em;min-width:0;overflow:auto;max-height:46em"
 _ALONE = "contain:inline-size"
 """As wide as there is room, however wide what is inside: that scrolls."""
@@ -59,9 +59,9 @@ def status(outcome: Outcome) -> Element:
     return output(element("div", [element("span", c) for c in chips], style=_CHIPS))
 
 
-def working(words: str) -> Element:
+def working(words: str, state: str = "calling the function …") -> Element:
     """The same line while a function runs of which nothing is known yet."""
-    return output(element("b", words), inline("comment", "  calling the function …"))
+    return output(element("b", words), inline("comment", f"  {state}"))
 
 
 def _pane(*parts: Part, kernel: Kernel | None = None) -> Element:

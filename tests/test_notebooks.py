@@ -9,6 +9,7 @@ import re
 import socket
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from notebook_files import NOTEBOOKS, ROOT, executed, masked, plain, read, settled, varying, written
@@ -69,3 +70,34 @@ def test_all_are_there() -> None:
     page = (ROOT / "docs" / "notebooks.md").read_text("utf-8")
     assert [path.name[:2] for path in NOTEBOOKS] == [f"{n}_" for n in range(1, len(NOTEBOOKS) + 1)]
     assert not [path.name for path in NOTEBOOKS if f"(../notebooks/{path.name})" not in page]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_as_a_page(browser: Any, tmp_path: Path, theme: str) -> None:
+    """Made into a page, a notebook shows its outputs in its theme; they fetch nothing."""
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter(theme=theme, mathjax_url="", require_js_url="")
+    file = tmp_path / "page.html"
+    file.write_text(exporter.from_filename(str(NOTEBOOKS[0]))[0], encoding="utf-8")
+    page = browser.new_page(color_scheme=theme)
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("request", lambda asked: complaints.append(asked.url))
+    page.goto(file.as_uri())
+    assert [text for text in complaints if text != file.as_uri()] == []
+    outputs = page.locator(".jp-OutputArea-output .lk")
+    assert outputs.count() > 10
+    assert page.locator(".lk svg").count() >= 4
+    grounds = set(outputs.evaluate_all("all => all.map(it => getComputedStyle(it).colorScheme)"))
+    assert grounds == {theme}
+    # A statement under the pointer is lit.
+    statement = page.locator('.lk-nest [data-lk-s="0"]').first
+    statement.hover()
+    lit = statement.evaluate("it => getComputedStyle(it).backgroundColor")
+    assert lit not in ("rgba(0, 0, 0, 0)", "transparent")
+    wide = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+    assert wide <= 0
+    page.close()

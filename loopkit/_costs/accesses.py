@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 
 import islpy as isl
 import pymbolic.primitives as prim
 
 from loopkit import _sets
 from loopkit._arrays import AddressSpace, ArrayArg, strides_of
+from loopkit._cached import memoised
 from loopkit._expression import substitute, to_text
 from loopkit._frozen import dataclass
 from loopkit._guarded import Guards, guarded_reads
@@ -22,6 +24,8 @@ from loopkit._poly.pairs import Instance
 from loopkit._poly.parallel_axes import Axis
 from loopkit._same import key_of
 from loopkit.codegen.bounds import determined_value
+from loopkit.codegen.hardware import find_hardware
+from loopkit.codegen.instances import executed_instances
 
 THREADS: tuple[Axis, ...] = (("l", 0), ("l", 1), ("l", 2))
 BLOCKS: tuple[Axis, ...] = (("g", 0), ("g", 1), ("g", 2))
@@ -113,7 +117,7 @@ def space_of(kernel: Kernel, array: str) -> AddressSpace:
 
 
 def address_map(model: Model, access: Access, sizes: Mapping[str, int]) -> AddressMap:
-    """Which threads make an access to which addresses, at these sizes.
+    """Which threads make an access to which addresses, at these sizes, as the code runs.
 
     Raises :class:`NotAffineError` where data decide that.
     """
@@ -124,7 +128,7 @@ def address_map(model: Model, access: Access, sizes: Mapping[str, int]) -> Addre
         raise NotAffineError
     at = Instance(access.statement, "")
     bounds, everywhere = model.everywhere(at)
-    domain = model.domain(at) & model.where_evaluated(access.guards, "") & bounds
+    domain = _executed(model, statement) & model.where_evaluated(access.guards, "") & bounds
     cell, quotients = _cell(access.indices, sizes)
     strides = [_sets.value_at(s, sizes) for s in strides_of(model.array(access.array))]
     for name, atom in quotients.items():
@@ -145,6 +149,25 @@ def address_map(model: Model, access: Access, sizes: Mapping[str, int]) -> Addre
         cell,
         total([form * stride for form, stride in zip(cell, strides, strict=True)]),
     )
+
+
+def _executed(model: Model, statement: Statement) -> isl.Set:
+    """``{ inames, sizes : the code executes the statement }``.
+
+    That is the statement's domain, or more: what computes on private data alone may run where
+    the domain leaves it out, which keeps guards out of inner loops, and reads shared memory there.
+    """
+    written = model.kernel.temporary_by_name.get(statement.written)
+    if written is None or written.address_space is not AddressSpace.PRIVATE:
+        return model.domain(Instance(statement.id, ""))
+    domain = _instances(model.kernel)[statement.id] & model.kernel.assumptions.set
+    conditions = map(model.condition, statement.predicates)
+    return reduce(isl.Set.intersect, (c for c in conditions if c is not None), domain)
+
+
+@memoised
+def _instances(kernel: Kernel) -> Mapping[str, isl.Set]:
+    return executed_instances(kernel, find_hardware(kernel)).of
 
 
 def _tied(model: Model, statement: Statement) -> set[str]:

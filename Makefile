@@ -33,7 +33,8 @@ demo: $(STAMP)
 # Jupyter runs notebooks in the Python that it is found beside, which is the one of VENV. It refuses
 # to serve as root unless told to, and in a container nobody else is there.
 notebooks: $(LAB_STAMP)
-	JUPYTER_PREFER_ENV_PATH=1 $(BIN)/python -m jupyterlab --notebook-dir=notebooks \
+	JUPYTER_PREFER_ENV_PATH=1 $(BIN)/python -m jupyterlab \
+	    --notebook-dir=. --LabApp.default_url=/lab/tree/notebooks \
 	    $(if $(filter 0,$(shell id -u)),--allow-root) $(LAB)
 
 test: $(STAMP)

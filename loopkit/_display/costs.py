@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 def costs_html(costs: Costs) -> Element:
     """All that the text says; a row of an access belongs to its statement."""
+    return output(costs_parts(costs), kernel=costs.source)
+
+
+def costs_parts(costs: Costs) -> Iterator[Element]:
+    """The same, for pages that have a style sheet of loopkit's already."""
     kernel = costs.source
+    roles = roles_of(kernel)
     places = {s.id: number for number, s in enumerate(kernel.statements)}
-    return output(_drawn(costs, roles_of(kernel), places), kernel=kernel)
-
-
-def _drawn(costs: Costs, roles: Mapping[str, str], places: Mapping[str, int]) -> Iterator[Element]:
     for number, part in enumerate(costs.parts()):
         if isinstance(part, Table):
             yield _table(part, roles, places)

@@ -11,6 +11,7 @@ from typing import Any
 
 from loopkit._costs.costs import Costs
 from loopkit._costs.costs import costs as costs_of
+from loopkit._display.costs import costs_parts
 from loopkit._display.history import call, changed, diffs, milliseconds, verdict
 from loopkit._display.markup import Part, element, fold
 from loopkit._errors import InvalidArgumentError, LoopkitError
@@ -145,8 +146,16 @@ def _below(step: Step | None, kernel: Kernel, costs: Costs | None) -> Iterator[t
     if step is not None:
         yield "what the step changed", list(diffs(step))
     if costs is not None:
-        yield "costs", element("pre", str(costs))
+        yield "costs", list(costs_parts(costs))
+        yield "roofline", _roofline(costs)
         yield from _pictures(kernel, costs)
+
+
+def _roofline(costs: Costs) -> Part:
+    try:
+        return costs.plot_roofline().element()
+    except LoopkitError as error:
+        return element("pre", str(error), class_="lk-note")
 
 
 def _pictures(kernel: Kernel, costs: Costs) -> Iterator[tuple[str, Part]]:

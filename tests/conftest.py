@@ -152,9 +152,12 @@ def golden(request: pytest.FixtureRequest) -> Golden:
     return Golden(request.config.getoption("--regenerate-goldens"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """A headless browser (``playwright.sync_api.Browser``), for tests that are marked so."""
+    """A headless browser (``playwright.sync_api.Browser``), for tests that are marked so.
+
+    One for each file: while it is there, an event loop runs, and other tests start their own.
+    """
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

@@ -153,10 +153,7 @@ class AccessPicture(Picture):
             f"is used; at best {least} would do. The array is taken to begin at a multiple of "
             f"{ROW} bytes."
         )
-        if self.request.others:
-            yield f"Other accesses: {', '.join(self.request.others[:6])}" + (
-                ", ..." if len(self.request.others) > 6 else ""
-            )
+        yield from self.request.notes()
 
 
 def access_picture(kernel: Kernel, request: Request) -> AccessPicture:

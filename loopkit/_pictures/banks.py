@@ -144,10 +144,7 @@ class BankPicture(Picture):
         if self.turns > 1:
             part = CUDA.warp // self.turns
             yield (f"Elements of {self.request.itemsize} bytes: {part} lanes are served at a time.")
-        if self.request.others:
-            yield f"Other accesses: {', '.join(self.request.others[:6])}" + (
-                ", ..." if len(self.request.others) > 6 else ""
-            )
+        yield from self.request.notes()
 
 
 def bank_picture(kernel: Kernel, request: Request) -> BankPicture:

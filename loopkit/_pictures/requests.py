@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import islpy as isl
 import pymbolic.primitives as prim
@@ -87,6 +87,12 @@ class Request:
     def subtitle(self) -> str:
         """Where and when, in one line."""
         return ", ".join(f"{n} = {v}" for n, v in (*self.sizes, *self.when))
+
+    def notes(self) -> Iterator[str]:
+        """What is to be said below every picture of it."""
+        if self.others:
+            rest = ", ..." if len(self.others) > 6 else ""
+            yield f"Other accesses: {', '.join(self.others[:6])}{rest}"
 
 
 @in_turn

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from loopkit._errors import CompileError
 from loopkit._frozen import dataclass
 from loopkit._program import Program
+from loopkit._relations import grouped
 from loopkit._run import nvrtc, resources
 
 
@@ -155,8 +156,5 @@ def _function(text: str, name: str) -> Iterator[str]:
 
 def lines_of(listing: Listing) -> Mapping[int, tuple[int, ...]]:
     """For each line of the source the positions in ``listing.sass`` of what it became."""
-    found: dict[int, list[int]] = {}
-    for position, one in enumerate(listing.sass):
-        if one.line is not None:
-            found.setdefault(one.line, []).append(position)
-    return {line: tuple(positions) for line, positions in found.items()}
+    places = enumerate(listing.sass)
+    return grouped((one.line, position) for position, one in places if one.line is not None)

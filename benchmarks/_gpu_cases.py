@@ -161,8 +161,6 @@ def transposition(quick: bool) -> Case:
 
 
 def sgemm(quick: bool) -> Case:
-    n = 2048 if quick else 4096
-    a, b, c = random(n, n), random(n, n), blank(n, n)
     full = "full tiles (n, m mod 128 = 0, l mod 16 = 0)"
     kernels = {
         f"depth {depth}, {full if known else 'any size'}": matmul_registers.registers(
@@ -173,8 +171,25 @@ def sgemm(quick: bool) -> Case:
     }
     counts = (f"depth 8, {full}", "depth 16, any size")
     origin = "cuBLAS in this run, TF32 off, any size, its own heuristics; share chosen"
+    return product("SGEMM", quick, kernels, counts, dict.fromkeys(counts, Target(0.70, origin)))
+
+
+def sgemm_steps(quick: bool) -> Case:
+    kernels = matmul_registers.steps()
+    return product("SGEMM, step by step", quick, kernels, tuple(kernels), {})
+
+
+def product(
+    name: str,
+    quick: bool,
+    kernels: Mapping[str, lk.Kernel],
+    counts: tuple[str, ...],
+    targets: Mapping[str, Target],
+) -> Case:
+    n = 2048 if quick else 4096
+    a, b, c = random(n, n), random(n, n), blank(n, n)
     return Case(
-        "SGEMM",
+        name,
         f"{n}^3",
         2e-12 * n**3,
         "TFLOP/s",
@@ -190,7 +205,7 @@ def sgemm(quick: bool) -> Case:
                 lambda: torch.matmul(a, b, out=c), lambda: "its own heuristics, TF32 off"
             )
         },
-        dict.fromkeys(counts, Target(0.70, origin)),
+        targets,
     )
 
 
@@ -390,6 +405,7 @@ CASES: dict[str, Callable[[bool], Case]] = {
     "add": add,
     "transpose": transposition,
     "sgemm": sgemm,
+    "sgemm-steps": sgemm_steps,
     "stencil": stencil,
     "n-body": bodies,
     "dg": gradient,

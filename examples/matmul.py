@@ -20,12 +20,19 @@ def plain() -> lk.Kernel:
     )
 
 
-def tiled() -> lk.Kernel:
-    """A thread per element of the result; the tiles of both factors in shared memory."""
+def threads() -> lk.Kernel:
+    """A thread per element of the result, which reads its row and its column."""
     return (
         plain()
         .split_iname("i", 16, outer_tag="g.1", inner_tag="l.1")
         .split_iname("j", 16, outer_tag="g.0", inner_tag="l.0")
+    )
+
+
+def tiled() -> lk.Kernel:
+    """A thread per element of the result; the tiles of both factors in shared memory."""
+    return (
+        threads()
         .split_iname("k", 16)
         .add_prefetch("a", ["i_inner", "k_inner"], default_tag="l.auto")
         .add_prefetch("b", ["k_inner", "j_inner"], default_tag="l.auto")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from matmul import expected, inputs, plain
+from matmul import expected, inputs, plain, threads, tiled
 
 import loopkit as lk
 
@@ -15,15 +15,10 @@ FULL_TILES = (
 )
 
 
-def registers(depth: int = 8, *, full_tiles: bool = True) -> lk.Kernel:
+def blocked(depth: int = 8, *, full_tiles: bool = True) -> lk.Kernel:
     """Each thread's rows, and likewise its columns, are two groups of four, 64 apart.
 
-    Four neighbours are one load of 128 bits from shared memory, and the loads of
-    a warp meet in no bank.  The tile of ``a`` is kept transposed for that, its
-    rows padded so that writing it meets in no bank either.
-
-    Without ``full_tiles`` sizes are free: tiles at the edges are fetched in part,
-    and the last step along ``k``, which may be shorter, stands apart from the others.
+    Without ``full_tiles`` sizes are free.
     """
     knl = plain()
     if full_tiles:
@@ -48,15 +43,43 @@ def registers(depth: int = 8, *, full_tiles: bool = True) -> lk.Kernel:
             )
         )
     mine = ["i_group", "i_one", "j_group", "j_one"]
-    knl = (
-        knl.split_iname("k", depth, inner_tag="unr")
-        .prioritize_loops(["k_outer", "k_inner", *mine])
+    return knl.split_iname("k", depth, inner_tag="unr").prioritize_loops(
+        ["k_outer", "k_inner", *mine]
+    )
+
+
+def staged(depth: int = 8, *, full_tiles: bool = True) -> lk.Kernel:
+    """The tiles of both factors in shared memory."""
+    return (
+        blocked(depth, full_tiles=full_tiles)
         .add_prefetch("a", ["i_group", "i_thread", "i_one", "k_inner"], default_tag="l.auto")
         .add_prefetch("b", ["k_inner", "j_group", "j_thread", "j_one"], default_tag="l.auto")
-        .tag_array_axes("a_s", "f")
-        .pad_temporary("a_s", 0, 4)
     )
+
+
+def registers(depth: int = 8, *, full_tiles: bool = True) -> lk.Kernel:
+    """Staged so that the loads of a warp meet in no bank of shared memory.
+
+    Four neighbours are one load of 128 bits.  The tile of ``a`` is kept transposed for that,
+    its rows padded so that writing it meets in no bank either.
+
+    Without ``full_tiles`` tiles at the edges are fetched in part, and the last step along
+    ``k``, which may be shorter, stands apart from the others.
+    """
+    knl = staged(depth, full_tiles=full_tiles).tag_array_axes("a_s", "f").pad_temporary("a_s", 0, 4)
     return knl if full_tiles else knl.peel_iname("k_outer", last=1)
+
+
+def steps() -> dict[str, lk.Kernel]:
+    """The way there: what is added to the schedule, one thing after the other."""
+    return {
+        "a thread an element": threads(),
+        "+ tiles in shared memory": tiled(),
+        "8 by 8 elements a thread": blocked(),
+        "+ tiles in shared memory, of 8": staged(),
+        "+ that of a transposed": staged().tag_array_axes("a_s", "f"),
+        "+ padded": registers(),
+    }
 
 
 def make() -> dict[str, lk.Kernel]:

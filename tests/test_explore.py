@@ -415,3 +415,12 @@ def test_where_the_function_does_not_run_alone(module: types.ModuleType, which: 
     text_of = 'knl = lk.make_kernel("{ [i] : 0 <= i < n }", "y[i] = 2 * x[i]", '
     root = run(f'import loopkit as lk\n{text_of}dtypes={{"x": "float32"}})')
     assert run(text, knl=root) == found.kernel
+
+
+@pytest.mark.gpu
+def test_measured_where_there_is_a_gpu() -> None:
+    """Sizes are enough there: arrays are made, and the time is that of the GPU."""
+    explorer = lk.explore(tiled, tile=[16, 32], sizes={"n": 2048, "m": 2048})
+    found = explorer.outcome.measurement
+    assert found is not None and not isinstance(found, Failure)
+    assert found.executor == "cuda" and 0 < found.seconds < 0.1

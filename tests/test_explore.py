@@ -423,4 +423,4 @@ def test_measured_where_there_is_a_gpu() -> None:
     explorer = lk.explore(tiled, tile=[16, 32], sizes={"n": 2048, "m": 2048})
     found = explorer.outcome.measurement
     assert found is not None and not isinstance(found, Failure)
-    assert found.executor == "cuda" and 0 < found.seconds < 0.1
+    assert found.executor == "cuda" and 0 < found.seconds < 10

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+pytest.importorskip("nbclient")
 from notebook_files import NOTEBOOKS, ROOT, executed, masked, plain, read, settled, varying, written
 
 LARGEST = 1_000_000

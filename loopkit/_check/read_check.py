@@ -10,6 +10,7 @@ copy, and the question is asked there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import islpy as isl
@@ -170,6 +171,7 @@ class ReadCheck:
         """
         special = {event.time.statement, *(f.image.statement for f in found)}
         places = [self.new.order.place(s)[0] for s in special if s is not None]
+        sure = [f for f in found if self.is_sure(sources, f.image.origin)]
         harmless: set[tuple[object, ...]] = set()
         for writer in self.new.writers(cell.array):
             at = Instance(writer.id, _hidden.OTHER)
@@ -183,7 +185,7 @@ class ReadCheck:
             )
             if kind in harmless:
                 continue
-            renewed = self.renewed_levels(event.time, at, sources, found)
+            renewed = self.renewed_levels(event.time, at, sure)
             pieces = self.unordered(event.time, cell, at)
             earlier = self.new.order.before_by_loop(at, event.time)
             if not pieces and renewed.issuperset(dict(earlier)):
@@ -206,8 +208,13 @@ class ReadCheck:
                 if not bad.is_empty():
                     self.check.report(self.overwritten(bad, event, sources, at, cell, how))
 
+    def is_sure(self, sources: Sources, origin: str) -> bool:
+        """Whether a source sets the cell wherever it may be what is read."""
+        certain = sources.sure.get(origin)
+        return certain is not None and bool(sources.writes[origin].is_subset(certain))
+
     def renewed_levels(
-        self, time: Instance, at: Instance, sources: Sources, found: list[SourceImage]
+        self, time: Instance, at: Instance, sure: Sequence[SourceImage]
     ) -> frozenset[int]:
         """The ways of ``at`` to come before a reader after which a source sets the cell anew.
 
@@ -215,12 +222,6 @@ class ReadCheck:
         If every source shares the reader's iteration of that loop, it comes
         after all writes of earlier iterations.
         """
-        sure = [
-            f
-            for f in found
-            if (certain := sources.sure.get(f.image.origin)) is not None
-            and sources.writes[f.image.origin].is_subset(certain)
-        ]
         if not sure or time.statement is None or at.statement is None:
             return frozenset()
         if any(self.unordered(at, self.new.write_cell(at), f.at) for f in sure):

@@ -301,15 +301,7 @@ class Dataflow:
         model = self.model
         domain = model.domain(at) if domain is None else domain
         writes: dict[str, isl.Set] = {}
-        reached: dict[str, isl.Set] = {}
-        for writer in model.writers(cell.array):
-            if is_update(writer) and not updates:
-                continue
-            source = Instance(writer.id, WRITER)
-            both = domain & model.writing(source, cell) & self._same_loads(writer, reader, WRITER)
-            before = within_any(both, model.order.before(source, at))
-            if not before.is_empty():
-                reached[writer.id] = before
+        reached = self._writes_before(at, reader, cell, domain, updates=updates)
         sure = {
             writer.id: inames
             for writer in model.writers(cell.array)
@@ -344,6 +336,43 @@ class Dataflow:
             if other in writes:
                 certain[other] = writes[other] & alike if inames else writes[other]
         return Sources(writes, untouched.coalesce(), certain)
+
+    def _writes_before(
+        self, at: Instance, reader: Statement, cell: Cell, domain: isl.Set, *, updates: bool
+    ) -> dict[str, isl.Set]:
+        """``{ inames·WRITER, inames·READER : written before, and not surely replaced nearer }``.
+
+        Nearer are writers above the reader, in the same iteration of the loops that they share.
+        """
+        model, order = self.model, self.model.order
+        found: dict[str, isl.Set] = {}
+        left: dict[tuple[str, ...], isl.Set] = {(): domain}
+        covered: dict[str, isl.Set] = {}
+
+        def without_near(names: tuple[str, ...]) -> isl.Set:
+            if names not in left:
+                left[names] = without_near(names[:-1]) - covered[names[-1]]
+            return left[names]
+
+        writers = [w for w in reversed(model.writers(cell.array)) if updates or not is_update(w)]
+        if at.statement is not None:  # those above come first
+            writers.sort(key=lambda w: not order.is_above(w.id, reader.id))
+        for writer in writers:
+            source = Instance(writer.id, WRITER)
+            for level, piece in order.before_by_loop(source, at):
+                nearer = (n for n in covered if order.is_replaced(writer.id, level, n, reader.id))
+                before = without_near(tuple(nearer))
+                if not before.is_empty():
+                    before = before & model.writing(source, cell) & piece
+                    before = before & self._same_loads(writer, reader, WRITER)
+                if before.is_empty():
+                    continue
+                found[writer.id] = found[writer.id] | before if writer.id in found else before
+                if at.statement is None or cell.by_data or not self._is_sure(writer):
+                    continue
+                if level == len(order.shared_loops(writer.id, reader.id)):
+                    covered[writer.id] = without(before, WRITER)
+        return {w.id: found[w.id] for w in model.writers(cell.array) if w.id in found}
 
     def _surely(self, writer: Statement, reader: Statement) -> frozenset[str] | None:
         """The inames that writer and reader must share for the write to be sure; None if never.

@@ -108,6 +108,23 @@ class ProgramOrder:
         key = (loops, a.label, b.label, self.is_above(a.statement, b.statement))
         return once(self._before, key, _before_by_loop, *key)
 
+    def is_replaced(self, far: str, level: int, near: str, reader: str) -> bool:
+        """Whether ``far`` comes before ``near`` wherever it comes before ``reader``.
+
+        ``level`` says which loop of those that it shares with the reader carries it there
+        (:meth:`before_by_loop`); ``near`` stands above the reader, in the same iteration of
+        all loops that they share.
+        """
+        shared = len(self.shared_loops(far, reader))
+        depth = len(self.shared_loops(near, reader))
+        if level < shared:
+            return level < depth
+        return (
+            shared <= depth
+            and self.is_above(far, near)
+            and len(self.shared_loops(far, near)) == shared
+        )
+
     def together(self, a: Instance, b: Instance) -> isl.Set | None:
         """``{ inames of both : a and b run at the same time }``; None for two statements."""
         if a.statement is None or a.statement != b.statement:

@@ -42,6 +42,7 @@ class Access:
     """What a statement reads of an array, or writes to it: index tuples, one per access.
 
     All of them happen under ``guards`` alone, conditions within the statement's expressions.
+    ``atomic`` is the operation of an atomic update, which reads and writes at once.
     """
 
     statement: str
@@ -49,6 +50,11 @@ class Access:
     cells: tuple[Cell, ...]
     is_write: bool
     guards: Guards = ()
+    atomic: str | None = None
+
+    def commutes(self, other: Access) -> bool:
+        """Whether both are atomic updates by one operation: they need no order."""
+        return self.atomic is not None and self.atomic == other.atomic
 
 
 class Reach(IntEnum):
@@ -115,8 +121,10 @@ class Conflicts:
 
     def _find(self, statement: Statement) -> tuple[Access, ...]:
         name, indices = statement.write
-        found = [Access(statement.id, name, (indices,), True)]
-        reads = grouped(dict.fromkeys(statement.reads))
+        atomic = statement.operation if statement.is_atomic else None
+        found = [Access(statement.id, name, (indices,), True, atomic=atomic)]
+        # Its own cell, an update reads last.
+        reads = grouped(dict.fromkeys(statement.reads[: -1 if atomic else None]))
         found += [Access(statement.id, name, cells, False) for name, cells in reads.items()]
         return tuple(access for access in found if self.crosses_threads(access.array))
 
@@ -140,7 +148,8 @@ class Conflicts:
         number = self.instances.keys[access.statement]
         placed = runs_once_along(self.kernel, statement)
         conditions = self.conditions(statement) + access.guards
-        return (access.array, access.cells, number, statement.inames, placed, conditions)
+        where = (number, statement.inames, placed, conditions)
+        return (access.array, access.cells, access.atomic, *where)
 
     def conditions(self, statement: Statement) -> tuple[Expression, ...]:
         """Predicates that the statement's instances leave out although sets can hold them."""
@@ -172,7 +181,7 @@ class Conflicts:
 
     def side(self, access: Access, label: str, shared: frozenset[str], blocks: bool) -> _Side:
         """The instances of an access (memoised); ``blocks``: block indices are its own, too."""
-        key = (self.kind(access)[2:], label, shared, blocks)
+        key = (self.kind(access)[3:], label, shared, blocks)
         return once(self._sides, key, self._make_side, access, label, shared, blocks)
 
     def _make_side(self, access: Access, label: str, shared: frozenset[str], blocks: bool) -> _Side:
@@ -246,7 +255,7 @@ class Conflicts:
         """How far apart threads are that the accesses meet on, in one block (memoised)."""
         if self.single_thread or first.array != second.array:
             return Reach.NOWHERE
-        if not (first.is_write or second.is_write):
+        if not (first.is_write or second.is_write) or first.commutes(second):
             return Reach.NOWHERE
         alone = first.statement == second.statement and order != ANY_ORDER
         # One look answers for all loops around a statement.

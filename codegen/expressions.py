@@ -59,6 +59,8 @@ class ExpressionLowering(OperationLowering):
             node = prim.Max if operation == "max" else prim.Min
             op.stored(value, dtype)  # whether it may be stored at all
             return "=", self.extremum(node, Value(target, dtype), value, dtype).node
+        if operation in _OF_BITS:
+            return f"{_OF_BITS[operation]}=", op.stored(value, dtype).node
         raise TypeInferenceError(f"there is no update for the reduction '{operation}'")
 
     def truth(self, expr: Expression) -> CExpression:
@@ -170,6 +172,7 @@ class ExpressionLowering(OperationLowering):
 
 
 _CONNECTIVES = {"any": "||", "all": "&&"}
+_OF_BITS = {"bit_and": "&", "bit_or": "|", "bit_xor": "^"}
 _OF_TRUTH = {**_CONNECTIVES, "sum": "||", "product": "&&"}
 
 _OF_INTEGERS = frozenset(("pow", "abs", "sign", "fmin", "fmax"))

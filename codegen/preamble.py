@@ -190,6 +190,85 @@ INLINE lk_complex64 lk_to_complex64(lk_complex128 a) { return {(float)a.re, (flo
 INLINE lk_complex128 lk_to_complex128(lk_complex64 a) { return {a.re, a.im}; }
 """
 
+_ATOMIC = """
+@ lk_atomic
+// Replaces *address by change(*address), again until nobody else has written there in between.
+template <int size> struct lk_word { using type = unsigned short; };  // a byte with its neighbour
+template <> struct lk_word<4> { using type = unsigned; };
+template <> struct lk_word<8> { using type = unsigned long long; };
+template <typename T, typename Change>
+INLINE void lk_atomic(T *address, Change change) {
+#if defined(__CUDA_ARCH__)
+    using Word = typename lk_word<sizeof(T)>::type;
+    int const at = sizeof(T) == 1 ? (unsigned long long)address % 2 : 0;
+    Word *const word = (Word *)((char *)address - at);
+    Word seen = *(Word volatile *)word, old, next;
+    do {
+        T value;
+        next = old = seen;
+        memcpy(&value, (char *)&old + at, sizeof(T));
+        value = change(value);
+        memcpy((char *)&next + at, &value, sizeof(T));
+        seen = atomicCAS(word, old, next);
+    } while (seen != old);
+#else
+    lk_update(address, change);
+#endif
+}
+@ lk_atomic_add lk_atomic
+template <typename T, typename V>
+INLINE void lk_atomic_add(T *address, V value) {
+    using Bits = unsigned long long;
+    if constexpr (sizeof(T) == 8) atomicAdd((Bits *)address, (Bits)value);
+    else lk_atomic(address, [=](T old) { return T(old + T(value)); });
+}
+@ lk_atomic_add_parts
+// A complex sum, each part by itself.
+template <typename T>
+INLINE void lk_atomic_add_parts(T *address, T value) {
+    atomicAdd(&address->re, value.re);
+    atomicAdd(&address->im, value.im);
+}
+@ lk_atomic_mul lk_atomic
+template <typename T, typename V>
+INLINE void lk_atomic_mul(T *address, V value) {
+    lk_atomic(address, [=](T old) { return T(1ull * old * T(value)); });
+}
+@ lk_atomic_mul_half lk_atomic
+template <typename T>
+INLINE void lk_atomic_mul_half(T *address, T value) {
+    lk_atomic(address, [=](T old) { return T(float(old) * float(value)); });
+}
+"""
+
+_ATOMIC_EXTREMUM = """
+@ lk_atomic_NAME lk_atomic
+template <typename T, typename V>
+INLINE void lk_atomic_NAME(T *address, V value) {
+    lk_atomic(address, [=](T old) { return old OP T(value) ? old : T(value); });
+}
+@ lk_atomic_NAME_real lk_atomic lk_NAME
+template <typename T, typename V>
+INLINE void lk_atomic_NAME_real(T *address, V value) {
+    lk_atomic(address, [=](T old) { return lk_NAME(old, T(value)); });
+}
+@ lk_atomic_NAME_half lk_atomic lk_NAME
+template <typename T>
+INLINE void lk_atomic_NAME_half(T *address, T value) {
+    lk_atomic(address, [=](T old) { return T(lk_NAME(float(old), float(value))); });
+}
+"""
+
+_ATOMIC_BITS = """
+@ lk_atomic_NAME lk_atomic
+template <typename T, typename V>
+INLINE void lk_atomic_NAME(T *address, V value) {
+    using Bits = unsigned long long;
+    if constexpr (sizeof(T) == 8) atomicWORD((Bits *)address, (Bits)value);
+    else lk_atomic(address, [=](T old) { return T(old OP T(value)); });
+}
+"""
+
 
 def _pieces(text: str, **words: str) -> Iterator[tuple[str, tuple[tuple[str, ...], str]]]:
     """The pieces of a text, by name: what else each needs, and its lines with ``words`` said."""
@@ -211,6 +290,12 @@ _PIECES = {
     **dict(_pieces(_COMPLEX, COMPLEX="lk_complex64", REAL="float", SUFFIX="f")),
     **dict(_pieces(_COMPLEX, COMPLEX="lk_complex128", REAL="double", SUFFIX="")),
     **dict(_pieces(_CONVERSION)),
+    **dict(_pieces(_ATOMIC)),
+    **dict(_pieces(_ATOMIC_EXTREMUM, NAME="max", OP=">")),
+    **dict(_pieces(_ATOMIC_EXTREMUM, NAME="min", OP="<")),
+    **dict(_pieces(_ATOMIC_BITS, NAME="and", WORD="And", OP="&")),
+    **dict(_pieces(_ATOMIC_BITS, NAME="or", WORD="Or", OP="|")),
+    **dict(_pieces(_ATOMIC_BITS, NAME="xor", WORD="Xor", OP="^")),
 }
 
 

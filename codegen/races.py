@@ -68,6 +68,8 @@ def _check_pair(conflicts: Conflicts, one: Access, two: Access, order: Order, ki
     def meet(one: Access, two: Access) -> bool:
         if one.array != two.array or not conflicts.is_plain_access(one, two):
             return False
+        if one.commutes(two):
+            return False
         if kind == "g":
             return conflicts.meet_across_blocks(one, two)
         return conflicts.reach(one, two, order) is not Reach.NOWHERE

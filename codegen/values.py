@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from loopkit._arrays import DType, ValueArg
-from loopkit._errors import LoopkitError
+from loopkit._arrays import AddressSpace, DType, ValueArg
+from loopkit._errors import LoopkitError, TypeInferenceError
 from loopkit._expression import is_integer_arithmetic, to_text, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
+from loopkit._promotion import dtype_name
+from loopkit.codegen.c.atomics import function_of, operator_of
 from loopkit.codegen.c.tree import Assign, CExpression, Element, Name
 from loopkit.codegen.expressions import ExpressionLowering, concrete_type
 from loopkit.codegen.operands import whole
@@ -56,15 +58,37 @@ class ValueLowering(ExpressionLowering):
     def assignment(self, statement: Statement, comment: str) -> Assign:
         """What executes one statement."""
         target = self.access(*statement.write)
+        atomic = ""
         try:
-            operator, value = self._update(statement, target)
+            if statement.is_atomic and self.is_shared(statement.written):
+                operator, value, atomic = self._atomic(statement)
+            else:
+                operator, value = self._update(statement, target)
         except LoopkitError as error:
             if not error.asked:
                 error.asked = (
                     f"in {statement.id}: {to_text(statement.lhs)} = {to_text(statement.rhs)}"
                 )
             raise
-        return Assign(target, operator, value, statement.id, comment=comment)
+        return Assign(target, operator, value, statement.id, atomic, comment=comment)
+
+    def is_shared(self, name: str) -> bool:
+        """Whether several threads see what ``name`` holds: of private data each has its own."""
+        temporary = self.kernel.temporary_by_name.get(name)
+        return temporary is None or temporary.address_space is not AddressSpace.PRIVATE
+
+    def _atomic(self, statement: Statement) -> tuple[str, CExpression, str]:
+        """The operator of an atomic update, its right side, and the function that makes it."""
+        dtype = self.dtype_of(statement.written)
+        assert statement.operation is not None
+        operator = operator_of(statement.operation, dtype)
+        function = function_of(operator, dtype)
+        if function is None:
+            raise TypeInferenceError(
+                f"nothing updates '{statement.written}' atomically by a {statement.operation} "
+                f"of {dtype_name(dtype)}"
+            )
+        return operator, self(statement.rhs, dtype), function
 
     def _update(self, statement: Statement, target: CExpression) -> tuple[str, CExpression]:
         """The operator and the right side of a statement's assignment."""

@@ -42,7 +42,8 @@ class Statement(Exact):
     ``operation`` set, the statement updates instead:
     ``lhs = operation(lhs, rhs)``, and all updates of one accumulator may run in
     any order.  ``kind`` is ``"user"`` for what the text spells, ``"init"`` and
-    ``"update"`` for the parts of a reduction, ``"move"`` for statements that
+    ``"update"`` for the parts of a reduction, ``"atomic"`` for updates that any
+    instances may make at the same time, ``"move"`` for statements that
     only carry data (fetches, stores).  ``made_by`` names the step that made it.
     """
 
@@ -89,6 +90,11 @@ class Statement(Exact):
         if self.operation is not None:
             found.append(self.write)
         return tuple(found)
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether it is an update that needs no order among those of its cell."""
+        return self.kind == "atomic"
 
     @property
     def accesses(self) -> tuple[Access, ...]:

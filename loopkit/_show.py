@@ -114,6 +114,8 @@ def _assumptions(kernel: Kernel) -> Iterator[Line]:
 def _note(kernel: Kernel, statement: Statement) -> str:
     if statement.kind == "update":
         return f"{statement.operation} over {', '.join(kernel.reduced_inames(statement))}"
+    if statement.is_atomic:
+        return "atomic"
     if statement.kind == "move":
         return statement.made_by or "move"
     return ""

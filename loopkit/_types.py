@@ -71,6 +71,8 @@ def reduction_type(operation: str, operand: DType) -> DType:
         return dt.UINT64 if operand in dt.UNSIGNED else dt.INT64
     if operation == "sum" and operand in dt.SMALL_FLOATS:
         return dt.FLOAT32
+    if operation.startswith("bit_") and operand.kind not in "biu":
+        raise dt.refuse(f"'{operation}'", operand, "", "only whole numbers have bits")
     if operation in ("max", "min") and operand in dt.COMPLEXES:
         raise dt.refuse(f"'{operation}'", operand, "", "complex numbers have no order")
     if operation in ("argmin", "argmax"):

@@ -152,7 +152,8 @@ def test_inames_have_no_elements() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("y[i] = y[i] + 1 {atomic}", "the option 'atomic' is not supported"),
+        ("y[i] = y[i] + 1 {dup=i}", "the option 'dup' is not supported"),
+        ("y[i] = y[i] + 1 {atomic=often}", "'often' says no kind of atomic access"),
         ("y[i] = 1 {tags=a, tag=b}", "the option 'tags' is given twice"),
         ("<int3{tags=a:b}2> s = 1", "nothing stands behind the options"),
         ("<{tags=a}", "is never closed"),

@@ -38,7 +38,6 @@ _CHAINS = frozenset(("||", "&&", "|", "^", "&"))
 """Operators that need no parentheses around a left operand of the same operator."""
 
 _SUFFIXES = {"int": "", "uint": "u", "long": "LL", "ulong": "ULL"}
-_ATOMICS = {"+=": "atomicAdd", "max=": "atomicMax", "min=": "atomicMin", "|=": "atomicOr"}
 _WAITS = {"block": CUDA.block_barrier, "warp": CUDA.warp_barrier}
 
 
@@ -235,7 +234,7 @@ def _for(node: c.For) -> str:
 def _assign(node: c.Assign) -> str:
     target, value = expression_text(node.target), expression_text(node.value)
     if node.atomic:
-        return f"{_ATOMICS[node.operator]}(&{target}, {value});"
+        return f"{node.atomic}(&{target}, {value});"
     return f"{target} {node.operator} {value};"
 
 

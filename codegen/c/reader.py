@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.atomics import ATOMICS
 from loopkit.codegen.c.errors import ReadError
 from loopkit.codegen.c.lexer import Token, check_characters, tokens
 from loopkit.codegen.c.read_expressions import ExpressionReader
@@ -18,7 +19,6 @@ Origin = Callable[[int, str], "str | None"]
 """The statement that a line belongs to, from the line's number and comment."""
 
 _ASSIGNMENTS = frozenset(("=", "+=", "-=", "*=", "/=", "|=", "&=", "^="))
-_ATOMICS = {"atomicAdd": "+=", "atomicMax": "max=", "atomicMin": "min=", "atomicOr": "|="}
 _WAITS = {CUDA.block_barrier: "block", CUDA.warp_barrier: "warp"}
 _ALIGNMENTS = frozenset(1 << bits for bits in range(8))
 _START = 'extern "C" __global__'
@@ -228,7 +228,8 @@ class _FunctionReader(ExpressionReader):
         comment = self.comments.get(line, "")
         statement = self.origin(line, comment)
         if isinstance(target, c.Call):
-            if target.function not in _ATOMICS or len(target.arguments) != 2:
+            atomic = ATOMICS.get(target.function)
+            if atomic is None or len(target.arguments) != 2:
                 raise ReadError(line, f"a call of '{target.function}' is not understood")
             address, value = target.arguments
             if not isinstance(address, c.Unary) or not isinstance(
@@ -236,8 +237,8 @@ class _FunctionReader(ExpressionReader):
             ):
                 raise ReadError(line, f"what '{target.function}' changes is not understood")
             self.expect(";")
-            operator = _ATOMICS[target.function]
-            return c.Assign(address.operand, operator, value, statement, True, comment, line)
+            what = (atomic.operator, value, statement, target.function)
+            return c.Assign(address.operand, *what, comment, line)
         if not isinstance(target, (c.Name, c.Element)):
             raise ReadError(line, "a statement is expected")
         operator = self.take()
@@ -245,7 +246,7 @@ class _FunctionReader(ExpressionReader):
             raise ReadError(line, f"'{operator}' is not understood as an assignment")
         value = self.expression()
         self.expect(";")
-        return c.Assign(target, operator, value, statement, False, comment, line)
+        return c.Assign(target, operator, value, statement, "", comment, line)
 
 
 _FIRST_WORD = re.compile(r"([^\s,:]+)")

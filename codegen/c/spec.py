@@ -15,17 +15,10 @@ from loopkit._frozen import dataclass
 from loopkit._promotion import DType, dtype_name
 from loopkit._target import CUDA
 from loopkit.codegen.c import tree as c
+from loopkit.codegen.c.atomics import ATOMICS
 from loopkit.codegen.c.calls import CONSTANTS, result_of
 from loopkit.codegen.c.errors import ReadError, UnreadableError
 from loopkit.codegen.c.types import LITERALS, PIECES, TYPES, WHOLE, common, converts, in_registers
-
-_ADDRESSES = {
-    "+=": {dt.INT32, dt.UINT32, dt.UINT64, *dt.FLOATS},
-    "max=": {dt.INT32, dt.UINT32, dt.INT64, dt.UINT64},
-    "min=": {dt.INT32, dt.UINT32, dt.INT64, dt.UINT64},
-    "|=": {dt.INT32, dt.UINT32, dt.UINT64},
-}
-"""What the hardware's atomic updates change."""
 
 
 def needs_of(function: c.Function) -> Mapping[str, int]:
@@ -163,11 +156,19 @@ class Checker:
         if not self.variable(name).is_place:
             raise ReadError(self.line, f"'{name}' is no place in memory")
         value = self.of(node.value)
-        if node.atomic and dtype not in _ADDRESSES[node.operator]:
-            raise ReadError(self.line, f"no atomic update of {dtype_name(dtype)}")
+        if node.atomic:
+            self.atomic(node, dtype)
         if node.operator not in ("=", "max=", "min="):
             value = self.binary(node.operator[:-1], dtype, value)
         self.convert(value, dtype)
+
+    def atomic(self, node: c.Assign, dtype: DType) -> None:
+        """A function that does what the node says, for cells of a type in memory that is shared."""
+        found = ATOMICS.get(node.atomic)
+        if found is None or found.operator != node.operator or dtype not in found.dtypes:
+            raise ReadError(self.line, f"no atomic update of {dtype_name(dtype)}")
+        for piece in found.needs:
+            self.needs.setdefault(piece, self.line)
 
     def integer(self, expr: c.CExpression) -> None:
         """An expression that computes with whole numbers alone, apart from what it casts."""

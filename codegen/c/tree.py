@@ -205,8 +205,9 @@ class Block:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Assign:
-    """``target operator value;``; ``atomic`` where the hardware orders concurrent updates.
+    """``target operator value;``, or ``atomic(&target, value);``: what threads do at any time.
 
+    ``atomic`` is the function that does so, "" for a plain assignment (:mod:`.atomics`).
     ``statement`` is the id of the kernel's statement that this executes.
     """
 
@@ -214,7 +215,7 @@ class Assign:
     operator: str
     value: CExpression
     statement: str | None
-    atomic: bool = False
+    atomic: str = ""
     comment: str = ""
     line: int = 0
 

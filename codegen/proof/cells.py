@@ -22,7 +22,19 @@ from loopkit.codegen.proof.subject import Subject
 from loopkit.codegen.proof.tree import Leaf, Touch
 from loopkit.codegen.proof.values import ValueCheck
 
-_OPERATORS = {"sum": "+=", "product": "*="}
+_OPERATORS = {"sum": {"+="}, "product": {"*="}}
+_ATOMIC = {
+    "sum": {"+=", "|="},
+    "product": {"*=", "&="},
+    "max": {"max=", "|="},
+    "min": {"min=", "&="},
+    "bit_and": {"&="},
+    "bit_or": {"|="},
+    "bit_xor": {"^="},
+    "any": {"|="},
+    "all": {"&="},
+}
+"""How a line may combine for an operation; bits of truth values are disjunctions and the like."""
 
 
 class CellCheck(Check):
@@ -100,10 +112,18 @@ class CellCheck(Check):
                 self.recorder.open("access", what, [leaf])
 
     def operator(self, leaf: Leaf, statement: Statement) -> None:
-        """An update updates, and nothing else does."""
+        """An update updates, and nothing else does; what is atomic in shared cells stays so."""
         assert isinstance(leaf.node, Assign)
-        allowed = {"=", _OPERATORS.get(statement.operation or "", "=")}
-        if leaf.node.operator not in allowed and not leaf.node.atomic:
+        operation = statement.operation or ""
+        is_shared = self.subject.place_of(statement.written) != "private"
+        if bool(leaf.node.atomic) is not (statement.is_atomic and is_shared):
+            what = "the line is atomic" if leaf.node.atomic else "the line is not atomic"
+            what += f", '{statement.id}' is" + " not" * bool(leaf.node.atomic)
+            self.recorder.wrong("access", what, leaf.line, statement.id)
+        allowed = {"=", *_OPERATORS.get(operation, ())}
+        if leaf.node.atomic:
+            allowed = _ATOMIC.get(operation, set())
+        if leaf.node.operator not in allowed:
             what = f"the line combines by '{leaf.node.operator}', '{statement.id}' does not"
             self.recorder.wrong("access", what, leaf.line, statement.id)
 

@@ -41,15 +41,17 @@ class ConflictCheck(Check):
             return
         for array, touches in grouped((t.array, t) for t in subject.touches).items():
             if subject.place_of(array) != "private" and any(t.is_write for t in touches):
-                alike = grouped(((self._key(t), t.is_write, t.is_atomic), t) for t in touches)
+                alike = grouped(((self._key(t), t.is_write, t.atomic), t) for t in touches)
                 for first, second in combinations_with_replacement(alike.values(), 2):
                     self.groups(array, first, second)
 
     def groups(self, array: str, first: tuple[Touch, ...], second: tuple[Touch, ...]) -> None:
         """Check accesses of one array; those of one list agree in cells and guards."""
         subject, one, two = self.subject, first[0], second[0]
-        if not (one.is_write or two.is_write) or (one.is_atomic and two.is_atomic):
+        if not (one.is_write or two.is_write):
             return
+        if one.atomic and one.atomic == two.atomic:
+            return  # updates of one kind, in any order
         leaves = (one.leaf, two.leaf)
         if subject.block_words and subject.place_of(array) == "global":
             what = f"whether blocks meet in a cell of '{array}'"

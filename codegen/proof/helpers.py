@@ -33,6 +33,20 @@ DIGESTS = {
     "lk_complex128": "8be76741441cd34e",
     "lk_complex128.functions": "313ca8e3d4371cbc",
     "lk_complex.convert": "e64c8545dfcc430c",
+    "lk_atomic": "628d158f7864bb0b",
+    "lk_atomic_add": "c22ce7212a6d978d",
+    "lk_atomic_add_parts": "5273eccaceae2472",
+    "lk_atomic_mul": "1138f29b33b0aaf0",
+    "lk_atomic_mul_half": "4f0fc66b55fa283f",
+    "lk_atomic_max": "1609734597823a90",
+    "lk_atomic_max_real": "f8d038e61c358879",
+    "lk_atomic_max_half": "dba3f98fcd95feee",
+    "lk_atomic_min": "616dc4433ecb6419",
+    "lk_atomic_min_real": "ac5c86d60f7e4464",
+    "lk_atomic_min_half": "6ab2151dc0100b27",
+    "lk_atomic_and": "b282c948c509b943",
+    "lk_atomic_or": "5108f29d0274c9c7",
+    "lk_atomic_xor": "f154e02dae9a3437",
 }
 """Digests of definitions, without their comments and however they are laid out."""
 
@@ -47,6 +61,13 @@ _BEFORE = {
     "lk_complex64.functions": ("lk_complex64",),
     "lk_complex128.functions": ("lk_complex128",),
     "lk_complex.convert": ("lk_complex64", "lk_complex128"),
+    **dict.fromkeys(
+        ("lk_atomic_add", "lk_atomic_mul", "lk_atomic_mul_half", "lk_atomic_max", "lk_atomic_min"),
+        ("lk_atomic",),
+    ),
+    **dict.fromkeys(("lk_atomic_and", "lk_atomic_or", "lk_atomic_xor"), ("lk_atomic",)),
+    **dict.fromkeys(("lk_atomic_max_real", "lk_atomic_max_half"), ("lk_atomic", "lk_max")),
+    **dict.fromkeys(("lk_atomic_min_real", "lk_atomic_min_half"), ("lk_atomic", "lk_min")),
 }
 """What a definition takes from those above it."""
 

@@ -40,7 +40,8 @@ class OverflowCheck(Check):
             node = leaf.node
             if isinstance(node, c.Assign):
                 whole = node.value
-                if node.operator not in ("=", "max=", "min="):
+                # What is atomic wraps around.
+                if not (node.atomic or node.operator in ("=", "max=", "min=")):
                     whole = c.Binary(node.operator[:-1], node.target, node.value)
                 self.line(leaf, whole)
             elif isinstance(node, c.If):

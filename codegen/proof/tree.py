@@ -46,7 +46,8 @@ class Touch:
     offset: Form
     scope: Scope
     is_write: bool
-    is_atomic: bool = False
+    atomic: str = ""
+    """The operator of the atomic update that it is part of."""
     cell: tuple[Form, ...] | None = None
     extents: tuple[Form | None, ...] = ()
     origin: tuple[Expression, ...] | None = None
@@ -209,9 +210,10 @@ class TreeBuilder:
 
     def _assign(self, leaf: Leaf, node: c.Assign) -> None:
         scope, target = leaf.scope, node.target
+        atomic = node.operator if node.atomic else ""
         if node.operator != "=":
-            self._touch(target, scope, leaf, is_atomic=node.atomic)
-        self._touch(target, scope, leaf, is_write=True, is_atomic=node.atomic)
+            self._touch(target, scope, leaf, atomic=atomic)
+        self._touch(target, scope, leaf, is_write=True, atomic=atomic)
         if isinstance(target, c.Element):
             self._subscripts(target, scope, leaf)
         self._collect(node.value, scope, leaf)
@@ -255,7 +257,7 @@ class TreeBuilder:
         leaf: Leaf,
         *,
         is_write: bool = False,
-        is_atomic: bool = False,
+        atomic: str = "",
     ) -> None:
         indices: tuple[Form, ...] = ()
         if isinstance(expr, c.Name):
@@ -264,9 +266,9 @@ class TreeBuilder:
             name = expr.array
             indices = tuple(self.translate.form(i, scope) for i in expr.indices)
             offset = self.translate.offset_of(expr.array, indices)
-        key = (name, offset, is_write, id(scope))
+        key = (name, offset, is_write, id(scope), atomic)
         if key not in leaf.found:
-            leaf.found[key] = Touch(leaf, name, indices, offset, scope, is_write, is_atomic)
+            leaf.found[key] = Touch(leaf, name, indices, offset, scope, is_write, atomic)
 
 
 def and_parts(expr: c.CExpression) -> list[c.CExpression]:

@@ -51,6 +51,8 @@ class KernelValues:
             return ops.add(dtype, old, new)
         if statement.operation == "product":
             return ops.multiply(dtype, old, new)
+        if statement.operation.startswith("bit_"):
+            return ops.bits(statement.operation.removeprefix("bit_"), dtype, old, new)
         return vf.extremum(statement.operation, dtype, old, new)
 
     def condition(self, expr: Expression) -> Term:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from loopkit._promotion import COMPLEXES, FLOAT32, INTEGERS, DType, real_of
+from loopkit._promotion import BOOL, COMPLEXES, FLOAT32, INTEGERS, DType, real_of
 from loopkit.codegen.c import tree as c
 from loopkit.codegen.c.calls import CONVERSIONS, MATHEMATICAL, ON_COMPLEX, SPELLED
 from loopkit.codegen.c.errors import UnreadableError
@@ -48,6 +48,9 @@ class TextValues:
         if node.operator in ("max=", "min="):
             value = ops.cast(target.dtype, self.value(node.value))
             return ops.extremum(node.operator[:3], target.dtype, target, value)
+        if target.dtype == BOOL and node.operator in ("|=", "&="):
+            word = _WORDS[2 * node.operator[0]]
+            return ops.logic(word, [target, self.condition(node.value)])
         whole = node.value
         if node.operator != "=":
             whole = c.Binary(node.operator[:-1], node.target, node.value)

@@ -16,7 +16,7 @@ from loopkit._check.schedule_check import Check, ReadEvent
 from loopkit._check.violation import Violation
 from loopkit._expression import Access, variable_names
 from loopkit._hidden import BASE, OTHER, READER, WRITER
-from loopkit._poly.dataflow import is_update
+from loopkit._poly.dataflow import commute, is_own_read, is_update
 from loopkit._poly.model import Cell
 from loopkit._poly.pairs import Instance, Undecided, nonempty, parts_in
 
@@ -118,7 +118,11 @@ class DataDependentOrder:
     def read(self, event: ReadEvent, mine: Access, its: Access) -> None:
         """Check one read against all writes of its array."""
         cell = self.check.cell(event, its)
+        reader = self.root.statement.get(event.reader)
+        updates = reader is not None and is_own_read(reader, mine)
         for writer in self.root.writers(mine[0]):
+            if updates and commute(writer, reader):
+                continue  # in the order of one set, which is free
             for image in self.images(writer.id, mine[0], its[0]):
                 pairs = event.bound & self.check.instances(image, OTHER, WRITER)
                 meeting = Meeting(event, image, cell, pairs)
@@ -199,9 +203,9 @@ class DataDependentOrder:
             raise Undecided(f"'{array}' is written where data decide, and buffered")
         for first in images:
             for second in images:
-                origin = self.root.statement[first.origin]
-                if first.origin == second.origin and is_update(origin):
-                    continue  # in the order of one reduction, which is free
+                statements = self.root.statement
+                if commute(statements[first.origin], statements[second.origin]):
+                    continue  # in the order of one set, which is free
                 one, two = Instance(first.statement, BASE), Instance(second.statement, OTHER)
                 cell = self.new.write_cell(one)
                 pairs = self.check.instances(first, BASE, READER)

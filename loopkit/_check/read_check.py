@@ -23,7 +23,7 @@ from loopkit._check.violation import Violation
 from loopkit._expression import Access
 from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
-from loopkit._poly.dataflow import Sources, is_update
+from loopkit._poly.dataflow import Sources, commute, is_own_read, is_update
 from loopkit._poly.model import Cell
 from loopkit._poly.pairs import Instance, Undecided, differ, nonempty, parts_in, without
 from loopkit._same import key_of
@@ -152,7 +152,7 @@ class ReadCheck:
         for writer in self.new.writers(cell.array):
             at = Instance(writer.id, _hidden.OTHER)
             both = self.with_facts(untouched & self.new.writing(at, cell), event, at)
-            if sources.writes and not both.is_empty():
+            if not both.is_empty():
                 # Where data decide whether a write happens, its reader may see both.
                 both = both - self.family(event, sources, writer)
             if both.is_empty():
@@ -199,7 +199,8 @@ class ReadCheck:
             for how, bad in nonempty(both, pieces):
                 if family is None:
                     family = self.family(event, sources, writer)
-                if how != "after" and is_update(writer) and not (bad & family).is_empty():
+                is_racing = how != "after" and is_update(writer) and not self.meets(event, writer)
+                if is_racing and not (bad & family).is_empty():
                     mine, side = bad & family, self.check.side_of(at)
                     self.check.report(event.violation("updates", mine, cell, other=side, how=how))
                 bad = (bad - family).coalesce()
@@ -318,20 +319,36 @@ class ReadCheck:
             related = event.bound & sources.writes[image.origin] & itself
             result = result | without(related, *_TEXT)
         origin = self.root.statement[image.origin]
-        reader = self.root.statement[event.reader]
-        if is_update(origin) and is_update(reader) and origin.write[0] == reader.write[0]:
-            theirs = self.check.dataflow.of_read(image.origin, origin.write)
-            inames = self.root.kernel.all_inames
-            siblings = {
-                _hidden.instance(i, _hidden.READER): _hidden.instance(i, _hidden.SIBLING)
-                for i in inames
-            }
-            for start, relation in sources.writes.items():
-                if start in theirs.writes and not is_update(self.root.statement[start]):
-                    both = event.bound & relation & _sets.rename(theirs.writes[start], siblings)
-                    both = both & self.check.image_relation(image, _hidden.OTHER, _hidden.SIBLING)
-                    result = result | without(both, *_TEXT)
+        reader = self.root.statement.get(event.reader)
+        if reader is None or origin.write[0] != reader.write[0] or not commute(origin, reader):
+            return result
+        if event.access is None or not is_own_read(reader, event.access):
+            return result
+        theirs = self.check.dataflow.of_read(image.origin, origin.write)
+        inames = self.root.kernel.all_inames
+        siblings = {
+            _hidden.instance(i, _hidden.READER): _hidden.instance(i, _hidden.SIBLING)
+            for i in inames
+        }
+        before = [
+            (relation, theirs.writes[start])
+            for start, relation in sources.writes.items()
+            if start in theirs.writes and not commute(self.root.statement[start], reader)
+        ]
+        for mine, its in (*before, (sources.untouched, theirs.untouched)):
+            both = event.bound & mine & _sets.rename(its, siblings)
+            both = both & self.check.image_relation(image, _hidden.OTHER, _hidden.SIBLING)
+            result = result | without(both, *_TEXT)
         return result
+
+    def meets(self, event: ReadEvent, writer: Statement) -> bool:
+        """Whether an event is an atomic update's own read, and the writer one that it may meet."""
+        mine = self.new.statement.get(event.time.statement or "")
+        origin = self.root.statement.get(event.reader)
+        if mine is None or origin is None or event.access is None:
+            return False
+        is_own = is_own_read(origin, event.access)
+        return is_own and mine.is_atomic and writer.is_atomic and commute(mine, writer)
 
     def not_replaced(
         self, bad: isl.Set, event: ReadEvent, sources: Sources, at: Instance, cell: Cell

@@ -49,6 +49,9 @@ class StatementCheck(ExpressionCheck):
         if old.operation != new.operation:
             self.different(event, f"{old.operation} is no {new.operation}")
             return
+        if old.is_atomic and not new.is_atomic:
+            self.different(event, "the update is not atomic any more")
+            return
         mine = [p for p in old.predicates if self.root.condition(p) is None]
         its = [p for p in new.predicates if self.new.condition(p) is None]
         if len(mine) != len(its):

@@ -9,7 +9,7 @@ from loopkit._expression import substitute
 from loopkit._frozen import dataclass
 from loopkit._kernel import Statement
 from loopkit._nodes import Expression
-from loopkit._poly.dataflow import is_update
+from loopkit._poly.dataflow import commute
 from loopkit._poly.pairs import Instance
 from loopkit._poly.program_order import ProgramOrder
 
@@ -37,6 +37,16 @@ class StepAccess:
     writes: bool
     kind: tuple[object, ...]
 
+    @property
+    def is_updated(self) -> bool:
+        """Whether this is the write of an update, or its read of the same cell."""
+        return self.pair.new.operation is not None and self.indices == self.pair.new.write[1]
+
+    def commutes(self, other: StepAccess) -> bool:
+        """Whether both belong to updates by one operation, whose order does not show."""
+        mine = self.is_updated and other.is_updated
+        return mine and commute(self.pair.new, other.pair.new)
+
 
 def accesses_of(
     pairs: Sequence[StatementPair], old: ProgramOrder, new: ProgramOrder
@@ -51,7 +61,7 @@ def accesses_of(
             old.place(pair.old.id)[1],
             new.place(pair.new.id)[1],
             tuple(sorted(pair.values.items())),
-            is_update(pair.new),
+            (pair.new.operation, pair.new.kind),
         )
         name, indices = pair.new.write
         found[name].append(StepAccess(pair, indices, True, (*kind, indices, True)))
@@ -59,7 +69,8 @@ def accesses_of(
         for name, indices in dict.fromkeys(pair.old.reads):
             if name in written:
                 mine = tuple(substitute(i, pair.values) for i in indices)
-                found[name].append(StepAccess(pair, mine, False, (*kind, mine, False)))
+                is_own = name == pair.new.written and mine == pair.new.write[1]
+                found[name].append(StepAccess(pair, mine, False, (*kind, mine, False, is_own)))
     return found
 
 

@@ -28,7 +28,7 @@ from loopkit._expression import variable_names
 from loopkit._frozen import dataclass
 from loopkit._hidden import OLD, instances, variable
 from loopkit._nodes import Expression
-from loopkit._poly.dataflow import dataflow_of, is_update
+from loopkit._poly.dataflow import dataflow_of
 from loopkit._poly.model import model_of
 from loopkit._poly.pairs import Instance, equal, intersection
 from loopkit._poly.parallel_axes import Axis
@@ -328,6 +328,8 @@ class StepProof:
             before = self.old.order.shared_loops(mine.old.id, its.old.id)
             if before == self.new.order.shared_loops(mine.new.id, its.new.id):
                 return True, False
+        if not copied and one.commutes(two) and one.pair.new.is_atomic and two.pair.new.is_atomic:
+            return True, False
         cells = [*zip(one.indices, two.indices, strict=False)]
         same = self.injectivity.determined_by(a for a, b in cells if a == b)
         apart = False
@@ -342,8 +344,7 @@ class StepProof:
                 apart = True
             if a == b:
                 same |= {a}
-        target = one.pair.new.write[1]
-        if itself and is_update(one.pair.new) and one.indices == two.indices == target:
+        if itself and one.commutes(two):
             return True, apart  # sums, in any order
         return self.same_order(one.pair, two.pair, same), apart
 

@@ -13,6 +13,7 @@ from loopkit import _promotion
 from loopkit._errors import LoopkitWarning, TypeInferenceError, caret_at
 from loopkit._expression import is_constant, parts_of, to_text
 from loopkit._kernel import Kernel, Statement
+from loopkit._make.atomic_updates import check_update
 from loopkit._make.type_inference import located
 from loopkit._nodes import Expression
 from loopkit._once import frames_inside
@@ -104,6 +105,8 @@ class _Watch(Typer):
         value, target = self(statement.rhs), self.env(name)
         if not isinstance(target, np.dtype) or statement.kind == "init":
             return
+        if statement.is_atomic:
+            check_update(statement, self, target)
         if isinstance(value, np.dtype):
             if (
                 value in _promotion.COMPLEXES

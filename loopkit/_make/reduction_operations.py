@@ -53,6 +53,13 @@ def highest(dtype: DType) -> Any:
     return int(np.iinfo(dtype).max) if dtype.kind in "iu" else math.inf
 
 
+def ones(dtype: DType) -> Any:
+    """What a conjunction of bits starts from: all of them."""
+    if dtype == BOOL:
+        return True
+    return int(np.iinfo(dtype).max) if dtype.kind == "u" else -1
+
+
 @dataclass(frozen=True, eq=False)
 class Constantly(Exact):
     """A function that gives the same value for every type."""
@@ -80,6 +87,9 @@ _BUILT_IN: Mapping[str, ReductionOperation] = {
         ReductionOperation("product", Constantly(1), Joined(prim.Product), np.multiply),
         ReductionOperation("max", lowest, Joined(prim.Max), np.maximum),
         ReductionOperation("min", highest, Joined(prim.Min), np.minimum),
+        ReductionOperation("bit_and", ones, Joined(prim.BitwiseAnd), np.bitwise_and),
+        ReductionOperation("bit_or", Constantly(0), Joined(prim.BitwiseOr), np.bitwise_or),
+        ReductionOperation("bit_xor", Constantly(0), Joined(prim.BitwiseXor), np.bitwise_xor),
         ReductionOperation(
             "any", Constantly(False), Joined(prim.LogicalOr), np.logical_or, boolean=True
         ),

@@ -10,6 +10,7 @@ import pymbolic.primitives as prim
 from loopkit._arrays import AddressSpace, TemporaryVariable
 from loopkit._expression import ExpressionMapper
 from loopkit._kernel import Statement
+from loopkit._make.atomic_updates import atomic_update
 from loopkit._make.drafts import Draft
 from loopkit._make.enclosing_loops import Inames
 from loopkit._make.free_names import fresh_names, reductions_in
@@ -60,10 +61,15 @@ class Splitter:
         if draft.reductions:
             parts = tuple(self._replaced(p, draft, draft.inames, ()) for p in parts)
         lhs, rhs, *predicates = parts
+        operation = None
+        if draft.item.atomic:
+            operation, rhs = atomic_update(lhs, rhs, draft.item.position)
         statement = Statement(
             id=draft.id,
             lhs=lhs,
             rhs=rhs,
+            operation=operation,
+            kind="user" if operation is None else "atomic",
             inames=draft.inames,
             predicates=tuple(predicates),
             depends_on=draft.resolved,

@@ -50,6 +50,16 @@ def is_update(statement: Statement) -> bool:
     return statement.operation is not None
 
 
+def commute(one: Statement, two: Statement) -> bool:
+    """Whether two statements update by one operation: then no order of theirs shows in a cell."""
+    return is_update(one) and one.operation == two.operation
+
+
+def is_own_read(statement: Statement, access: Access) -> bool:
+    """Whether an access is the read of the cell that an update changes."""
+    return is_update(statement) and same(access, statement.write)
+
+
 @memoised
 def dataflow_of(kernel: Kernel) -> Dataflow:
     """Where the values in a kernel come from (memoised on it)."""
@@ -66,17 +76,18 @@ class Dataflow:
     def of_read(self, statement: str, access: Access) -> Sources:
         """The sources of one read of a statement."""
         own = self.model.statement[statement]
-        is_own = is_update(own) and same(access, own.write)
+        is_own = is_own_read(own, access)
         key = (statement, key_of(access), is_own)
         return once(self._reads, key, self._of_read, own, access, is_own)
 
     def _of_read(self, own: Statement, access: Access, is_own: bool) -> Sources:
-        above = self._just_above(own, access, updates=not is_own)
+        beside = own if is_own else None
+        above = self._just_above(own, access, beside=beside)
         if above is not None:
             return above
         at = Instance(own.id, READER)
         cell = self.model.cell(access[0], self.model.indices(at, access[1]), at)
-        return self._sources(at, own, cell, updates=not is_own)
+        return self._sources(at, own, cell, beside=beside)
 
     @memoised
     def at_end(self, statement: str) -> tuple[isl.Set, Sources]:
@@ -98,7 +109,7 @@ class Dataflow:
             # Whatever came later would have replaced it, and it replaces all before.
             itself = left & equal_inames(writer.inames, WRITER, READER)
             return left, Sources({statement: itself}, left - left, {statement: itself})
-        found = self._sources(end, writer, written, updates=True, domain=left)
+        found = self._sources(end, writer, written, beside=None, domain=left)
         return left, replace(found, untouched=left - left)
 
     def unwritten(self, statement: str, access: Access, guards: Guards = ()) -> isl.Set | None:
@@ -232,7 +243,9 @@ class Dataflow:
         both = model.writing(source, cell) & equal_inames(inames, WRITER, READER)
         return bool(model.domain(at).is_subset(without(both, WRITER)))
 
-    def _just_above(self, reader: Statement, access: Access, *, updates: bool) -> Sources | None:
+    def _just_above(
+        self, reader: Statement, access: Access, *, beside: Statement | None
+    ) -> Sources | None:
         """The sources of a read whose cell the last writer above sets in the same iteration.
 
         None where it is not as simple as that.  Chains of definitions and uses are.
@@ -241,7 +254,7 @@ class Dataflow:
         above = [
             w
             for w in model.writers(access[0])
-            if (updates or not is_update(w)) and model.order.is_above(w.id, reader.id)
+            if not (beside and commute(w, beside)) and model.order.is_above(w.id, reader.id)
         ]
         last = above[-1] if above else None
         if last is None or not self._is_alike(last, reader) or last.write[1] != access[1]:
@@ -294,14 +307,17 @@ class Dataflow:
         reader: Statement,
         cell: Cell,
         *,
-        updates: bool,
+        beside: Statement | None,
         domain: isl.Set | None = None,
     ) -> Sources:
-        """The sources of a read at time ``at`` by ``reader``, whose inames carry ``READER``."""
+        """The sources of a read at time ``at`` by ``reader``, whose inames carry ``READER``.
+
+        Updates that commute with ``beside`` are none: they and it make one set without order.
+        """
         model = self.model
         domain = model.domain(at) if domain is None else domain
         writes: dict[str, isl.Set] = {}
-        reached = self._writes_before(at, reader, cell, domain, updates=updates)
+        reached = self._writes_before(at, reader, cell, domain, beside=beside)
         sure = {
             writer.id: inames
             for writer in model.writers(cell.array)
@@ -338,7 +354,13 @@ class Dataflow:
         return Sources(writes, untouched.coalesce(), certain)
 
     def _writes_before(
-        self, at: Instance, reader: Statement, cell: Cell, domain: isl.Set, *, updates: bool
+        self,
+        at: Instance,
+        reader: Statement,
+        cell: Cell,
+        domain: isl.Set,
+        *,
+        beside: Statement | None,
     ) -> dict[str, isl.Set]:
         """``{ inames·WRITER, inames·READER : written before, and not surely replaced nearer }``.
 
@@ -354,7 +376,11 @@ class Dataflow:
                 left[names] = without_near(names[:-1]) - covered[names[-1]]
             return left[names]
 
-        writers = [w for w in reversed(model.writers(cell.array)) if updates or not is_update(w)]
+        writers = [
+            w
+            for w in reversed(model.writers(cell.array))
+            if beside is None or not commute(w, beside)
+        ]
         if at.statement is not None:  # those above come first
             writers.sort(key=lambda w: not order.is_above(w.id, reader.id))
         for writer in writers:

@@ -17,7 +17,8 @@ from loopkit._syntax.tokens import position_in
 class Options:
     """The options of one instruction, or those that a ``with`` block gives to all inside.
 
-    ``depends_on`` holds ids that may contain wildcards.
+    ``depends_on`` holds ids that may contain wildcards; ``atomic`` makes an instruction an update
+    that any number of instances may make at any time.
     """
 
     id: str | None = None
@@ -27,6 +28,7 @@ class Options:
     inames_is_final: bool = False
     predicates: tuple[Expression, ...] = ()
     tags: tuple[str, ...] = ()
+    atomic: bool = False
 
     def inside(self, outer: Options) -> Options:
         """These options for an instruction in a ``with`` block that has ``outer``."""
@@ -43,6 +45,7 @@ class Options:
             inames_is_final=is_final,
             predicates=outer.predicates + self.predicates,
             tags=_joined(outer.tags, self.tags),
+            atomic=outer.atomic or self.atomic,
         )
 
 

@@ -18,11 +18,11 @@ _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _TAG = re.compile(r"[\w.$-]+\Z")
 
 _NOT_HERE = {
-    "atomic": "write a reduction: a sum over the inames that the target does not have",
     "dep_query": "name the instructions with wildcards: dep=fetch_*",
     "dup": "call duplicate_inames on the kernel",
 }
-_KNOWN = ("id", "id_prefix", "dep", "inames", "if", "tags")
+_KNOWN = ("id", "id_prefix", "dep", "inames", "if", "tags", "atomic")
+_ATOMIC = ("update", "init")
 
 
 def parse_options(text: str, position_of: PositionOf) -> Options:
@@ -47,7 +47,7 @@ def parse_options(text: str, position_of: PositionOf) -> Options:
             why = f"the option '{key}' is given twice"
             raise ParseError(why, position=position_of(key_at, len(key)))
         seen.add(key)
-        if not value and key in (*_KNOWN, *IGNORED_OPTIONS):
+        if not value and key != "atomic" and key in (*_KNOWN, *IGNORED_OPTIONS):
             reader.at = key_at
             reader.fail(f"the option '{key}' needs a value", instead=f"{key}=...")
         if key in ("id", "id_prefix"):
@@ -63,6 +63,11 @@ def parse_options(text: str, position_of: PositionOf) -> Options:
             found["predicates"] = reader.conditions()
         elif key == "tags":
             found["tags"] = reader.names(_TAG, "tag")
+        elif key == "atomic":
+            if "=" in piece and value not in _ATOMIC:
+                instead = "{atomic}, or {atomic=update}; {atomic=init} is a plain assignment"
+                reader.fail(f"'{value}' says no kind of atomic access", instead=instead)
+            found["atomic"] = value != "init"
         elif key not in IGNORED_OPTIONS:
             position = position_of(key_at, max(1, len(key)))
             if key in _NOT_HERE:

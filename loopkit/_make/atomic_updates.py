@@ -1,0 +1,88 @@
+"""Assignments with the option ``atomic``: an operation on a cell, and the value to combine.
+
+Updates of one cell by one operation may be made in any order, and at any time: like those of a
+reduction they are one unordered set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pymbolic.primitives as prim
+
+from loopkit._errors import ParseError, SourcePosition, TypeInferenceError
+from loopkit._expression import accesses, to_text
+from loopkit._kernel import Statement
+from loopkit._make.reduction_operations import operations_of
+from loopkit._nodes import Expression
+from loopkit._promotion import COMPLEXES, DType, Typed, dtype_name
+from loopkit._same import same
+from loopkit._types import concrete
+
+OPERATIONS: Mapping[type, str] = {
+    prim.Sum: "sum",
+    prim.Product: "product",
+    prim.Max: "max",
+    prim.Min: "min",
+    prim.LogicalOr: "any",
+    prim.LogicalAnd: "all",
+    prim.BitwiseAnd: "bit_and",
+    prim.BitwiseOr: "bit_or",
+    prim.BitwiseXor: "bit_xor",
+}
+"""The operation that a node of an expression makes: associative and commutative ones."""
+
+_FORM = (
+    "an atomic update is 'x = x + e', with one of + - * & | ^ max min or and; "
+    "parentheses make several operands one: x + (a + b)"
+)
+
+
+def atomic_update(
+    lhs: Expression, rhs: Expression, position: SourcePosition | None
+) -> tuple[str, Expression]:
+    """The operation of ``lhs = rhs``, and what it combines ``lhs`` with.
+
+    Raises :class:`ParseError` where it is no update of ``lhs``, or is one that looks at ``lhs``
+    twice.
+    """
+    operation = OPERATIONS.get(type(rhs))
+    operands = rhs.children if operation is not None else ()
+    if len(operands) != 2 or not any(same(operand, lhs) for operand in operands):
+        why = f"'{to_text(lhs)} = {to_text(rhs)}' is no update that could be atomic"
+        raise ParseError(why, position=position, instead=_FORM)
+    first, second = operands
+    value = second if same(first, lhs) else first
+    if any(same(access, accesses(lhs)[0]) for access in accesses(value)):
+        why = f"an atomic update does not read '{to_text(lhs)}' beside changing it"
+        raise ParseError(why, position=position, instead=_FORM)
+    assert operation is not None
+    return operation, value
+
+
+def check_update(statement: Statement, typer: Callable[[Expression], Typed], cell: DType) -> None:
+    """Raise :class:`TypeInferenceError` where an update is not made in the type of its cell.
+
+    Then the value would be rounded, or wrap, before it is combined, and the text says after.
+    """
+    operation, value = statement.operation, statement.rhs
+    assert operation is not None
+    found = typer(operations_of(())[operation].combine(statement.lhs, value))
+    if found == cell and isinstance(value, prim.Product) and value.children[0] == -1:
+        # What is subtracted is subtracted in the type of the cell.
+        of = typer(value.children[1])
+        found = found if not isinstance(of, np.dtype) or of == cell else of
+    name = dtype_name(cell)
+    if found != cell:
+        computed = dtype_name(concrete(found))
+        raise TypeInferenceError(
+            f"an atomic update computes in the type of its cell: '{to_text(value)}' makes it "
+            f"{computed}, and '{statement.written}' is {name}",
+            instead=f"write {name}(...) around the value",
+        )
+    if cell in COMPLEXES and operation != "sum":
+        raise TypeInferenceError(
+            f"nothing updates '{statement.written}' atomically by a {operation} of {name}",
+            instead="sums of complex numbers are atomic part by part, other operations are not",
+        )

@@ -39,7 +39,19 @@ def made(function: str, **more: Any) -> lk.Kernel:
     return result
 
 
-@pytest.mark.parametrize("function", sorted(IGNORED))
+DATA = ("ArrayArg", "GlobalArg", "TemporaryVariable")
+
+
+@pytest.mark.parametrize("name", DATA)
+def test_ignored_arguments_of_data(name: str) -> None:
+    made = getattr(lk, name)
+    for argument, why in IGNORED[name].items():
+        assert why
+        assert made("x", "float32", **{argument: True}) == made("x", "float32")
+        assert argument not in inspect.signature(made).parameters
+
+
+@pytest.mark.parametrize("function", sorted(IGNORED.keys() - {*DATA}))
 def test_ignored_arguments_change_nothing(function: str) -> None:
     for argument, why in IGNORED[function].items():
         assert why
@@ -51,6 +63,9 @@ def test_ignored_arguments_change_nothing(function: str) -> None:
 
 def test_what_is_ignored() -> None:
     assert {f: sorted(arguments) for f, arguments in IGNORED.items()} == {
+        "ArrayArg": ["for_atomic"],
+        "GlobalArg": ["for_atomic"],
+        "TemporaryVariable": ["for_atomic"],
         "add_and_infer_dtypes": ["expect_completion"],
         "add_prefetch": ["rule_name"],
         "assignment_to_subst": ["force_retain_argument"],

@@ -119,9 +119,9 @@ class DataDependentOrder:
         """Check one read against all writes of its array."""
         cell = self.check.cell(event, its)
         reader = self.root.statement.get(event.reader)
-        updates = reader is not None and is_own_read(reader, mine)
+        beside = reader if reader is not None and is_own_read(reader, mine) else None
         for writer in self.root.writers(mine[0]):
-            if updates and commute(writer, reader):
+            if beside is not None and commute(writer, beside):
                 continue  # in the order of one set, which is free
             for image in self.images(writer.id, mine[0], its[0]):
                 pairs = event.bound & self.check.instances(image, OTHER, WRITER)

@@ -18,7 +18,6 @@ from loopkit._make.reduction_operations import operations_of
 from loopkit._nodes import Expression
 from loopkit._promotion import COMPLEXES, DType, Typed, dtype_name
 from loopkit._same import same
-from loopkit._types import concrete
 
 OPERATIONS: Mapping[type, str] = {
     prim.Sum: "sum",
@@ -48,16 +47,16 @@ def atomic_update(
     twice.
     """
     operation = OPERATIONS.get(type(rhs))
-    operands = rhs.children if operation is not None else ()
+    operands: tuple[Expression, ...] = rhs.children if operation is not None else ()
     if len(operands) != 2 or not any(same(operand, lhs) for operand in operands):
         why = f"'{to_text(lhs)} = {to_text(rhs)}' is no update that could be atomic"
         raise ParseError(why, position=position, instead=_FORM)
+    assert operation is not None
     first, second = operands
     value = second if same(first, lhs) else first
     if any(same(access, accesses(lhs)[0]) for access in accesses(value)):
         why = f"an atomic update does not read '{to_text(lhs)}' beside changing it"
         raise ParseError(why, position=position, instead=_FORM)
-    assert operation is not None
     return operation, value
 
 
@@ -75,7 +74,7 @@ def check_update(statement: Statement, typer: Callable[[Expression], Typed], cel
         found = found if not isinstance(of, np.dtype) or of == cell else of
     name = dtype_name(cell)
     if found != cell:
-        computed = dtype_name(concrete(found))
+        computed = dtype_name(found) if isinstance(found, np.dtype) else "a number of Python's"
         raise TypeInferenceError(
             f"an atomic update computes in the type of its cell: '{to_text(value)}' makes it "
             f"{computed}, and '{statement.written}' is {name}",

@@ -12,11 +12,11 @@ from loopkit._expression import replace_accesses, variable_names
 from loopkit._kernel import Kernel
 from loopkit._make.type_inference import infer_types
 from loopkit._nodes import Expression
-from loopkit._places import decide_address_spaces
+from loopkit._own_axes import drop_own_axes
+from loopkit._places import decide_address_spaces, one_loop_per_statement
 from loopkit._rules import expand_rules
 from loopkit._spelling import check_names
 from loopkit._tags import InstructionParallel
-from loopkit._tree import Path, rewrite_paths
 
 
 def prepare(kernel: Kernel) -> Kernel:
@@ -24,7 +24,7 @@ def prepare(kernel: Kernel) -> Kernel:
     kernel = expand_rules(kernel)
     kernel = infer_types(kernel)
     kernel = realize_instruction_parallel(kernel)
-    kernel = decide_address_spaces(kernel)
+    kernel = drop_own_axes(decide_address_spaces(kernel))
     # What loopkit makes up for a while is gone by now.
     check_names(kernel.all_inames, "an iname")
     return kernel
@@ -37,21 +37,8 @@ def realize_instruction_parallel(kernel: Kernel) -> Kernel:
     """
     for iname, tag in kernel.tags:
         if isinstance(tag, InstructionParallel):
-            kernel = _one_loop_per_statement(_expand_private(kernel, iname), iname)
-    return kernel
-
-
-def _one_loop_per_statement(kernel: Kernel, iname: str) -> Kernel:
-    # Numbers that no loop of the tree has.
-    numbers = {s.id: -1 - i for i, s in enumerate(kernel.statements)}
-
-    def rewrite(statement: str, path: Path) -> Path:
-        if iname not in kernel.statement_by_id[statement].inames:
-            return path
-        rest = tuple(key for key in path if key[0] != iname)
-        return (*rest, (iname, numbers[statement]))
-
-    return kernel.with_(tree=rewrite_paths(kernel.tree, rewrite))
+            kernel = _expand_private(kernel, iname)
+    return one_loop_per_statement(kernel)
 
 
 def _expand_private(kernel: Kernel, iname: str) -> Kernel:

@@ -1,4 +1,4 @@
-"""Where temporaries live that nobody gave a place, and which blocks need them."""
+"""Where temporaries live that nobody gave a place, which blocks need them, where copies run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from loopkit._cached import memoised
 from loopkit._expression import names_outside_accesses, variable_names
 from loopkit._kernel import Kernel, Statement
 from loopkit._relations import grouped, reachable
-from loopkit._tags import GroupAxis, LocalAxis
+from loopkit._tags import GroupAxis, InstructionParallel, LocalAxis
+from loopkit._tree import Path, rewrite_paths
 
 
 def decide_address_spaces(kernel: Kernel) -> Kernel:
@@ -31,7 +32,8 @@ def space_of(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:
     With a block iname it lives in global memory, with a thread iname in shared
     memory, else in private memory.  A block iname by which a subscript is only looked
     up (``h[x[b]]``) says nothing of the cell: where all that touches the temporary is
-    inside blocks of that axis, each block has its own.
+    inside blocks of that axis, each block has its own.  A copy that a step made is one
+    for all threads, too, where its readers are on threads by the subscripts.
     """
     if temporary.address_space is not AddressSpace.AUTO:
         return temporary.address_space
@@ -44,8 +46,28 @@ def space_of(kernel: Kernel, temporary: TemporaryVariable) -> AddressSpace:
     inside = [{kernel.iname_tags.get(i) for i in statement.inames} for statement in users]
     if blocks & plain or any(not blocks <= axes for axes in inside):
         return AddressSpace.GLOBAL
+    if temporary.made_by is not None and all(w.made_by == temporary.made_by for w in writers):
+        reads = [indices for s in users for name, indices in s.reads if name == temporary.name]
+        subscripts = {index for indices in reads for index in indices}
+        tags |= {kernel.iname_tags.get(n) for index in subscripts for n in variable_names(index)}
     threads = any(isinstance(tag, LocalAxis) for tag in tags)
     return AddressSpace.LOCAL if threads else AddressSpace.PRIVATE
+
+
+def one_loop_per_statement(kernel: Kernel) -> Kernel:
+    """The kernel where each iname tagged ``ilp`` is the innermost loop of every statement in it."""
+    copied = [iname for iname, tag in kernel.tags if isinstance(tag, InstructionParallel)]
+    # Numbers that no loop of the tree has.
+    numbers = {s.id: -1 - i for i, s in enumerate(kernel.statements)}
+
+    def rewrite(statement: str, path: Path) -> Path:
+        mine = [key[0] for key in path if key[0] in copied]
+        if not mine:
+            return path
+        rest = tuple(key for key in path if key[0] not in mine)
+        return (*rest, *((i, numbers[statement]) for i in copied if i in mine))
+
+    return kernel.with_(tree=rewrite_paths(kernel.tree, rewrite)) if copied else kernel
 
 
 @memoised

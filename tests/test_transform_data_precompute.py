@@ -6,6 +6,7 @@ import loopkit as lk
 from loopkit._arrays import AddressSpace
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import to_text
+from loopkit._places import space_of
 from loopkit._tree import path_inames, statements_in
 
 
@@ -36,7 +37,7 @@ def test_into_private_memory():
     assert path_inames(knl.paths["compute_f"]) == ("i", "f_dim_0")
     temporary = knl.temporary_by_name["f_r"]
     assert (temporary.shape, temporary.dtype) == ((8,), np.float32)
-    assert temporary.address_space is AddressSpace.PRIVATE
+    assert space_of(knl, temporary) is AddressSpace.PRIVATE
     assert knl.substitutions == ()
     assert knl.statement_by_id["compute_f"].made_by == "precompute('f')"
 

@@ -22,6 +22,7 @@ import loopkit as lk
 from loopkit._arrays import AddressSpace
 from loopkit._errors import IllegalTransformError, InvalidArgumentError, UnknownNameError
 from loopkit._expression import to_text
+from loopkit._places import space_of
 from loopkit._tree import path_inames, statements_in
 
 
@@ -99,7 +100,7 @@ def test_plain_and_unrolled_fetch_loops():
         "a_r[a_dim_1] = a[16*i_outer + i_inner, 16*k_outer + a_dim_1]"
     )
     assert loops_of(knl, "fetch_a") == ("k_outer", "a_dim_1")
-    assert knl.temporary_by_name["a_r"].address_space is AddressSpace.PRIVATE
+    assert space_of(knl, knl.temporary_by_name["a_r"]) is AddressSpace.PRIVATE
     assert tags_of(knl, "fetch_a")["i_inner"] == "l.1"
     check_fetch(tiled_matmul(), knl, "fetch_a", "a")
     knl = tiled_matmul().add_prefetch("a", ["k_inner"], default_tag="unr")
@@ -109,6 +110,59 @@ def test_plain_and_unrolled_fetch_loops():
 def test_private_memory_is_filled_by_its_thread():
     knl = tiled_matmul().add_prefetch("a", ["k_inner"], temporary_address_space="private")
     assert loops_of(knl, "fetch_a") == ("k_outer", "a_dim_1")
+
+
+THREADS = "i_outer: g.1, i_inner: l.1, j_outer: g.0, j_inner: l.0"
+FETCHES = "a_dim_0: l.1, a_dim_1: l.0, b_dim_0: l.1, b_dim_1: l.0"
+
+
+@pytest.mark.host
+@pytest.mark.parametrize(
+    "tags", [(f"{THREADS}, {FETCHES}",), (THREADS, FETCHES), (FETCHES, *THREADS.split(", "))]
+)
+def test_the_memory_of_a_copy_follows_from_later_tags(tags, rng):
+    """Private while there are no threads, shared once they fill it; accumulators stay scalars."""
+    knl = (
+        matmul()
+        .split_iname("i", 16)
+        .split_iname("j", 16)
+        .split_iname("k", 16)
+        .prioritize_loops("i_outer, j_outer, k_outer, i_inner, j_inner, k_inner")
+        .add_prefetch("a", ["i_inner", "k_inner"], default_tag=None)
+        .add_prefetch("b", ["k_inner", "j_inner"], default_tag=None)
+    )
+    copy = knl.temporary_by_name["a_r"]
+    assert space_of(knl, copy) is AddressSpace.PRIVATE
+    for one in tags:
+        knl = knl.tag_inames(one)
+    assert space_of(knl, copy) is AddressSpace.LOCAL
+    source = knl.cuda()
+    assert "__shared__ __align__(16) float a_r[16][16];" in source and "float acc;" in source
+    assert knl.prove().ok
+    a, b = rng((37, 21)), rng((21, 50))
+    for order in ("ascending", "descending", "random"):
+        np.testing.assert_allclose(knl.executor("host", order=order)(a=a, b=b), a @ b, rtol=1e-5)
+
+
+@pytest.mark.host
+def test_copies_side_by_side_are_innermost_at_once(rng):
+    """Loops tagged ilp leave the loops outside of them to a later fetch."""
+    knl = (
+        matmul()
+        .split_iname("i", 16, outer_tag="g.1", inner_tag="l.1")
+        .split_iname("j", 64, outer_tag="g.0")
+        .split_iname("j_inner", 16, outer_tag="ilp", inner_tag="l.0")
+        .split_iname("k", 16)
+        .add_prefetch("a", ["i_inner", "k_inner"])
+        .add_prefetch("b", ["k_inner", "j_inner_outer", "j_inner_inner"])
+    )
+    assert loops_of(knl, "insn_update") == ("k_outer", "k_inner", "j_inner_outer")
+    assert loops_of(knl, "fetch_b")[0] == "k_outer"
+    assert knl.temporary_by_name["b_s"].shape == (16, 64)
+    assert knl.prove().ok
+    a, b = rng((37, 21)), rng((21, 150))
+    for order in ("ascending", "descending", "random"):
+        np.testing.assert_allclose(knl.executor("host", order=order)(a=a, b=b), a @ b, rtol=1e-5)
 
 
 @pytest.mark.host
@@ -140,7 +194,7 @@ def test_register_tiled_sgemm():
         (8,),
         (8,),
     ]
-    assert knl.temporary_by_name["a_s_r"].address_space is AddressSpace.PRIVATE
+    assert space_of(knl, knl.temporary_by_name["a_s_r"]) is AddressSpace.PRIVATE
     assert loops_of(knl, "fetch_a") == ("k_outer", "a_round", "a_dim_0", "a_dim_1")
     assert tags_of(knl, "fetch_a") == {
         "i_outer": "g.1",

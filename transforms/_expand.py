@@ -14,11 +14,12 @@ from loopkit._change import Change, InstanceMap
 from loopkit._errors import IllegalTransformError
 from loopkit._expression import replace_accesses, substitute, variable_names
 from loopkit._frozen import dataclass
-from loopkit._hidden import OTHER, variable
+from loopkit._hidden import OTHER, hidden, variable
 from loopkit._kernel import Kernel, Statement
 from loopkit._nodes import Expression
 from loopkit._poly.pairs import Undecided, equal, intersection, unequal
 from loopkit._simplify import simplify
+from loopkit._tags import InstructionParallel
 from loopkit._tree import common_prefix
 from loopkit.transforms._common import with_arrays, with_statements
 from loopkit.transforms._loop_nests import check_nesting, extent
@@ -103,7 +104,9 @@ def _is_kept(new: Kernel, iname: str, shared: set[str], writer: _Use, other: _Us
     for use in (writer, other):
         for name in use.statement.inames:
             tag = new.iname_tags.get(name)
-            if tag is not None and tag.is_parallel:
+            if isinstance(tag, InstructionParallel):
+                axes[name] = prim.Variable(hidden("ilp", name))
+            elif tag is not None and tag.is_parallel:
                 axes[name] = prim.Variable(str(tag))
     first, second = (substitute(u.value(iname), axes) for u in (writer, other))
     loops = variable_names(first) & new.home_domain.keys()

@@ -13,6 +13,7 @@ from loopkit._hidden import OTHER, instance
 from loopkit._kernel import Domain, Kernel
 from loopkit._linear import linear
 from loopkit._nodes import Expression
+from loopkit._places import one_loop_per_statement
 from loopkit._relations import reachable
 from loopkit._simplify import simplify
 from loopkit._tree import Entry, Path, build, common_prefix, flatten, path_inames
@@ -163,12 +164,12 @@ def settled_tree(kernel: Kernel) -> Kernel:
     Parallel inames are taken out of all paths.  A sequential iname that a path
     lacks is put in: inside the loops that its bounds depend on and those that
     are shared with statements outside it, else as far out as the order of the
-    domains says.
+    domains says.  Loops tagged ``ilp`` are the innermost ones, one for each statement.
     """
     parallel = {i for i, tag in kernel.tags if tag.is_parallel}
     entries: list[Entry] = [
         (id_, tuple(key for key in path if key[0] not in parallel))
-        for id_, path in flatten(kernel.tree)
+        for id_, path in flatten(one_loop_per_statement(kernel).tree)
     ]
     lacking = (kernel.statement_by_id[id_].inames - {*path_inames(p)} for id_, p in entries)
     missing = frozenset().union(*lacking) - parallel

@@ -141,7 +141,8 @@ class Staging:
     The copy's cells come from ``sources``, arrays, and depend on the inames ``needed`` beside
     those of the footprint; with ``whole_box`` all of them are filled.  It is filled inside
     the loops over ``outer``, where these are given.  ``array`` is laid out as loops over its
-    cells should go.
+    cells should go.  With ``may_move`` a private copy becomes a shared one where later tags
+    make it one for several threads.
     """
 
     made_by: str
@@ -160,12 +161,15 @@ class Staging:
     axis_names: str | Iterable[str] | None = None
     axis_argument: str = ""
     whole_box: bool = False
+    may_move: bool = False
 
     @cached_property
     def temporary(self) -> TemporaryVariable:
         """The copy."""
         shape = tuple(axis.extent for axis in self.box if axis.is_kept)
-        return TemporaryVariable(self.name, self.dtype, shape, self.space, made_by=self.made_by)
+        is_open = self.may_move and self.space is AddressSpace.PRIVATE
+        space = AddressSpace.AUTO if is_open else self.space
+        return TemporaryVariable(self.name, self.dtype, shape, space, made_by=self.made_by)
 
     def at(self, indices: Sequence[Expression]) -> Expression:
         """The copy's element for the cell ``indices``."""

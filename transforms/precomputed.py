@@ -118,6 +118,7 @@ def precompute(
         axis_names=precompute_inames,
         axis_argument="precompute_inames",
         whole_box=fetch_bounding_box,
+        may_move=temporary_address_space is None,
     )
 
     def value(cells: Indices) -> Expression:

@@ -70,8 +70,9 @@ def add_prefetch(
 
     The copy is in shared memory where threads fill it or read it together
     (``default_tag`` or a swept iname is a thread axis), else in private memory,
-    unless ``temporary_address_space`` says which.  Private memory is filled by
-    its own thread: ``"l.auto"`` then means ``None``.
+    unless ``temporary_address_space`` says which.  Where it does not, later tags count, too:
+    a copy that threads come to fill or read together moves to shared memory.  Private
+    memory is filled by its own thread: ``"l.auto"`` then means ``None``.
 
     ``footprint_subscripts``, a subscript or a list of them, replaces the accesses
     as what spans the footprint; accesses outside it stay.  ``fetch_bounding_box``
@@ -118,6 +119,7 @@ def add_prefetch(
         axis_names=dim_arg_names,
         axis_argument="dim_arg_names",
         whole_box=fetch_bounding_box,
+        may_move=temporary_address_space is None,
     )
     value = partial(element, var_name)
     return _staging.stage(expanded, staging, uses, value, statement, "move")

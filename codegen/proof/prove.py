@@ -11,6 +11,8 @@ from loopkit._arrays import Argument, ArrayArg, Strided
 from loopkit._budget import PROGRAM_QUESTION, PROGRAM_TEXT, SpentError, at_most, in_turn
 from loopkit._kernel import Kernel
 from loopkit._make.type_inference import infer_types
+from loopkit._own_axes import drop_own_axes
+from loopkit._places import decide_address_spaces
 from loopkit._program import Program, ValueParam
 from loopkit._rules import expand_rules
 from loopkit.codegen.c.errors import DeepError, ReadError
@@ -156,6 +158,7 @@ def _origin(kernel: Kernel, program: Program) -> Origin:
 def _prepared(kernel: Kernel, program: Program) -> Kernel:
     """The kernel with rules expanded, types and copies made, and strides that are parameters."""
     kernel = with_private_copies(infer_types(expand_rules(kernel)))
+    kernel = drop_own_axes(decide_address_spaces(kernel))
     strides: dict[str, dict[int, str]] = {}
     for parameter in program.params:
         if isinstance(parameter, ValueParam) and parameter.role == "stride":
